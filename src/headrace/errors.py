@@ -1,0 +1,315 @@
+"""The exceptions of Headrace: one tree, with TensorFlow's names and codes.
+
+    Exception
+    └── OpError                       any failure of a running step
+        ├── CancelledError            1   the step, queue or iterator was cancelled or closed
+        ├── UnknownError              2   a failure without a better class
+        ├── InvalidArgumentError      3   a value that can never be right for the op
+        ├── DeadlineExceededError     4   the time limit of the step passed
+        ├── NotFoundError             5   no such file, variable or key
+        ├── AlreadyExistsError        6   the thing to create exists
+        ├── PermissionDeniedError     7   known caller, not allowed
+        ├── UnauthenticatedError     16   unknown caller
+        ├── ResourceExhaustedError    8   out of memory, disk, quota
+        ├── FailedPreconditionError   9   right call, wrong state (uninitialised variable)
+        ├── AbortedError             10   lost a race; trying again may work
+        ├── OutOfRangeError          11   the end of the input
+        ├── UnimplementedError       12   not supported here
+        ├── InternalError            13   an invariant of Headrace broke: a bug
+        ├── UnavailableError         14   a task is gone for now; retry
+        └── DataLossError            15   a file is torn or corrupt
+
+Errors found while a graph is built are Python's own ValueError, TypeError and KeyError.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+OK = 0
+CANCELLED = 1
+UNKNOWN = 2
+INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
+ALREADY_EXISTS = 6
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
+ABORTED = 10
+OUT_OF_RANGE = 11
+UNIMPLEMENTED = 12
+INTERNAL = 13
+UNAVAILABLE = 14
+DATA_LOSS = 15
+UNAUTHENTICATED = 16
+
+
+class SiteSummary(NamedTuple):
+    """The line of the user's program that made an operation, with its text."""
+
+    filename: str
+    lineno: int
+    function: str
+    line: str
+
+
+class OpSummary(NamedTuple):
+    """What an error keeps of its operation when it is pickled or copied.
+
+    An operation holds its whole graph, which neither crosses a process border nor should be kept
+    alive by an error; these fields are what the message needs.
+    """
+
+    name: str
+    type: str
+    device: str
+    site: SiteSummary | None
+
+    @classmethod
+    def of(cls, op: Any) -> OpSummary:
+        """Takes name, type, device and site from anything that has them; absent ones are empty."""
+        site = getattr(op, "site", None)
+        if site is not None:
+            # The text is read now: where the error arrives, the source file may not exist.
+            site = SiteSummary(site.filename, site.lineno, site.function, site.line)
+        return cls(
+            str(getattr(op, "name", "")),
+            str(getattr(op, "type", "")),
+            str(getattr(op, "device", None) or ""),
+            site,
+        )
+
+
+def _describe(op: Any) -> str:
+    """The lines under a message that say which op failed and where the user made it."""
+    name, kind, device, site = OpSummary.of(op)
+    where = f" on device '{device}'" if device else ""
+    lines = f"\n  Op: '{name}' (type {kind}){where}"
+    if site is not None:
+        lines += f'\n  Made by: File "{site.filename}", line {site.lineno}, in {site.function}'
+        if site.line:
+            lines += f"\n    {site.line.strip()}"
+    return lines
+
+
+class OpError(Exception):
+    """A failed operation: the message, a code, and the op that failed where it is known.
+
+    `str(error)` is the message followed by the op, its device and the user's line that made it;
+    `error.message` is the message alone. Errors pickle and copy; the copy holds an `OpSummary`
+    in place of the operation.
+    """
+
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
+        super().__init__(message)
+        self._node_def = node_def
+        self._op = op
+        self._message = message
+        self._error_code = error_code
+
+    @property
+    def message(self) -> str:
+        """The message without the lines about the op."""
+        return self._message
+
+    @property
+    def op(self) -> Any:
+        """The operation that failed, or None where the failure belongs to no op of the graph."""
+        return self._op
+
+    @property
+    def node_def(self) -> Any:
+        """The NodeDef of the failed op, or None."""
+        if self._node_def is None and self._op is not None:
+            return getattr(self._op, "node_def", None)
+        return self._node_def
+
+    @property
+    def error_code(self) -> int:
+        """The code of this class of error, one of the constants of this module."""
+        return self._error_code
+
+    def __str__(self) -> str:
+        return self._message if self._op is None else self._message + _describe(self._op)
+
+    def __reduce__(self) -> tuple[Callable[..., OpError], tuple[Any, ...], dict[str, Any]]:
+        own = ("_node_def", "_op", "_message", "_error_code")
+        extra = {key: value for key, value in self.__dict__.items() if key not in own}
+        summary = None if self._op is None else OpSummary.of(self._op)
+        args = (type(self), self._node_def, summary, self._message, self._error_code)
+        return _rebuild, args, extra
+
+
+def _rebuild(cls: type[OpError], node_def: Any, op: Any, message: str, code: int) -> OpError:
+    # A subclass may have another signature, so only the base constructor is called.
+    error = cls.__new__(cls, message)
+    OpError.__init__(error, node_def, op, message, code)
+    return error
+
+
+class CancelledError(OpError):
+    """The step was cancelled, or its queue, iterator or session was closed."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, CANCELLED)
+
+
+class UnknownError(OpError):
+    """A failure that no other class describes, such as an exception inside a Python function."""
+
+    def __init__(
+        self, node_def: Any = None, op: Any = None, message: str = "", error_code: int = UNKNOWN
+    ) -> None:
+        super().__init__(node_def, op, message, error_code)
+
+
+class InvalidArgumentError(OpError):
+    """An op got a value that it can never accept, whatever the state of the system."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, INVALID_ARGUMENT)
+
+
+class DeadlineExceededError(OpError):
+    """The time limit of the step passed before it finished."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, DEADLINE_EXCEEDED)
+
+
+class NotFoundError(OpError):
+    """A file, variable, key or device does not exist."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, NOT_FOUND)
+
+
+class AlreadyExistsError(OpError):
+    """The file or resource to create exists already."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, ALREADY_EXISTS)
+
+
+class PermissionDeniedError(OpError):
+    """The caller is known but may not do this."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, PERMISSION_DENIED)
+
+
+class UnauthenticatedError(OpError):
+    """The caller did not prove who it is."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, UNAUTHENTICATED)
+
+
+class ResourceExhaustedError(OpError):
+    """Memory, disk, file handles or a quota ran out."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, RESOURCE_EXHAUSTED)
+
+
+class FailedPreconditionError(OpError):
+    """The system is not in the state the op needs: the variable is not initialised."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, FAILED_PRECONDITION)
+
+
+class AbortedError(OpError):
+    """The op lost to a concurrent one; the same step may succeed when run again."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, ABORTED)
+
+
+class OutOfRangeError(OpError):
+    """The end of the input: an exhausted dataset or a closed queue."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, OUT_OF_RANGE)
+
+
+class UnimplementedError(OpError):
+    """The op has no kernel for these types, this device or this mode."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, UNIMPLEMENTED)
+
+
+class InternalError(OpError):
+    """An invariant of Headrace does not hold: a bug, worth a report."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, INTERNAL)
+
+
+class UnavailableError(OpError):
+    """A task cannot be reached now; running the step again later may succeed."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, UNAVAILABLE)
+
+
+class DataLossError(OpError):
+    """A file or message is cut off or corrupt and cannot be read."""
+
+    def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
+        super().__init__(node_def, op, message, DATA_LOSS)
+
+
+_CODE_TO_CLASS: dict[int, Callable[..., OpError]] = {
+    CANCELLED: CancelledError,
+    UNKNOWN: UnknownError,
+    INVALID_ARGUMENT: InvalidArgumentError,
+    DEADLINE_EXCEEDED: DeadlineExceededError,
+    NOT_FOUND: NotFoundError,
+    ALREADY_EXISTS: AlreadyExistsError,
+    PERMISSION_DENIED: PermissionDeniedError,
+    RESOURCE_EXHAUSTED: ResourceExhaustedError,
+    FAILED_PRECONDITION: FailedPreconditionError,
+    ABORTED: AbortedError,
+    OUT_OF_RANGE: OutOfRangeError,
+    UNIMPLEMENTED: UnimplementedError,
+    INTERNAL: InternalError,
+    UNAVAILABLE: UnavailableError,
+    DATA_LOSS: DataLossError,
+    UNAUTHENTICATED: UnauthenticatedError,
+}
+_CLASS_TO_CODE = {cls: code for code, cls in _CODE_TO_CLASS.items()}
+
+
+def exception_type_from_error_code(error_code: int) -> Callable[..., OpError]:
+    """The error class of a code, to be called with (node_def, op, message).
+
+    Raises:
+      KeyError: `error_code` is 0 (OK) or no code at all.
+    """
+    return _CODE_TO_CLASS[error_code]
+
+
+def error_code_from_exception_type(cls: Callable[..., OpError]) -> int:
+    """The code of an error class of this module.
+
+    Raises:
+      KeyError: `cls` is not one of the classes of the tree above.
+    """
+    return _CLASS_TO_CODE[cls]
+
+
+def suggest(name: str, candidates: Iterable[str]) -> str:
+    """Returns " Did you mean 'x'?" for the candidate nearest to `name`, or "" when none is near.
+
+    Case is ignored in the search, so that a name in the wrong case is always found.
+    """
+    by_folded: dict[str, str] = {}
+    for candidate in candidates:
+        by_folded.setdefault(candidate.casefold(), candidate)
+    near = difflib.get_close_matches(name.casefold(), by_folded, n=1)
+    return f" Did you mean '{by_folded[near[0]]}'?" if near else ""
