@@ -110,15 +110,11 @@ class Dimension:
     def __rfloordiv__(self, other: Any) -> Dimension:
         return self._arith(other, operator.floordiv, swap=True)  # type: ignore[no-any-return]
 
-    # Old programs write `shape[1] / 2` and expect a dimension, which is always whole.
-    def __truediv__(self, other: Any) -> Dimension:
-        return self._arith(other, operator.floordiv)  # type: ignore[no-any-return]
+    def __truediv__(self, other: Any) -> NoReturn:
+        raise TypeError(_no_division("Dimension", type(other).__name__))
 
     def __rtruediv__(self, other: Any) -> NoReturn:
-        raise TypeError(
-            f"unsupported operand type(s) for /: '{type(other).__name__}' and 'Dimension', "
-            "please use // instead"
-        )
+        raise TypeError(_no_division(type(other).__name__, "Dimension"))
 
     def __mod__(self, other: Any) -> Dimension:
         return self._arith(other, operator.mod)  # type: ignore[no-any-return]
@@ -152,6 +148,10 @@ class Dimension:
 
     def __ge__(self, other: Any) -> Any:
         return self._compare(other, operator.ge)
+
+
+def _no_division(left: str, right: str) -> str:
+    return f"unsupported operand type(s) for /: '{left}' and '{right}', please use // instead"
 
 
 def _dimension_value(value: Any) -> int | None:
@@ -203,8 +203,8 @@ class TensorShape:
 
     `TensorShape(dims)` takes None (unknown rank), a sequence of sizes, None and Dimensions, one
     int (a vector), another TensorShape, or a TensorShapeProto. Equality is of knowledge: two
-    shapes are equal when the same is known of both, so an unknown rank equals an unknown rank.
-    `!=` with an unknown rank raises ValueError, as in TensorFlow; use `is_compatible_with`.
+    shapes are equal when the same is known of both, so an unknown rank equals an unknown rank;
+    ask `is_compatible_with` whether they can be the same when the graph runs.
     """
 
     __slots__ = ("_dims",)
@@ -312,15 +312,6 @@ class TensorShape:
             return self._dims == as_static(other)
         except (TypeError, ValueError):
             return NotImplemented
-
-    def __ne__(self, other: object) -> Any:
-        try:
-            dims = as_static(other)
-        except (TypeError, ValueError):
-            return NotImplemented
-        if self._dims is None or dims is None:
-            raise ValueError("The inequality of unknown TensorShapes is undefined.")
-        return self._dims != dims
 
     def __hash__(self) -> int:
         return hash(self._dims)
