@@ -1,0 +1,67 @@
+# Every target makes the virtual environment that it needs and reuses it afterwards.
+# PYTHON=python3.12 chooses the interpreter of a new environment; otherwise the first of python3,
+# python3.13, python3.12 and python3.11 that Headrace supports is taken.
+
+PYTHON ?=
+VENV ?= .venv
+PEER_VENV ?= .peer-venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.headrace-installed
+PEER_STAMP := $(PEER_VENV)/.peer-installed
+
+.PHONY: help install demo test test-slow check format bench test-pythons goldens peer clean
+
+help:
+	@echo "make demo          learn handwritten digits and draw the learning curves"
+	@echo "make test          all checks and tests"
+	@echo "make test-slow     the slow tests, which 'make test' leaves out"
+	@echo "make check         ruff, mypy, import rules, size limits"
+	@echo "make format        let ruff rewrite what it can"
+	@echo "make bench         time Headrace against TensorFlow, side by side"
+	@echo "make test-pythons  the tests under Python 3.11, 3.12 and 3.13, where found"
+	@echo "make goldens       run the reference programs under real TensorFlow again"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@PYTHON="$(PYTHON)" tools/make_venv.sh $(VENV) -e '.[dev]'
+	@touch $@
+
+$(PEER_STAMP): tools/peer/requirements.txt
+	@PYTHON="$(PYTHON)" tools/make_venv.sh $(PEER_VENV) -r tools/peer/requirements.txt
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/headrace demo
+
+test: check
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m slow
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/check_size.py
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) $(PEER_STAMP)
+	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/run.py
+
+peer: $(PEER_STAMP)
+
+test-pythons:
+	@tools/test_pythons.sh
+
+goldens: $(PEER_STAMP)
+	$(PEER_VENV)/bin/python tools/make_goldens.py
+
+clean:
+	rm -rf .venv .venv-3.* .peer-venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache \
+	    .hypothesis build dist headrace-demo

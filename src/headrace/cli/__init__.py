@@ -1,0 +1,45 @@
+"""The command `headrace`.
+
+Each subcommand imports what it needs when it runs: `headrace --help` loads no JAX.
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+import click
+
+__all__ = ["main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(metadata.version("headrace"), prog_name="headrace")
+def main() -> None:
+    """Headrace: graphs of tensor operations, run by XLA."""
+
+
+@main.command()
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1),
+    help="Training steps of each model, instead of as many as it needs.",
+)
+@click.option(
+    "--output-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("headrace-demo"),
+    show_default=True,
+    help="Where checkpoints and the picture go.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Split, shuffling, weights.")
+@click.option("--picture/--no-picture", default=True, help="Draw the learning curves.")
+def demo(steps: int | None, output_dir: Path, seed: int, picture: bool) -> None:
+    """Learn real handwritten digits with two small models, and check what they learned.
+
+    Exit status 1 means that a model missed its test accuracy.
+    """
+    from headrace.cli.demo import run_demo
+
+    if not run_demo(steps=steps, output_dir=output_dir, seed=seed, picture=picture):
+        raise SystemExit(1)

@@ -1,0 +1,1 @@
+"""Programs and data readers that go with the tutorials."""

@@ -1,0 +1,1 @@
+"""Tutorials, under the module names that published programs import."""
