@@ -1,0 +1,74 @@
+"""The protocol buffers of graph files; the bytes are TensorFlow's, the package name is ours.
+
+Each file is loaded when one of its names is first asked for: the protobuf runtime takes longer to
+import than a small graph takes to run. `tools/gen_protos.py` regenerates the ``_pb2`` modules and
+`tools/check_protos.py` compares them with TensorFlow's.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from headrace.graph.proto.config_pb2 import *  # noqa: F403
+    from headrace.graph.proto.event_pb2 import *  # noqa: F403
+    from headrace.graph.proto.example_pb2 import *  # noqa: F403
+    from headrace.graph.proto.graph_pb2 import *  # noqa: F403
+    from headrace.graph.proto.meta_pb2 import *  # noqa: F403
+    from headrace.graph.proto.trace_pb2 import *  # noqa: F403
+    from headrace.graph.proto.types_pb2 import *  # noqa: F403
+
+#: The messages and enums of each file. Their values and nested types are attributes of them.
+_NAMES: Final = {
+    "types_pb2": (
+        "DataType ResourceHandleProto TensorProto TensorShapeProto TensorSliceProto "
+        "VariantTensorDataProto VersionDef"
+    ),
+    "graph_pb2": (
+        "AttrValue CondContextDef ControlFlowContextDef ErrorCode FullTypeDef FullTypeId "
+        "FunctionDef FunctionDefLibrary GradientDef GraphDebugInfo GraphDef NameAttrList "
+        "NodeDef OpDef OpDeprecation OpList QueueRunnerDef RegisteredGradient "
+        "SaveSliceInfoDef ValuesDef VariableAggregation VariableDef VariableSynchronization "
+        "WhileContextDef"
+    ),
+    "meta_pb2": (
+        "AssetFileDef BundleEntryProto BundleHeaderProto CheckpointState CollectionDef "
+        "MetaGraphDef RegisteredSaver SavedModel SaverDef SignatureDef TensorInfo "
+        "TrackableObjectGraph"
+    ),
+    "config_pb2": (
+        "AutoParallelOptions CallableOptions ClusterDef ClusterDeviceFilters ConfigProto "
+        "DebugOptions DebugTensorWatch DeviceAttributes DeviceLocality GPUOptions "
+        "GraphOptions InterconnectLink JobDef JobDeviceFilters LocalLinks OptimizerOptions "
+        "RPCOptions RewriterConfig RunMetadata RunOptions ScopedAllocatorOptions ServerDef "
+        "SessionMetadata TaskDeviceFilters TensorConnection ThreadPoolOptionProto"
+    ),
+    "trace_pb2": (
+        "AllocationDescription AllocationRecord AllocatorMemoryUsed CostGraphDef "
+        "DeviceStepStats MemoryStats NodeExecStats NodeOutput StepStats TensorDescription"
+    ),
+    "event_pb2": (
+        "DataClass Event HistogramProto LogMessage SessionLog SourceMetadata Summary "
+        "SummaryDescription SummaryMetadata TaggedRunMetadata"
+    ),
+    "example_pb2": (
+        "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List "
+        "SequenceExample"
+    ),
+}
+_FILE_OF: Final = {name: file for file, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_FILE_OF)
+
+
+def __getattr__(name: str) -> Any:
+    file = _FILE_OF.get(name)
+    if file is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{file}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
