@@ -1,0 +1,265 @@
+"""Time Headrace against TensorFlow and plain JAX, side by side, and print the table.
+
+    python benchmarks/run.py [--only NAME ...] [--repeat N] [--quick] [--json FILE]
+
+Each side is a process of its own. Repetitions are interleaved, so that a change in the machine's
+load meets every side; medians are compared. TensorFlow's interpreter is taken from
+`HEADRACE_PEER_PYTHON` or `.peer-venv` (see `tools/peer/README.md`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from workloads import WORKLOADS, Workload  # noqa: E402
+
+MAX_ITERATIONS = 5000
+
+
+class Side:
+    """A child process that times workloads; see `side.py` for the protocol."""
+
+    def __init__(self, name: str, python: str, log: Path, cache: str) -> None:
+        self.name = name
+        environment = os.environ | {
+            "HEADRACE_COMPILE_CACHE": cache,
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
+            "PYTHONPATH": str(HERE.parent / "src") if name == "headrace" else "",
+        }
+        self._log = log
+        with log.open("a") as errors:
+            self._process = subprocess.Popen(
+                [python, str(HERE / "side.py"), name],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=environment,
+            )
+        hello = self._answer()
+        self.import_seconds: float = hello["import"]
+        self.version: str = hello["version"]
+
+    def time(self, workload: str, iterations: int, *, cold: bool = False) -> float:
+        """Mean seconds of one step. `cold` leaves the warm-up out."""
+        request = {"workload": workload, "iterations": iterations, "cold": cold}
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        answer = self._answer()
+        if "error" in answer:
+            raise RuntimeError(answer["error"].splitlines()[0])
+        return float(answer["seconds"])
+
+    def _answer(self) -> dict:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            code = self._process.wait()
+            raise ChildProcessError(f"{self.name} ended with status {code}; see {self._log}")
+        return json.loads(line)
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+
+
+@dataclass
+class Row:
+    """What one workload gave: seconds of each repetition by side, and errors by side."""
+
+    name: str
+    title: str
+    baseline: str
+    target: float
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def median(self, side: str) -> float | None:
+        values = self.seconds.get(side)
+        return statistics.median(values) if values else None
+
+    @property
+    def ratio(self) -> float | None:
+        ours, theirs = self.median("headrace"), self.median(self.baseline)
+        return ours / theirs if ours is not None and theirs else None
+
+
+def peer_python() -> str | None:
+    """The interpreter of the peer's environment, or None where there is none."""
+    named = os.environ.get("HEADRACE_PEER_PYTHON")
+    candidates = [named] if named else [str(HERE.parent / ".peer-venv" / "bin" / "python")]
+    return next((path for path in candidates if Path(path).exists()), None)
+
+
+@dataclass
+class Bench:
+    """The sides that run, and how long each workload is timed."""
+
+    pythons: dict[str, str]
+    repeat: int
+    seconds: float
+    log: Path
+    cache: str
+
+    def start(self, name: str, cache: str | None = None) -> Side:
+        return Side(name, self.pythons[name], self.log, self.cache if cache is None else cache)
+
+    @contextlib.contextmanager
+    def fresh(self, name: str) -> Iterator[Side]:
+        with tempfile.TemporaryDirectory() as cache:
+            side = self.start(name, cache)
+            try:
+                yield side
+            finally:
+                side.close()
+
+    def measure(self, workload: Workload, sides: dict[str, Side]) -> Row:
+        """Time one workload on all its sides, repetition by repetition in turn."""
+        row = Row(workload.name, workload.title, workload.baseline, workload.target)
+        names = [name for name in workload.sides if name in sides]
+        iterations: dict[str, int] = {}
+        for _ in range(self.repeat):
+            for name in names:
+                if name in row.errors:
+                    continue
+                try:
+                    if workload.fresh:
+                        value = self._once(workload, name)
+                    else:
+                        if name not in iterations:
+                            estimate = sides[name].time(workload.name, 1)
+                            count = int(self.seconds / max(estimate, 1e-6))
+                            iterations[name] = min(max(count, 1), MAX_ITERATIONS)
+                        value = sides[name].time(workload.name, iterations[name])
+                except RuntimeError as error:
+                    row.errors[name] = str(error)
+                else:
+                    row.seconds.setdefault(name, []).append(value)
+        return row
+
+    def _once(self, workload: Workload, name: str) -> float:
+        with self.fresh(name) as side:
+            if workload.build is None:
+                return side.import_seconds
+            return side.time(workload.name, 1, cold=True)
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.1f} us"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def table_of(rows: list[Row]) -> Table:
+    """The printed table: medians, the ratio, and whether the target is met."""
+    table = Table(title="Headrace against TensorFlow (graph sessions) and plain JAX")
+    for heading in ("work", "Headrace", "TensorFlow", "JAX", "ratio", "target", ""):
+        table.add_column(heading, justify="left" if heading == "work" else "right")
+    for row in rows:
+        cells = [
+            "failed" if side in row.errors else _duration(row.median(side))
+            for side in ("headrace", "tensorflow", "jax")
+        ]
+        ratio = row.ratio
+        verdict = "" if ratio is None else "[green]met" if ratio <= row.target else "[red]missed"
+        shown = "-" if ratio is None else f"{ratio:.2f}"
+        table.add_row(row.title, *cells, shown, f"{row.target:g}", verdict)
+    return table
+
+
+def save(path: Path, rows: list[Row], versions: dict[str, str]) -> None:
+    """Write all repetitions, the medians and the machine as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    results = [
+        asdict(row) | {"ratio": row.ratio, "medians": {s: row.median(s) for s in row.seconds}}
+        for row in rows
+    ]
+    machine = {
+        "system": platform.platform(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+    report = {"machine": machine, "versions": versions, "results": results}
+    path.write_text(json.dumps(report, indent=1) + "\n")
+
+
+def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    names = [w.name for w in WORKLOADS]
+    parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
+    parser.add_argument("--repeat", type=int, default=7, help="repetitions of each (default 7)")
+    parser.add_argument("--seconds", type=float, default=0.4, help="length of a repetition")
+    parser.add_argument("--quick", action="store_true", help="3 repetitions of 0.1 s")
+    parser.add_argument("--sides", nargs="+", default=["headrace", "tensorflow", "jax"])
+    parser.add_argument("--json", type=Path, default=HERE / "results" / "results.json")
+    return parser.parse_args(arguments)
+
+
+def main() -> int:
+    options = options_of()
+    console = Console()
+    peer = peer_python()
+    pythons = {"headrace": sys.executable, "jax": sys.executable}
+    if peer is None:
+        console.print(
+            "TensorFlow is not here, so only Headrace and JAX are timed. To make its environment: "
+            "[bold]make peer[/] (see tools/peer/README.md), or set HEADRACE_PEER_PYTHON."
+        )
+    else:
+        pythons["tensorflow"] = peer
+    pythons = {name: python for name, python in pythons.items() if name in options.sides}
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    log = options.json.with_suffix(".log")
+    log.write_text("")
+    repeat, seconds = (3, 0.1) if options.quick else (options.repeat, options.seconds)
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as cache:
+        bench = Bench(pythons, repeat, seconds, log, cache)
+        sides: dict[str, Side] = {}
+        try:
+            for name in pythons:
+                try:
+                    sides[name] = bench.start(name)
+                except ChildProcessError as error:
+                    console.print(str(error), markup=False)
+            for workload in WORKLOADS:
+                if options.only and workload.name not in options.only:
+                    continue
+                with console.status(workload.title):
+                    rows.append(bench.measure(workload, sides))
+                for name, text in rows[-1].errors.items():
+                    console.print(f"{workload.name}: {name} failed: {text}", markup=False)
+        finally:
+            for side in sides.values():
+                side.close()
+    console.print(table_of(rows))
+    save(options.json, rows, {name: side.version for name, side in sides.items()})
+    console.print(f"Written to {options.json}", highlight=False)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""One side of the benchmark in a process of its own: times what it is asked to, over its pipes.
+
+Started by `run.py` as `python side.py headrace|tensorflow|jax`. Each line in is a request
+`{"workload": name, "iterations": n}` and each line out its answer `{"seconds": per step}` or
+`{"error": text}`; the first line out tells the import time and the version. A workload is built and
+warmed up when it is first asked for, and dropped when another is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+
+MODULES = {"headrace": "headrace", "tensorflow": "tensorflow.compat.v1", "jax": "jax"}
+WARM_UP_STEPS = 5
+WARM_UP_SECONDS = 2.0
+
+
+def _take_stdout() -> int:
+    """Keep the pipe for answers only: whatever libraries print goes to standard error."""
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    return answers
+
+
+def _build(side: str, module: object, name: str):
+    if side == "jax":
+        from jax_workloads import WORKLOADS as own
+
+        return own[name]()
+    from workloads import WORKLOADS
+
+    module.reset_default_graph()
+    return next(w for w in WORKLOADS if w.name == name).build(module)
+
+
+def _warm_up(step) -> None:
+    """A few steps: the first one traces and compiles, and so may the second."""
+    end = time.perf_counter() + WARM_UP_SECONDS
+    for done in range(1, WARM_UP_STEPS + 1):
+        step.run()
+        if done >= 2 and time.perf_counter() > end:
+            break
+    step.sync()
+
+
+def _time(step, iterations: int) -> float:
+    """Mean seconds of a step. Steps that time themselves are believed."""
+    own = 0.0
+    timed_itself = False
+    start = time.perf_counter()
+    for _ in range(iterations):
+        seconds = step.run()
+        if type(seconds) is float:
+            own, timed_itself = own + seconds, True
+    step.sync()
+    return (own if timed_itself else time.perf_counter() - start) / iterations
+
+
+def main() -> None:
+    side = sys.argv[1]
+    answers = os.fdopen(_take_stdout(), "w", buffering=1)
+    start = time.perf_counter()
+    module = importlib.import_module(MODULES[side])
+    imported = time.perf_counter() - start
+    if side == "tensorflow":
+        module.disable_v2_behavior()
+        module.logging.set_verbosity(module.logging.FATAL)
+    print(json.dumps({"import": imported, "version": module.__version__}), file=answers)
+    name, step = None, None
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if request["workload"] != name:
+                step = None
+                step = _build(side, module, request["workload"])
+                name = request["workload"]
+                if not request.get("cold"):
+                    _warm_up(step)
+            answer = {"seconds": _time(step, request["iterations"])}
+        except Exception as error:
+            traceback.print_exc()
+            name, answer = None, {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), file=answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""The work that is timed: one program text for both sides, written with public 1.x names.
+
+A workload builds its graph in the default graph of `tf` (`tensorflow.compat.v1` or `headrace`) and
+answers what one step is. Plain JAX counterparts are in `jax_workloads.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step, and what makes sure that all steps so far are done.
+
+    `run` may answer the seconds it took, when only a part of what it does is to be timed.
+    """
+
+    run: Callable[[], float | None]
+    sync: Callable[[], Any] = lambda: None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A row of the table. `target` bounds the time of Headrace over the time of the `baseline`."""
+
+    name: str
+    title: str
+    target: float
+    build: Callable[[Any], Step] | None
+    baseline: str = "tensorflow"
+    fresh: bool = False  # every repetition in a process of its own, with an empty compile cache
+    sides: tuple[str, ...] = ("headrace", "tensorflow")
+
+
+@dataclass
+class _Model:
+    """Session and training step of one model: the part that all training workloads share."""
+
+    tf: Any
+    train: Any
+    watched: Any
+    feed: dict[Any, np.ndarray] = field(default_factory=dict)
+
+    def step(self) -> Step:
+        session = self.tf.Session()
+        session.run(self.tf.global_variables_initializer())
+
+        def run() -> None:
+            session.run(self.train, feed_dict=self.feed)
+
+        return Step(run, lambda: session.run(self.watched))
+
+
+def _images(batch: int, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.RandomState(0)
+    x = rng.random_sample((batch, 784)).astype(np.float32)
+    return x, np.eye(classes, dtype=np.float32)[rng.randint(classes, size=batch)]
+
+
+def no_op(tf: ModuleType) -> Step:
+    session, fetch = tf.Session(), tf.no_op()
+    return Step(lambda: session.run(fetch))
+
+
+def constant(tf: ModuleType) -> Step:
+    session, fetch = tf.Session(), tf.constant(1.0)
+    return Step(lambda: session.run(fetch))
+
+
+def softmax(tf: ModuleType) -> Step:
+    images, labels = _images(100)
+    x, y_ = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.float32, [None, 10])
+    w, b = tf.Variable(tf.zeros([784, 10])), tf.Variable(tf.zeros([10]))
+    y = tf.nn.softmax(tf.matmul(x, w) + b)
+    loss = -tf.reduce_sum(y_ * tf.log(y))
+    train = tf.train.GradientDescentOptimizer(0.001).minimize(loss)
+    return _Model(tf, train, b, {x: images, y_: labels}).step()
+
+
+def mlp(tf: ModuleType) -> Step:
+    images, labels = _images(100)
+    x, y_ = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.float32, [None, 10])
+    rng, h = np.random.RandomState(1), x
+    for i, (fan_in, fan_out) in enumerate(((784, 512), (512, 512), (512, 10))):
+        scale = np.float32(np.sqrt(2 / fan_in))
+        w = tf.Variable(rng.standard_normal((fan_in, fan_out)).astype(np.float32) * scale)
+        b = tf.Variable(tf.zeros([fan_out]))
+        h = tf.matmul(h, w) + b
+        h = tf.nn.relu(h) if i < 2 else h
+    loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits_v2(labels=y_, logits=h))
+    train = tf.train.AdamOptimizer(1e-4).minimize(loss)
+    return _Model(tf, train, b, {x: images, y_: labels}).step()
+
+
+def chain(tf: ModuleType) -> Step:
+    x = tf.placeholder(tf.float32, [10])
+    y = x
+    for i in range(500):
+        y = tf.tanh(y + 0.01 * (i % 7))
+    session, feed = tf.Session(), {x: np.zeros(10, np.float32)}
+    return Step(lambda: session.run(y, feed_dict=feed))
+
+
+def side_by_side(tf: ModuleType) -> Step:
+    x = tf.placeholder(tf.float32, [10])
+    fetches = [x + float(i) for i in range(1000)]
+    session, feed = tf.Session(), {x: np.zeros(10, np.float32)}
+    return Step(lambda: session.run(fetches, feed_dict=feed))
+
+
+def _deep_graph(tf: ModuleType) -> tuple[Any, Any, dict[Any, np.ndarray]]:
+    """About 10,000 ops in TensorFlow's count: 525 layers of four ops, and their gradients."""
+    x = tf.placeholder(tf.float32, [8, 16])
+    variables = [tf.Variable(tf.ones([16]) * 0.5) for _ in range(10)]
+    h = x
+    for i in range(525):
+        h = tf.tanh(h * variables[i % 10] + x) - 0.1
+    gradients = tf.gradients(tf.reduce_sum(h), variables)
+    return gradients, tf.global_variables_initializer(), {x: np.ones((8, 16), np.float32)}
+
+
+def build_graph(tf: ModuleType) -> Step:
+    def run() -> float:
+        with tf.Graph().as_default():
+            start = time.perf_counter()
+            _deep_graph(tf)
+            return time.perf_counter() - start
+
+    return Step(run)
+
+
+def first_step(tf: ModuleType) -> Step:
+    def run() -> float:
+        with tf.Graph().as_default(), tf.Session() as session:
+            gradients, initialise, feed = _deep_graph(tf)
+            session.run(initialise)
+            start = time.perf_counter()
+            session.run(gradients, feed_dict=feed)
+            return time.perf_counter() - start
+
+    return Step(run)
+
+
+def lstm(tf: ModuleType) -> Step:
+    batch, steps, size, vocabulary, layers = 20, 20, 200, 10_000, 2
+    rng = np.random.RandomState(2)
+
+    def weights(*shape: int) -> Any:
+        return tf.Variable(rng.uniform(-0.1, 0.1, shape).astype(np.float32))
+
+    words = tf.placeholder(tf.int32, [batch, steps])
+    targets = tf.placeholder(tf.int32, [batch, steps])
+    embedding = weights(vocabulary, size)
+    cells = [(weights(2 * size, 4 * size), weights(4 * size)) for _ in range(layers)]
+    out_w, out_b = weights(size, vocabulary), weights(vocabulary)
+    inputs = tf.nn.embedding_lookup(embedding, words)
+    state = [(tf.zeros([batch, size]), tf.zeros([batch, size])) for _ in range(layers)]
+    outputs = []
+    for t in range(steps):
+        x = inputs[:, t, :]
+        for layer, (w, b) in enumerate(cells):
+            c, h = state[layer]
+            i, j, f, o = tf.split(tf.matmul(tf.concat([x, h], 1), w) + b, 4, axis=1)
+            c = c * tf.sigmoid(f + 1.0) + tf.sigmoid(i) * tf.tanh(j)
+            x = h = tf.tanh(c) * tf.sigmoid(o)
+            state[layer] = (c, h)
+        outputs.append(x)
+    logits = tf.matmul(tf.reshape(tf.stack(outputs, 1), [-1, size]), out_w) + out_b
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=tf.reshape(targets, [-1]), logits=logits
+    )
+    loss = tf.reduce_sum(losses) / batch
+    variables = [embedding, *(v for cell in cells for v in cell), out_w, out_b]
+    clipped, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), 5.0)
+    optimizer = tf.train.GradientDescentOptimizer(1.0)
+    train = optimizer.apply_gradients(list(zip(clipped, variables, strict=True)))
+    tokens = rng.randint(vocabulary, size=(batch, steps + 1)).astype(np.int32)
+    return _Model(tf, train, cells[0][1], {words: tokens[:, :-1], targets: tokens[:, 1:]}).step()
+
+
+def alexnet(tf: ModuleType) -> Step:
+    """The "one weird trick" AlexNet of convnet-benchmarks, forward, backward and update."""
+    batch = 16
+    rng = np.random.RandomState(3)
+
+    def weights(*shape: int) -> Any:
+        fan_in = np.prod(shape[:-1])
+        values = rng.standard_normal(shape).astype(np.float32) * np.float32(np.sqrt(2 / fan_in))
+        initial = tf.placeholder(tf.float32, shape)
+        feed[initial] = values
+        return tf.Variable(initial)
+
+    def convolve(x: Any, size: int, out: int, stride: int, margin: int) -> Any:
+        if margin:
+            x = tf.pad(x, [[0, 0], [margin, margin], [margin, margin], [0, 0]])
+        w = weights(size, size, int(x.shape[3]), out)
+        y = tf.nn.conv2d(x, w, strides=[1, stride, stride, 1], padding="VALID")
+        return tf.nn.relu(tf.nn.bias_add(y, tf.Variable(tf.zeros([out]))))
+
+    def pool(x: Any) -> Any:
+        return tf.nn.max_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], "VALID")
+
+    def dense(x: Any, out: int) -> Any:
+        return tf.matmul(x, weights(int(x.shape[1]), out)) + tf.Variable(tf.zeros([out]))
+
+    feed: dict[Any, np.ndarray] = {}
+    images = tf.placeholder(tf.float32, [batch, 224, 224, 3])
+    labels = tf.placeholder(tf.int32, [batch])
+    x = pool(convolve(images, 11, 64, 4, 2))
+    x = pool(convolve(x, 5, 192, 1, 2))
+    x = convolve(x, 3, 384, 1, 1)
+    x = convolve(x, 3, 256, 1, 1)
+    x = pool(convolve(x, 3, 256, 1, 1))
+    x = tf.nn.relu(dense(tf.reshape(x, [batch, 6 * 6 * 256]), 4096))
+    logits = dense(tf.nn.relu(dense(x, 4096)), 1000)
+    loss = tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    )
+    train = tf.train.GradientDescentOptimizer(1e-4).minimize(loss)
+    session = tf.Session()
+    session.run(tf.global_variables_initializer(), feed_dict=feed)
+    data = {
+        images: rng.random_sample((batch, 224, 224, 3)).astype(np.float32),
+        labels: rng.randint(1000, size=batch).astype(np.int32),
+    }
+    bias = tf.trainable_variables()[-1]
+    return Step(lambda: session.run(train, feed_dict=data), lambda: session.run(bias))
+
+
+_WITH_JAX = ("headrace", "tensorflow", "jax")
+
+WORKLOADS = (
+    Workload("no_op", "run of a no-op", 0.5, no_op),
+    Workload("constant", "run of a constant", 0.5, constant),
+    Workload("softmax", "MNIST softmax step, batch 100", 0.4, softmax, sides=_WITH_JAX),
+    Workload("mlp", "MLP 784-512-512-10 Adam step, batch 100", 0.75, mlp, sides=_WITH_JAX),
+    Workload(
+        "mlp_jax", "the same against plain jitted JAX", 1.1, mlp, "jax", sides=("headrace", "jax")
+    ),
+    Workload("chain", "1,000 small ops in a chain", 0.5, chain),
+    Workload("side_by_side", "1,000 small ops side by side, fetched", 0.5, side_by_side),
+    Workload("build", "build 10,000 ops with gradients", 0.5, build_graph),
+    Workload("first_step", "first step of that graph", 1.5, first_step, fresh=True),
+    Workload("import", "import", 0.5, None, fresh=True),
+    Workload("lstm", "LSTM language model step", 1.0, lstm),
+    Workload("alexnet", "AlexNet step, batch 16", 1.45, alexnet),
+)
