@@ -1,0 +1,48 @@
+"""Which two seeds a random operation gets, from the graph's seed and its own.
+
+The rule is TensorFlow's, so that a program's numbers stay the same:
+
+    graph seed   op seed    (seed, seed2) of the operation
+    ----------   -------    ------------------------------
+    none         none       none: other numbers in every session
+    none         given      a fixed default and the op seed
+    given        none       the graph seed and the id of the last operation made: operations made
+                            in the same order get the same numbers
+    given        given      both
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+DEFAULT_GRAPH_SEED = 87654321
+_MAX_INT32 = 2**31 - 1
+
+
+class SeededGraph(Protocol):
+    """What the rule needs of a graph."""
+
+    @property
+    def seed(self) -> int | None:
+        """The graph-level seed, None when not set."""
+
+    @property
+    def _last_id(self) -> int:
+        """The id of the operation made last."""
+
+
+def get_seed(graph: SeededGraph, op_seed: int | None) -> tuple[int, int] | tuple[None, None]:
+    """The seeds for an operation about to be made in `graph`; (None, None) if neither is set.
+
+    Seeds are reduced to the range of the attributes, modulo 2**31 - 1. Never (0, 0), which the
+    kernels read as "no seed". An operation with no seeds takes the attributes (0, 0).
+    """
+    graph_seed = graph.seed
+    if graph_seed is None:
+        if op_seed is None:
+            return None, None
+        graph_seed = DEFAULT_GRAPH_SEED
+    elif op_seed is None:
+        op_seed = graph._last_id
+    seeds = graph_seed % _MAX_INT32, op_seed % _MAX_INT32
+    return (0, _MAX_INT32) if seeds == (0, 0) else seeds
