@@ -19,7 +19,7 @@ def main() -> None:
     """Headrace: graphs of tensor operations, run by XLA."""
 
 
-@main.command()
+@main.command("demo")
 @click.option(
     "--steps",
     type=click.IntRange(min=1),
@@ -32,9 +32,9 @@ def main() -> None:
     show_default=True,
     help="Where checkpoints and the picture go.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Split, shuffling, weights.")
+@click.option("--seed", default=2016, show_default=True, help="Of split, shuffling and weights.")
 @click.option("--picture/--no-picture", default=True, help="Draw the learning curves.")
-def demo(steps: int | None, output_dir: Path, seed: int, picture: bool) -> None:
+def demo_command(steps: int | None, output_dir: Path, seed: int, picture: bool) -> None:
     """Learn real handwritten digits with two small models, and check what they learned.
 
     Exit status 1 means that a model missed its test accuracy.

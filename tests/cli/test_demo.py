@@ -1,0 +1,24 @@
+"""`headrace demo` from end to end."""
+
+import pytest
+from click.testing import CliRunner
+
+from headrace.cli import main
+
+
+def test_a_short_demo_misses_its_targets_and_says_so(tmp_path):
+    result = CliRunner().invoke(main, ["demo", "--steps", "2", "--output-dir", str(tmp_path)])
+    assert result.exit_code == 1, result.output
+    assert "missed" in result.output
+    assert str(tmp_path / "learning-curves.png") in result.output
+    assert (tmp_path / "learning-curves.png").read_bytes().startswith(b"\x89PNG")
+    assert list(tmp_path.glob("softmax-2*"))
+    assert list(tmp_path.glob("convnet-2*"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_the_demo_reaches_its_targets(tmp_path):
+    result = CliRunner().invoke(main, ["demo", "--output-dir", str(tmp_path), "--no-picture"])
+    assert result.exit_code == 0, result.output
+    assert result.output.count("reached") == 2
