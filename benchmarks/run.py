@@ -79,7 +79,8 @@ class Side:
 
     def close(self) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.wait(timeout=60)
 
 
@@ -151,7 +152,7 @@ class Bench:
                             count = int(self.seconds / max(estimate, 1e-6))
                             iterations[name] = min(max(count, 1), MAX_ITERATIONS)
                         value = sides[name].time(workload.name, iterations[name])
-                except RuntimeError as error:
+                except (RuntimeError, OSError) as error:
                     row.errors[name] = str(error)
                 else:
                     row.seconds.setdefault(name, []).append(value)
@@ -258,7 +259,7 @@ def main() -> int:
     console.print(table_of(rows))
     save(options.json, rows, {name: side.version for name, side in sides.items()})
     console.print(f"Written to {options.json}", highlight=False)
-    return 0
+    return int(len(sides) < len(pythons) or any(row.errors for row in rows))
 
 
 if __name__ == "__main__":

@@ -86,13 +86,21 @@ def gather_nd(tf: Any) -> dict[str, Any]:
 
 @golden
 def scatter_nd(tf: Any) -> dict[str, Any]:
-    x = tf.zeros([4, 3])
     ids = [[1], [3], [1]]
     rows = tf.constant(_iota(3, 3))
     return {
         "duplicates_add_up": tf.scatter_nd(ids, rows, [4, 3]),
         "elements": tf.scatter_nd([[0, 1], [2, 2], [0, 1]], [1, 2, 3], [3, 3]),
         "empty": tf.scatter_nd(tf.zeros([0, 1], tf.int32), tf.zeros([0, 3]), [4, 3]),
+    }
+
+
+@golden
+def tensor_scatter_nd(tf: Any) -> dict[str, Any]:
+    x = tf.zeros([4, 3])
+    ids = [[1], [3], [1]]
+    rows = tf.constant(_iota(3, 3))
+    return {
         "tensor_add": tf.tensor_scatter_nd_add(x + 1, ids, rows),
         "tensor_sub": tf.tensor_scatter_nd_sub(x + 1, ids, rows),
         "tensor_update": tf.tensor_scatter_nd_update(x + 1, [[1], [3]], rows[:2]),
@@ -318,6 +326,13 @@ def search_and_sort(tf: Any) -> dict[str, Any]:
         "right": tf.searchsorted(table, values, side="right"),
         "sort": tf.sort(x),
         "sort_descending": tf.sort(x, direction="DESCENDING"),
+    }
+
+
+@golden
+def argsort(tf: Any) -> dict[str, Any]:
+    x = tf.constant([[3, 1, 3, 2], [9, 9, 0, 1]])
+    return {
         "argsort": tf.argsort(x, stable=True),
         "argsort_axis0": tf.argsort(x, axis=0),
     }

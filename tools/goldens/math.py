@@ -222,7 +222,6 @@ def segments(tf: Any) -> dict[str, Any]:
         "unsorted_matrix_ids": tf.unsorted_segment_sum(x, [[0, 1], [1, 0], [0, 0], [2, 2]], 3),
         "sparse_sum": tf.sparse_segment_sum(x, [0, 3, 1], [0, 0, 1]),
         "sparse_mean": tf.sparse_segment_mean(x, [0, 3, 1], [0, 0, 2]),
-        "sparse_sqrt_n": tf.sparse_segment_sqrt_n(x, [0, 3, 1], [0, 0, 1]),
     }
 
 
@@ -238,7 +237,6 @@ def special_functions(tf: Any) -> dict[str, Any]:
         "igammac": tf.igammac(x, tf.constant(2.0)),
         "zeta": tf.zeta(x + 1.5, tf.constant(2.0)),
         "polygamma": tf.polygamma(tf.constant([0.0, 1.0, 2.0, 3.0, 1.0]), x),
-        "betainc": tf.betainc(x, x + 1, tf.constant([0.1, 0.3, 0.5, 0.7, 0.9])),
         "lbeta": tf.lbeta(tf.stack([x, x + 1])),
         "acosh": tf.acosh(x + 1),
         "atanh": tf.atanh(x / 8),
@@ -250,6 +248,17 @@ def special_functions(tf: Any) -> dict[str, Any]:
         "log_sigmoid": tf.log_sigmoid(tf.constant([-200.0, 0.0, 200.0])),
         "bessel_i0e": tf.math.bessel_i0e(x),
         "bessel_i1e": tf.math.bessel_i1e(x),
+    }
+
+
+@golden
+def rare_functions(tf: Any) -> dict[str, Any]:
+    x = tf.constant([0.1, 0.5, 1.0, 2.5, 7.0])
+    return {
+        "betainc": tf.betainc(x, x + 1, tf.constant([0.1, 0.3, 0.5, 0.7, 0.9])),
+        "sparse_sqrt_n": tf.sparse_segment_sqrt_n(
+            tf.stack([x, x + 1, x * 2, -x]), [0, 3, 1], [0, 0, 1]
+        ),
     }
 
 
