@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 (the module under test has no static type)
 """Write `tests/golden/<family>.npz`: the results of every golden program under TensorFlow.
 
 Run with the peer's interpreter (see `tools/peer/README.md`):

@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 (the module under test has no static type)
 """Golden programs: small graph programs that TensorFlow and Headrace must agree on.
 
 A program takes the module to run under (`tensorflow.compat.v1` or `headrace`), builds a graph with

@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 (the module under test has no static type)
 """Array family: shapes, slices, gathers, scatters, padding, rearranging, empty tensors."""
 
 from __future__ import annotations

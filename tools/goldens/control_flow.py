@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 (the module under test has no static type)
 """Control-flow family: cond, case, while_loop, functional loops, TensorArray; their gradients."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 (the module under test has no static type)
 """Gradients: elementwise rules, broadcasting, ties, slices, sparse gradients, higher orders."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 (the module under test has no static type)
 """Linear algebra: decompositions (where signs are free, only what is unique), solvers, products."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 (the module under test has no static type)
 """Math family: rounding, integer division, NaN and infinity, reductions, segments, matmul."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 (the module under test has no static type)
 """Neural-network family: convolutions, pools, activations, softmax and losses, normalisation."""
 
 from __future__ import annotations

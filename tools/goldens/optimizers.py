@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 (the module under test has no static type)
 """Optimisers step by step with dense and sparse gradients, their slots, schedules and averages."""
 
 from __future__ import annotations

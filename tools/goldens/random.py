@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 (the module under test has no static type)
 """Random family: the numbers of TensorFlow's CPU kernels for given graph and op seeds.
 
 Every generator is run twice in one session: the second step must continue the stream.

@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 (the module under test has no static type)
 """State family: variables, assignment, scatter updates, order by control edges, initialisers."""
 
 from __future__ import annotations
