@@ -1,0 +1,370 @@
+"""``tf.gradients``: reverse-mode differentiation that adds the gradient computation to the graph.
+
+Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems" (2015),
+section 4.1: walk back from the ys, adding for each op on a path to the xs what its rule says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headrace.autodiff.registry import rule_for
+from headrace.autodiff.vjp import is_differentiable, kernel_gradient
+from headrace.graph import dtypes
+from headrace.graph.func_graph import FuncGraph
+from headrace.graph.graph import Graph, get_default_graph
+from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.indexed_slices import IndexedSlices
+from headrace.ops.registry import NotDifferentiable
+
+
+class AggregationMethod:
+    """How gradients that meet at one tensor are summed."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+class UnconnectedGradients(enum.Enum):
+    """What ``gradients`` gives for an x that the ys do not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+Gradient = Any  # Tensor | IndexedSlices | None
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list[Gradient]:
+    """Symbolic derivatives of the sum of ``ys`` with respect to each of ``xs``.
+
+    Args:
+        ys: tensor or list of tensors to differentiate.
+        xs: tensor, variable or list of them.
+        grad_ys: gradients that arrive at the ys (same shapes); ones by default.
+        name: name scope of the ops added.
+        colocate_gradients_with_ops: put each gradient op on the device of its forward op.
+        gate_gradients: use no gradient of an op before all gradients of that op are computed.
+        aggregation_method: see AggregationMethod.
+        stop_gradients: tensors to treat as constants.
+        unconnected_gradients: what to give where no y depends on an x: None or zeros.
+
+    Returns:
+        For each x a tensor of its shape (or IndexedSlices where only some rows have a gradient).
+
+    Raises:
+        LookupError: if an op on the way has no gradient.
+        TypeError: if a y is not of a differentiable type.
+    """
+    ys, xs = _as_list(ys), _as_list(xs)
+    grad_ys = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
+    if len(grad_ys) != len(ys):
+        raise ValueError(f"Passed {len(grad_ys)} grad_ys for {len(ys)} ys")
+    unconnected = UnconnectedGradients(unconnected_gradients)
+    graph = get_default_graph()
+    with graph.name_scope(name):
+        backward = _Backward(
+            graph, colocate_gradients_with_ops, gate_gradients, aggregation_method
+        )
+        y_tensors = [backward.local(convert_to_tensor(y)) for y in ys]
+        x_tensors = [backward.local(_source(x)) for x in xs]
+        stops = [backward.local(_source(s)) for s in _as_list(stop_gradients or [])]
+        found = backward.run(y_tensors, x_tensors, grad_ys, set(stops))
+        if unconnected is UnconnectedGradients.ZERO:
+            found = [
+                _zeros_for(x, t) if g is None else g
+                for g, x, t in zip(found, xs, x_tensors, strict=True)
+            ]
+        return found
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _source(x: Any) -> Tensor:
+    """The tensor at which the gradient with respect to ``x`` gathers: for variables the handle."""
+    handle = getattr(x, "handle", None)
+    if isinstance(handle, Tensor):
+        return handle
+    if isinstance(x, IndexedSlices):
+        return x.values
+    return convert_to_tensor(x)
+
+
+def _zeros_for(x: Any, tensor: Tensor) -> Tensor:
+    if tensor.dtype is dtypes.resource:
+        return raw.ZerosLike(convert_to_tensor(x))  # type: ignore[no-any-return]
+    return raw.ZerosLike(tensor)  # type: ignore[no-any-return]
+
+
+class _Backward:
+    """One backward pass."""
+
+    def __init__(self, graph: Graph, colocate: bool, gate: bool, aggregation: int | None) -> None:
+        self.graph = graph
+        self.colocate = colocate
+        self.gate = gate
+        self.aggregation = aggregation or AggregationMethod.DEFAULT
+        #: Gradients that have arrived at each tensor so far.
+        self.arrived: dict[Tensor, list[Gradient]] = {}
+
+    def local(self, tensor: Tensor) -> Tensor:
+        """The stand-in of an outer tensor inside a function body."""
+        if tensor.graph is self.graph or not isinstance(self.graph, FuncGraph):
+            return tensor
+        return self.graph.capture(tensor)
+
+    def run(
+        self,
+        ys: list[Tensor],
+        xs: list[Tensor],
+        grad_ys: Sequence[Any],
+        stops: set[Tensor],
+    ) -> list[Gradient]:
+        pending = self._pending(ys, xs, stops)
+        for y, grad in zip(ys, grad_ys, strict=True):
+            self.arrived.setdefault(y, []).append(_initial(y, grad))
+        ready = deque(
+            op for op in dict.fromkeys(y.op for y in ys) if op in pending and pending[op] == 0
+        )
+        wanted = set(xs)
+        results: dict[Tensor, Gradient] = {}
+        done: set[Operation] = set()
+        while ready:
+            op = ready.popleft()
+            if op in done:
+                continue
+            done.add(op)
+            out_grads = [self._sum(t) for t in op.outputs]
+            for tensor, grad in zip(op.outputs, out_grads, strict=True):
+                if tensor in wanted:
+                    results[tensor] = grad
+            in_grads = self._through(op, out_grads, stops)
+            for tensor, grad in zip(op.inputs, in_grads, strict=True):
+                if grad is not None and tensor.op in pending:
+                    self.arrived.setdefault(tensor, []).append(grad)
+            for source in {t.op for t in op.inputs}:
+                if source in pending:
+                    pending[source] -= 1
+                    if pending[source] == 0:
+                        ready.append(source)
+        return [results[x] if x in results else self._sum(x) for x in xs]
+
+    def _pending(
+        self, ys: list[Tensor], xs: list[Tensor], stops: set[Tensor]
+    ) -> dict[Operation, int]:
+        """Ops on a path from the xs to the ys, each with how many of its users are on one too."""
+        reached = _reachable(x for x in xs)
+        between: dict[Operation, int] = {}
+        stack = [y.op for y in ys if y.op in reached]
+        for op in stack:
+            between.setdefault(op, 0)
+        seen: set[Operation] = set()
+        while stack:
+            op = stack.pop()
+            if op in seen:
+                continue
+            seen.add(op)
+            for source in {t.op for t in op.inputs}:
+                if source in reached:
+                    between[source] = between.get(source, 0) + 1
+                    stack.append(source)
+        return between
+
+    def _sum(self, tensor: Tensor) -> Gradient:
+        grads = self.arrived.get(tensor)
+        if not grads:
+            return None
+        if len(grads) > 1:
+            self.arrived[tensor] = grads = [self._add(grads)]
+        return grads[0]
+
+    def _add(self, grads: list[Gradient]) -> Gradient:
+        if all(isinstance(g, IndexedSlices) for g in grads):
+            return _concatenate(grads)
+        tensors = [convert_to_tensor(g) for g in grads]
+        if tensors[0].dtype is dtypes.variant:
+            total = tensors[0]
+            for other in tensors[1:]:
+                total = raw.TensorListAdd(total, other)
+            return total
+        if self.aggregation == AggregationMethod.EXPERIMENTAL_TREE:
+            while len(tensors) > 1:
+                pairs = zip(tensors[::2], tensors[1::2], strict=False)
+                rest = tensors[-1:] if len(tensors) % 2 else []
+                tensors = [raw.AddN([a, b]) for a, b in pairs] + rest
+            return tensors[0]
+        return raw.AddN(tensors)
+
+    def _through(
+        self, op: Operation, out_grads: list[Gradient], stops: set[Tensor]
+    ) -> Sequence[Gradient]:
+        """Gradients of the inputs of ``op``."""
+        nothing = [None] * len(op.inputs)
+        if stops:
+            out_grads = [
+                None if t in stops else g for t, g in zip(op.outputs, out_grads, strict=True)
+            ]
+        if not op.inputs or all(g is None for g in out_grads):
+            return nothing
+        rule = rule_for(op)
+        if isinstance(rule, NotDifferentiable):
+            return nothing
+        colocation: Any = (
+            self.graph.colocate_with(op) if self.colocate else contextlib.nullcontext()
+        )
+        with self.graph.name_scope(op.name + "_grad"), colocation:
+            if rule is None:
+                _require_kernel(op)
+                grads: Sequence[Gradient] = kernel_gradient(
+                    op, [None if g is None else convert_to_tensor(g) for g in out_grads]
+                )
+            else:
+                grads = _as_list(rule(op, *self._with_zeros(op, out_grads)))
+            self._check(op, grads)
+            if self.gate and sum(g is not None for g in grads) > 1:
+                grads = _gated(self.graph, grads)
+        return grads
+
+    def _with_zeros(self, op: Operation, out_grads: list[Gradient]) -> list[Gradient]:
+        """Rules expect a gradient for every differentiable output."""
+        return [
+            raw.ZerosLike(t) if g is None and is_differentiable(t.dtype) else g
+            for t, g in zip(op.outputs, out_grads, strict=True)
+        ]
+
+    def _check(self, op: Operation, grads: Sequence[Gradient]) -> None:
+        if len(grads) != len(op.inputs):
+            raise ValueError(
+                f"Num gradients {len(grads)} generated for op {op!r} do not match num inputs "
+                f"{len(op.inputs)}"
+            )
+        for tensor, grad in zip(op.inputs, grads, strict=True):
+            if isinstance(grad, Tensor):
+                if tensor.dtype not in (grad.dtype, dtypes.resource):
+                    raise ValueError(
+                        f"The gradient of '{op.name}' with respect to its input {tensor.name} has "
+                        f"type {grad.dtype.name}; the input has type {tensor.dtype.name}."
+                    )
+                if grad._dims != tensor._dims and tensor.dtype is not dtypes.resource:
+                    grad.set_shape(tensor.shape)
+
+
+def _reachable(starts: Iterable[Tensor]) -> set[Operation]:
+    """Ops that depend on any of the tensors, those that make them included."""
+    seen: set[Operation] = set()
+    stack: list[Operation] = []
+    for tensor in starts:
+        if tensor.op not in seen:
+            seen.add(tensor.op)
+        stack.extend(tensor._consumers)
+    while stack:
+        op = stack.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        for tensor in op.outputs:
+            stack.extend(c for c in tensor._consumers if c not in seen)
+    return seen
+
+
+def _initial(y: Tensor, grad: Any) -> Gradient:
+    if not is_differentiable(y.dtype):
+        raise TypeError(
+            f"Gradients of {y.name} are not defined: its type is {y.dtype.name}; only floating and "
+            "complex tensors have gradients."
+        )
+    if grad is None:
+        if y.dtype.is_complex:
+            raise TypeError(
+                f"Gradients of complex tensors must set grad_ys (y.dtype = {y.dtype!r})"
+            )
+        return raw.OnesLike(y)
+    if isinstance(grad, IndexedSlices):
+        return grad
+    return convert_to_tensor(grad, y.dtype)
+
+
+def _require_kernel(op: Operation) -> None:
+    d = op.op_def
+    if d.kernel is None and d.lower is None:
+        raise LookupError(
+            f"No gradient defined for operation '{op.name}' (op type: {op.type}): it runs outside "
+            "XLA. Register one with tf.RegisterGradient, or cut the path with tf.stop_gradient."
+        )
+
+
+def _concatenate(grads: Sequence[IndexedSlices]) -> IndexedSlices:
+    indices = [g.indices for g in grads]
+    if any(i.dtype is not indices[0].dtype for i in indices):
+        indices = [raw.Cast(i, DstT=dtypes.int64) for i in indices]
+    return IndexedSlices(
+        raw.ConcatV2([g.values for g in grads], 0),
+        raw.ConcatV2(indices, 0),
+        grads[0].dense_shape,
+    )
+
+
+def _gated(graph: Graph, grads: Sequence[Gradient]) -> list[Gradient]:
+    """The same gradients, each held back until all are computed."""
+    ops = [g.values.op if isinstance(g, IndexedSlices) else g.op for g in grads if g is not None]
+    with graph.control_dependencies(ops):
+        return [
+            None
+            if g is None
+            else IndexedSlices(raw.Identity(g.values), g.indices, g.dense_shape)
+            if isinstance(g, IndexedSlices)
+            else raw.Identity(g)
+            for g in grads
+        ]
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+) -> list[Tensor]:
+    """Second derivatives of the sum of ``ys`` with respect to each x: shape ``x.shape * 2``."""
+    xs = _as_list(xs)
+    options = (colocate_gradients_with_ops, gate_gradients, aggregation_method)
+    graph = get_default_graph()
+    with graph.name_scope(name):
+        firsts = gradients(ys, xs, None, "gradients", *options)
+        return [_hessian(x, g, options) for x, g in zip(xs, firsts, strict=True)]
+
+
+def _hessian(x: Any, gradient: Gradient, options: tuple[Any, ...]) -> Tensor:
+    if gradient is None:
+        raise ValueError(f"hessians: the ys do not depend on {x!r}.")
+    flat = raw.Reshape(convert_to_tensor(gradient), [-1])
+    value = convert_to_tensor(x)
+    size = flat.dims[0] if flat.dims else None
+    if size is None:
+        raise ValueError(f"hessians needs the full static shape of {x!r}; it is {value.shape}.")
+    rows = []
+    for i in range(size):
+        row = gradients(raw.Reshape(raw.Slice(flat, [i], [1]), []), [x], None, "row", *options)[0]
+        rows.append(raw.ZerosLike(value) if row is None else convert_to_tensor(row))
+    shape = raw.Shape(value)
+    return raw.Reshape(raw.Pack(rows), raw.ConcatV2([shape, shape], 0))  # type: ignore[no-any-return]

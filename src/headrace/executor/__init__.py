@@ -1,0 +1,1 @@
+"""Running a step: units, lowering to XLA, interpretation, resources."""

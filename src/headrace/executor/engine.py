@@ -1,0 +1,135 @@
+"""The in-process engine: turns requests for steps into plans and runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from headrace.config import flags
+from headrace.errors import InternalError, InvalidArgumentError, OpError, ResourceExhaustedError
+from headrace.executor.host import HostRunner, _BoundRunner
+from headrace.executor.partial import PartialRun
+from headrace.executor.plan import Plan
+from headrace.executor.region import RegionOptions
+from headrace.executor.resources import ResourceStore
+from headrace.executor.tracing_step import StepContext, fill_metadata
+from headrace.graph.tensor import Operation, Tensor
+from headrace.passes.ir import Node, StepGraph, build_step
+from headrace.placement.devices import DeviceAttributes, local_devices
+from headrace.placement.placer import place
+
+#: RunOptions.FULL_TRACE
+_FULL_TRACE = 3
+
+
+class Engine:
+    """Plans and state of one session."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+        self.store = ResourceStore()
+        self.host = HostRunner()
+        self.devices = local_devices(config)
+        self._options: dict[str, RegionOptions] = {}
+
+    def plan(
+        self, fetches: Sequence[Tensor], feeds: Sequence[Tensor], targets: Sequence[Operation]
+    ) -> Plan:
+        """The plan for one kind of step."""
+        step = build_step(fetches, feeds, targets)
+        self._place(step)
+        return Plan(step, self.store, self._device_options, self.host)
+
+    def _place(self, step: StepGraph) -> None:
+        config = self.config
+        place(
+            step.nodes,
+            self.devices,
+            allow_soft_placement=config is not None and config.allow_soft_placement,
+            log_device_placement=config is not None and config.log_device_placement,
+        )
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The devices that nodes can be placed on."""
+        return list(self.devices)
+
+    def run_with_options(
+        self, plan: Plan, feeds: Sequence[Any], options: Any, run_metadata: Any
+    ) -> list[Any]:
+        """Run a step under RunOptions, filling ``run_metadata`` when a trace is asked for.
+
+        With FULL_TRACE each op runs by itself, so that each has a time of its own; with the other
+        trace levels the units of the plan (compiled regions, host ops) are timed.
+        """
+        level = options.trace_level if options is not None else 0
+        timeout = options.timeout_in_ms if options is not None else 0
+        context = StepContext(timeout, record=level > 0)
+        if level == _FULL_TRACE:
+            results = plan.run_by_op(feeds, context)
+        else:
+            results = plan.run(feeds, context)
+        if run_metadata is not None:
+            run_metadata.Clear()
+            fill_metadata(context, run_metadata)
+        return results
+
+    def partial_run(
+        self, fetches: Sequence[Tensor], feeds: Sequence[Tensor], targets: Sequence[Operation]
+    ) -> PartialRun:
+        """A step to run piece by piece."""
+        step = build_step(fetches, feeds, targets)
+        self._place(step)
+        return PartialRun(step, self.store, self.host.interpreter(self.store))
+
+    def _device_options(self, device: str) -> RegionOptions:
+        options = self._options.get(device)
+        if options is None:
+            found = [d for d in self.devices if d.name == device]
+            options = self._options[device] = RegionOptions(
+                found[0].jax_device if found else None, _BoundRunner(self.host, self.store, None), explain, may_interpret, None
+            )
+        return options
+
+    def close(self) -> None:
+        """Free all state."""
+        self.store.clear()
+
+
+def may_interpret(nodes: Sequence[Node]) -> bool:
+    """Whether the first run of these nodes is cheaper on NumPy than compiling them."""
+    if flags.interpret != "auto":
+        return flags.interpret == "always"
+    cost = 0.0
+    for node in nodes:
+        d = node.op_def
+        if d.interpret is None and not d.makes_handle:
+            return False
+        cost += node_cost(node)
+        if cost > flags.interpret_limit:
+            return False
+    return True
+
+
+def node_cost(node: Node) -> float:
+    """Estimated floating point operations; unknown sizes count as 64."""
+    if node.op_def.cost is not None and node.op is not None:
+        return node.op_def.cost(node.op)
+    total = 0.0
+    for dims in node.dims:
+        size = 1.0
+        for d in dims or (None,):
+            size *= 64 if d is None else d
+        total += size
+    return total
+
+
+def explain(error: Exception) -> OpError:
+    """An error of JAX or XLA as one of ours."""
+    text = str(error)
+    if isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in text:
+        return ResourceExhaustedError(None, None, text)
+    if isinstance(error, (TypeError, ValueError)):
+        return InvalidArgumentError(None, None, text)
+    return InternalError(None, None, f"{type(error).__name__}: {text}")

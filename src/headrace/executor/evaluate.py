@@ -1,0 +1,358 @@
+"""Evaluating nodes one after another, on traced values (to compile) or on arrays (to interpret).
+
+Both kinds of evaluation share this walk: an op's ``kernel`` serves the first, its ``interpret``
+the second. Values that are known while tracing (constants, shapes) stay NumPy arrays, so shape
+arithmetic never reaches XLA.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError, OpError
+from headrace.executor.resources import (
+    RandomStream,
+    ResourceStore,
+    StateKey,
+    handle_for,
+    uninitialized,
+)
+from headrace.graph.func_graph import FuncGraph
+from headrace.ops import checks
+from headrace.ops.kernels import philox
+from headrace.ops.registry import OpDef
+from headrace.passes.ir import Node, StepGraph, function_step
+
+#: Arrays above this size are not computed while tracing: XLA does it when the program runs.
+FOLD_LIMIT = 1 << 16
+
+Values = dict[Node, Sequence[Any]]
+
+
+class NeedsHost(Exception):  # noqa: N818  (a signal, not an error)
+    """A traced node needs a value that only exists when the program runs."""
+
+    def __init__(self, node: Node, why: str) -> None:
+        super().__init__(f"{node.name}: {why}")
+        self.node = node
+        self.why = why
+
+
+def is_concrete(value: Any) -> bool:
+    """Whether a value is known now (not a tracer of a program being compiled)."""
+    return isinstance(value, (np.ndarray, np.generic))
+
+
+class Prepared:
+    """How to call a node's implementations, worked out once per node."""
+
+    __slots__ = ("effects", "groups", "interpret", "kernel", "op_def", "outputs", "pure", "static")
+
+    def __init__(self, node: Node) -> None:
+        d = node.op_def
+        self.op_def = d
+        self.effects = d.effects
+        self.pure = not (d.effects.reads or d.effects.writes or d.effects.random)
+        self.static = d.static(node.attrs) if callable(d.static) else d.static
+        self.groups = _groups(d, node.attrs)
+        self.kernel = _bind(d.kernel, d.kernel_params, node.attrs)
+        self.interpret = _bind(d.interpret, d.interpret_params, node.attrs)
+        self.outputs = len(node.dtypes)
+
+
+def _bind(
+    function: Callable[..., Any] | None, names: Iterable[str], attrs: dict[str, Any]
+) -> Callable[..., Any] | None:
+    if function is None:
+        return None
+    chosen = {n: attrs[n] for n in names if n in attrs}
+    return partial(function, **chosen) if chosen else function
+
+
+def _groups(d: OpDef, attrs: dict[str, Any]) -> list[int | None] | None:
+    """Sizes of list inputs (None: a single input), or None when there are no lists."""
+    if not any(a.is_list for a in d.inputs):
+        return None
+    sizes: list[int | None] = []
+    for arg in d.inputs:
+        if arg.number_attr is not None:
+            sizes.append(int(attrs[arg.number_attr]))
+        elif arg.type_list_attr is not None:
+            sizes.append(len(attrs[arg.type_list_attr]))
+        else:
+            sizes.append(None)
+    return sizes
+
+
+def grouped(args: Sequence[Any], groups: list[int | None] | None) -> list[Any]:
+    """Flat inputs as declared: list inputs as lists."""
+    if groups is None:
+        return list(args)
+    result: list[Any] = []
+    position = 0
+    for size in groups:
+        if size is None:
+            result.append(args[position])
+            position += 1
+        else:
+            result.append(list(args[position : position + size]))
+            position += size
+    return result
+
+
+def prepared(node: Node) -> Prepared:
+    """The node's call plan."""
+    runner = node.runner
+    if runner is None:
+        runner = node.runner = Prepared(node)
+    return runner  # type: ignore[no-any-return]
+
+
+class Evaluation:
+    """Base of both kinds: walks nodes and hands control-flow ops the means to run bodies."""
+
+    #: Whether values are tracers of a program being compiled.
+    tracing = False
+    #: The node being evaluated.
+    current: Node | None = None
+    platform = "cpu"
+
+    def run(self, nodes: Iterable[Node], values: Values) -> None:
+        """Evaluate ``nodes`` (in order) into ``values``; nodes already there are left alone."""
+        node = None
+        try:
+            for node in nodes:
+                if node not in values:
+                    args = [values[n][i] for n, i in node.inputs]
+                    values[node] = self.evaluate(node, args)
+        except NeedsHost:
+            raise
+        except OpError as error:
+            if error.op is not None or node is None or node.op is None:
+                raise
+            raise type(error)(None, node.op, error.message) from error.__cause__
+        except Exception as error:
+            raise kernel_error(node, error) from error
+
+    def guarded(self, node: Node, args: list[Any]) -> Sequence[Any]:
+        """Evaluate one node; whatever it raises names the user's op."""
+        values: Values = {}
+        for (source, i), arg in zip(node.inputs, args, strict=True):
+            outputs = values.setdefault(source, [None] * max(1, len(source.dtypes)))
+            outputs[i] = arg  # type: ignore[index]
+        self.run((node,), values)
+        return values[node]
+
+    def call(self, function: FuncGraph, args: Sequence[Any]) -> list[Any]:
+        """Run a function body on inputs and captures; returns its outputs."""
+        step = function_step(function)
+        return self.run_step(step, args)
+
+    def run_step(self, step: StepGraph, args: Sequence[Any]) -> list[Any]:
+        """Run a step graph whose feeds are ``args``; returns its fetches."""
+        values: Values = {feed: (arg,) for feed, arg in zip(step.feeds, args, strict=True)}
+        self.run(step.nodes, values)
+        return [values[n][i] for n, i in step.fetches]
+
+    def evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:
+        raise NotImplementedError
+
+    # State, by key.
+
+    def read(self, key: StateKey, node: Node) -> Any:
+        raise NotImplementedError
+
+    def write(self, key: StateKey, value: Any) -> None:
+        raise NotImplementedError
+
+    def _stateful_call(
+        self, node: Node, call: Callable[..., Any], args: list[Any], p: Prepared
+    ) -> Sequence[Any]:
+        """Call an implementation with the state it reads, and store the state it returns."""
+        effects = p.effects
+        handles = {i: args[i] for i in (*effects.reads, *effects.writes)}
+        for i, handle in handles.items():
+            args[i] = self.read(handle, node) if i in effects.reads else None
+        inputs = grouped(args, p.groups)
+        if effects.random:
+            stream = RandomStream(node.name)
+            advanced, *outputs = call(*inputs, rng=self.read(stream, node))
+            self.write(stream, advanced)
+            return outputs
+        result = call(*inputs)
+        writes = effects.writes
+        if not writes:
+            return as_outputs(result, p.outputs)
+        everything = result if isinstance(result, (tuple, list)) else (result,)
+        for i, value in zip(writes, everything, strict=False):
+            self.write(handles[i], value)
+        return list(everything[len(writes) :])
+
+
+def kernel_error(node: Node | None, error: Exception) -> OpError:
+    """What a kernel raised (a shape or type it cannot take), as an error of the user's op."""
+    op = node.op if node is not None else None
+    return InvalidArgumentError(None, op, str(error) or type(error).__name__)
+
+
+def as_outputs(result: Any, count: int) -> Sequence[Any]:
+    """What an implementation returned, as a flat sequence of ``count`` outputs."""
+    if isinstance(result, (tuple, list)):
+        if any(isinstance(r, list) for r in result):
+            return [x for r in result for x in (r if isinstance(r, list) else [r])]
+        return result
+    return (result,) if count else ()
+
+
+class Tracing(Evaluation):
+    """Evaluation under ``jax.jit``: state is a dictionary of traced values."""
+
+    tracing = True
+
+    def __init__(self, state: dict[StateKey, Any], platform: str) -> None:
+        self.state = state
+        self.platform = platform
+        #: Keys written so far, in order.
+        self.written: dict[StateKey, None] = {}
+
+    def scratch(self) -> Tracing:
+        """An evaluation that starts from the same state and keeps its changes to itself."""
+        return Tracing(dict(self.state), self.platform)
+
+    def read(self, key: StateKey, node: Node) -> Any:
+        value = self.state.get(key)
+        if value is None:
+            raise NeedsHost(node, f"{key} has no value yet")
+        return value
+
+    def write(self, key: StateKey, value: Any) -> None:
+        self.state[key] = value
+        self.written[key] = None
+
+    def evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:
+        p = prepared(node)
+        d = p.op_def
+        self.current = node
+        if d.makes_handle:
+            return (handle_for(node),)
+        if d.lower is not None:
+            try:
+                return d.lower(self, node, args)  # type: ignore[no-any-return]
+            except NeedsHost as signal:
+                signal.node = node
+                raise
+        if d.kernel is None:
+            raise NeedsHost(node, "runs outside XLA")
+        for i in _flat_static(p):
+            if not is_concrete(args[i]):
+                raise NeedsHost(node, f"input {i} must be known before the program is compiled")
+        if not p.pure:
+            return self._stateful_call(node, p.kernel, args, p)  # type: ignore[arg-type]
+        if p.interpret is not None and foldable(node, args):
+            with np.errstate(all="ignore"), checks.collecting(None):
+                return as_outputs(p.interpret(*grouped(args, p.groups)), p.outputs)
+        return as_outputs(p.kernel(*grouped(args, p.groups)), p.outputs)  # type: ignore[misc]
+
+
+def _flat_static(p: Prepared) -> tuple[int, ...]:
+    """Positions of static inputs among the flat inputs."""
+    if not p.static or p.groups is None or callable(p.op_def.static):
+        return p.static
+    starts, position = [], 0
+    for size in p.groups:
+        starts.append(position)
+        position += 1 if size is None else size
+    return tuple(
+        k for i in p.static for k in range(starts[i], starts[i] + (1 if p.groups[i] is None else p.groups[i] or 0))
+    )
+
+
+def flat_static(node: Node) -> tuple[int, ...]:
+    """Positions of the inputs of ``node`` that must be known before it is compiled."""
+    return _flat_static(prepared(node)) if node.op_def.static else ()
+
+
+def foldable(node: Node, args: Sequence[Any]) -> bool:
+    """Whether to compute a pure node now: all inputs known, and small."""
+    total = 0
+    for arg in args:
+        if not isinstance(arg, (np.ndarray, np.generic)):
+            return False
+        total += arg.size
+    if total > FOLD_LIMIT:
+        return False
+    return all(_small(d) for d in node.dims)
+
+
+def _small(dims: Any) -> bool:
+    if dims is None:
+        return True
+    size = 1
+    for d in dims:
+        size *= 1 if d is None else d
+    return size <= FOLD_LIMIT
+
+
+class Interpreting(Evaluation):
+    """Evaluation on arrays, right away. State is a session's store (its lock is held)."""
+
+    def __init__(
+        self, store: ResourceStore, host: Any, platform: str = "cpu", watcher: Any = None
+    ) -> None:
+        #: A StepContext that wants to know how long each op took.
+        self.watcher = watcher
+        self.store = store
+        #: Runs single ops that have no NumPy form, and host ops (see executor.units).
+        self.host = host
+        self.platform = platform
+
+    def read(self, key: StateKey, node: Node) -> Any:
+        value = self.store.get(key)
+        if value is None:
+            if isinstance(key, RandomStream):
+                value = initial_stream(node)
+            else:
+                raise uninitialized(key)
+        return np.asarray(value)
+
+    def write(self, key: StateKey, value: Any) -> None:
+        # A private copy: the caller may change an array it fed.
+        self.store.put(key, np.array(value))
+
+    def evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:
+        if self.watcher is None:
+            return self._evaluate(node, args)
+        self.watcher.check_deadline()
+        start = time.time()
+        outputs = self._evaluate(node, args)
+        self.watcher.record(node.name, node.type, node.device, start)
+        return outputs
+
+    def _evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:
+        p = prepared(node)
+        if p.interpret is not None:
+            if p.pure:
+                if p.groups is None:
+                    result = p.interpret(*args)
+                else:
+                    result = p.interpret(*grouped(args, p.groups))
+                return as_outputs(result, p.outputs)
+            return self._stateful_call(node, p.interpret, args, p)
+        d = p.op_def
+        if d.makes_handle:
+            return (handle_for(node),)
+        if d.lower is not None:
+            return d.lower(self, node, args)  # type: ignore[no-any-return]
+        if d.host is not None:
+            return self.host.run_host_op(node, args)  # type: ignore[no-any-return]
+        return self.host.run_compiled_op(node, args)  # type: ignore[no-any-return]
+
+
+def initial_stream(node: Node) -> Any:
+    """The Philox state of a random op before its first run."""
+    return philox.initial_state(node.attrs.get("seed", 0), node.attrs.get("seed2", 0))

@@ -1,0 +1,234 @@
+"""Running single nodes outside XLA programs: host ops, and ops that are interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from headrace.errors import InvalidArgumentError, OpError, UnimplementedError
+from headrace.executor.evaluate import Interpreting, NeedsHost, as_outputs, flat_static, grouped, prepared
+from headrace.executor.region import Region, RegionOptions
+from headrace.executor.resources import ResourceHandle, ResourceStore
+from headrace.graph.attrs import attrs_key
+from headrace.ops import checks
+from headrace.passes.ir import Node
+
+
+class HostContext:
+    """What a host op gets beside its inputs.
+
+    Attributes:
+        node: the node being run; ``store``: the session's state; ``step``: what the caller of the
+            step passed along (cancellation, deadlines, traces), or None.
+    """
+
+    __slots__ = ("node", "runner", "step", "store")
+
+    def __init__(self, runner: HostRunner, node: Node, store: ResourceStore, step: Any) -> None:
+        self.runner = runner
+        self.node = node
+        self.store = store
+        self.step = step
+
+    def missing_feed(self) -> Any:
+        """The error for a placeholder without a value."""
+        node = self.node
+        dtype = node.attrs["dtype"].name
+        shape = node.op.outputs[0].shape if node.op is not None else "<unknown>"
+        raise InvalidArgumentError(
+            None,
+            node.op,
+            f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype} and "
+            f"shape {shape}: sess.run(..., feed_dict={{{node.name}: value}}).",
+        )
+
+    def call(self, function: Any, args: Sequence[Any]) -> list[Any]:
+        """Run a function body on arrays."""
+        return self.runner.interpreter(self.store).call(function, args)
+
+
+class HostRunner:
+    """Runs nodes on arrays. One per session."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[Any, Any] = {}
+        self._regions: dict[Node, Region] = {}
+
+    def interpreter(self, store: ResourceStore, step: Any = None) -> Interpreting:
+        """An evaluation of single nodes; ``step`` (a StepContext) watches it."""
+        return Interpreting(store, _BoundRunner(self, store, step), watcher=step)
+
+    def to_device(self, value: Any) -> Any:
+        """A large constant as a device array, so that programs share it."""
+        with jax.enable_x64(True):
+            return jax.device_put(value)
+
+    def run_node(
+        self, node: Node, inputs: Sequence[Any], store: ResourceStore, step: Any
+    ) -> Sequence[Any]:
+        """Run one node; inputs and outputs are NumPy arrays (or host objects)."""
+        args = [_host_value(a) for a in inputs]
+        evaluation = Interpreting(store, _BoundRunner(self, store, step))
+        with np.errstate(all="ignore"):
+            return evaluation.guarded(node, args)
+
+    def interpret_region(
+        self, region: Region, dynamic: Sequence[Any], static: Sequence[Any], store: ResourceStore
+    ) -> list[Any]:
+        """Run a region's nodes one by one."""
+        return region._interpret(store, dynamic, static)
+
+    def run_host_op(
+        self, node: Node, args: list[Any], store: ResourceStore, step: Any
+    ) -> Sequence[Any]:
+        p = prepared(node)
+        host = node.op_def.host
+        assert host is not None
+        attrs = {n: node.attrs[n] for n in node.op_def.host_params}
+        result = host(HostContext(self, node, store, step), *grouped(args, p.groups), **attrs)
+        return as_outputs(result, p.outputs)
+
+    def run_compiled_op(
+        self, node: Node, args: list[Any], evaluation: Interpreting
+    ) -> Sequence[Any]:
+        """Run a kernel that has no NumPy form: compiled alone, and kept by type and attributes."""
+        p = prepared(node)
+        static = flat_static(node)
+        key = (
+            node.type,
+            attrs_key(node.attrs),
+            tuple((i, np.asarray(args[i]).tobytes(), args[i].shape) for i in static),
+        )
+        entry = self._compiled.get(key)
+        if entry is None:
+            entry = self._compiled[key] = _SingleOp(node, {i: args[i] for i in static})
+        if p.pure:
+            return entry.call(args)  # type: ignore[no-any-return]
+        return evaluation._stateful_call(node, lambda *a, **k: entry.call_state(a, k), args, p)
+
+
+    def run_traced(
+        self, node: Node, args: Sequence[Any], store: ResourceStore
+    ) -> Sequence[Any]:
+        """Run a node that only exists in traced form: as a program of its own.
+
+        Raises:
+            UnimplementedError: if the node cannot be traced even alone.
+        """
+        edges = node.inputs
+        fixed = {i for i in flat_static(node)}
+        handles = {e: a for e, a in zip(edges, args, strict=True) if isinstance(a, ResourceHandle)}
+        dynamic = [
+            (i, e) for i, e in enumerate(edges) if i not in fixed and e not in handles
+        ]
+        static = [(i, e) for i, e in enumerate(edges) if i in fixed]
+        outputs = [(node, i) for i in range(len(node.dtypes))]
+        region = self._regions.get(node)
+        if region is None:
+            options = RegionOptions(None, None, _plain_error, lambda nodes: False, None)
+            region = self._regions[node] = Region(
+                [node], [e for _, e in dynamic], [e for _, e in static], outputs, handles, options
+            )
+        try:
+            results = region.run(store, [args[i] for i, _ in dynamic], [args[i] for i, _ in static])
+        except NeedsHost as signal:
+            raise UnimplementedError(
+                None,
+                node.op,
+                f"The gradient of {node.attrs['f'].name} cannot be computed: {signal.why}.",
+            ) from None
+        return [np.asarray(r) for r in results]
+
+
+def _plain_error(error: Exception) -> OpError:
+    return InvalidArgumentError(None, None, str(error))
+
+
+class _SingleOp:
+    """One kernel compiled by itself."""
+
+    def __init__(self, node: Node, static: dict[int, Any]) -> None:
+        self.node = node
+        self.static = static
+        self.messages: list[str] = []
+        self.function = jax.jit(self._trace)
+        self.state_function = jax.jit(self._trace_state)
+
+    def _trace(self, dynamic: dict[int, Any]) -> Any:
+        p = prepared(self.node)
+        args = [dynamic[i] if i in dynamic else self.static[i] for i in range(len(dynamic) + len(self.static))]
+        codes: list[Any] = []
+        self.messages.clear()
+
+        def sink(ok: Any, message: str, data: tuple[Any, ...]) -> None:
+            self.messages.append(message)
+            codes.append((ok, data))
+
+        with checks.collecting(sink):
+            out = as_outputs(p.kernel(*grouped(args, p.groups)), p.outputs)  # type: ignore[misc]
+        return list(out), codes
+
+    def _trace_state(self, args: Any, kwargs: Any) -> Any:
+        p = prepared(self.node)
+        codes: list[Any] = []
+        self.messages.clear()
+
+        def sink(ok: Any, message: str, data: tuple[Any, ...]) -> None:
+            self.messages.append(message)
+            codes.append((ok, data))
+
+        with checks.collecting(sink):
+            return p.kernel(*args, **kwargs), codes  # type: ignore[misc]
+
+    def call(self, args: list[Any]) -> list[Any]:
+        dynamic = {i: a for i, a in enumerate(args) if i not in self.static}
+        with jax.enable_x64(True):
+            outputs, codes = self.function(dynamic)
+        self._raise_failed(codes)
+        return [np.asarray(o) for o in outputs]
+
+    def call_state(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        groups = prepared(self.node).groups
+        if groups is not None or self.static:
+            # Static inputs keep their NumPy values: trace without compiling.
+            with jax.enable_x64(True):
+                result, codes = self._trace_state(args, kwargs)
+        else:
+            with jax.enable_x64(True):
+                result, codes = self.state_function(args, kwargs)
+        self._raise_failed(codes)
+        if isinstance(result, (tuple, list)):
+            return [np.asarray(r) for r in result]
+        return np.asarray(result)
+
+    def _raise_failed(self, codes: list[Any]) -> None:
+        for (ok, data), message in zip(codes, self.messages, strict=True):
+            if not ok:
+                text = message.format(*[int(d) for d in data])
+                raise InvalidArgumentError(None, self.node.op, text)
+
+
+class _BoundRunner:
+    """The runner together with the store and step of one evaluation."""
+
+    def __init__(self, runner: HostRunner, store: ResourceStore, step: Any) -> None:
+        self.runner = runner
+        self.store = store
+        self.step = step
+
+    def run_host_op(self, node: Node, args: list[Any]) -> Sequence[Any]:
+        return self.runner.run_host_op(node, args, self.store, self.step)
+
+    def run_traced(self, node: Node, args: Sequence[Any]) -> Sequence[Any]:
+        return self.runner.run_traced(node, args, self.store)
+
+    def run_compiled_op(self, node: Node, args: list[Any]) -> Sequence[Any]:
+        evaluation = Interpreting(self.store, self)
+        return self.runner.run_compiled_op(node, args, evaluation)
+
+
+def _host_value(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, jax.Array) else value

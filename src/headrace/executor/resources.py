@@ -1,0 +1,105 @@
+"""State that outlives a step: variables, random streams and other resources of one session."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import FailedPreconditionError
+from headrace.graph.tensor import Dims
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceHandle:
+    """What a resource tensor holds: the name of some state. Equal handles name the same state."""
+
+    kind: str
+    container: str
+    name: str
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.container + '/' if self.container else ''}{self.name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class RandomStream:
+    """Key of the Philox state of one random op."""
+
+    op_name: str
+
+
+StateKey = ResourceHandle | RandomStream
+
+
+class ResourceStore:
+    """The state of a session on one device. ``lock`` is held while a region reads and replaces it.
+
+    Variables hold immutable arrays (NumPy or JAX); an update stores a new array, so a reader never
+    sees half of one.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._values: dict[Hashable, Any] = {}
+        #: Grows whenever a variable appears or changes its shape: compiled programs depend on it.
+        self.shape_epoch = 0
+
+    def get(self, key: StateKey) -> Any:
+        """The value, or None when there is none yet."""
+        return self._values.get(key)
+
+    def put(self, key: StateKey, value: Any) -> None:
+        """Replace a value."""
+        old = self._values.get(key)
+        if old is None or old.shape != value.shape:
+            self.shape_epoch += 1
+        self._values[key] = value
+
+    def drop(self, key: StateKey) -> bool:
+        """Forget a value; tells whether there was one."""
+        self.shape_epoch += 1
+        return self._values.pop(key, None) is not None
+
+    def object(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """A host resource (queue, table ...), made on first use."""
+        with self.lock:
+            if key not in self._values:
+                self._values[key] = make()
+            return self._values[key]
+
+    def clear(self, containers: set[str] | None = None) -> None:
+        """Forget all state, or that of some containers."""
+        with self.lock:
+            self.shape_epoch += 1
+            for key in list(self._values):
+                if containers is None or getattr(key, "container", "") in containers:
+                    del self._values[key]
+
+
+def uninitialized(handle: ResourceHandle) -> FailedPreconditionError:
+    """The error for reading a variable that has no value."""
+    return FailedPreconditionError(
+        None,
+        None,
+        f"Attempting to use uninitialized value {handle.name}. Run its initializer first, e.g. "
+        "`sess.run(tf.global_variables_initializer())`, or restore it with tf.train.Saver.",
+    )
+
+
+def variable_spec(value: Any) -> tuple[Dims, np.dtype[Any]]:
+    """Shape and NumPy type of a stored value."""
+    return tuple(value.shape), np.dtype(value.dtype)
+
+
+def handle_for(node: Any) -> ResourceHandle:
+    """The handle that a handle-making node stands for."""
+    attrs = node.attrs
+    return ResourceHandle(
+        node.op_def.makes_handle,
+        attrs.get("container") or "",
+        attrs.get("shared_name") or node.name,
+    )

@@ -1,0 +1,65 @@
+"""Steps that are watched: deadlines, and the time that each op takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from headrace.errors import DeadlineExceededError
+
+
+class StepContext:
+    """What accompanies one step.
+
+    Attributes:
+        deadline: time by ``clock`` (seconds) after which the step gives up, or None.
+        events: ``(name, op type, device, start, end)`` of everything that ran, when recorded;
+            seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        timeout_ms: int = 0,
+        record: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.clock = clock
+        self.timeout_ms = timeout_ms
+        self.deadline = clock() + timeout_ms / 1e3 if timeout_ms > 0 else None
+        self.events: list[tuple[str, str, str, float, float]] | None = [] if record else None
+
+    def check_deadline(self) -> None:
+        """Raise DeadlineExceededError when the step has taken too long."""
+        if self.deadline is not None and self.clock() >= self.deadline:
+            raise DeadlineExceededError(
+                None,
+                None,
+                f"The step did not finish within timeout_in_ms={self.timeout_ms}.",
+            )
+
+    def remaining(self) -> float | None:
+        """Seconds until the deadline, or None when there is none; blocking ops wait this long."""
+        return None if self.deadline is None else max(0.0, self.deadline - self.clock())
+
+    def record(self, name: str, op_type: str, device: str, start: float) -> None:
+        """Note that something ran from ``start`` until now."""
+        if self.events is not None:
+            self.events.append((name, op_type, device, start, time.time()))
+
+
+def fill_metadata(context: StepContext, run_metadata: Any) -> None:
+    """Write the recorded events into a RunMetadata message (times in microseconds)."""
+    by_device: dict[str, Any] = {}
+    for name, op_type, device, start, end in context.events or ():
+        stats = by_device.get(device)
+        if stats is None:
+            stats = by_device[device] = run_metadata.step_stats.dev_stats.add(device=device)
+        stats.node_stats.add(
+            node_name=name,
+            all_start_micros=int(start * 1e6),
+            op_start_rel_micros=0,
+            op_end_rel_micros=int((end - start) * 1e6),
+            all_end_rel_micros=int((end - start) * 1e6),
+            timeline_label=f"{name} = {op_type}()",
+        )

@@ -1,0 +1,273 @@
+"""Tensors and operations: the nodes and edges of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headrace.graph.dtypes import DType
+from headrace.graph.shapes import TensorShape, merge_static
+from headrace.graph.site import SourceSite
+
+if TYPE_CHECKING:
+    from headrace.graph.graph import Graph
+
+#: Static shape: a tuple of sizes (None where unknown), or None for unknown rank.
+Dims = tuple[int | None, ...] | None
+
+
+class Tensor:
+    """One output of an operation: a symbolic value of a known type and a partly known shape."""
+
+    __slots__ = ("__weakref__", "_consumers", "_dims", "_user_attrs", "dtype", "op", "value_index")
+
+    #: NumPy must not broadcast over a symbolic tensor in ``array + tensor``.
+    __array_priority__ = 100
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, dims: Dims) -> None:
+        self.op = op
+        self.value_index = value_index
+        self.dtype = dtype
+        self._dims = dims
+        self._consumers: list[Operation] = []
+
+    @property
+    def name(self) -> str:
+        """``<op name>:<output index>``."""
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def graph(self) -> Graph:
+        return self.op.graph
+
+    @property
+    def device(self) -> str:
+        return self.op.device
+
+    @property
+    def dims(self) -> Dims:
+        """The static shape as a plain tuple (None: rank unknown)."""
+        return self._dims
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape.of(self._dims)
+
+    def get_shape(self) -> TensorShape:
+        """The static shape."""
+        return TensorShape.of(self._dims)
+
+    def set_shape(self, shape: Any) -> None:
+        """Add what is known of the shape.
+
+        Raises:
+            ValueError: if ``shape`` contradicts what is known already.
+        """
+        self._dims = merge_static(self._dims, TensorShape(shape).as_tuple)
+        self.op.graph._shapes_version += 1
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take this tensor as an input."""
+        return list(self._consumers)
+
+    def eval(self, feed_dict: dict[Any, Any] | None = None, session: Any = None) -> Any:
+        """Compute this tensor in ``session`` (default: the current default session)."""
+        return _session_for(self, session, "eval").run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = "" if self._dims is None else f", shape={self.shape}"
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"Using a `tf.Tensor` as a Python `bool` is not allowed: {self.name} has no value while "
+            "the graph is built. Use `if t is not None:` to test whether a tensor is defined, and "
+            "tf.cond or tf.where to choose by its value."
+        )
+
+    __nonzero__ = __bool__
+
+    def __len__(self) -> int:
+        raise TypeError(
+            f"len is not defined for a symbolic tensor ({self.name}); call `x.shape[0]` for the "
+            "static size or tf.shape(x)[0] for the one known when the graph runs."
+        )
+
+    def __iter__(self) -> Any:
+        raise TypeError(
+            f"Tensor {self.name} is not iterable: its value is not known while the graph is built. "
+            "Use tf.unstack, tf.map_fn or tf.while_loop."
+        )
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError(
+            f"Cannot convert the symbolic tensor {self.name} to a NumPy array: it has a value only "
+            "inside Session.run."
+        )
+
+    @staticmethod
+    def _override_operator(operator: str, function: Callable[..., Any]) -> None:
+        """Give tensors a Python operator (done once, by the op families)."""
+        setattr(Tensor, operator, function)
+
+
+class Operation:
+    """A node of the graph: a typed computation with attributes, inputs and control inputs."""
+
+    __slots__ = (
+        "__weakref__",
+        "_id",
+        "_original_op",
+        "attrs",
+        "colocation",
+        "control_inputs",
+        "control_outputs",
+        "device",
+        "graph",
+        "inputs",
+        "name",
+        "op_def",
+        "outputs",
+        "site",
+        "type",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        name: str,
+        op_def: Any,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+    ) -> None:
+        self.graph = graph
+        self.name = name
+        self.op_def = op_def
+        self.type: str = op_def.name
+        self.inputs = inputs
+        self.attrs = attrs
+        self.control_inputs: list[Operation] = []
+        self.control_outputs: list[Operation] = []
+        self.device = ""
+        self.colocation: tuple[str, ...] = ()
+        self.site: SourceSite | None = None
+        self.outputs: tuple[Tensor, ...] = ()
+        self._original_op: Operation | None = None
+        self._id = -1
+
+    @property
+    def values(self) -> Callable[[], tuple[Tensor, ...]]:
+        """TensorFlow's spelling of the outputs: ``op.values()``."""
+        return lambda: self.outputs
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        """The user's line that made this op, as one ``(file, line, function, text)`` entry."""
+        site = self.site
+        return [] if site is None else [(site.filename, site.lineno, site.function, site.line)]
+
+    @property
+    def node_def(self) -> Any:
+        """This op as a NodeDef message."""
+        from headrace.graph.graph_def import operation_to_node_def  # proto is imported on first use
+
+        return operation_to_node_def(self)
+
+    def get_attr(self, name: str) -> Any:
+        """The value of an attribute, in TensorFlow's Python form (strings as bytes).
+
+        Raises:
+            ValueError: if this op has no such attribute.
+        """
+        from headrace.graph.attrs import public_value
+
+        if name == "_class":
+            return [f"loc:@{n}".encode() for n in self.colocation_names()]
+        if name not in self.attrs:
+            raise ValueError(
+                f"Operation '{self.name}' has no attr named '{name}'. It has: {sorted(self.attrs)}."
+            )
+        return public_value(self.attrs[name])
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        self.attrs[name] = value
+        self.graph._mutations += 1
+
+    def _set_device(self, device: Any) -> None:
+        self.device = str(device) if device is not None else ""
+        self.graph._mutations += 1
+
+    def colocation_names(self) -> tuple[str, ...]:
+        """Names of the ops that must share this op's device (itself included)."""
+        return self.colocation or (self.name,)
+
+    def colocation_groups(self) -> list[bytes]:
+        """``loc:@name`` entries, as TensorFlow writes them."""
+        return [f"loc:@{n}".encode() for n in self.colocation_names()]
+
+    def _add_control_inputs(self, ops: Iterable[Operation]) -> None:
+        for op in ops:
+            if op.graph is not self.graph:
+                raise ValueError(
+                    f"Control input {op.name!r} belongs to another graph than {self.name!r}."
+                )
+            if op not in self.control_inputs:
+                self.control_inputs.append(op)
+                op.control_outputs.append(self)
+        self.graph._mutations += 1
+
+    def _add_control_input(self, op: Operation) -> None:
+        self._add_control_inputs([op])
+
+    def _update_input(self, index: int, tensor: Tensor) -> None:
+        """Rewire one input (used by graph surgery: import maps, while loops)."""
+        old = self.inputs[index]
+        if tensor.graph is not self.graph:
+            raise ValueError(f"{tensor.name} belongs to another graph than {self.name!r}.")
+        self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
+        if old not in self.inputs and self in old._consumers:
+            old._consumers.remove(self)
+        tensor._consumers.append(self)
+        self.graph._mutations += 1
+
+    def run(self, feed_dict: dict[Any, Any] | None = None, session: Any = None) -> None:
+        """Run this op in ``session`` (default: the current default session)."""
+        _session_for(self, session, "run").run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    def __str__(self) -> str:
+        return str(self.node_def)
+
+
+def _session_for(element: Tensor | Operation, session: Any, verb: str) -> Any:
+    from headrace.graph.graph import default_session_stack
+
+    kind = "tensor" if isinstance(element, Tensor) else "operation"
+    chosen = session if session is not None else default_session_stack.top()
+    if chosen is None:
+        raise ValueError(
+            f"Cannot {verb} {kind} '{element.name}': no default session is registered. Use "
+            f"`with tf.Session():` or pass an explicit session to {verb}(session=sess)."
+        )
+    if chosen.graph is not element.graph:
+        raise ValueError(
+            f"Cannot use the {'default' if session is None else 'given'} session to {verb} {kind} "
+            f"'{element.name}': the {kind}'s graph is different from the session's graph."
+        )
+    return chosen
+
+
+def unique_ops(elements: Sequence[Tensor | Operation]) -> list[Operation]:
+    """The operations behind ``elements``, each once, in order."""
+    return list(dict.fromkeys(e.op if isinstance(e, Tensor) else e for e in elements))

@@ -1,0 +1,74 @@
+"""Checks inside kernels: conditions on data that make a step fail with a clear error.
+
+A kernel calls ``require``. On NumPy values (interpreted plans, constants) the error is raised at
+once. While a region is traced, the condition becomes a few integers that the compiled program
+hands back; the executor raises the error, and no variable of the region changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+
+#: How many integers a check can put in its message.
+DATA_SLOTS = 3
+
+
+class _Active(threading.local):
+    def __init__(self) -> None:
+        self.sink: Callable[[Any, str, tuple[Any, ...]], None] | None = None
+
+
+_active = _Active()
+
+
+class collecting:  # noqa: N801  (used as a statement)
+    """Within the block, checks on traced values go to ``sink(ok, message, data)``."""
+
+    def __init__(self, sink: Callable[[Any, str, tuple[Any, ...]], None] | None) -> None:
+        self._sink = sink
+
+    def __enter__(self) -> None:
+        self._outer, _active.sink = _active.sink, self._sink
+
+    def __exit__(self, *_: object) -> None:
+        _active.sink = self._outer
+
+
+def require(ok: Any, message: str, *data: Any) -> None:
+    """State that ``ok`` (a boolean scalar) must hold.
+
+    Args:
+        message: what is wrong, with ``{0}``, ``{1}`` ... for the integers of ``data`` (at most
+            three integer scalars).
+
+    Raises:
+        InvalidArgumentError: at once when ``ok`` is known and false.
+    """
+    if isinstance(ok, (bool, np.bool_, np.ndarray)):
+        if not ok:
+            raise InvalidArgumentError(None, None, message.format(*[int(d) for d in data]))
+        return
+    if _active.sink is not None:
+        _active.sink(ok, message, data)
+
+
+def require_in_range(xp: Any, indices: Any, bound: Any, what: str = "indices") -> None:
+    """State that all ``indices`` lie in ``[0, bound)``; ``xp`` is numpy or jax.numpy."""
+    if indices.size == 0:
+        return
+    bad = (indices < 0) | (indices >= bound)
+    flat = bad.ravel()
+    position = xp.argmax(flat)
+    require(
+        ~xp.any(flat),
+        f"{what}[{{0}}] = {{1}} is not in [0, {{2}})",
+        position,
+        indices.ravel()[position],
+        xp.asarray(bound),
+    )

@@ -1,0 +1,1 @@
+"""Pure functions behind the heavier operations: JAX-traceable, without any graph code."""

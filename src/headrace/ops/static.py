@@ -1,0 +1,197 @@
+"""What can be said of tensor values while the graph is built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.registry import OpDef
+
+#: Larger results are not computed while the graph is built.
+_LIMIT = 1 << 14
+
+Array = np.ndarray[Any, Any]
+
+
+def static_value(tensor: Tensor) -> Array | None:
+    """The value of ``tensor`` if the graph alone tells it, else None.
+
+    Constants, shapes that are fully known, and small pure arithmetic on these.
+    """
+    op = tensor.op
+    definition: OpDef = op.op_def
+    if op.type == "Const":
+        return op.attrs["value"]  # type: ignore[no-any-return]
+    cache: dict[Operation, Any] = op.graph.__dict__.setdefault("_static_cache", {})
+    if op in cache:
+        values = cache[op]
+    else:
+        values = _compute(op, definition)
+        if values is not None:
+            cache[op] = values
+    return None if values is None else values[tensor.value_index]
+
+
+def _compute(op: Operation, definition: OpDef) -> list[Array] | None:
+    if not definition.effects.pure or not op.outputs:
+        return None
+    if definition.shape_only:
+        return _from_shapes(op, definition)
+    if definition.interpret is None or not op.inputs or not _is_small(op):
+        return None
+    inputs = []
+    for tensor in op.inputs:
+        value = static_value(tensor)
+        if value is None or value.size > _LIMIT:
+            return None
+        inputs.append(value)
+    attrs = {n: op.attrs[n] for n in definition.interpret_params}
+    try:
+        with np.errstate(all="ignore"):
+            result = definition.interpret(*_group(op, definition, inputs), **attrs)
+    except Exception:  # the error belongs to the step that runs the op, not to graph building
+        return None
+    flat = list(result) if isinstance(result, (tuple, list)) else [result]
+    if any(isinstance(f, list) for f in flat):
+        flat = [x for f in flat for x in (f if isinstance(f, list) else [f])]
+    return [np.asarray(f) for f in flat]
+
+
+def _is_small(op: Operation) -> bool:
+    for tensor in op.outputs:
+        size = 1
+        for d in tensor.dims or ():
+            size *= d or 1
+        if size > _LIMIT:
+            return False
+    return True
+
+
+def _group(op: Operation, definition: OpDef, flat: list[Array]) -> list[Any]:
+    if not any(a.is_list for a in definition.inputs):
+        return list(flat)
+    grouped: list[Any] = []
+    position = 0
+    for arg in definition.inputs:
+        if arg.number_attr is not None:
+            size = op.attrs[arg.number_attr]
+        elif arg.type_list_attr is not None:
+            size = len(op.attrs[arg.type_list_attr])
+        else:
+            grouped.append(flat[position])
+            position += 1
+            continue
+        grouped.append(flat[position : position + size])
+        position += size
+    return grouped
+
+
+class _ShapeOnly:
+    """Stands for an array of which only the shape is known."""
+
+    def __init__(self, dims: tuple[int, ...]) -> None:
+        self.shape = dims
+        self.ndim = len(dims)
+        self.size = int(np.prod(dims, dtype=np.int64))
+
+
+def _from_shapes(op: Operation, definition: OpDef) -> list[Array] | None:
+    """Ops on shapes alone: run their kernel on stand-ins when all shapes are fully known."""
+    stand_ins: list[Any] = []
+    for tensor in op.inputs:
+        dims = tensor.dims
+        if dims is None or None in dims:
+            return _rank_only(op)
+        stand_ins.append(_ShapeOnly(dims))  # type: ignore[arg-type]
+    function = definition.interpret or definition.kernel
+    names = definition.interpret_params if definition.interpret else definition.kernel_params
+    result = function(  # type: ignore[misc]
+        *_group(op, definition, stand_ins), **{n: op.attrs[n] for n in names}
+    )
+    flat = list(result) if isinstance(result, (tuple, list)) else [result]
+    return [np.asarray(f) for f in flat]
+
+
+def _rank_only(op: Operation) -> list[Array] | None:
+    """The rank is known even when sizes are not."""
+    if op.type == "Rank" and op.inputs[0].dims is not None:
+        return [np.asarray(len(op.inputs[0].dims), np.int32)]
+    return None
+
+
+def static_shape(tensor: Tensor) -> Dims:
+    """The shape that a 1-D integer tensor stands for, as far as it is known (-1 is unknown).
+
+    Looks through Shape, Pack, ConcatV2, StridedSlice and Cast, so that ``[tf.shape(x)[0], 5]``
+    gives ``(None, 5)``. None when not even the rank is known.
+    """
+    value = static_value(tensor)
+    if value is not None:
+        return tuple(None if v < 0 else int(v) for v in np.atleast_1d(value))
+    op = tensor.op
+    rule = _PARTIAL.get(op.type)
+    if rule is not None:
+        found = rule(op)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+    dims = tensor.dims
+    if dims is not None and len(dims) == 1 and dims[0] is not None:
+        return (None,) * dims[0]
+    return None
+
+
+def _scalar(tensor: Tensor) -> int | None:
+    """One entry of a packed shape: its value, or what one entry of a Shape tells."""
+    value = static_value(tensor)
+    if value is not None:
+        return None if value < 0 else int(value)
+    if tensor.op.type in ("StridedSlice", "Squeeze", "Cast", "Identity"):
+        found = static_shape(tensor)
+        if found is not None and len(found) == 1:
+            return found[0]
+    return None
+
+
+def _of_pack(op: Operation) -> Dims:
+    if op.attrs.get("axis", 0) != 0 or op.inputs[0].dims != ():
+        return None
+    return tuple(_scalar(t) for t in op.inputs)
+
+
+def _of_concat(op: Operation) -> Dims:
+    parts: list[int | None] = []
+    for tensor in op.inputs[:-1]:
+        part = static_shape(tensor)
+        if part is None:
+            return None
+        parts.extend(part)
+    return tuple(parts)
+
+
+def _of_strided_slice(op: Operation) -> Dims:
+    source = static_shape(op.inputs[0])
+    bounds = [static_value(t) for t in op.inputs[1:4]]
+    if source is None or any(b is None or b.size != 1 for b in bounds):
+        return None
+    if op.attrs["ellipsis_mask"] or op.attrs["new_axis_mask"]:
+        return None
+    begin, end, step = (int(b[0]) for b in bounds)  # type: ignore[index]
+    if op.attrs["shrink_axis_mask"]:
+        return (source[begin],) if -len(source) <= begin < len(source) else None
+    chosen = slice(
+        None if op.attrs["begin_mask"] else begin, None if op.attrs["end_mask"] else end, step
+    )
+    return source[chosen]
+
+
+_PARTIAL = {
+    "Shape": lambda op: op.inputs[0].dims,
+    "Pack": _of_pack,
+    "ConcatV2": _of_concat,
+    "StridedSlice": _of_strided_slice,
+    "Cast": lambda op: static_shape(op.inputs[0]),
+    "Identity": lambda op: static_shape(op.inputs[0]),
+    "Squeeze": lambda op: static_shape(op.inputs[0]),
+}

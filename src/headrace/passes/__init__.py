@@ -1,0 +1,1 @@
+"""Rewrites of the pruned step graph."""

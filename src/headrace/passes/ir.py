@@ -1,0 +1,230 @@
+"""The step graph: the pruned part of a graph that one step needs, in a form passes may change."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headrace.graph.dtypes import DType
+from headrace.graph.func_graph import FuncGraph
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.registry import OpDef
+
+
+#: Stands for a fed tensor; not an op that programs can make.
+FEED = OpDef("_Feed", (), (), {})
+
+
+class Node:
+    """One operation of a step. Passes rewire and replace nodes; the user's graph stays as it is."""
+
+    __slots__ = (
+        "attrs",
+        "colocation",
+        "control",
+        "device",
+        "dims",
+        "dtypes",
+        "inputs",
+        "name",
+        "op",
+        "op_def",
+        "runner",
+    )
+
+    def __init__(
+        self,
+        op_def: OpDef,
+        name: str,
+        inputs: list[Edge],
+        attrs: dict[str, Any],
+        dtypes: tuple[DType, ...],
+        dims: tuple[Dims, ...],
+        op: Operation | None,
+    ) -> None:
+        self.op_def = op_def
+        self.name = name
+        self.inputs = inputs
+        self.control: list[Node] = []
+        self.attrs = attrs
+        self.dtypes = dtypes
+        self.dims = dims
+        self.device = op.device if op is not None else ""
+        self.colocation: tuple[str, ...] = op.colocation if op is not None else ()
+        #: The user's operation this node stems from, for messages.
+        self.op = op
+        #: Prepared by the executor on first use.
+        self.runner: Any = None
+
+    @property
+    def type(self) -> str:
+        return self.op_def.name
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{n.name}:{i}" for n, i in self.inputs)
+        return f"<{self.name} = {self.type}({inputs})>"
+
+
+#: An output of a node.
+Edge = tuple[Node, int]
+
+
+class StepGraph:
+    """What one step computes.
+
+    Attributes:
+        nodes: every node needed, each after those it depends on.
+        feeds: placeholder nodes whose values the caller gives, in the order of the feeds.
+        fetches: the values to hand back.
+        targets: nodes to run though nothing of theirs is fetched.
+    """
+
+    def __init__(
+        self, nodes: list[Node], feeds: list[Node], fetches: list[Edge], targets: list[Node]
+    ) -> None:
+        self.nodes = nodes
+        self.feeds = feeds
+        self.fetches = fetches
+        self.targets = targets
+
+    def roots(self) -> list[Node]:
+        """Nodes that must survive every pass: behind fetches, targets and feeds."""
+        return list(dict.fromkeys([n for n, _ in self.fetches] + self.targets + self.feeds))
+
+    def consumers(self) -> dict[Node, list[Node]]:
+        """For each node, the nodes that take its data."""
+        found: dict[Node, list[Node]] = {n: [] for n in self.nodes}
+        for node in self.nodes:
+            for source in dict.fromkeys(n for n, _ in node.inputs):
+                found[source].append(node)
+        return found
+
+    def replace(self, mapping: dict[Edge, Edge]) -> None:
+        """Make every user of the edges in ``mapping`` use their substitutes."""
+        if not mapping:
+            return
+
+        def final(edge: Edge) -> Edge:
+            while edge in mapping:
+                edge = mapping[edge]
+            return edge
+
+        for node in self.nodes:
+            if any(e in mapping for e in node.inputs):
+                node.inputs = [final(e) for e in node.inputs]
+        self.fetches = [final(e) for e in self.fetches]
+
+    def prune(self) -> None:
+        """Drop nodes that no fetch or target needs, and put the rest in order."""
+        self.nodes = order(self.roots())
+
+
+def order(roots: Iterable[Node]) -> list[Node]:
+    """``roots`` and all they depend on, dependencies first; else in order of creation."""
+    seen: dict[Node, None] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen[node] = None
+        stack.extend(n for n, _ in node.inputs)
+        stack.extend(node.control)
+    nodes = list(seen)
+    pending = {n: len({m for m, _ in n.inputs} | set(n.control)) for n in nodes}
+    users: dict[Node, list[Node]] = {n: [] for n in nodes}
+    for node in nodes:
+        for source in {m for m, _ in node.inputs} | set(node.control):
+            users[source].append(node)
+    rank = {n: (n.op._id if n.op is not None else -1) for n in nodes}
+    serial = {n: i for i, n in enumerate(nodes)}
+    ready = [(rank[n], serial[n]) for n in nodes if pending[n] == 0]
+    heapq.heapify(ready)
+    result = []
+    while ready:
+        node = nodes[heapq.heappop(ready)[1]]
+        result.append(node)
+        for user in users[node]:
+            pending[user] -= 1
+            if pending[user] == 0:
+                heapq.heappush(ready, (rank[user], serial[user]))
+    if len(result) != len(nodes):
+        stuck = next(n for n in nodes if pending[n] > 0)
+        raise ValueError(f"The graph has a cycle through operation '{stuck.name}'.")
+    return result
+
+
+def build_step(
+    fetches: Sequence[Tensor], feeds: Sequence[Tensor], targets: Sequence[Operation]
+) -> StepGraph:
+    """The step graph for ``fetches`` and ``targets``, cut at ``feeds``."""
+    feed_nodes = {t: feed_node(t) for t in feeds}
+    nodes: dict[Operation, Node] = {}
+
+    def edge(tensor: Tensor) -> Edge:
+        fed = feed_nodes.get(tensor)
+        return (fed, 0) if fed is not None else (nodes[tensor.op], tensor.value_index)
+
+    needed: list[Operation] = [t.op for t in fetches if t not in feed_nodes]
+    needed += targets
+    found: set[Operation] = set()
+    while needed:
+        op = needed.pop()
+        if op in found:
+            continue
+        found.add(op)
+        nodes[op] = make_node(op)
+        needed.extend(t.op for t in op.inputs if t not in feed_nodes)
+        needed.extend(op.control_inputs)
+    for op, node in nodes.items():
+        node.inputs = [edge(t) for t in op.inputs]
+        node.control = [nodes[c] for c in op.control_inputs]
+    result = StepGraph(
+        [],
+        list(feed_nodes.values()),
+        [edge(t) for t in fetches],
+        [nodes[op] for op in targets],
+    )
+    result.prune()
+    return result
+
+
+def make_node(op: Operation) -> Node:
+    """A node for ``op``, not wired yet."""
+    outputs = op.outputs
+    return Node(
+        op.op_def,
+        op.name,
+        [],
+        op.attrs,
+        tuple([t.dtype for t in outputs]),
+        tuple([t._dims for t in outputs]),
+        op,
+    )
+
+
+def feed_node(tensor: Tensor) -> Node:
+    """The node that stands for a fed tensor."""
+    node = Node(FEED, tensor.name, [], {}, (tensor.dtype,), (tensor.dims,), tensor.op)
+    node.device = ""
+    return node
+
+
+def function_step(function: FuncGraph) -> StepGraph:
+    """The body of a graph function as a step whose feeds are its inputs and captures.
+
+    Kept until the function changes. Ops with side effects run though nothing uses them.
+    """
+    version = (len(function._ops), function._mutations)
+    cached = getattr(function, "_step", None)
+    if cached is None or cached[0] != version:
+        effects = [
+            op
+            for op in function._ops
+            if op.op_def.effects.writes or op.op_def.effects.external or op.op_def.effects.blocks
+        ]
+        step = build_step(function.outputs, function.all_inputs, effects)
+        cached = (version, step)
+        function._step = cached  # type: ignore[attr-defined]
+    return cached[1]  # type: ignore[no-any-return]

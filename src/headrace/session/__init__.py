@@ -1,0 +1,1 @@
+"""Sessions: feeds, fetches, plans and traces."""

@@ -1,0 +1,217 @@
+"""What ``Session.run`` accepts as fetches and feeds, turned into flat lists of graph elements."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace.errors import suggest
+from headrace.graph import dtypes
+from headrace.graph.graph import Graph
+from headrace.graph.shapes import TensorShape
+from headrace.graph.tensor import Operation, Tensor
+from headrace.graph.tensor_proto import to_ndarray
+
+
+class SparseTensorValue(NamedTuple):
+    """The value of a SparseTensor: ``indices`` [n, rank], ``values`` [n], ``dense_shape`` [rank]."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+class IndexedSlicesValue(NamedTuple):
+    """The value of IndexedSlices."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
+
+
+#: Types that stand for several tensors: (type, parts(fetch) -> tensors, rebuild(values)).
+_composites: list[tuple[type, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = []
+
+
+def register_composite(
+    kind: type, parts: Callable[[Any], list[Any]], rebuild: Callable[[list[Any]], Any]
+) -> None:
+    """Let ``kind`` be fetched and fed as its parts."""
+    _composites.append((kind, parts, rebuild))
+
+
+class Fetches:
+    """One fetch structure: the distinct elements in it and how to put the values back.
+
+    Attributes:
+        tensors: tensors to compute; ``targets``: operations to run.
+    """
+
+    def __init__(self, graph: Graph, structure: Any) -> None:
+        self._graph = graph
+        self._index: dict[Tensor, int] = {}
+        self._targets: dict[Operation, None] = {}
+        self.rebuild = self._compile(structure)
+        self.tensors = list(self._index)
+        self.targets = list(self._targets)
+
+    def _compile(self, fetch: Any) -> Callable[[list[Any]], Any]:
+        """A function from the values of ``tensors`` to the structure."""
+        if fetch is None:
+            raise TypeError(f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}.")
+        if isinstance(fetch, (Tensor, Operation)):
+            return self._leaf(fetch)
+        if isinstance(fetch, (list, tuple)):
+            return self._sequence(fetch)
+        if isinstance(fetch, Mapping):
+            keys = list(fetch)
+            parts = [self._compile(fetch[k]) for k in keys]
+            make: Any = type(fetch) if isinstance(fetch, OrderedDict) else dict
+            return lambda v: make((k, p(v)) for k, p in zip(keys, parts, strict=True))
+        for kind, split, rebuild in _composites:
+            if isinstance(fetch, kind):
+                inner = [self._compile(p) for p in split(fetch)]
+                return lambda v: rebuild([p(v) for p in inner])
+        return self._leaf(self._element(fetch))
+
+    def _sequence(self, fetch: Any) -> Callable[[list[Any]], Any]:
+        parts = [self._compile(f) for f in fetch]
+        if isinstance(fetch, list):
+            return lambda v: [p(v) for p in parts]
+        if hasattr(fetch, "_fields"):
+            return lambda v: type(fetch)(*[p(v) for p in parts])
+        return lambda v: tuple([p(v) for p in parts])
+
+    def _element(self, fetch: Any) -> Tensor | Operation:
+        try:
+            return self._graph.as_graph_element(fetch)
+        except TypeError as error:
+            raise TypeError(
+                f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}, must be a "
+                f"string or Tensor. ({error})"
+            ) from None
+        except (ValueError, KeyError) as error:
+            text = error.args[0] if error.args else str(error)
+            raise ValueError(
+                f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({text})"
+            ) from None
+
+    def _leaf(self, element: Tensor | Operation) -> Callable[[list[Any]], Any]:
+        if element.graph is not self._graph:
+            raise ValueError(
+                f"Fetch argument {element!r} cannot be interpreted as a Tensor. ({element!r} is not "
+                "an element of this graph.)"
+            )
+        if not self._graph.is_fetchable(element):
+            raise ValueError(f"{element!r} has been marked as not fetchable.")
+        if isinstance(element, Operation):
+            self._targets[element] = None
+            return lambda v: None
+        index = self._index.setdefault(element, len(self._index))
+        return lambda v: v[index]
+
+
+class Feeds:
+    """Tensors that are fed, and the conversion of their values."""
+
+    def __init__(self, graph: Graph, keys: list[Any]) -> None:
+        self.tensors: list[Tensor] = []
+        self._composite: list[tuple[Any, Callable[[Any], list[Any]] | None, int]] = []
+        for key in keys:
+            self._add(graph, key)
+        self.simple = all(split is None for _, split, _ in self._composite)
+        self._checks = [
+            (np.dtype(t.dtype.np_dtype), t, _fixed_rank(t)) for t in self.tensors
+        ]
+
+    def _add(self, graph: Graph, key: Any) -> None:
+        for kind, split, _ in _composites:
+            if isinstance(key, kind):
+                parts = [p for p in split(key) if p is not None]
+                self._composite.append((key, lambda value: list(value), len(parts)))
+                self.tensors.extend(parts)
+                return
+        try:
+            element = graph.as_graph_element(key, allow_operation=False)
+        except (TypeError, ValueError, KeyError) as error:
+            text = error.args[0] if error.args else str(error)
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {text}") from None
+        assert isinstance(element, Tensor)
+        if not graph.is_feedable(element):
+            raise ValueError(f"Tensor {element!r} may not be fed.")
+        self._composite.append((key, None, 1))
+        self.tensors.append(element)
+
+    def convert(self, values: list[Any]) -> list[Any]:
+        """Arrays for ``tensors`` from the values of the feed dictionary.
+
+        Raises:
+            ValueError: if a value's shape does not fit; TypeError: if its type does not.
+        """
+        if not self.simple:
+            flat: list[Any] = []
+            for (_, split, count), value in zip(self._composite, values, strict=True):
+                flat.extend(split(value)[:count] if split is not None else [value])
+            values = flat
+        result = []
+        for value, (dtype, tensor, dims) in zip(values, self._checks, strict=True):
+            if type(value) is np.ndarray and value.dtype == dtype:
+                array = value
+            else:
+                array = _convert_feed(value, dtype, tensor)
+            if array.shape != dims and not _fits(tensor.dims, array.shape):
+                raise ValueError(
+                    f"Cannot feed value of shape {array.shape!r} for Tensor '{tensor.name}', which "
+                    f"has shape '{tensor.shape}'"
+                )
+            result.append(array)
+        return result
+
+
+def _fixed_rank(tensor: Tensor) -> Any:
+    """The full static shape when it is known, for the quick test."""
+    return tensor.dims
+
+
+def _fits(dims: Any, shape: tuple[int, ...]) -> bool:
+    if dims is None:
+        return True
+    if len(dims) != len(shape):
+        return False
+    return all(d is None or d == s for d, s in zip(dims, shape, strict=True))
+
+
+def _convert_feed(value: Any, dtype: np.dtype[Any], tensor: Tensor) -> Any:
+    if isinstance(value, (Tensor, Operation)):
+        raise TypeError(
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
+            f"Python scalars, strings, lists, numpy ndarrays. For reference, the tensor object was "
+            f"{value!r} which was passed to the feed with key {tensor!r}."
+        )
+    if dtype == object and tensor.dtype is not dtypes.string:
+        return value
+    if tensor.dtype is dtypes.string:
+        return to_ndarray(value, dtypes.string, None)
+    if isinstance(value, int) and dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        if not info.min <= value <= info.max:
+            raise TypeError(
+                f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
+                f"type {tensor.dtype.name}. Try explicitly setting the type of the feed tensor to a "
+                "larger type (e.g. int64)."
+            )
+    try:
+        return np.asarray(value, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"Cannot convert the value fed to '{tensor.name}' ({tensor.dtype.name}, shape "
+            f"{TensorShape.of(tensor.dims)}): {error}"
+        ) from None
+
+
+def no_such_key(name: str, graph: Graph) -> str:
+    """The nearest op name, for messages."""
+    return suggest(name, [op.name for op in graph.get_operations()])

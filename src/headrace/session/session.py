@@ -1,0 +1,305 @@
+"""Sessions: run any part of a graph."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.executor.engine import Engine
+from headrace.graph.graph import Graph, default_session_stack, get_default_graph
+from headrace.graph.tensor import Operation, Tensor
+from headrace.session.fetches import Feeds, Fetches
+
+
+class _Compiled:
+    """A fetch structure and feed list with its plan."""
+
+    __slots__ = ("feeds", "fetches", "mutations", "plan")
+
+    def __init__(self, fetches: Fetches, feeds: Feeds, plan: Any, mutations: int) -> None:
+        self.fetches = fetches
+        self.feeds = feeds
+        self.plan = plan
+        self.mutations = mutations
+
+
+class BaseSession:
+    """Owns the state of a graph (variable values, random streams) and runs its parts.
+
+    Args:
+        target: where to run; the empty string is this process.
+        graph: the graph to run; the default graph when not given.
+        config: a ConfigProto.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if graph is None:
+            graph = get_default_graph()
+        elif not isinstance(graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
+        if isinstance(target, bytes):
+            target = target.decode()
+        if not isinstance(target, str):
+            raise TypeError(f"target must be a string, but got {type(target)}")
+        if target:
+            raise ValueError(
+                f"Session target {target!r}: only the in-process engine ('') is there so far."
+            )
+        self._graph = graph
+        self._target = target
+        self._config = config
+        self._engine = Engine(config)
+        self._plans: dict[Any, _Compiled] = {}
+        self._plan_lock = threading.Lock()
+        self._partial_runs: dict[str, Any] = {}
+        self._closed = False
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        return self._target
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: dict[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """Run the part of the graph that ``fetches`` need, and return their values.
+
+        Args:
+            fetches: a graph element (tensor, operation, variable, name) or nested lists, tuples,
+                dicts and namedtuples of them. Operations give None, tensors NumPy values.
+            feed_dict: values to use in place of tensors' own.
+            options: RunOptions (timeout, trace level).
+            run_metadata: a RunMetadata message to fill with the step's trace.
+
+        Raises:
+            RuntimeError: if the session is closed.
+            ValueError, TypeError: if fetches or feeds do not fit the graph.
+            OpError: if an operation fails.
+        """
+        compiled, values = self._prepare(fetches, feed_dict)
+        if options is not None or run_metadata is not None:
+            results = self._engine.run_with_options(compiled.plan, values, options, run_metadata)
+        else:
+            results = compiled.plan.run(values)
+        return compiled.fetches.rebuild(_to_host(results))
+
+    def _prepare(
+        self, fetches: Any, feed_dict: dict[Any, Any] | None
+    ) -> tuple[_Compiled, list[Any]]:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if feed_dict:
+            if not isinstance(feed_dict, dict):
+                feed_dict = dict(feed_dict)
+            keys, raw = tuple(feed_dict), list(feed_dict.values())
+        else:
+            keys, raw = (), []
+        try:
+            key = (_structure_key(fetches), keys)
+            compiled = self._plans.get(key)
+        except TypeError:  # something in the fetches has no hash: no plan can be kept
+            key, compiled = None, None
+        if compiled is None or compiled.mutations != self._graph._mutations:
+            compiled = self._compile(fetches, keys)
+            if key is not None:
+                self._plans[key] = compiled
+        return compiled, compiled.feeds.convert(raw)
+
+    def _compile(self, fetches: Any, keys: Sequence[Any]) -> _Compiled:
+        if self._graph.version == 0:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+        with self._plan_lock:
+            structure = Fetches(self._graph, fetches)
+            feeds = Feeds(self._graph, list(keys))
+            mutations = self._graph._mutations
+            plan = self._engine.plan(structure.tensors, feeds.tensors, structure.targets)
+            return _Compiled(structure, feeds, plan, mutations)
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function that runs one fixed step; its arguments are the values of ``feed_list``."""
+        keys = list(feed_list or ())
+        compiled = self._compile(fetches, keys)
+
+        def step(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if self._closed:
+                raise RuntimeError("Attempted to use a closed Session.")
+            if len(args) != len(keys):
+                raise TypeError(f"This step takes {len(keys)} values; {len(args)} were given.")
+            values = compiled.feeds.convert(list(args))
+            if accept_options and (options is not None or run_metadata is not None):
+                results = self._engine.run_with_options(
+                    compiled.plan, values, options, run_metadata
+                )
+            else:
+                results = compiled.plan.run(values)
+            return compiled.fetches.rebuild(_to_host(results))
+
+        return step
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
+        """Start a step whose feeds and fetches come in several ``partial_run`` calls.
+
+        Args:
+            fetches: everything that will be fetched; ``feeds``: all that will be fed.
+
+        Returns:
+            A handle for ``partial_run``.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        structure = Fetches(self._graph, list(fetches))
+        inputs = Feeds(self._graph, list(feeds or ()))
+        run = self._engine.partial_run(structure.tensors, inputs.tensors, structure.targets)
+        handle = f"partial_run_{len(self._partial_runs)}"
+        self._partial_runs[handle] = (structure, inputs, run)
+        return handle
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: dict[Any, Any] | None = None) -> Any:
+        """Go on with a step: feed some of its feeds and fetch some of its fetches.
+
+        Raises:
+            ValueError: if ``handle`` is unknown.
+            InvalidArgumentError: if a feed or fetch was not declared, is repeated, or a fetch needs
+                a feed that has not come yet.
+        """
+        if handle not in self._partial_runs:
+            raise ValueError(f"No partial run {handle!r}: make one with partial_run_setup.")
+        structure, inputs, run = self._partial_runs[handle]
+        given = Feeds(self._graph, list(feed_dict or {}))
+        values = given.convert(list((feed_dict or {}).values()))
+        for tensor, value in zip(given.tensors, values, strict=True):
+            run.feed(_declared(inputs.tensors, tensor, "feeds"), value)
+        wanted = Fetches(self._graph, fetches)
+        positions = [_declared(structure.tensors, t, "fetches") for t in wanted.tensors]
+        targets = [_declared(structure.targets, t, "fetches") for t in wanted.targets]
+        return wanted.rebuild(_to_host(run.fetch(positions, targets)))
+
+    def list_devices(self) -> list[Any]:
+        """The devices this session can place operations on."""
+        return self._engine.list_devices()
+
+    def as_default(self) -> Any:
+        """Make this session the default of the thread within a ``with`` block."""
+        return default_session_stack.push(self)
+
+    def close(self) -> None:
+        """Free the session's state; it can run nothing afterwards."""
+        self._closed = True
+        self._plans.clear()
+        self._engine.close()
+
+
+class Session(BaseSession):
+    """A session to use in a ``with`` block, in which it and its graph are the defaults."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._contexts: list[Any] = []
+
+    def __enter__(self) -> Session:
+        graph_context = self.graph.as_default()
+        session_context = self.as_default()
+        graph_context.__enter__()
+        session_context.__enter__()
+        self._contexts.append((graph_context, session_context))
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        graph_context, session_context = self._contexts.pop()
+        session_context.__exit__(None, None, None)
+        graph_context.__exit__(None, None, None)
+        self.close()
+
+    @staticmethod
+    def reset(target: str, containers: list[str] | None = None, config: Any = None) -> None:
+        """Clear resource containers of a server.
+
+        Raises:
+            ValueError: for the in-process target, whose state lives in each session.
+        """
+        raise ValueError(
+            f"Session.reset works on servers; target {target!r} is in this process, where each "
+            "session owns its state: close the session and make a new one."
+        )
+
+
+class InteractiveSession(BaseSession):
+    """A session that makes itself the default when it is made, until it is closed."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        default_session_stack.enforce_nesting = False
+        self._default_session = self.as_default()
+        self._default_session.__enter__()
+        self._explicit_graph = graph
+        self._default_graph = None
+        if graph is not None:
+            self._default_graph = graph.as_default()
+            self._default_graph.__enter__()
+
+    def close(self) -> None:
+        """Close the session and stop being the default."""
+        super().close()
+        if self._default_graph is not None:
+            self._default_graph.__exit__(None, None, None)
+            self._default_graph = None
+        if self._default_session is not None:
+            self._default_session.__exit__(None, None, None)
+            self._default_session = None
+
+
+def get_default_session() -> Any:
+    """The default session of the current thread, or None."""
+    return default_session_stack.top()
+
+
+def _declared(elements: Sequence[Any], element: Any, what: str) -> int:
+    for i, known in enumerate(elements):
+        if known is element:
+            return i
+    raise InvalidArgumentError(
+        None, None, f"{element.name} is not among the {what} given to partial_run_setup."
+    )
+
+
+def _structure_key(fetch: Any) -> Any:
+    """A hashable stand-in for a fetch structure; elements stand for themselves."""
+    if isinstance(fetch, (Tensor, Operation, str)):
+        return fetch
+    if isinstance(fetch, (list, tuple)):
+        return (type(fetch), *[_structure_key(f) for f in fetch])
+    if isinstance(fetch, dict):
+        return (type(fetch), *[(k, _structure_key(v)) for k, v in fetch.items()])
+    return fetch
+
+
+def _to_host(results: list[Any]) -> list[Any]:
+    """Fetched values as NumPy arrays of the caller's own, scalars as NumPy scalars."""
+    out = []
+    for value in results:
+        if isinstance(value, jax.Array):
+            array = np.asarray(value)
+            out.append(array.copy() if array.ndim else array[()])
+        elif isinstance(value, np.ndarray):
+            out.append(value.copy() if value.ndim else value[()])
+        else:
+            out.append(value)
+    return out
