@@ -80,9 +80,7 @@ def gradients(
     unconnected = UnconnectedGradients(unconnected_gradients)
     graph = get_default_graph()
     with graph.name_scope(name):
-        backward = _Backward(
-            graph, colocate_gradients_with_ops, gate_gradients, aggregation_method
-        )
+        backward = _Backward(graph, colocate_gradients_with_ops, gate_gradients, aggregation_method)
         y_tensors = [backward.local(convert_to_tensor(y)) for y in ys]
         x_tensors = [backward.local(_source(x)) for x in xs]
         stops = [backward.local(_source(s)) for s in _as_list(stop_gradients or [])]

@@ -155,5 +155,3 @@ def _gradient_type(tensor: Tensor) -> dtypes.DType:
     if tensor.dtype is dtypes.resource:
         return tensor.op.attrs.get("dtype", dtypes.float32)  # type: ignore[no-any-return]
     return tensor.dtype
-
-

@@ -88,7 +88,11 @@ class Engine:
         if options is None:
             found = [d for d in self.devices if d.name == device]
             options = self._options[device] = RegionOptions(
-                found[0].jax_device if found else None, _BoundRunner(self.host, self.store, None), explain, may_interpret, None
+                found[0].jax_device if found else None,
+                _BoundRunner(self.host, self.store, None),
+                explain,
+                may_interpret,
+                None,
             )
         return options
 

@@ -34,7 +34,7 @@ FOLD_LIMIT = 1 << 16
 Values = dict[Node, Sequence[Any]]
 
 
-class NeedsHost(Exception):  # noqa: N818  (a signal, not an error)
+class NeedsHost(Exception):
     """A traced node needs a value that only exists when the program runs."""
 
     def __init__(self, node: Node, why: str) -> None:
@@ -135,7 +135,7 @@ class Evaluation:
         except OpError as error:
             if error.op is not None or node is None or node.op is None:
                 raise
-            raise type(error)(None, node.op, error.message) from error.__cause__
+            raise with_op(error, node.op) from error.__cause__
         except Exception as error:
             raise kernel_error(node, error) from error
 
@@ -181,9 +181,9 @@ class Evaluation:
         inputs = grouped(args, p.groups)
         if effects.random:
             stream = RandomStream(node.name)
-            advanced, *outputs = call(*inputs, rng=self.read(stream, node))
+            advanced, *drawn = call(*inputs, rng=self.read(stream, node))
             self.write(stream, advanced)
-            return outputs
+            return list(drawn)
         result = call(*inputs)
         writes = effects.writes
         if not writes:
@@ -192,6 +192,13 @@ class Evaluation:
         for i, value in zip(writes, everything, strict=False):
             self.write(handles[i], value)
         return list(everything[len(writes) :])
+
+
+def with_op(error: OpError, op: Any) -> OpError:
+    """The same error, naming the operation it happened in."""
+    if type(error) is OpError:
+        return OpError(None, op, error.message, error.error_code)
+    return type(error)(None, op, error.message)  # type: ignore[call-arg]
 
 
 def kernel_error(node: Node | None, error: Exception) -> OpError:
@@ -268,7 +275,9 @@ def _flat_static(p: Prepared) -> tuple[int, ...]:
         starts.append(position)
         position += 1 if size is None else size
     return tuple(
-        k for i in p.static for k in range(starts[i], starts[i] + (1 if p.groups[i] is None else p.groups[i] or 0))
+        k
+        for i in p.static
+        for k in range(starts[i], starts[i] + (1 if p.groups[i] is None else p.groups[i] or 0))
     )
 
 

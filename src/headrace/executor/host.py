@@ -9,7 +9,14 @@ import jax
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, OpError, UnimplementedError
-from headrace.executor.evaluate import Interpreting, NeedsHost, as_outputs, flat_static, grouped, prepared
+from headrace.executor.evaluate import (
+    Interpreting,
+    NeedsHost,
+    as_outputs,
+    flat_static,
+    grouped,
+    prepared,
+)
 from headrace.executor.region import Region, RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.graph.attrs import attrs_key
@@ -106,13 +113,10 @@ class HostRunner:
         if entry is None:
             entry = self._compiled[key] = _SingleOp(node, {i: args[i] for i in static})
         if p.pure:
-            return entry.call(args)  # type: ignore[no-any-return]
+            return entry.call(args)
         return evaluation._stateful_call(node, lambda *a, **k: entry.call_state(a, k), args, p)
 
-
-    def run_traced(
-        self, node: Node, args: Sequence[Any], store: ResourceStore
-    ) -> Sequence[Any]:
+    def run_traced(self, node: Node, args: Sequence[Any], store: ResourceStore) -> Sequence[Any]:
         """Run a node that only exists in traced form: as a program of its own.
 
         Raises:
@@ -121,9 +125,7 @@ class HostRunner:
         edges = node.inputs
         fixed = {i for i in flat_static(node)}
         handles = {e: a for e, a in zip(edges, args, strict=True) if isinstance(a, ResourceHandle)}
-        dynamic = [
-            (i, e) for i, e in enumerate(edges) if i not in fixed and e not in handles
-        ]
+        dynamic = [(i, e) for i, e in enumerate(edges) if i not in fixed and e not in handles]
         static = [(i, e) for i, e in enumerate(edges) if i in fixed]
         outputs = [(node, i) for i in range(len(node.dtypes))]
         region = self._regions.get(node)
@@ -159,7 +161,10 @@ class _SingleOp:
 
     def _trace(self, dynamic: dict[int, Any]) -> Any:
         p = prepared(self.node)
-        args = [dynamic[i] if i in dynamic else self.static[i] for i in range(len(dynamic) + len(self.static))]
+        args = [
+            dynamic[i] if i in dynamic else self.static[i]
+            for i in range(len(dynamic) + len(self.static))
+        ]
         codes: list[Any] = []
         self.messages.clear()
 

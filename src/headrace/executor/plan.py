@@ -169,7 +169,13 @@ class Plan:
         try:
             self._run_unit(unit, table, context)
         except NeedsHost:
-            outputs = self.host.interpret_region(unit.region, [table[i] for i in unit.inputs], [table[i] for i in unit.static], self.store)  # type: ignore[arg-type]
+            assert unit.region is not None
+            outputs = self.host.interpret_region(
+                unit.region,
+                [table[i] for i in unit.inputs],
+                [table[i] for i in unit.static],
+                self.store,
+            )
             for slot, value in zip(unit.outputs, outputs, strict=True):
                 table[slot] = value
 

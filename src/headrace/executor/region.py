@@ -17,9 +17,15 @@ from headrace.executor.evaluate import (
     Tracing,
     Values,
     initial_stream,
-    is_concrete,
+    with_op,
 )
-from headrace.executor.resources import RandomStream, ResourceHandle, ResourceStore, StateKey, uninitialized
+from headrace.executor.resources import (
+    RandomStream,
+    ResourceHandle,
+    ResourceStore,
+    StateKey,
+    uninitialized,
+)
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops import checks
 from headrace.passes.ir import Edge, Node, function_step
@@ -48,15 +54,13 @@ class RegionState:
             self.optional.discard(handles[node.inputs[i]])
         for i in effects.writes:
             self.writes.setdefault(handles[node.inputs[i]], node)
-        bodies = functions_of(node)
-        if bodies:
+        if node.op_def.lower is not None:
+            bodies = functions_of(node)
             used = [handles[e] for e in node.inputs if e in handles]
             self._add_bodies(node, bodies, used)
 
-    def _add_bodies(
-        self, node: Node, bodies: list[FuncGraph], used: list[ResourceHandle]
-    ) -> None:
-        """Function bodies: whatever handles they are given may be read, and written if they write."""
+    def _add_bodies(self, node: Node, bodies: list[FuncGraph], used: list[ResourceHandle]) -> None:
+        """Bodies may read whatever handles they are given, and write them if they write at all."""
         inner = list(bodies)
         writes = False
         while inner:
@@ -231,9 +235,7 @@ class Region:
             self._programs[key] = program
         return program
 
-    def _execute(
-        self, program: Program, store: ResourceStore, dynamic: Sequence[Any]
-    ) -> list[Any]:
+    def _execute(self, program: Program, store: ResourceStore, dynamic: Sequence[Any]) -> list[Any]:
         args = [self._state_value(store, k) for k in self.donated]
         args += [self._state_value(store, k) for k in self.kept]
         args += dynamic
@@ -270,7 +272,7 @@ class Region:
                 raise NeedsHost(node, f"{key.name} has no value yet")
             else:
                 error = uninitialized(key)
-                raise type(error)(None, node.op, error.message)
+                raise with_op(error, node.op)
         return value
 
     def _interpret(
@@ -345,4 +347,4 @@ class RegionOptions:
         return stack
 
 
-__all__ = ["Program", "Region", "RegionOptions", "functions_of", "is_concrete"]
+__all__ = ["Program", "Region", "RegionOptions", "functions_of"]

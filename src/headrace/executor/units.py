@@ -113,9 +113,13 @@ class Splitter:
             unit_of.update(dict.fromkeys(members, unit))
         for unit in result:
             members = [unit.node] if unit.node is not None else unit.region.nodes  # type: ignore[union-attr]
-            sources = {m for n in members for m, _ in n.inputs} | {c for n in members for c in n.control}
+            sources = {m for n in members for m, _ in n.inputs} | {
+                c for n in members for c in n.control
+            }
             unit.waits = list(
-                dict.fromkeys(unit_of[s] for s in sources if s in unit_of and unit_of[s] is not unit)
+                dict.fromkeys(
+                    unit_of[s] for s in sources if s in unit_of and unit_of[s] is not unit
+                )
             )
         return result
 

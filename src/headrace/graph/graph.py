@@ -39,6 +39,9 @@ class Graph:
         self._shapes_version = 0
         #: Graph functions by name, for files and for ops whose attributes name a function.
         self._functions: dict[str, Any] = {}
+        #: The variable of each op that makes a variable's handle. The name of such an op's output
+        #: ("v:0") stands for the variable's value.
+        self._variable_of: dict[Operation, Any] = {}
 
     # -- adding operations ------------------------------------------------------------------
 
@@ -69,9 +72,7 @@ class Graph:
                 dims = op_def.infer_shapes(op, output_types)
             except ValueError as error:
                 raise ValueError(_shape_message(op, error)) from None
-            op.outputs = tuple(
-                [Tensor(op, i, t, dims[i]) for i, t in enumerate(output_types)]
-            )
+            op.outputs = tuple([Tensor(op, i, t, dims[i]) for i, t in enumerate(output_types)])
             self._register(op)
             return op
 
@@ -132,8 +133,8 @@ class Graph:
     def capture(self, tensor: Tensor) -> Tensor:
         """Bring a tensor of another graph into this one; plain graphs cannot."""
         raise ValueError(
-            f"Tensor {tensor.name} (made at {_place(tensor.op)}) is from another graph than the one "
-            "being built. Build both in the same graph: `with graph.as_default():`."
+            f"Tensor {tensor.name} (made at {_place(tensor.op)}) is from another graph than the "
+            "one being built. Build both in the same graph: `with graph.as_default():`."
         )
 
     # -- scopes -----------------------------------------------------------------------------
@@ -309,7 +310,9 @@ class Graph:
             TypeError: if ``obj`` cannot stand for an element of the allowed kinds.
         """
         wanted = " or ".join(
-            k for k, allowed in (("Tensor", allow_tensor), ("Operation", allow_operation)) if allowed
+            k
+            for k, allowed in (("Tensor", allow_tensor), ("Operation", allow_operation))
+            if allowed
         )
         converter = getattr(obj, "_as_graph_element", None)
         if converter is not None:
@@ -333,8 +336,8 @@ class Graph:
             op_name, _, index_text = name.rpartition(":")
             if not op_name or not index_text.isdigit():
                 raise ValueError(
-                    f"The name {name!r} looks like a (invalid) Tensor name. Tensor names must be of "
-                    'the form "<op_name>:<output_index>".'
+                    f"The name {name!r} looks like a (invalid) Tensor name. Tensor names must be "
+                    'of the form "<op_name>:<output_index>".'
                 )
             op = self._by_name.get(op_name)
             if op is None:
@@ -348,7 +351,8 @@ class Graph:
                     f"The name {name!r} refers to a Tensor which does not exist. The operation, "
                     f"{op_name!r}, exists but only has {len(op.outputs)} outputs."
                 )
-            return op.outputs[index]
+            variable = self._variable_of.get(op)
+            return op.outputs[index] if variable is None else variable._as_graph_element()
         if ":" in name:
             raise ValueError(f"Name {name!r} appears to refer to a Tensor, not an Operation.")
         if not allow_operation:

@@ -52,8 +52,8 @@ class NameTable:
     def check_op_name(name: str) -> None:
         if not _VALID_OP_NAME.match(name):
             raise ValueError(
-                f"'{name}' is not a valid operation name. A name starts with a letter, digit or '.', "
-                "followed by letters, digits and any of _ . \\ / > -"
+                f"'{name}' is not a valid operation name. A name starts with a letter, digit or "
+                "'.', followed by letters, digits and any of _ . \\ / > -"
             )
 
     def check_scope_name(self, name: str) -> None:

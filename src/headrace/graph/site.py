@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 _PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
-#: Whether a code file belongs to this package, remembered because the answer is needed for every op.
+#: Whether a code file belongs to this package: asked for every op, so remembered.
 _is_internal: dict[str, bool] = {}
 
 

@@ -89,9 +89,9 @@ class Tensor:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"Using a `tf.Tensor` as a Python `bool` is not allowed: {self.name} has no value while "
-            "the graph is built. Use `if t is not None:` to test whether a tensor is defined, and "
-            "tf.cond or tf.where to choose by its value."
+            f"Using a `tf.Tensor` as a Python `bool` is not allowed: {self.name} has no value "
+            "while the graph is built. Use `if t is not None:` to test whether a tensor is "
+            "defined, and tf.cond or tf.where to choose by its value."
         )
 
     __nonzero__ = __bool__

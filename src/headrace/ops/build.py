@@ -381,7 +381,7 @@ def normalize_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
 
 
 def _as_int(value: Any) -> int:
-    if isinstance(value, bool) or isinstance(value, float):
+    if isinstance(value, (bool, float)):
         raise TypeError
     return int(value)
 

@@ -27,7 +27,7 @@ class _Active(threading.local):
 _active = _Active()
 
 
-class collecting:  # noqa: N801  (used as a statement)
+class collecting:
     """Within the block, checks on traced values go to ``sink(ok, message, data)``."""
 
     def __init__(self, sink: Callable[[Any, str, tuple[Any, ...]], None] | None) -> None:

@@ -297,7 +297,9 @@ def _resolve_arg(name: str, spec: str, attrs: dict[str, AttrDef], op: str) -> Ar
     number, star, spec = spec.rpartition("*")
     spec, number_attr = spec.strip(), number.strip() or None
     if star and (number_attr not in attrs):
-        raise ValueError(f"Op {op}: {name} counts by attribute {number_attr!r}, which is not there.")
+        raise ValueError(
+            f"Op {op}: {name} counts by attribute {number_attr!r}, which is not there."
+        )
     attr = attrs.get(spec)
     if attr is not None and attr.kind == "list(type)":
         return ArgDef(name, type_list_attr=spec)

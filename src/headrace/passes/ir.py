@@ -11,7 +11,6 @@ from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.registry import OpDef
 
-
 #: Stands for a fed tensor; not an op that programs can make.
 FEED = OpDef("_Feed", (), (), {})
 
@@ -227,4 +226,4 @@ def function_step(function: FuncGraph) -> StepGraph:
         step = build_step(function.outputs, function.all_inputs, effects)
         cached = (version, step)
         function._step = cached  # type: ignore[attr-defined]
-    return cached[1]  # type: ignore[no-any-return]
+    return cached[1]

@@ -17,7 +17,7 @@ from headrace.graph.tensor_proto import to_ndarray
 
 
 class SparseTensorValue(NamedTuple):
-    """The value of a SparseTensor: ``indices`` [n, rank], ``values`` [n], ``dense_shape`` [rank]."""
+    """A SparseTensor's value: ``indices`` [n, rank], ``values`` [n], ``dense_shape`` [rank]."""
 
     indices: Any
     values: Any
@@ -102,8 +102,8 @@ class Fetches:
     def _leaf(self, element: Tensor | Operation) -> Callable[[list[Any]], Any]:
         if element.graph is not self._graph:
             raise ValueError(
-                f"Fetch argument {element!r} cannot be interpreted as a Tensor. ({element!r} is not "
-                "an element of this graph.)"
+                f"Fetch argument {element!r} cannot be interpreted as a Tensor. ({element!r} is "
+                "not an element of this graph.)"
             )
         if not self._graph.is_fetchable(element):
             raise ValueError(f"{element!r} has been marked as not fetchable.")
@@ -123,9 +123,7 @@ class Feeds:
         for key in keys:
             self._add(graph, key)
         self.simple = all(split is None for _, split, _ in self._composite)
-        self._checks = [
-            (np.dtype(t.dtype.np_dtype), t, _fixed_rank(t)) for t in self.tensors
-        ]
+        self._checks = [(np.dtype(t.dtype.np_dtype), t, _fixed_rank(t)) for t in self.tensors]
 
     def _add(self, graph: Graph, key: Any) -> None:
         for kind, split, _ in _composites:
@@ -158,7 +156,7 @@ class Feeds:
             values = flat
         result = []
         for value, (dtype, tensor, dims) in zip(values, self._checks, strict=True):
-            if type(value) is np.ndarray and value.dtype == dtype:
+            if isinstance(value, np.ndarray) and value.dtype == dtype:
                 array = value
             else:
                 array = _convert_feed(value, dtype, tensor)
@@ -200,8 +198,8 @@ def _convert_feed(value: Any, dtype: np.dtype[Any], tensor: Tensor) -> Any:
         if not info.min <= value <= info.max:
             raise TypeError(
                 f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
-                f"type {tensor.dtype.name}. Try explicitly setting the type of the feed tensor to a "
-                "larger type (e.g. int64)."
+                f"type {tensor.dtype.name}. Try explicitly setting the type of the feed tensor to "
+                "a larger type (e.g. int64)."
             )
     try:
         return np.asarray(value, dtype=dtype)

@@ -123,7 +123,9 @@ class BaseSession:
 
     def _compile(self, fetches: Any, keys: Sequence[Any]) -> _Compiled:
         if self._graph.version == 0:
-            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+            raise RuntimeError(
+                "The Session graph is empty. Add operations to the graph before calling run()."
+            )
         with self._plan_lock:
             structure = Fetches(self._graph, fetches)
             feeds = Feeds(self._graph, list(keys))
@@ -172,7 +174,9 @@ class BaseSession:
         self._partial_runs[handle] = (structure, inputs, run)
         return handle
 
-    def partial_run(self, handle: str, fetches: Any, feed_dict: dict[Any, Any] | None = None) -> Any:
+    def partial_run(
+        self, handle: str, fetches: Any, feed_dict: dict[Any, Any] | None = None
+    ) -> Any:
         """Go on with a step: feed some of its feeds and fetch some of its fetches.
 
         Raises:

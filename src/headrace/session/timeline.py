@@ -9,8 +9,8 @@ from typing import Any
 class Timeline:
     """Turns the StepStats of a traced step into a Chrome trace.
 
-    >>> # metadata = tf.RunMetadata(); sess.run(y, options=full_trace, run_metadata=metadata)
-    >>> # open("trace.json", "w").write(Timeline(metadata.step_stats).generate_chrome_trace_format())
+    Fill the StepStats with ``sess.run(..., options=tf.RunOptions(trace_level=...),
+    run_metadata=metadata)``, write the text to a file and open it in ``chrome://tracing``.
     """
 
     def __init__(self, step_stats: Any, graph: Any = None) -> None:

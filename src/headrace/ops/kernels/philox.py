@@ -10,8 +10,8 @@ for traced programs, where the state is a traced `uint32[6]`, so that one compil
 every step.
 
 How an op uses it: `initial_state(seed, seed2)` when it is first run; each execution draws from the
-current state, then moves it with `advance(state, groups_reserved(op_type, n))`. The amounts and
-the order of words are those of TensorFlow's CPU kernels.
+current state, then moves it with `advance(state, groups_reserved(op_type, n))` (`advance_jax` in
+a traced program). The amounts and the order of words are those of TensorFlow's CPU kernels.
 """
 
 from __future__ import annotations
@@ -78,6 +78,19 @@ def advance(state: State, groups: int) -> State:
     raw = state.tobytes()
     counter = (int.from_bytes(raw[8:], "little") + groups) % _COUNTER_MOD
     return np.frombuffer(raw[:8] + counter.to_bytes(16, "little"), "<u4")
+
+
+def advance_jax(state: jax.Array, groups: int) -> jax.Array:
+    """`advance` for a traced state; `groups` is known while tracing."""
+    carry = jnp.uint32(0)
+    words = [state[0], state[1]]
+    for lane in range(WORDS):
+        step = np.uint32(groups >> 32 * lane & _MASK32)
+        partial = state[2 + lane] + step
+        word = partial + carry
+        carry = ((partial < step) | (word < carry)).astype(jnp.uint32)
+        words.append(word)
+    return jnp.stack(words)
 
 
 def stateless_state(seed: Sequence[int] | NDArray[Any]) -> State:
