@@ -11,8 +11,8 @@ from headrace.autodiff.gradients import (
     hessians,
 )
 from headrace.autodiff.registry import RegisterGradient
-from headrace.autodiff.registry import not_differentiable as NoGradient  # noqa: N812
-from headrace.autodiff.registry import not_differentiable as NotDifferentiable  # noqa: N812
+from headrace.autodiff.registry import not_differentiable as NoGradient
+from headrace.autodiff.registry import not_differentiable as NotDifferentiable
 from headrace.autodiff.registry import not_differentiable as no_gradient
 from headrace.errors import OpError
 from headrace.graph.devices import DeviceSpec
@@ -25,8 +25,10 @@ from headrace.ops.build import (
     constant,
     convert_to_tensor,
     placeholder,
-    raw as raw_ops,
     register_tensor_conversion_function,
+)
+from headrace.ops.build import (
+    raw as raw_ops,
 )
 from headrace.ops.static import static_value as get_static_value
 from headrace.session.session import InteractiveSession, Session, get_default_session

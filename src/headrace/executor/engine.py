@@ -17,9 +17,12 @@ from headrace.executor.resources import ResourceStore
 from headrace.executor.tracing_step import StepContext, fill_metadata
 from headrace.graph.tensor import Operation, Tensor
 from headrace.passes.ir import Node, StepGraph, build_step
+from headrace.passes.pipeline import optimize
 from headrace.placement.devices import DeviceAttributes, local_devices
 from headrace.placement.placer import place
 
+#: OptimizerOptions.L0
+_NO_OPTIMIZATION = -1
 #: RunOptions.FULL_TRACE
 _FULL_TRACE = 3
 
@@ -32,6 +35,10 @@ class Engine:
         self.store = ResourceStore()
         self.host = HostRunner()
         self.devices = local_devices(config)
+        #: Off for ``OptimizerOptions.opt_level = L0``.
+        self.optimizes = (
+            config is None or config.graph_options.optimizer_options.opt_level != _NO_OPTIMIZATION
+        )
         self._options: dict[str, RegionOptions] = {}
 
     def plan(
@@ -40,6 +47,8 @@ class Engine:
         """The plan for one kind of step."""
         step = build_step(fetches, feeds, targets)
         self._place(step)
+        if self.optimizes:
+            optimize(step)
         return Plan(step, self.store, self._device_options, self.host)
 
     def _place(self, step: StepGraph) -> None:

@@ -15,12 +15,14 @@ from headrace.executor.evaluate import (
     as_outputs,
     flat_static,
     grouped,
+    initial_stream,
     prepared,
 )
 from headrace.executor.region import Region, RegionOptions
-from headrace.executor.resources import ResourceHandle, ResourceStore
+from headrace.executor.resources import RandomStream, ResourceHandle, ResourceStore
 from headrace.graph.attrs import attrs_key
 from headrace.ops import checks
+from headrace.ops.kernels import philox
 from headrace.passes.ir import Node
 
 
@@ -51,6 +53,15 @@ class HostContext:
             f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype} and "
             f"shape {shape}: sess.run(..., feed_dict={{{node.name}: value}}).",
         )
+
+    def random_state(self, groups: int) -> Any:
+        """The Philox state that this run draws from; the op's state moves ``groups`` blocks on."""
+        stream = RandomStream(self.node.name)
+        with self.store.lock:
+            state = self.store.get(stream)
+            state = initial_stream(self.node) if state is None else np.asarray(state)
+            self.store.put(stream, philox.advance(state, groups))
+        return state
 
     def call(self, function: Any, args: Sequence[Any]) -> list[Any]:
         """Run a function body on arrays."""

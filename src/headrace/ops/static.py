@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,48 +38,62 @@ def static_value(tensor: Tensor) -> Array | None:
 def _compute(op: Operation, definition: OpDef) -> list[Array] | None:
     if not definition.effects.pure or not op.outputs:
         return None
-    if definition.shape_only:
-        return _from_shapes(op, definition)
-    if definition.interpret is None or not op.inputs or not _is_small(op):
+    if not definition.shape_only and (definition.interpret is None or not op.inputs):
         return None
-    inputs = []
-    for tensor in op.inputs:
-        value = static_value(tensor)
-        if value is None or value.size > _LIMIT:
+    inputs = None if definition.shape_only else [static_value(t) for t in op.inputs]
+    found = fold_values(
+        definition, op.attrs, inputs or [None] * len(op.inputs), [t.dims for t in op.inputs], _LIMIT
+    )
+    return _rank_only(op) if found is None and definition.shape_only else found
+
+
+def fold_values(
+    definition: OpDef,
+    attrs: dict[str, Any],
+    values: Sequence[Array | None],
+    dims: Sequence[Dims],
+    limit: int,
+) -> list[Array] | None:
+    """The outputs of a pure op whose inputs are known (for ops on shapes: whose shapes are).
+
+    None when something is not known, larger than ``limit`` elements, or the op refuses the values:
+    that error belongs to the step that runs it.
+    """
+    inputs: list[Any] = list(values)
+    if definition.shape_only:
+        if any(d is None or None in d for d in dims):
             return None
-        inputs.append(value)
-    attrs = {n: op.attrs[n] for n in definition.interpret_params}
+        inputs = [_ShapeOnly(d) for d in dims]  # type: ignore[arg-type]
+    elif any(v is None or v.size > limit for v in values):
+        return None
+    function, names = definition.interpret, definition.interpret_params
+    if function is None:
+        function, names = definition.kernel, definition.kernel_params
     try:
         with np.errstate(all="ignore"):
-            result = definition.interpret(*_group(op, definition, inputs), **attrs)
-    except Exception:  # the error belongs to the step that runs the op, not to graph building
+            result = function(  # type: ignore[misc]
+                *_group(attrs, definition, inputs), **{n: attrs[n] for n in names}
+            )
+    except Exception:
         return None
     flat = list(result) if isinstance(result, (tuple, list)) else [result]
     if any(isinstance(f, list) for f in flat):
         flat = [x for f in flat for x in (f if isinstance(f, list) else [f])]
-    return [np.asarray(f) for f in flat]
+    arrays = [np.asarray(f) for f in flat]
+    return None if any(a.size > limit for a in arrays) else arrays
 
 
-def _is_small(op: Operation) -> bool:
-    for tensor in op.outputs:
-        size = 1
-        for d in tensor.dims or ():
-            size *= d or 1
-        if size > _LIMIT:
-            return False
-    return True
-
-
-def _group(op: Operation, definition: OpDef, flat: list[Array]) -> list[Any]:
+def _group(attrs: dict[str, Any], definition: OpDef, flat: list[Any]) -> list[Any]:
+    """Flat inputs as declared: list inputs as lists."""
     if not any(a.is_list for a in definition.inputs):
-        return list(flat)
+        return flat
     grouped: list[Any] = []
     position = 0
     for arg in definition.inputs:
         if arg.number_attr is not None:
-            size = op.attrs[arg.number_attr]
+            size = attrs[arg.number_attr]
         elif arg.type_list_attr is not None:
-            size = len(op.attrs[arg.type_list_attr])
+            size = len(attrs[arg.type_list_attr])
         else:
             grouped.append(flat[position])
             position += 1
@@ -95,23 +110,6 @@ class _ShapeOnly:
         self.shape = dims
         self.ndim = len(dims)
         self.size = int(np.prod(dims, dtype=np.int64))
-
-
-def _from_shapes(op: Operation, definition: OpDef) -> list[Array] | None:
-    """Ops on shapes alone: run their kernel on stand-ins when all shapes are fully known."""
-    stand_ins: list[Any] = []
-    for tensor in op.inputs:
-        dims = tensor.dims
-        if dims is None or None in dims:
-            return _rank_only(op)
-        stand_ins.append(_ShapeOnly(dims))  # type: ignore[arg-type]
-    function = definition.interpret or definition.kernel
-    names = definition.interpret_params if definition.interpret else definition.kernel_params
-    result = function(  # type: ignore[misc]
-        *_group(op, definition, stand_ins), **{n: op.attrs[n] for n in names}
-    )
-    flat = list(result) if isinstance(result, (tuple, list)) else [result]
-    return [np.asarray(f) for f in flat]
 
 
 def _rank_only(op: Operation) -> list[Array] | None:

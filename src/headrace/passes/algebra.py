@@ -1,0 +1,88 @@
+"""Algebra: identities that save work and change no value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.passes.ir import Edge, Node
+from headrace.passes.rewrite import Bindings, Rewriter, Rule, Scalar, Var, keeps_shape, op
+
+_x = Var("x")
+
+
+def _the_operand(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    return found["x"] if keeps_shape(node, found["x"]) else None
+
+
+def _pass_through(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    source, _ = found["x"]
+    return None if node.control or source.device != node.device else found["x"]
+
+
+def _same_type(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    source, index = found["x"]
+    return found["x"] if source.dtypes[index] is node.dtypes[0] else None
+
+
+def _reshape_once(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    return rewriter.make("Reshape", [found["x"], found["shape"]], node)
+
+
+def _transpose_once(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    outer, inner = found["outer"][0], found["inner"][0]
+    if outer.type != "Const" or inner.type != "Const":
+        return None
+    order = inner.attrs["value"][outer.attrs["value"]]
+    if np.array_equal(order, np.arange(order.size)):
+        return found["x"]
+    perm = rewriter.make("Const", [], outer, {"value": order})
+    return rewriter.make("Transpose", [found["x"], perm], node)
+
+
+def _no_transpose(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    perm = found["perm"][0]
+    if perm.type != "Const":
+        return None
+    value = perm.attrs["value"]
+    return found["x"] if np.array_equal(value, np.arange(value.size)) else None
+
+
+def _square(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    if not keeps_shape(node, found["x"]):
+        return None
+    return rewriter.make("Square", [found["x"]], node)
+
+
+def _subtract(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    return rewriter.make("Sub", [found["x"], found["y"]], node)
+
+
+RULES = (
+    Rule("x + 0 = x", op("Add|AddV2", _x, Scalar(0), commutes=True), _the_operand),
+    Rule("x - 0 = x", op("Sub", _x, Scalar(0)), _the_operand),
+    Rule("x * 1 = x", op("Mul", _x, Scalar(1), commutes=True), _the_operand),
+    Rule("x / 1 = x", op("RealDiv|Div", _x, Scalar(1)), _the_operand),
+    Rule("x ^ 1 = x", op("Pow", _x, Scalar(1)), _the_operand),
+    Rule("x ^ 2 = x * x", op("Pow", _x, Scalar(2)), _square),
+    Rule("-(-x) = x", op("Neg", op("Neg", _x)), _the_operand),
+    Rule("x + (-y) = x - y", op("Add|AddV2", _x, op("Neg", Var("y"))), _subtract),
+    Rule("sum of one = itself", op("AddN", _x), _pass_through),
+    Rule(
+        "identity(x) = x",
+        op("Identity|StopGradient|PreventGradient|Snapshot", _x),
+        _pass_through,
+    ),
+    Rule("cast to its own type = x", op("Cast", _x), _same_type),
+    Rule("reshape to its own shape = x", op("Reshape", _x, Var("shape")), _the_operand),
+    Rule(
+        "reshape(reshape(x, a), b) = reshape(x, b)",
+        op("Reshape", op("Reshape", _x, Var("inner")), Var("shape")),
+        _reshape_once,
+    ),
+    Rule(
+        "transpose(transpose(x, p), q) = transpose(x, p[q])",
+        op("Transpose", op("Transpose", _x, Var("inner")), Var("outer")),
+        _transpose_once,
+    ),
+    Rule("transpose in order = x", op("Transpose", _x, Var("perm")), _no_transpose),
+)

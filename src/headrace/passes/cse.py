@@ -1,0 +1,45 @@
+"""Common subexpressions: pure nodes of equal type, inputs and attributes become one.
+
+Source: the 2015 white paper, section 5.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph.attrs import attr_key
+from headrace.passes.ir import Edge, Node, StepGraph
+
+#: Constants above this size are not compared.
+_MAX_CONSTANT = 1 << 12
+
+
+def merge_common(step: StepGraph) -> int:
+    """Merge equal pure nodes; returns how many went."""
+    first: dict[Any, Node] = {}
+    mapping: dict[Edge, Edge] = {}
+    for node in step.nodes:
+        node.inputs = [mapping.get(e, e) for e in node.inputs]
+        key = _key(node)
+        if key is None:
+            continue
+        kept = first.setdefault(key, node)
+        if kept is not node:
+            for i in range(len(node.dtypes)):
+                mapping[(node, i)] = (kept, i)
+    if mapping:
+        step.replace(mapping)
+        step.prune()
+    return len({n for n, _ in mapping})
+
+
+def _key(node: Node) -> Any:
+    d = node.op_def
+    if not d.effects.pure or not node.dtypes or d.host is not None or d.lower is not None:
+        return None
+    if node.type == "Const" and node.attrs["value"].size > _MAX_CONSTANT:
+        return None
+    attrs = tuple(
+        [(k, attr_key(v)) for k, v in sorted(node.attrs.items()) if not k.startswith("_")]
+    )
+    return (d.name, tuple(node.inputs), attrs, node.device, frozenset(node.control))

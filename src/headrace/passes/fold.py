@@ -1,0 +1,58 @@
+"""Constant folding: pure nodes whose inputs are known are computed once, when the plan is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.ops.registry import get_op_def
+from headrace.ops.static import fold_values
+from headrace.passes.ir import Edge, Node, StepGraph
+
+#: Results above this many elements are left to the program: constants cost memory in every plan.
+MAX_ELEMENTS = 1 << 14
+
+
+def fold_constants(step: StepGraph) -> int:
+    """Replace nodes of known value by constants; returns how many."""
+    mapping: dict[Edge, Edge] = {}
+    known: dict[Edge, Any] = {}
+    count = 0
+    for node in step.nodes:
+        if node.type == "Const":
+            known[(node, 0)] = node.attrs["value"]
+            continue
+        values = _values(node, known)
+        if values is None:
+            continue
+        count += 1
+        for i, value in enumerate(values):
+            constant = _constant(node, i, value)
+            mapping[(node, i)] = (constant, 0)
+            known[(node, i)] = value
+            step.nodes.append(constant)
+    if mapping:
+        step.replace(mapping)
+        step.prune()
+    return count
+
+
+def _values(node: Node, known: dict[Edge, Any]) -> list[np.ndarray[Any, Any]] | None:
+    d = node.op_def
+    if not d.effects.pure or not node.dtypes or node.control or d.makes_handle:
+        return None
+    if d.interpret is None and not d.shape_only:
+        return None
+    if not d.shape_only and (not node.inputs or any(e not in known for e in node.inputs)):
+        return None
+    dims = [n.dims[i] for n, i in node.inputs]
+    return fold_values(d, node.attrs, [known.get(e) for e in node.inputs], dims, MAX_ELEMENTS)
+
+
+def _constant(node: Node, index: int, value: Any) -> Node:
+    dtype = node.dtypes[index]
+    attrs = {"value": value, "dtype": dtype}
+    constant = Node(get_op_def("Const"), node.name, [], attrs, (dtype,), (value.shape,), node.op)
+    constant.device = node.device
+    return constant

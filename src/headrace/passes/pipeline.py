@@ -1,0 +1,47 @@
+"""The rewrite passes in their order.
+
+Each pass keeps what a step promises: its fetches, its feeds, the order that control edges ask
+for, and every effect. The verifier checks the graph around each pass in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.config import flags
+from headrace.passes import algebra, stability
+from headrace.passes.control import drop_dead_control
+from headrace.passes.cse import merge_common
+from headrace.passes.fold import fold_constants
+from headrace.passes.ir import StepGraph
+from headrace.passes.rewrite import Rewriter
+from headrace.passes.verify import verify_step
+
+#: Above this size only the passes that change what is computed run: XLA does the others' work.
+_LARGE = 50_000
+
+PASSES: tuple[tuple[str, Callable[[StepGraph], int]], ...] = (
+    ("fold constants", fold_constants),
+    ("merge common subexpressions", merge_common),
+    ("numerical stability", lambda step: Rewriter(step).run(stability.RULES)),
+    ("algebra", lambda step: Rewriter(step).run(algebra.RULES)),
+    ("drop dead control edges", drop_dead_control),
+)
+
+
+def optimize(step: StepGraph) -> dict[str, int]:
+    """Run every pass once; returns how much each changed.
+
+    Raises:
+        AssertionError: if ``flags.verify`` is on and a pass broke the graph.
+    """
+    changes = {}
+    if flags.verify:
+        verify_step(step, "before the passes")
+    for name, run in PASSES:
+        if len(step.nodes) > _LARGE and name != "numerical stability":
+            continue
+        changes[name] = run(step)
+        if flags.verify:
+            verify_step(step, name)
+    return changes

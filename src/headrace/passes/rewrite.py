@@ -1,0 +1,189 @@
+"""Rules of rewriting: a pattern of nodes and what to put in its place.
+
+A pattern names the op types of a small tree; a rule's function gets what the pattern's variables
+matched and returns the new edge, or None to leave things as they are. Invariants that the driver
+keeps: the users, fetches and control edges of a replaced node move to its replacement, and only
+nodes without effects are replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headrace.config import flags
+from headrace.ops.registry import get_op_def
+from headrace.passes.ir import Edge, Node, StepGraph
+
+
+@dataclass(frozen=True)
+class Var:
+    """Matches any edge and gives it a name; the same name twice must match the same edge."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """Matches a constant all of whose elements equal ``value``."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Match:
+    """Matches a node of one of ``types`` whose inputs match ``inputs``; ``name`` gives its edge."""
+
+    types: tuple[str, ...]
+    inputs: tuple[Any, ...]
+    name: str = ""
+    commutes: bool = False
+
+
+def op(types: str, *inputs: Any, name: str = "", commutes: bool = False) -> Match:
+    """A pattern: ``op("Log", op("Softmax", Var("x")))``; ``types`` may be ``"Add|AddV2"``."""
+    return Match(tuple(types.split("|")), inputs, name, commutes)
+
+
+Bindings = dict[str, Edge]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``algebra`` says what the rule does, as mathematics."""
+
+    algebra: str
+    pattern: Match
+    build: Callable[[Rewriter, Node, Bindings], Edge | None]
+
+
+def match(pattern: Any, edge: Edge, found: Bindings) -> bool:
+    """Whether ``edge`` matches; fills ``found``."""
+    if isinstance(pattern, Var):
+        return found.setdefault(pattern.name, edge) == edge
+    node, index = edge
+    if isinstance(pattern, Scalar):
+        return _is_scalar(node, pattern.value)
+    if node.op_def.name not in pattern.types or index != 0 or len(node.dtypes) != 1:
+        return False
+    if len(node.inputs) != len(pattern.inputs):
+        return False
+    if pattern.name and found.setdefault(pattern.name, edge) != edge:
+        return False
+    orders = [pattern.inputs]
+    if pattern.commutes:
+        orders.append(pattern.inputs[::-1])
+    for inputs in orders:
+        attempt = dict(found)
+        if all(match(p, e, attempt) for p, e in zip(inputs, node.inputs, strict=True)):
+            found.update(attempt)
+            return True
+    return False
+
+
+def _is_scalar(node: Node, value: float) -> bool:
+    if node.type != "Const":
+        return False
+    array = node.attrs["value"]
+    return bool(array.dtype != object and array.size and np.all(array == value))
+
+
+class Rewriter:
+    """Applies rules to a step graph until none fits."""
+
+    #: A rule set that does not settle within this many rounds is a defect.
+    MAX_ROUNDS = 20
+
+    def __init__(self, step: StepGraph) -> None:
+        self.step = step
+        self.changes = 0
+        self._fresh: list[Node] = []
+
+    def make(
+        self,
+        type_name: str,
+        inputs: Sequence[Edge],
+        like: Node,
+        attrs: dict[str, Any] | None = None,
+    ) -> Edge:
+        """A new node in the place of ``like``: same output type, device and user's line."""
+        definition = get_op_def(type_name)
+        full = {a.name: a.default for a in definition.attrs.values() if a.has_default}
+        full.update({k: v for k, v in like.attrs.items() if k in definition.attrs})
+        full.update(attrs or {})
+        node = Node(definition, like.name, list(inputs), full, like.dtypes, like.dims, like.op)
+        node.device = like.device
+        node.colocation = like.colocation
+        self._fresh.append(node)
+        return (node, 0)
+
+    def run(self, rules: Sequence[Rule]) -> int:
+        """Apply ``rules`` everywhere; returns how many times one fitted."""
+        by_type: dict[str, list[Rule]] = {}
+        for rule in rules:
+            for name in rule.pattern.types:
+                by_type.setdefault(name, []).append(rule)
+        for _ in range(self.MAX_ROUNDS):
+            if not self._round(by_type):
+                return self.changes
+        raise AssertionError(f"Rewrite rules do not settle: {[r.algebra for r in rules]}")
+
+    def _round(self, by_type: dict[str, list[Rule]]) -> int:
+        mapping: dict[Edge, Edge] = {}
+        replaced: dict[Node, Node] = {}
+        for node in self.step.nodes:
+            rules = by_type.get(node.op_def.name)
+            if rules and node.op_def.effects.pure:
+                edge = self._apply(rules, node)
+                if edge is not None and edge[0] is not node:
+                    mapping[(node, 0)] = edge
+                    replaced[node] = edge[0]
+        if mapping:
+            self._substitute(mapping, replaced)
+        self.changes += len(mapping)
+        return len(mapping)
+
+    def _apply(self, rules: list[Rule], node: Node) -> Edge | None:
+        for rule in rules:
+            found: Bindings = {}
+            if match(rule.pattern, (node, 0), found):
+                edge = rule.build(self, node, found)
+                if edge is not None:
+                    if flags.dump_passes:
+                        print(f"{rule.algebra}: {node!r} -> {edge[0]!r}")
+                    return edge
+        return None
+
+    def _substitute(self, mapping: dict[Edge, Edge], replaced: dict[Node, Node]) -> None:
+        self.step.nodes.extend(self._fresh)
+        self._fresh = []
+        self.step.replace(mapping)
+        for old, new in replaced.items():
+            # What waited for the old node, and what it waited for, now concerns the new one.
+            new.control.extend(c for c in old.control if c not in new.control and c is not new)
+        for node in self.step.nodes:
+            if node.control:
+                node.control = list(dict.fromkeys(_final(c, replaced) for c in node.control))
+        self.step.prune()
+
+
+def _final(node: Node, replaced: dict[Node, Node]) -> Node:
+    while node in replaced:
+        node = replaced[node]
+    return node
+
+
+def keeps_shape(node: Node, edge: Edge) -> bool:
+    """Whether ``edge`` certainly has the shape and type of the node's output."""
+    source, index = edge
+    dims = node.dims[0]
+    return (
+        dims is not None
+        and None not in dims
+        and source.dims[index] == dims
+        and source.dtypes[index] is node.dtypes[0]
+        and source.device == node.device
+    )

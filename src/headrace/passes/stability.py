@@ -1,0 +1,151 @@
+"""Numerical stability: chains that overflow or lose all digits where the mathematics does not.
+
+``log(softmax(x))`` of a saturated row is log(0), and its gradient 1/0 times 0; the same function
+computed in one go is finite. The rules cover forward chains and the gradients that ``tf.gradients``
+builds for them.
+"""
+
+from __future__ import annotations
+
+from headrace.passes.ir import Edge, Node
+from headrace.passes.rewrite import Bindings, Match, Rewriter, Rule, Scalar, Var, match, op
+
+_x, _g = Var("x"), Var("g")
+_softmax = op("Softmax", _x, name="y")
+_sigmoid = op("Sigmoid", _x, name="y")
+_one_minus = op("Sub", Scalar(1), _sigmoid, name="rest")
+
+
+def _over(gradient: Var, value: Match) -> tuple[Match, ...]:
+    """The ways in which the gradient of a logarithm is written: g / value."""
+    return (
+        op("Mul", gradient, op("Reciprocal|Inv", value), commutes=True),
+        op("RealDiv|Div", gradient, value),
+    )
+
+
+def _log_softmax(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    return rewriter.make("LogSoftmax", [found["x"]], node)
+
+
+def _log_softmax_gradient(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    return rewriter.make("LogSoftmaxGrad", [found["g"], found["y"]], node)
+
+
+def _log_sigmoid(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    negative = rewriter.make("Neg", [found["x"]], node)
+    return rewriter.make("Neg", [rewriter.make("Softplus", [negative], node)], node)
+
+
+def _log_one_minus_sigmoid(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    return rewriter.make("Neg", [rewriter.make("Softplus", [found["x"]], node)], node)
+
+
+def _log_sigmoid_gradient(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    negative = rewriter.make("Neg", [found["x"]], node)
+    rest = rewriter.make("Sigmoid", [negative], node)
+    return rewriter.make("Mul", [found["g"], rest], node)
+
+
+def _log_one_minus_sigmoid_gradient(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    product = rewriter.make("Mul", [found["g"], found["y"]], node)
+    return rewriter.make("Neg", [product], node)
+
+
+def _log1p(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    return rewriter.make("Log1p", [found["x"]], node)
+
+
+def _expm1(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    return rewriter.make("Expm1", [found["x"]], node)
+
+
+def _log_sum_exp(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    return _stable_log_sum(rewriter, node, found["x"], found["total"][0])
+
+
+def _stable_log_sum(rewriter: Rewriter, like: Node, x: Edge, total: Node) -> Edge:
+    """log(sum(exp(x))) as max + log(sum(exp(x - max))), shaped like ``total``."""
+    axes, keep = total.inputs[1], total.attrs["keep_dims"]
+    kept = rewriter.make("Max", [x, axes], like, {"keep_dims": True, **_types(total)})
+    finite = rewriter.make("FiniteOrZero", [kept], like)
+    shifted = rewriter.make("Exp", [rewriter.make("Sub", [x, finite], like)], like)
+    attrs = {"keep_dims": keep, **_types(total)}
+    log = rewriter.make("Log", [rewriter.make("Sum", [shifted, axes], like, attrs)], like)
+    # The maximum in the shape of the sum: the reduction of what is equal along the axes.
+    back = finite if keep else rewriter.make("Max", [finite, axes], like, attrs)
+    return rewriter.make("AddV2", [log, back], like)
+
+
+def _types(total: Node) -> dict[str, object]:
+    return {k: v for k, v in total.attrs.items() if k in ("T", "Tidx")}
+
+
+_sum_exp = op("Sum", op("Exp", _x, name="e"), Var("axes"), name="total")
+
+#: Ops that only spread or reshape a gradient on its way back through a sum.
+_SPREADING = ("Reshape", "BroadcastTo", "Tile", "ExpandDims", "Identity")
+
+
+def _log_sum_exp_gradient(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    """spread(g / sum(exp(x))) * exp(x) = spread(g) * exp(x - spread(log(sum(exp(x)))))."""
+    chain: list[Node] = []
+    edge = found["spread"]
+    while edge[0].type in _SPREADING:
+        chain.append(edge[0])
+        edge = edge[0].inputs[0]
+    for pattern in _over(_g, op("Sum", op("Exp", _x), Var("axes"), name="total")):
+        inner: Bindings = {"x": found["x"]}
+        if match(pattern, edge, inner):
+            log = _stable_log_sum(rewriter, edge[0], found["x"], inner["total"][0])
+            spread_log = _spread(rewriter, chain, log)
+            spread_g = _spread(rewriter, chain, inner["g"])
+            power = rewriter.make("Sub", [found["x"], spread_log], node)
+            return rewriter.make("Mul", [spread_g, rewriter.make("Exp", [power], node)], node)
+    return None
+
+
+def _spread(rewriter: Rewriter, chain: list[Node], edge: Edge) -> Edge:
+    for step in reversed(chain):
+        edge = rewriter.make(step.type, [edge, *step.inputs[1:]], step, dict(step.attrs))
+    return edge
+
+
+RULES = (
+    Rule("log(softmax(x)) = log_softmax(x)", op("Log", _softmax), _log_softmax),
+    *[
+        Rule("d log(softmax(x)) = g - softmax(x) sum(g)", op("SoftmaxGrad", d, _softmax), build)
+        for d in _over(_g, _softmax)
+        for build in (_log_softmax_gradient,)
+    ],
+    Rule("log(sigmoid(x)) = -softplus(-x)", op("Log", _sigmoid), _log_sigmoid),
+    Rule("log(1 - sigmoid(x)) = -softplus(x)", op("Log", _one_minus), _log_one_minus_sigmoid),
+    *[
+        Rule(
+            "d log(sigmoid(x)) = g sigmoid(-x)",
+            op("SigmoidGrad", _sigmoid, d),
+            _log_sigmoid_gradient,
+        )
+        for d in _over(_g, _sigmoid)
+    ],
+    *[
+        Rule(
+            "d log(1 - sigmoid(x)) = -g sigmoid(x)",
+            op("SigmoidGrad", _sigmoid, op("Neg", d)),
+            _log_one_minus_sigmoid_gradient,
+        )
+        for d in _over(_g, _one_minus)
+    ],
+    Rule("log(1 + x) = log1p(x)", op("Log", op("Add|AddV2", _x, Scalar(1), commutes=True)), _log1p),
+    Rule("exp(x) - 1 = expm1(x)", op("Sub", op("Exp", _x), Scalar(1)), _expm1),
+    Rule(
+        "log(sum(exp(x))) = max + log(sum(exp(x - max)))",
+        op("Log", _sum_exp),
+        _log_sum_exp,
+    ),
+    Rule(
+        "d log(sum(exp(x))) = g exp(x - log(sum(exp(x))))",
+        op("Mul", Var("spread"), op("Exp", _x), commutes=True),
+        _log_sum_exp_gradient,
+    ),
+)

@@ -1,0 +1,30 @@
+"""Checks that a step graph is well formed."""
+
+from __future__ import annotations
+
+from headrace.passes.ir import FEED, StepGraph
+
+
+def verify_step(step: StepGraph, after: str) -> None:
+    """Raise AssertionError, with everything found, if the graph is not well formed."""
+    found: list[str] = []
+    position = {n: i for i, n in enumerate(step.nodes)}
+    for node in step.nodes:
+        for source, index in node.inputs:
+            if position.get(source, len(position)) >= position[node]:
+                found.append(f"{node!r} takes {source.name}:{index}, which is not before it")
+            elif index >= len(source.dtypes):
+                found.append(f"{node!r} takes output {index} of {source!r}, which has none such")
+        for source in node.control:
+            if position.get(source, len(position)) >= position[node]:
+                found.append(f"{node!r} waits for {source.name}, which is not before it")
+        if node.op_def is FEED and node not in step.feeds:
+            found.append(f"{node!r} is fed, but not one of the feeds")
+    for source, index in step.fetches:
+        if source not in position:
+            found.append(f"fetch {source.name}:{index} is not in the graph")
+    for node in step.targets:
+        if node not in position:
+            found.append(f"target {node.name} is not in the graph")
+    if found:
+        raise AssertionError(f"Step graph is broken ({after}):\n  " + "\n  ".join(found))
