@@ -1,0 +1,370 @@
+"""Arithmetic of two inputs that broadcast: kernels, gradients and public functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jax import lax
+
+from headrace.graph.tensor import Operation, Tensor
+from headrace.ops import checks
+from headrace.ops.array_util import both
+from headrace.ops.build import raw
+from headrace.ops.elementwise_util import (
+    FLOATS,
+    INEXACT,
+    INTEGER,
+    INTEGERS,
+    NUMBERS,
+    REALS,
+    Kernel,
+    binary,
+    conj,
+    lifted,
+    no_gradient,
+    scalar,
+    unbroadcast,
+)
+from headrace.ops.registry import CHECKS, PURE, Effects
+
+__all__ = [
+    "add",
+    "atan2",
+    "div_no_nan",
+    "floor_div",
+    "floormod",
+    "igamma",
+    "igammac",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "polygamma",
+    "realdiv",
+    "squared_difference",
+    "subtract",
+    "truncatediv",
+    "truncatemod",
+    "zeta",
+]
+
+Grads = list[Tensor | None]
+SIGNED_NUMBERS = "{bfloat16, float16, float32, float64, int32, int64, complex64, complex128}"
+
+
+# -- gradients of plain arithmetic --------------------------------------------------------------
+
+
+def _add_grad(op: Operation, g: Tensor) -> Grads:
+    return unbroadcast(op, g, g)
+
+
+def _sub_grad(op: Operation, g: Tensor) -> Grads:
+    return unbroadcast(op, g, raw.Neg(g))
+
+
+def _mul_grad(op: Operation, g: Tensor) -> Grads:
+    x, y = op.inputs
+    return unbroadcast(op, raw.Mul(g, conj(y)), raw.Mul(conj(x), g))
+
+
+def _div_grad(op: Operation, g: Tensor) -> Grads:
+    gx = raw.RealDiv(g, conj(op.inputs[1]))
+    gy = raw.Neg(raw.Mul(gx, conj(op.outputs[0])))
+    return unbroadcast(op, gx, gy)
+
+
+def _maximum_grad(op: Operation, g: Tensor) -> Grads:
+    return _chosen_grad(op, g, raw.GreaterEqual(*op.inputs))
+
+
+def _minimum_grad(op: Operation, g: Tensor) -> Grads:
+    return _chosen_grad(op, g, raw.LessEqual(*op.inputs))
+
+
+def _chosen_grad(op: Operation, g: Tensor, first: Tensor) -> Grads:
+    """All of the gradient goes to the input that was taken; the first one takes ties."""
+    zero = raw.ZerosLike(g)
+    return unbroadcast(op, raw.Select(first, g, zero), raw.Select(first, zero, g))
+
+
+def _squared_difference_grad(op: Operation, g: Tensor) -> Grads:
+    gx = raw.Mul(raw.Mul(g, 2), conj(raw.Sub(*op.inputs)))
+    return unbroadcast(op, gx, raw.Neg(gx))
+
+
+def _pow_grad(op: Operation, g: Tensor) -> Grads:
+    x, y, z = conj(op.inputs[0]), conj(op.inputs[1]), conj(op.outputs[0])
+    gx = raw.Mul(raw.Mul(g, y), raw.Pow(x, raw.Sub(y, 1)))
+    if x.dtype.is_complex:
+        valid = raw.NotEqual(x, raw.ZerosLike(x))
+    else:
+        valid = raw.Greater(x, raw.ZerosLike(x))
+    # log(x) is needed only where it is finite: elsewhere the power is constant in y or undefined.
+    log_x = raw.Select(valid, raw.Log(raw.Select(valid, x, raw.OnesLike(x))), raw.ZerosLike(x))
+    return unbroadcast(op, gx, raw.Mul(raw.Mul(g, z), log_x))
+
+
+def _floormod_grad(op: Operation, g: Tensor) -> Grads:
+    return unbroadcast(op, g, raw.Mul(g, raw.Neg(raw.FloorDiv(*op.inputs))))
+
+
+def _truncatemod_grad(op: Operation, g: Tensor) -> Grads:
+    return unbroadcast(op, g, raw.Mul(g, raw.Neg(raw.TruncateDiv(*op.inputs))))
+
+
+def _atan2_grad(op: Operation, g: Tensor) -> Grads:
+    y, x = op.inputs
+    scaled = raw.RealDiv(g, raw.AddV2(raw.Square(x), raw.Square(y)))
+    return unbroadcast(op, raw.Mul(x, scaled), raw.Neg(raw.Mul(y, scaled)))
+
+
+# -- division -----------------------------------------------------------------------------------
+
+
+def _is_int(x: Any) -> bool:
+    return x.dtype.kind in "iu"
+
+
+def require_nonzero(xp: Any, y: Any) -> None:
+    """Integers must not be divided by zero."""
+    if isinstance(y, (np.ndarray, np.generic)):
+        xp = np
+    if y.size:
+        checks.require(xp.all(y != scalar(0, y)), "Integer division by zero")
+
+
+def _real_div_np(x: Any, y: Any) -> Any:
+    return np.divide(x, y)
+
+
+def _truncate_div(xp: Any, x: Any, y: Any) -> Any:
+    if not _is_int(x):
+        quotient = xp.divide(x, y)
+        return quotient if x.dtype.kind == "c" else xp.trunc(quotient)
+    require_nonzero(xp, y)
+    return (x - xp.fmod(x, y)) // y
+
+
+def _div(xp: Any, x: Any, y: Any) -> Any:
+    """Integers are cut towards zero, as in C; others are divided exactly."""
+    return _truncate_div(xp, x, y) if _is_int(x) else xp.divide(x, y)
+
+
+def _floor_div(xp: Any, x: Any, y: Any) -> Any:
+    if not _is_int(x):
+        return xp.floor(xp.divide(x, y))
+    require_nonzero(xp, y)
+    return xp.floor_divide(x, y)
+
+
+def _truncate_mod(xp: Any, x: Any, y: Any) -> Any:
+    if _is_int(x):
+        require_nonzero(xp, y)
+    return xp.fmod(x, y)
+
+
+def _floor_mod(xp: Any, x: Any, y: Any) -> Any:
+    if _is_int(x):
+        require_nonzero(xp, y)
+        return xp.mod(x, y)
+    rest = xp.fmod(x, y)
+    zero = scalar(0, rest)
+    return xp.where((rest != zero) & ((rest < zero) != (y < zero)), rest + y, rest)
+
+
+def _guarded(xp: Any, y: Any) -> tuple[Any, Any]:
+    """Where ``y`` is zero, and ``y`` with 1 there, so that gradients stay finite too."""
+    is_zero = y == scalar(0, y)
+    return is_zero, xp.where(is_zero, scalar(1, y), y)
+
+
+def _div_no_nan(xp: Any, x: Any, y: Any) -> Any:
+    is_zero, safe = _guarded(xp, y)
+    return xp.where(is_zero, scalar(0, x), x / safe)
+
+
+def _mul_no_nan(xp: Any, x: Any, y: Any) -> Any:
+    is_zero, _ = _guarded(xp, y)
+    return xp.where(is_zero, scalar(0, x), x * y)
+
+
+def _xlogy(xp: Any, x: Any, y: Any) -> Any:
+    is_zero = x == scalar(0, x)
+    return xp.where(is_zero, scalar(0, x), x * xp.log(xp.where(is_zero, scalar(1, y), y)))
+
+
+def _xlog1py(xp: Any, x: Any, y: Any) -> Any:
+    is_zero = x == scalar(0, x)
+    return xp.where(is_zero, scalar(0, x), x * xp.log1p(xp.where(is_zero, scalar(0, y), y)))
+
+
+def _xdivy(xp: Any, x: Any, y: Any) -> Any:
+    is_zero = x == scalar(0, x)
+    return xp.where(is_zero, scalar(0, x), x / xp.where(is_zero, scalar(1, y), y))
+
+
+# -- powers, extremes, bits ---------------------------------------------------------------------
+
+
+def _pow(xp: Any, x: Any, y: Any) -> Any:
+    if not _is_int(x):
+        return xp.power(x, y)
+    known = np if isinstance(y, (np.ndarray, np.generic)) else xp
+    if y.dtype.kind == "i" and y.size:
+        checks.require(
+            known.all(y >= scalar(0, y)), "Integers to negative integer powers are not allowed"
+        )
+    return xp.power(x, xp.maximum(y, scalar(0, y)))
+
+
+def _squared_difference(x: Any, y: Any) -> Any:
+    difference = lax.sub(x, y)
+    other = lax.conj(difference) if difference.dtype.kind == "c" else difference
+    return lax.mul(difference, other)
+
+
+def _squared_difference_np(x: Any, y: Any) -> Any:
+    difference = x - y
+    return difference * np.conj(difference) if x.dtype.kind == "c" else difference * difference
+
+
+def _clamped(xp: Any, y: Any) -> Any:
+    """Shift counts outside the width of the type are moved to its ends."""
+    return xp.clip(y, scalar(0, y), scalar(8 * y.dtype.itemsize - 1, y))
+
+
+def _left_shift(xp: Any, x: Any, y: Any) -> Any:
+    return xp.left_shift(x, _clamped(xp, y))
+
+
+def _right_shift(xp: Any, x: Any, y: Any) -> Any:
+    return xp.right_shift(x, _clamped(xp, y))
+
+
+# -- special functions --------------------------------------------------------------------------
+
+
+def _zeta_grad(op: Operation, g: Tensor) -> Grads:
+    x, q = op.inputs
+    slope = raw.Neg(raw.Mul(x, raw.Zeta(raw.AddV2(x, 1), q)))
+    return unbroadcast(op, None, raw.Mul(g, slope))
+
+
+def _polygamma_grad(op: Operation, g: Tensor) -> Grads:
+    a, x = op.inputs
+    return unbroadcast(op, None, raw.Mul(g, raw.Polygamma(raw.AddV2(a, 1), x)))
+
+
+def _igamma_slope(op: Operation) -> Tensor:
+    """The derivative of the lower incomplete gamma function in x: the density at x."""
+    a, x = op.inputs
+    power = raw.Sub(raw.Mul(raw.Sub(a, 1), raw.Log(x)), raw.AddV2(x, raw.Lgamma(a)))
+    return raw.Exp(power)  # type: ignore[no-any-return]
+
+
+def _igamma_grad(op: Operation, g: Tensor) -> Grads:
+    in_a = raw.Mul(g, raw.IgammaGradA(*op.inputs))
+    return unbroadcast(op, in_a, raw.Mul(g, _igamma_slope(op)))
+
+
+def _igammac_grad(op: Operation, g: Tensor) -> Grads:
+    return [raw.Neg(grad) for grad in _igamma_grad(op, g)]
+
+
+# -- the table ----------------------------------------------------------------------------------
+
+
+def _row(
+    name: str,
+    types: str,
+    kernel: Kernel,
+    interpret: Kernel | None,
+    gradient: Any,
+    doc: str,
+    arguments: str = "x y",
+) -> Any:
+    return binary(name, types, lifted(kernel), interpret, gradient, doc, arguments=arguments)
+
+
+def _shared(
+    name: str,
+    types: str,
+    function: Any,
+    gradient: Any,
+    doc: str,
+    effects: Effects = PURE,
+) -> Any:
+    """A row whose kernel and NumPy form are one function of the array module."""
+    pair = both(function)
+    return binary(name, types, pair["kernel"], pair["interpret"], gradient, doc, effects=effects)
+
+
+_row("AddV2", NUMBERS, lax.add, np.add, _add_grad, "``x + y``.")
+add = _row("Add", NUMBERS, lax.add, np.add, _add_grad, "``x + y``.")
+subtract = _row("Sub", NUMBERS, lax.sub, np.subtract, _sub_grad, "``x - y``.")
+multiply = _row("Mul", NUMBERS, lax.mul, np.multiply, _mul_grad, "``x * y``.")
+realdiv = _row("RealDiv", INEXACT, lax.div, _real_div_np, _div_grad, "``x / y``.")
+maximum = _row("Maximum", REALS, lax.max, np.maximum, _maximum_grad, "The greater of x and y.")
+minimum = _row("Minimum", REALS, lax.min, np.minimum, _minimum_grad, "The lesser of x and y.")
+squared_difference = _row(
+    "SquaredDifference",
+    SIGNED_NUMBERS,
+    _squared_difference,
+    _squared_difference_np,
+    _squared_difference_grad,
+    "``(x - y) * conj(x - y)``.",
+)
+atan2 = _row("Atan2", FLOATS, lax.atan2, np.arctan2, _atan2_grad, "Angle of (x, y).", "y x")
+nextafter = _row(
+    "NextAfter",
+    "{float32, float64} = float32",
+    lax.nextafter,
+    np.nextafter,
+    no_gradient(2),
+    "The next number after x1 towards x2.",
+    "x1 x2",
+)
+igamma = _row(
+    "Igamma", FLOATS, lax.igamma, None, _igamma_grad, "Lower regularised incomplete gamma.", "a x"
+)
+igammac = _row("Igammac", FLOATS, lax.igammac, None, _igammac_grad, "``1 - igamma(a, x)``.", "a x")
+_row("IgammaGradA", FLOATS, lax.igamma_grad_a, None, no_gradient(2), "Slope of igamma in a.", "a x")
+_row("RandomGammaGrad", FLOATS, lax.random_gamma_grad, None, no_gradient(2), "", "alpha sample")
+zeta = _row("Zeta", "{float32, float64}", lax.zeta, None, _zeta_grad, "Hurwitz zeta.", "x q")
+polygamma = _row(
+    "Polygamma",
+    "{float32, float64}",
+    lax.polygamma,
+    None,
+    _polygamma_grad,
+    "The derivative of order a of digamma.",
+    "a x",
+)
+bitwise_and = _row(
+    "BitwiseAnd", INTEGERS, lax.bitwise_and, np.bitwise_and, INTEGER, "Bits of both."
+)
+bitwise_or = _row("BitwiseOr", INTEGERS, lax.bitwise_or, np.bitwise_or, INTEGER, "Bits of either.")
+bitwise_xor = _row("BitwiseXor", INTEGERS, lax.bitwise_xor, np.bitwise_xor, INTEGER, "Bits of one.")
+
+_shared("Div", NUMBERS, _div, _div_grad, "", CHECKS)
+truncatediv = _shared(
+    "TruncateDiv", NUMBERS, _truncate_div, no_gradient(2), "x / y cut towards zero.", CHECKS
+)
+floor_div = _shared("FloorDiv", REALS, _floor_div, no_gradient(2), "x / y rounded down.", CHECKS)
+truncatemod = _shared(
+    "TruncateMod", REALS, _truncate_mod, _truncatemod_grad, "The rest, with the sign of x.", CHECKS
+)
+_shared("Mod", REALS, _truncate_mod, _truncatemod_grad, "", CHECKS)
+floormod = mod = _shared(
+    "FloorMod", REALS, _floor_mod, _floormod_grad, "The rest, with the sign of y.", CHECKS
+)
+_pow_function = _shared("Pow", SIGNED_NUMBERS, _pow, _pow_grad, "x to the power y.", CHECKS)
+div_no_nan = _shared("DivNoNan", INEXACT, _div_no_nan, None, "x / y; 0 where y is 0.")
+multiply_no_nan = _shared("MulNoNan", INEXACT, _mul_no_nan, None, "x * y; 0 where y is 0.")
+xlogy = _shared("Xlogy", INEXACT, _xlogy, None, "x * log(y); 0 where x is 0.")
+xlog1py = _shared("Xlog1py", INEXACT, _xlog1py, None, "x * log1p(y); 0 where x is 0.")
+xdivy = _shared("Xdivy", INEXACT, _xdivy, None, "x / y; 0 where x is 0.")
+left_shift = _shared("LeftShift", INTEGERS, _left_shift, INTEGER, "Bits moved up by y.")
+right_shift = _shared("RightShift", INTEGERS, _right_shift, INTEGER, "Bits moved down by y.")

@@ -1,0 +1,238 @@
+"""Tools of the elementwise families: table rows for ops, broadcasting, and its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jax import lax
+
+from headrace.graph.shapes import broadcast_static
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.build import apply_op, raw
+from headrace.ops.registry import PURE, Effects, GradientRule, NotDifferentiable, OpDef, define_op
+
+Gradient = GradientRule | NotDifferentiable | None
+Kernel = Callable[..., Any]
+
+FLOATS = "{bfloat16, float16, float32, float64}"
+INEXACT = "{bfloat16, float16, float32, float64, complex64, complex128}"
+INTEGERS = "{int8, int16, int32, int64, uint8, uint16, uint32, uint64}"
+SIGNED = "{bfloat16, float16, float32, float64, int8, int16, int32, int64, complex64, complex128}"
+REALS = "real"
+NUMBERS = "numeric"
+
+BOOLEAN = NotDifferentiable("the result is boolean")
+INTEGER = NotDifferentiable("the result is of an integer type")
+
+
+def like_first(op: Operation) -> list[Dims]:
+    """Shape rule: the shape of the first input."""
+    return [op.inputs[0]._dims]
+
+
+def broadcast_shape(op: Operation) -> list[Dims]:
+    """Shape rule: both inputs broadcast together."""
+    x, y = op.inputs
+    return [broadcast_static(x._dims, y._dims)]
+
+
+def no_gradient(count: int) -> GradientRule:
+    """A rule that gives None for each input: piecewise constant functions."""
+    return lambda op, *grads: [None] * count
+
+
+def flat_function(op: Operation, *grads: Tensor) -> list[Tensor | None]:
+    """The gradient of a piecewise constant function of one input."""
+    return [None]
+
+
+# -- rows of the op tables ----------------------------------------------------------------------
+
+
+def unary(
+    op_name: str,
+    types: str,
+    kernel: Kernel,
+    interpret: Kernel | None,
+    gradient: Gradient,
+    doc: str,
+    *,
+    output: str = "T",
+    argument: str = "x",
+) -> Callable[..., Tensor]:
+    """Define an op of one input that keeps its shape; returns the public function."""
+    definition = define_op(
+        f"{op_name}({argument}: T) -> y: {output}",
+        attrs=f"T: {types}",
+        shape=like_first,
+        kernel=kernel,
+        interpret=interpret,
+        gradient=gradient,
+    )
+
+    def function(x: Any, name: str | None = None) -> Tensor:
+        return apply_op(definition, (x,), {"name": name})  # type: ignore[no-any-return]
+
+    return documented(function, op_name, doc)
+
+
+def binary(
+    op_name: str,
+    types: str,
+    kernel: Kernel,
+    interpret: Kernel | None,
+    gradient: Gradient,
+    doc: str,
+    *,
+    output: str = "T",
+    arguments: str = "x y",
+    effects: Effects = PURE,
+) -> Callable[..., Tensor]:
+    """Define an op of two inputs that broadcast; returns the public function."""
+    first, second = arguments.split()
+    definition = define_op(
+        f"{op_name}({first}: T, {second}: T) -> z: {output}",
+        attrs=f"T: {types}",
+        shape=broadcast_shape,
+        kernel=kernel,
+        interpret=interpret,
+        gradient=gradient,
+        effects=effects,
+    )
+    return binary_function(definition, op_name, doc)
+
+
+def binary_function(definition: OpDef, default_name: str, doc: str) -> Callable[..., Tensor]:
+    """The public function of an op of two inputs."""
+
+    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+        return apply_op(  # type: ignore[no-any-return]
+            definition, (x, y), {"name": name or default_name}
+        )
+
+    return documented(function, default_name, doc)
+
+
+def documented(function: Callable[..., Tensor], op_name: str, doc: str) -> Callable[..., Tensor]:
+    """Name and describe a function made from a table row."""
+    function.__name__ = function.__qualname__ = op_name
+    function.__doc__ = f"{doc}\n\nElementwise ({op_name}); the result has the broadcast shape."
+    return function
+
+
+# -- kernels ------------------------------------------------------------------------------------
+
+
+def broadcast(x: Any, y: Any) -> tuple[Any, Any]:
+    """Traced values brought to one shape.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
+    xs, ys = x.shape, y.shape
+    if xs == ys:
+        return x, y
+    try:
+        shape = np.broadcast_shapes(xs, ys)
+    except ValueError:
+        raise ValueError(f"Incompatible shapes: {list(xs)} vs. {list(ys)}") from None
+    return _spread(x, shape), _spread(y, shape)
+
+
+def _spread(x: Any, shape: tuple[int, ...]) -> Any:
+    if x.shape == shape:
+        return x
+    return lax.broadcast_in_dim(x, shape, range(len(shape) - len(x.shape), len(shape)))
+
+
+def lifted(function: Kernel) -> Kernel:
+    """A kernel from a ``lax`` function of two arrays of one shape."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        if x.shape != y.shape:
+            x, y = broadcast(x, y)
+        return function(x, y)
+
+    return kernel
+
+
+def scalar(value: float, like: Any) -> Any:
+    """A NumPy scalar of the type of ``like``: Python numbers would widen bfloat16."""
+    return like.dtype.type(value)
+
+
+# -- gradients ----------------------------------------------------------------------------------
+
+
+def conj(tensor: Tensor) -> Tensor:
+    """The complex conjugate; the tensor itself where it is real."""
+    return raw.Conj(tensor) if tensor.dtype.is_complex else tensor  # type: ignore[no-any-return]
+
+
+def unbroadcast(op: Operation, gx: Tensor | None, gy: Tensor | None) -> list[Tensor | None]:
+    """Sum the gradients of two broadcast inputs over what was broadcast.
+
+    With equal static shapes nothing is added to the graph; with known ones a Sum where needed;
+    else the axes are worked out when the step runs.
+    """
+    x, y = op.inputs[0], op.inputs[1]
+    xs, ys = x._dims, y._dims
+    if xs is not None and xs == ys and None not in xs:
+        return [gx, gy]
+    x_axes, y_axes = repeated_axes(xs, ys), repeated_axes(ys, xs)
+    if x_axes is None or y_axes is None:
+        return _unbroadcast_dynamic(x, y, gx, gy)
+    rank = max(len(xs), len(ys))  # type: ignore[arg-type]
+    return [
+        None if gx is None else sum_to(gx, x, x_axes, rank),
+        None if gy is None else sum_to(gy, y, y_axes, rank),
+    ]
+
+
+def repeated_axes(own: Dims, other: Dims) -> list[int] | None:
+    """Axes of the result along which an input of shape ``own`` was repeated; None if unknown."""
+    if own is None or other is None:
+        return None
+    rank = max(len(own), len(other))
+    lead = rank - len(own)
+    padded = (1,) * (rank - len(other)) + tuple(other)
+    axes = list(range(lead))
+    for i, (size, against) in enumerate(zip(own, padded[lead:], strict=True), lead):
+        if size is None and against != 1:
+            return None
+        if size == 1 and against != 1:
+            axes.append(i)
+    return axes
+
+
+def sum_to(grad: Tensor, x: Tensor, axes: Sequence[int], rank: int) -> Tensor:
+    """``grad`` (of ``rank``) summed over ``axes`` into the shape of ``x``."""
+    if not axes:
+        return grad
+    lead = rank - len(x._dims or ())
+    indices = np.array(axes, np.int32)
+    if axes[-1] < lead:
+        return raw.Sum(grad, indices)  # type: ignore[no-any-return]
+    total = raw.Sum(grad, indices, keep_dims=True)
+    return total if lead == 0 else raw.Reshape(total, shape_of(x))  # type: ignore[no-any-return]
+
+
+def shape_of(x: Tensor) -> Any:
+    """The shape of ``x``: a constant where it is known, else a Shape op."""
+    dims = x._dims
+    if dims is not None and None not in dims:
+        return np.array(dims, np.int32)
+    return raw.Shape(x)
+
+
+def _unbroadcast_dynamic(
+    x: Tensor, y: Tensor, gx: Tensor | None, gy: Tensor | None
+) -> list[Tensor | None]:
+    sx, sy = shape_of(x), shape_of(y)
+    rx, ry = raw.BroadcastGradientArgs(sx, sy)
+    return [
+        None if gx is None else raw.Reshape(raw.Sum(gx, rx), sx),
+        None if gy is None else raw.Reshape(raw.Sum(gy, ry), sy),
+    ]
