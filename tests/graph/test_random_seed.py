@@ -12,7 +12,11 @@ from headrace.graph.random_seed import DEFAULT_GRAPH_SEED, get_seed
 @dataclass
 class FakeGraph:
     seed: int | None
-    _last_id: int = 4
+    given: int = 0
+
+    def _next_op_seed(self) -> int:
+        self.given += 1
+        return self.given - 1
 
 
 @pytest.mark.parametrize(
@@ -21,12 +25,13 @@ class FakeGraph:
         (None, None, (None, None)),
         (None, 0, (DEFAULT_GRAPH_SEED, 0)),
         (None, 12, (87654321, 12)),
-        (12, None, (12, 4)),
+        (12, None, (12, 0)),
         (12, 34, (12, 34)),
         (0, 0, (0, 2**31 - 1)),
         (2**31 - 1, 0, (0, 2**31 - 1)),
         (-1, 2**31, (2**31 - 2, 1)),
         (0, 5, (0, 5)),
+        (0, None, (0, 2**31 - 1)),
     ],
 )
 def test_get_seed(
@@ -36,4 +41,7 @@ def test_get_seed(
 
 
 def test_operations_made_later_get_other_seeds() -> None:
-    assert get_seed(FakeGraph(3, _last_id=1), None) != get_seed(FakeGraph(3, _last_id=2), None)
+    graph = FakeGraph(3)
+    assert [get_seed(graph, None) for _ in range(3)] == [(3, 0), (3, 1), (3, 2)]
+    assert get_seed(graph, 7) == (3, 7)
+    assert get_seed(graph, None) == (3, 3)

@@ -29,6 +29,7 @@ class Graph:
         self._collections: dict[Any, list[Any]] = {}
         self._finalized = False
         self._seed: int | None = None
+        self._op_seeds_given = 0
         self._container = ""
         self._gradient_overrides: list[dict[str, str]] = []
         self._attr_scopes: list[dict[str, Any]] = []
@@ -427,6 +428,12 @@ class Graph:
     @property
     def _last_id(self) -> int:
         return len(self._ops)
+
+    def _next_op_seed(self) -> int:
+        """0, 1, 2 ...: tells apart the random ops that have no seed of their own."""
+        graph = self.outermost
+        graph._op_seeds_given += 1
+        return graph._op_seeds_given - 1
 
     @property
     def version(self) -> int:

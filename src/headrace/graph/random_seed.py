@@ -6,8 +6,8 @@ The rule is TensorFlow's, so that a program's numbers stay the same:
     ----------   -------    ------------------------------
     none         none       none: other numbers in every session
     none         given      a fixed default and the op seed
-    given        none       the graph seed and the id of the last operation made: operations made
-                            in the same order get the same numbers
+    given        none       the graph seed and a count of the operations that got their second seed
+                            so: operations made in the same order get the same numbers
     given        given      both
 """
 
@@ -26,9 +26,8 @@ class SeededGraph(Protocol):
     def seed(self) -> int | None:
         """The graph-level seed, None when not set."""
 
-    @property
-    def _last_id(self) -> int:
-        """The id of the operation made last."""
+    def _next_op_seed(self) -> int:
+        """0 at the first call, then 1, 2 ..."""
 
 
 def get_seed(graph: SeededGraph, op_seed: int | None) -> tuple[int, int] | tuple[None, None]:
@@ -43,6 +42,6 @@ def get_seed(graph: SeededGraph, op_seed: int | None) -> tuple[int, int] | tuple
             return None, None
         graph_seed = DEFAULT_GRAPH_SEED
     elif op_seed is None:
-        op_seed = graph._last_id
+        op_seed = graph._next_op_seed()
     seeds = graph_seed % _MAX_INT32, op_seed % _MAX_INT32
     return (0, _MAX_INT32) if seeds == (0, 0) else seeds

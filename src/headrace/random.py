@@ -1,0 +1,35 @@
+"""``tf.random``: random tensors."""
+
+from headrace.ops.random_api import (
+    categorical,
+    multinomial,
+    stateless_categorical,
+    stateless_multinomial,
+    stateless_normal,
+    stateless_truncated_normal,
+    stateless_uniform,
+    truncated_normal,
+)
+from headrace.ops.random_api import random_crop as crop
+from headrace.ops.random_api import random_gamma as gamma
+from headrace.ops.random_api import random_normal as normal
+from headrace.ops.random_api import random_poisson as poisson
+from headrace.ops.random_api import random_shuffle as shuffle
+from headrace.ops.random_api import random_uniform as uniform
+
+__all__ = [
+    "categorical",
+    "crop",
+    "gamma",
+    "multinomial",
+    "normal",
+    "poisson",
+    "shuffle",
+    "stateless_categorical",
+    "stateless_multinomial",
+    "stateless_normal",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]
