@@ -8,12 +8,6 @@ import ml_dtypes
 import numpy as np
 from scipy import special
 
-import headrace.ops.array
-import headrace.ops.comparison
-import headrace.ops.elementwise
-import headrace.ops.elementwise_binary
-import headrace.ops.elementwise_cast
-import headrace.ops.elementwise_nary  # noqa: F401
 from headrace.graph import dtypes
 from headrace.testing.op_cases import OpCase
 
