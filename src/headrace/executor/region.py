@@ -56,7 +56,8 @@ class RegionState:
             self.writes.setdefault(handles[node.inputs[i]], node)
         if node.op_def.lower is not None:
             bodies = functions_of(node)
-            used = [handles[e] for e in node.inputs if e in handles]
+            known = [handles[e] for e in node.inputs if e in handles]
+            used = [h for h in known if isinstance(h, ResourceHandle)]
             self._add_bodies(node, bodies, used)
 
     def _add_bodies(self, node: Node, bodies: list[FuncGraph], used: list[ResourceHandle]) -> None:

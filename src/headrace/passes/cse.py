@@ -35,7 +35,8 @@ def merge_common(step: StepGraph) -> int:
 
 def _key(node: Node) -> Any:
     d = node.op_def
-    if not d.effects.pure or not node.dtypes or d.host is not None or d.lower is not None:
+    # Feeds and handles have no kernel: equal attributes do not make them the same.
+    if not d.effects.pure or not node.dtypes or d.kernel is None:
         return None
     if node.type == "Const" and node.attrs["value"].size > _MAX_CONSTANT:
         return None
