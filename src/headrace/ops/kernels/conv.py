@@ -214,7 +214,7 @@ def _form(dtype: np.dtype, w_shape: Sequence[int], geo: _Geometry) -> _Form:
     if not geo.cpu:
         return _lax_conv
     positions = math.prod(w_shape[: geo.rank])
-    if w_shape[-2] == 1 and positions <= _MAX_UNROLLED:
+    if geo.groups > 1 and w_shape[-2] == 1 and positions <= _MAX_UNROLLED:
         return _shift_conv
     if 1 < geo.groups <= _MAX_SPLIT_GROUPS:
         return _split_conv
@@ -271,8 +271,6 @@ def _filter_gradient(
 ) -> jax.Array:
     _check_gradient(dy, x.shape, w_shape, geo)
     form = _form(x.dtype, w_shape, geo)
-    if form is _shift_conv and geo.groups == 1:
-        form = _lax_conv if x.dtype.name in _LIBRARY_DTYPES else _matmul_conv
     if form in (_shift_conv, _split_conv):
         last = replace(geo, channels_last=True)
         by_form = _shift_filter_gradient if form is _shift_conv else _split_filter_gradient
