@@ -1,0 +1,510 @@
+"""The optimisers. Each class says where its algorithm was published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.graph import dtypes
+from headrace.graph.graph import get_default_graph
+from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.control_basic import group
+from headrace.train.optimizer import Optimizer
+
+__all__ = [
+    "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
+    "AdagradOptimizer",
+    "AdamOptimizer",
+    "FtrlOptimizer",
+    "GradientDescentOptimizer",
+    "MomentumOptimizer",
+    "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer",
+    "RMSPropOptimizer",
+]
+
+
+class _RuleOptimizer(Optimizer):
+    """An optimiser whose step is one op: ``ResourceApply<rule>``, and one for sparse gradients."""
+
+    _rule = ""
+    #: Names of the slots, in the order in which the op takes them.
+    _slot_order: tuple[str, ...] = ()
+
+    def _inputs(self, var: Any) -> dict[str, Any]:
+        """The op's arguments beside variable, slots, gradient and indices."""
+        raise NotImplementedError
+
+    def _handles(self, var: Any) -> list[Tensor]:
+        slots = [self.get_slot(var, s) for s in self._slot_order]
+        return [var.handle, *[s.handle for s in slots if s is not None]]
+
+    def _apply(self, kind: str, var: Any, **gradient: Any) -> Operation:
+        definition = getattr(raw, kind + self._rule)
+        arguments = {**self._inputs(var), **gradient, "use_locking": self._use_locking}
+        op: Operation = definition(*self._handles(var), **arguments)
+        return op
+
+    def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return self._apply("ResourceApply", var, grad=grad)
+
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Tensor, var: Any, indices: Tensor
+    ) -> Any:
+        # The op itself sums the gradients of equal rows, without leaving the compiled region.
+        return self._apply("ResourceSparseApply", var, grad=grad, indices=indices)
+
+    def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
+        return self._resource_apply_sparse_duplicate_indices(grad, var, indices)
+
+    def _constant_slot(self, var: Any, value: float, slot_name: str) -> None:
+        dims = var.shape.as_tuple
+        if dims is not None and None not in dims:
+            start = lambda: raw.Fill(list(dims), convert_to_tensor(value, var.dtype))  # noqa: E731
+        else:
+            start = lambda: raw.Fill(  # noqa: E731
+                raw.Shape(var.initialized_value()), convert_to_tensor(value, var.dtype)
+            )
+        self._get_or_make_slot(var, start, slot_name, self._name)
+
+
+class GradientDescentOptimizer(_RuleOptimizer):
+    """Plain gradient descent: ``var -= learning_rate * gradient``."""
+
+    _rule = "GradientDescent"
+
+    def __init__(
+        self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+
+    def _prepare(self) -> None:
+        self._rate = self._tensor(self._learning_rate, "learning_rate")
+
+    def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return raw.ResourceApplyGradientDescent(
+            var.handle, self._hyper(self._rate, "alpha", var), grad, use_locking=self._use_locking
+        )
+
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Tensor, var: Any, indices: Tensor
+    ) -> Any:
+        step = raw.Mul(grad, raw.Neg(self._hyper(self._rate, "alpha", var)))
+        return raw.ResourceScatterAdd(var.handle, indices, step)
+
+
+class MomentumOptimizer(_RuleOptimizer):
+    """Momentum (Polyak 1964), or Nesterov's (Sutskever et al., ICML 2013)."""
+
+    _rule = "Momentum"
+    _slot_order = ("momentum",)
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._use_nesterov = use_nesterov
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            self._zeros_slot(var, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        self._rate = self._tensor(self._learning_rate, "learning_rate")
+        self._decay = self._tensor(self._momentum, "momentum")
+
+    def _inputs(self, var: Any) -> dict[str, Any]:
+        return {
+            "lr": self._hyper(self._rate, "lr", var),
+            "momentum": self._hyper(self._decay, "momentum", var),
+            "use_nesterov": self._use_nesterov,
+        }
+
+
+class AdagradOptimizer(_RuleOptimizer):
+    """Adagrad (Duchi, Hazan, Singer, JMLR 2011)."""
+
+    _rule = "Adagrad"
+    _slot_order = ("accumulator",)
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
+    ) -> None:
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(
+                f"initial_accumulator_value must be positive: {initial_accumulator_value}"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial_accumulator_value = initial_accumulator_value
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            self._constant_slot(var, self._initial_accumulator_value, "accumulator")
+
+    def _prepare(self) -> None:
+        self._rate = self._tensor(self._learning_rate, "learning_rate")
+
+    def _inputs(self, var: Any) -> dict[str, Any]:
+        return {"lr": self._hyper(self._rate, "lr", var)}
+
+
+class AdagradDAOptimizer(_RuleOptimizer):
+    """Adagrad by dual averaging (Duchi, Hazan, Singer, JMLR 2011), for sparse linear models."""
+
+    _rule = "AdagradDA"
+    _slot_order = ("gradient_accumulator", "gradient_squared_accumulator")
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        global_step: Any,
+        initial_gradient_squared_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "AdagradDA",
+    ) -> None:
+        if initial_gradient_squared_accumulator_value <= 0.0:
+            raise ValueError(
+                "initial_gradient_squared_accumulator_value must be positive: "
+                f"{initial_gradient_squared_accumulator_value}"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial = initial_gradient_squared_accumulator_value
+        self._l1 = l1_regularization_strength
+        self._l2 = l2_regularization_strength
+        self._global_step = global_step
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            self._constant_slot(var, 0.0, "gradient_accumulator")
+            self._constant_slot(var, self._initial, "gradient_squared_accumulator")
+
+    def _prepare(self) -> None:
+        self._rate = self._tensor(self._learning_rate, "learning_rate")
+        step = convert_to_tensor(self._global_step)
+        # The count of the step being made, so one more than the steps behind it.
+        wide = step if step.dtype is dtypes.int64 else raw.Cast(step, DstT=dtypes.int64)
+        self._count = raw.AddV2(wide, convert_to_tensor(1, dtypes.int64))
+
+    def _inputs(self, var: Any) -> dict[str, Any]:
+        return {
+            "lr": self._hyper(self._rate, "lr", var),
+            "l1": self._hyper(self._l1, "l1", var),
+            "l2": self._hyper(self._l2, "l2", var),
+            "global_step": self._count,
+        }
+
+
+class AdadeltaOptimizer(_RuleOptimizer):
+    """Adadelta (Zeiler, 2012)."""
+
+    _rule = "Adadelta"
+    _slot_order = ("accum", "accum_update")
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._lr = learning_rate
+        self._rho = rho
+        self._epsilon = epsilon
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            self._zeros_slot(var, "accum", self._name)
+            self._zeros_slot(var, "accum_update", self._name)
+
+    def _prepare(self) -> None:
+        self._rate = self._tensor(self._lr, "lr")
+        self._rho_t = self._tensor(self._rho, "rho")
+        self._epsilon_t = self._tensor(self._epsilon, "epsilon")
+
+    def _inputs(self, var: Any) -> dict[str, Any]:
+        return {
+            "lr": self._hyper(self._rate, "lr", var),
+            "rho": self._hyper(self._rho_t, "rho", var),
+            "epsilon": self._hyper(self._epsilon_t, "epsilon", var),
+        }
+
+
+class AdamOptimizer(_RuleOptimizer):
+    """Adam (Kingma and Ba, ICLR 2015), in the form before section 2.1's simplification.
+
+    With sparse gradients the moments of all rows decay and all rows move, as if the gradient were
+    dense.
+    """
+
+    _rule = "Adam"
+    _slot_order = ("m", "v")
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._lr = learning_rate
+        self._beta1 = beta1
+        self._beta2 = beta2
+        self._epsilon = epsilon
+
+    def _get_beta_accumulators(self) -> tuple[Any, Any]:
+        graph = get_default_graph()
+        return (
+            self._get_non_slot_variable("beta1_power", graph=graph),
+            self._get_non_slot_variable("beta2_power", graph=graph),
+        )
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        first = min(var_list, key=lambda v: v.name)
+        beta1, beta2 = (self._call_if_callable(b) for b in (self._beta1, self._beta2))
+        self._create_non_slot_variable(beta1, "beta1_power", first)
+        self._create_non_slot_variable(beta2, "beta2_power", first)
+        for var in var_list:
+            self._zeros_slot(var, "m", self._name)
+            self._zeros_slot(var, "v", self._name)
+
+    def _prepare(self) -> None:
+        self._lr_t = self._tensor(self._lr, "learning_rate")
+        self._beta1_t = self._tensor(self._beta1, "beta1")
+        self._beta2_t = self._tensor(self._beta2, "beta2")
+        self._epsilon_t = self._tensor(self._epsilon, "epsilon")
+        self._powers = [convert_to_tensor(p) for p in self._get_beta_accumulators()]
+
+    def _inputs(self, var: Any) -> dict[str, Any]:
+        return {
+            "beta1_power": self._hyper(self._powers[0], "beta1_power", var),
+            "beta2_power": self._hyper(self._powers[1], "beta2_power", var),
+            "lr": self._hyper(self._lr_t, "lr", var),
+            "beta1": self._hyper(self._beta1_t, "beta1", var),
+            "beta2": self._hyper(self._beta2_t, "beta2", var),
+            "epsilon": self._hyper(self._epsilon_t, "epsilon", var),
+        }
+
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Operation:
+        graph = get_default_graph()
+        beta1_power, beta2_power = self._get_beta_accumulators()
+        # The updates use the powers of this step: these move on afterwards.
+        with graph.control_dependencies(update_ops), graph.colocate_with(beta1_power):
+            moved = [
+                beta1_power.assign(raw.Mul(self._powers[0], self._beta1_t)).op,
+                beta2_power.assign(raw.Mul(self._powers[1], self._beta2_t)).op,
+            ]
+        return group(*update_ops, *moved, name=name_scope)
+
+
+class RMSPropOptimizer(_RuleOptimizer):
+    """RMSProp (Tieleman and Hinton, 2012), with momentum; centred by the mean gradient on request."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: Any = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._decay = decay
+        self._momentum = momentum
+        self._epsilon = epsilon
+        self._centered = centered
+        self._rule = "CenteredRMSProp" if centered else "RMSProp"
+        self._slot_order = ("mg", "rms", "momentum") if centered else ("rms", "momentum")
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            self._constant_slot(var, 1.0, "rms")
+            if self._centered:
+                self._zeros_slot(var, "mg", self._name)
+            self._zeros_slot(var, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        self._rate = self._tensor(self._learning_rate, "learning_rate")
+        self._decay_t = self._tensor(self._decay, "decay")
+        self._momentum_t = self._tensor(self._momentum, "momentum")
+        self._epsilon_t = self._tensor(self._epsilon, "epsilon")
+
+    def _inputs(self, var: Any) -> dict[str, Any]:
+        return {
+            "lr": self._hyper(self._rate, "lr", var),
+            "rho": self._hyper(self._decay_t, "rho", var),
+            "momentum": self._hyper(self._momentum_t, "momentum", var),
+            "epsilon": self._hyper(self._epsilon_t, "epsilon", var),
+        }
+
+
+class FtrlOptimizer(_RuleOptimizer):
+    """FTRL-Proximal (McMahan et al., KDD 2013), with shrinkage l2 on request."""
+
+    _slot_order = ("accum", "linear")
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "Ftrl",
+        accum_name: str | None = None,
+        linear_name: str | None = None,
+        l2_shrinkage_regularization_strength: float = 0.0,
+    ) -> None:
+        for label, value, wrong in (
+            ("initial_accumulator_value", initial_accumulator_value, initial_accumulator_value < 0),
+            ("learning_rate_power", learning_rate_power, learning_rate_power > 0),
+            (
+                "l1_regularization_strength",
+                l1_regularization_strength,
+                l1_regularization_strength < 0,
+            ),
+            (
+                "l2_regularization_strength",
+                l2_regularization_strength,
+                l2_regularization_strength < 0,
+            ),
+            (
+                "l2_shrinkage_regularization_strength",
+                l2_shrinkage_regularization_strength,
+                l2_shrinkage_regularization_strength < 0,
+            ),
+        ):
+            if wrong:
+                bound = "negative or zero" if label == "learning_rate_power" else "positive or zero"
+                raise ValueError(f"{label} {value} needs to be {bound}")
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._power = learning_rate_power
+        self._initial = initial_accumulator_value
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+        self._shrinkage = l2_shrinkage_regularization_strength
+        self._accum_name, self._linear_name = accum_name, linear_name
+        self._rule = "FtrlV2" if self._shrinkage > 0 else "Ftrl"
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            start = self._initial
+            dims = var.shape.as_tuple
+
+            def accumulator(v: Any = var, d: Any = dims) -> Tensor:
+                known = d is not None and None not in d
+                shape = list(d) if known else raw.Shape(v.initialized_value())
+                return raw.Fill(shape, convert_to_tensor(start, v.dtype))  # type: ignore[no-any-return]
+
+            self._get_or_make_slot(var, accumulator, "accum", self._accum_name or self._name)
+            self._zeros_slot(var, "linear", self._linear_name or self._name)
+
+    def _prepare(self) -> None:
+        self._rate = self._tensor(self._learning_rate, "learning_rate")
+
+    def _inputs(self, var: Any) -> dict[str, Any]:
+        inputs = {
+            "lr": self._hyper(self._rate, "lr", var),
+            "l1": self._hyper(self._l1, "l1", var),
+            "l2": self._hyper(self._l2, "l2", var),
+            "lr_power": self._hyper(self._power, "lr_power", var),
+        }
+        if self._shrinkage > 0:
+            inputs["l2_shrinkage"] = self._hyper(self._shrinkage, "l2_shrinkage", var)
+        return inputs
+
+
+class ProximalGradientDescentOptimizer(_RuleOptimizer):
+    """Forward-backward splitting (Duchi and Singer, NIPS 2009)."""
+
+    _rule = "ProximalGradientDescent"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalGradientDescent",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+
+    def _prepare(self) -> None:
+        self._rate = self._tensor(self._learning_rate, "learning_rate")
+
+    def _inputs(self, var: Any) -> dict[str, Any]:
+        return {
+            "alpha": self._hyper(self._rate, "alpha", var),
+            "l1": self._hyper(self._l1, "l1", var),
+            "l2": self._hyper(self._l2, "l2", var),
+        }
+
+    def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return self._apply("ResourceApply", var, delta=grad)
+
+
+class ProximalAdagradOptimizer(_RuleOptimizer):
+    """Forward-backward splitting with Adagrad's rates (Duchi and Singer, NIPS 2009)."""
+
+    _rule = "ProximalAdagrad"
+    _slot_order = ("accumulator",)
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalAdagrad",
+    ) -> None:
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(
+                f"initial_accumulator_value must be positive: {initial_accumulator_value}"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial_accumulator_value = initial_accumulator_value
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            self._constant_slot(var, self._initial_accumulator_value, "accumulator")
+
+    def _prepare(self) -> None:
+        self._rate = self._tensor(self._learning_rate, "learning_rate")
+
+    def _inputs(self, var: Any) -> dict[str, Any]:
+        return {
+            "lr": self._hyper(self._rate, "lr", var),
+            "l1": self._hyper(self._l1, "l1", var),
+            "l2": self._hyper(self._l2, "l2", var),
+        }

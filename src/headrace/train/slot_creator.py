@@ -1,0 +1,59 @@
+"""Slots: variables that accompany another variable, such as an optimiser's moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.graph.dtypes import DType
+from headrace.graph.graph import get_default_graph
+from headrace.ops import variable_scope
+from headrace.ops.build import raw
+from headrace.ops.variables import Variable
+
+
+def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Variable:
+    """A slot of ``primary`` named ``<primary>/<name>`` that starts as ``val``."""
+    return _create(primary, val, name, colocate_with_primary)
+
+
+def create_slot_with_initializer(
+    primary: Any,
+    initializer: Callable[..., Any],
+    shape: Any,
+    dtype: DType,
+    name: str,
+    colocate_with_primary: bool = True,
+) -> Variable:
+    """A slot of the given shape and type that starts as ``initializer(shape, dtype)``."""
+    return _create(primary, lambda: initializer(shape, dtype=dtype), name, colocate_with_primary)
+
+
+def create_zeros_slot(
+    primary: Any, name: str, dtype: DType | None = None, colocate_with_primary: bool = True
+) -> Variable:
+    """A slot of ``primary``'s shape that starts at zero."""
+    wanted = dtype or primary.dtype
+    dims = primary.shape.as_tuple
+
+    def zeros() -> Any:
+        if dims is not None and None not in dims:
+            return raw.Fill(list(dims), _zero(wanted))
+        return raw.Fill(raw.Shape(primary.initialized_value()), _zero(wanted))
+
+    return _create(primary, zeros, name, colocate_with_primary)
+
+
+def _zero(dtype: DType) -> Any:
+    from headrace.ops.build import constant
+
+    return constant(0, dtype)
+
+
+def _create(primary: Any, value: Any, name: str, colocate: bool) -> Variable:
+    graph = get_default_graph()
+    prefix = getattr(primary, "_shared_name", None) or primary.op.name
+    with variable_scope.variable_scope(None, f"{prefix}/{name}"):
+        scope_name = variable_scope.get_variable_scope().name
+        with graph.colocate_with(primary if colocate else None):
+            return variable_scope.variable(value, trainable=False, name=f"{scope_name}/")
