@@ -30,7 +30,11 @@ from headrace.ops.build import (
 from headrace.ops.build import (
     raw as raw_ops,
 )
+from headrace.ops.control_basic import *  # noqa: F403
+from headrace.ops.scopes_api import *  # noqa: F403
 from headrace.ops.static import static_value as get_static_value
+from headrace.ops.variables import *  # noqa: F403
+from headrace.ops.variables_api import *  # noqa: F403
 from headrace.session.session import InteractiveSession, Session, get_default_session
 
 __version__ = "0.1.0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -64,8 +65,8 @@ def _element(graph: Graph, item: Any) -> Operation:
         item = values
     if not isinstance(item, (Tensor, Operation)) and not hasattr(item, "_as_graph_element"):
         raise TypeError(
-            f"Expected tf.group() expected Tensor objects not None inside a nested structure, or "
-            f"operations; got '{item}' of type {type(item)}."
+            "'inputs' should be zero or more (nested) Tensors. Received "
+            f"'{item}' with type '{type(item)}'."
         )
     element = graph.as_graph_element(item, allow_foreign=True)
     return element.op if isinstance(element, Tensor) else element
@@ -79,12 +80,10 @@ def _wait_for(graph: Graph, device: str, ops: list[Operation], name: str) -> Ope
             return no_op(name)
 
 
-_tuple = tuple
+_tuple: type = builtins.tuple
 
 
-def tuple(  # noqa: A001  (TensorFlow's name)
-    tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None
-) -> list[Any]:
+def tuple(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """``tensors`` as values that exist only when all of them have been computed.
 
     Args:
@@ -96,19 +95,17 @@ def tuple(  # noqa: A001  (TensorFlow's name)
         TypeError: if ``control_inputs`` are no operations.
     """
     graph = get_default_graph()
-    with graph.name_scope(name or "tuple") as scope:
+    with graph.name_scope(name or "tuple"):
         gates = [t for t in tensors if t is not None]
         for item in control_inputs or ():
             element = graph.as_graph_element(item, allow_foreign=True)
             gates.append(element.op if isinstance(element, Tensor) else element)
         if not any(t is not None for t in tensors):
             raise ValueError(
-                f"Must have at least one Tensor in `tensors`. Received: tensors={list(tensors)!r}"
+                f"'tensors' must have at least one Tensor. Received: {list(tensors)!r}."
             )
         gate = group(*gates)
-        result = [None if t is None else _gated(graph, t, gate) for t in tensors]
-        del scope
-        return result
+        return [None if t is None else _gated(graph, t, gate) for t in tensors]
 
 
 def _gated(graph: Graph, value: Any, gate: Operation) -> Any:
@@ -135,6 +132,6 @@ def init_scope() -> Iterator[None]:
         return
     outer = graph.outermost
     scope = graph.get_name_scope()
-    with outer.as_default(), outer.control_dependencies(None):
-        with outer.name_scope(f"{scope}/" if scope else None):
-            yield
+    inside = outer.name_scope(f"{scope}/" if scope else None)
+    with outer.as_default(), outer.control_dependencies(None), inside:
+        yield

@@ -1,4 +1,4 @@
-"""Which part of a larger, partitioned variable a variable holds, for checkpoints; scope prefixes."""
+"""Which part of a partitioned variable a variable holds, for checkpoints; scope prefixes."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from headrace.graph.shapes import TensorShape, compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.build import constant, raw
+from headrace.ops.indexed_slices import IndexedSlices
 from headrace.ops.registry import Effects, define_op
 
 READS = Effects(reads=(0,))
@@ -273,9 +274,6 @@ _SAFE: dict[Any, dict[str, str]] = {np: {}, jnp: {"mode": "clip"}}
 
 
 def _gather_grad(op: Operation, grad: Tensor) -> list[Any]:
-    from headrace.ops.indexed_slices import (
-        IndexedSlices,
-    )  # it needs conversions that need this module
 
     if op.attrs["batch_dims"]:
         raise ValueError(
@@ -326,9 +324,6 @@ def _gather_nd(xp: Any, params: Any, indices: Any) -> Any:
 
 
 def _gather_nd_grad(op: Operation, grad: Tensor) -> list[Any]:
-    from headrace.ops.indexed_slices import (
-        IndexedSlices,
-    )  # it needs conversions that need this module
 
     handle, indices = op.inputs
     dense_shape = variable_shape(handle, indices.dtype)

@@ -54,7 +54,7 @@ def _divide(ref: Any, index: Any, updates: Any) -> Any:
     )
     if np.dtype(ref.dtype).kind not in "iu":
         return ref / divisor
-    xp: Any = np if _known(ref) else jnp
+    xp = _xp(ref)
     checks.require(xp.all(divisor != 0), "scatter_div: integer division by zero")
     if _known(ref):
         with np.errstate(divide="ignore"):
@@ -79,9 +79,7 @@ def _xp(value: Any) -> Any:
 def _rows_shape(op: Operation) -> list[Dims]:
     ref, indices, updates = handle_dims(op.inputs[0]), op.inputs[1].dims, op.inputs[2].dims
     if ref == ():
-        raise ValueError(
-            "Shape must be at least rank 1 but is rank 0: the variable to scatter into"
-        )
+        raise ValueError("Shape must be at least rank 1 but is rank 0: the variable")
     if updates == () or ref is None or indices is None:
         return []
     if not compatible_static(updates, (*indices, *ref[1:])):
@@ -148,8 +146,12 @@ def _check_nd(ref: Any, indices: Any, updates: Any, error: Callable[[str], Excep
 
 def _nd(kind: str) -> Callable[..., Any]:
     def kernel(ref: Any, indices: Any, updates: Any) -> Any:
-        shapes = tuple(tuple(a.shape) for a in (ref, indices, updates))
-        _check_nd(*shapes, lambda text: InvalidArgumentError(None, None, text))
+        _check_nd(
+            tuple(ref.shape),
+            tuple(indices.shape),
+            tuple(updates.shape),
+            lambda text: InvalidArgumentError(None, None, text),
+        )
         columns = tuple(indices[..., i] for i in range(indices.shape[-1]))
         for axis, column in enumerate(columns):
             checks.require_in_range(_xp(indices), column, ref.shape[axis])

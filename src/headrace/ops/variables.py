@@ -19,11 +19,11 @@ from headrace.graph.graph import Graph, default_graph_stack, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.shapes import TensorShape, merge_static
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops import state, state_scatter
+from headrace.ops import save_slices, state_scatter
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.control_basic import init_scope
 from headrace.ops.registry import OpDef, get_op_def
-from headrace.ops.save_slices import SaveSliceInfo, prepend_name_scope, strip_name_scope
+from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
 
 __all__ = ["Variable", "VariableAggregation", "VariableSynchronization"]
 
@@ -74,7 +74,7 @@ class Variable:
     A variable needs its ``initializer`` run, or a restored checkpoint, before it is read.
     """
 
-    SaveSliceInfo = SaveSliceInfo
+    SaveSliceInfo = save_slices.SaveSliceInfo
     #: NumPy must not broadcast over a variable in ``array + variable``.
     __array_priority__ = 100
 
@@ -96,7 +96,7 @@ class Variable:
         aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: Any = None,
     ) -> None:
-        self._save_slice_info: SaveSliceInfo | None = None
+        self._save_slice_info: save_slices.SaveSliceInfo | None = None
         self._synchronization = synchronization
         self._aggregation = aggregation
         self._constraint = constraint
@@ -183,7 +183,7 @@ class Variable:
         self._synchronization = VariableSynchronization(variable_def.synchronization)
         self._aggregation = VariableAggregation(variable_def.aggregation)
         if variable_def.HasField("save_slice_info_def"):
-            self._save_slice_info = SaveSliceInfo(
+            self._save_slice_info = save_slices.SaveSliceInfo(
                 save_slice_info_def=variable_def.save_slice_info_def, import_scope=import_scope
             )
         graph._variable_of[handle_op] = self
@@ -244,7 +244,7 @@ class Variable:
 
     def initialized_value(self) -> Tensor:
         """The value if the variable has one, else its initial value."""
-        from headrace.ops.control import cond  # conditionals are built upon variables
+        from headrace.ops.control import cond  # conditionals are built upon this module
 
         with init_scope():
             ready = raw.VarIsInitializedOp(self._handle)
@@ -438,10 +438,10 @@ class Variable:
     def _shared_name(self) -> str:
         return self._handle.op.name
 
-    def _set_save_slice_info(self, info: SaveSliceInfo) -> None:
+    def _set_save_slice_info(self, info: save_slices.SaveSliceInfo) -> None:
         self._save_slice_info = info
 
-    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+    def _get_save_slice_info(self) -> save_slices.SaveSliceInfo | None:
         return self._save_slice_info
 
     # -- protocols of the library -----------------------------------------------------------
@@ -451,8 +451,8 @@ class Variable:
             return self._handle
         if dtype is not None and dtype is not self._dtype:
             raise ValueError(
-                f"Incompatible type conversion requested to type '{dtype.name}' for variable of type "
-                f"'{self._dtype.name}' ({self!r}). Use tf.cast to convert."
+                f"Incompatible type conversion requested to type '{dtype.name}' for variable of "
+                f"type '{self._dtype.name}' ({self!r}). Use tf.cast to convert."
             )
         return self.value()
 
@@ -475,9 +475,9 @@ class Variable:
             snapshot_name=strip(self._snapshot.name),
             trainable=self._trainable,
             is_resource=True,
-            synchronization=self._synchronization.value,
-            aggregation=self._aggregation.value,
         )
+        message.synchronization = self._synchronization.value  # type: ignore[assignment]
+        message.aggregation = self._aggregation.value  # type: ignore[assignment]
         if self._initial_value is not None:
             message.initial_value_name = strip(self._initial_value.name)
         if self._save_slice_info is not None:
@@ -507,9 +507,9 @@ class Variable:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"Using a `tf.Variable` as a Python `bool` is not allowed: {self.name} has no value while "
-            "the graph is built. Use `if v is not None:` to test whether a variable is defined, and "
-            "tf.cond or tf.where to choose by its value."
+            f"Using a `tf.Variable` as a Python `bool` is not allowed: {self.name} has no value "
+            "while the graph is built. Use `if v is not None:` to test whether a variable is "
+            "defined, and tf.cond or tf.where to choose by its value."
         )
 
     def __repr__(self) -> str:
@@ -551,9 +551,9 @@ def _collection_keys(collections: Any, trainable: bool) -> list[Any]:
 def _check_not_in_function(initial_value: Any, name: str | None) -> None:
     if isinstance(initial_value, Tensor) and isinstance(initial_value.graph, FuncGraph):
         raise ValueError(
-            f"Initializer for variable {name or 'Variable'}/ is from inside a control-flow construct, "
-            "such as a loop or conditional. When creating a variable inside a loop or conditional, "
-            "use a lambda as the initializer."
+            f"Initializer for variable {name or 'Variable'}/ is from inside a control-flow "
+            "construct, such as a loop or conditional. When creating a variable inside a loop or "
+            "conditional, use a lambda as the initializer."
         )
 
 
@@ -580,10 +580,8 @@ def _install_operators() -> None:
 
     binary = "add sub mul div truediv floordiv mod pow matmul and or xor"
     names = [f"__{side}{n}__" for n in binary.split() for side in ("", "r")]
-    for operator in (
-        *names,
-        *(f"__{n}__" for n in "lt le gt ge neg abs invert getitem".split()),
-    ):
+    names += [f"__{n}__" for n in ("lt", "le", "gt", "ge", "neg", "abs", "invert", "getitem")]
+    for operator in names:
         setattr(Variable, operator, forward(operator))
 
 

@@ -1,0 +1,155 @@
+"""Scopes and collections of the default graph, as public functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph.graph import Graph, get_default_graph
+from headrace.graph.random_seed import get_seed as _seeds_for
+from headrace.graph.tensor import Operation, Tensor
+
+__all__ = [
+    "add_to_collection",
+    "add_to_collections",
+    "colocate_with",
+    "container",
+    "control_dependencies",
+    "device",
+    "get_collection",
+    "get_collection_ref",
+    "get_seed",
+    "name_scope",
+    "set_random_seed",
+]
+
+
+class name_scope:
+    """A ``with`` block whose ops get names inside a scope; yields the scope, ``"name/"``.
+
+    Args:
+        name: the scope; a trailing ``/`` re-enters one that exists.
+        default_name: used when ``name`` is None.
+        values: tensors that the block takes; they must be of one graph, which becomes the default.
+
+    Raises:
+        TypeError: if the name is no string.
+        ValueError: if ``values`` are of several graphs, or there is no name at all.
+
+    >>> with name_scope("layer") as scope:
+    ...     scope
+    'layer/'
+    """
+
+    def __init__(
+        self, name: str | None, default_name: str | None = None, values: Any = None
+    ) -> None:
+        if not isinstance(default_name, (str, type(None))):
+            raise TypeError(
+                f"`default_name` type ({type(default_name)}) is not a string type. You likely "
+                "meant to pass this into the `values` kwarg."
+            )
+        self._name = default_name if name is None else name
+        self._default_name = default_name
+        self._values = values
+        if self._name is None and values is not None:
+            raise ValueError(
+                f"At least one of name ({name}) and default_name ({default_name}) must be provided."
+            )
+        if not isinstance(self._name, (str, type(None))):
+            raise TypeError(f"The name of a scope is a string, not {self._name!r}.")
+
+    @property
+    def name(self) -> str | None:
+        return self._name
+
+    def __enter__(self) -> str:
+        graph = graph_of(self._values) if self._values else get_default_graph()
+        self._graph_context = None
+        if graph is not get_default_graph():
+            self._graph_context = graph.as_default()
+            self._graph_context.__enter__()
+        self._scope = graph.name_scope(self._name)
+        try:
+            return self._scope.__enter__()
+        except BaseException:
+            if self._graph_context is not None:
+                self._graph_context.__exit__(None, None, None)
+            raise
+
+    def __exit__(self, *exc: Any) -> None:
+        self._scope.__exit__(None, None, None)
+        if self._graph_context is not None:
+            self._graph_context.__exit__(None, None, None)
+
+
+def graph_of(values: Any) -> Graph:
+    """The graph that the tensors among ``values`` belong to; the default graph if there are none.
+
+    A function body that is being built goes before the graphs around it.
+
+    Raises:
+        ValueError: if they belong to several graphs.
+    """
+    current = get_default_graph()
+    found: Any = None
+    for value in values:
+        if not isinstance(value, (Tensor, Operation)) and not hasattr(value, "_as_graph_element"):
+            continue
+        if found is None:
+            found = value
+        elif value.graph.outermost is not found.graph.outermost:
+            raise ValueError(f"{value!r} must be from the same graph as {found!r}.")
+    if found is None or found.graph.outermost is current.outermost:
+        return current
+    graph: Graph = found.graph
+    return graph
+
+
+def control_dependencies(control_inputs: Any) -> Any:
+    """A ``with`` block whose ops run after ``control_inputs``; None lifts outer dependencies."""
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def device(device_name_or_function: Any) -> Any:
+    """A ``with`` block whose ops get a device constraint; inner blocks win."""
+    return get_default_graph().device(device_name_or_function)
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+    """A ``with`` block whose ops share the device of ``op``."""
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def container(container_name: str) -> Any:
+    """A ``with`` block whose stateful ops keep their state in the named container."""
+    return get_default_graph().container(container_name)
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    """Append ``value`` to a collection of the default graph."""
+    get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    """Append ``value`` to several collections of the default graph."""
+    get_default_graph().add_to_collections(names, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """A copy of a collection; with ``scope``, only items whose name matches it as a regex."""
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    """A collection itself: changing the list changes the graph."""
+    return get_default_graph().get_collection_ref(key)
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Set the seed of the default graph: random ops made later get fixed seeds of their own."""
+    get_default_graph().seed = seed
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The two seeds for an op about to be made with ``op_seed``."""
+    return _seeds_for(get_default_graph(), op_seed)
