@@ -132,6 +132,9 @@ class Evaluation:
                     values[node] = self.evaluate(node, args)
         except NeedsHost:
             raise
+        except checks.NeedsValue as signal:
+            assert node is not None
+            raise NeedsHost(node, str(signal)) from None
         except OpError as error:
             if error.op is not None or node is None or node.op is None:
                 raise

@@ -28,13 +28,52 @@ from headrace.executor.resources import (
 )
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops import checks
+from headrace.ops.registry import IndexCheck
 from headrace.passes.ir import Edge, Node, function_step
+
+
+class EarlyCheck:
+    """An index check on a value that enters the region: made before the program runs."""
+
+    def __init__(self, node: Node, check: IndexCheck, handles: dict[Edge, ResourceHandle]) -> None:
+        self.node = node
+        self.check = check
+        self.edge = node.inputs[check.indices]
+        self._dims: list[Any] = [n.dims[i] for n, i in node.inputs]
+        self._handles = {i: handles[e] for i, e in enumerate(node.inputs) if e in handles}
+        self.usable = bool(self._handles) or self._bound(None) is not None
+
+    def _bound(self, store: ResourceStore | None) -> int | None:
+        dims = list(self._dims)
+        for i, handle in self._handles.items():
+            value = store.get(handle) if store is not None else None
+            dims[i] = None if value is None else value.shape
+        try:
+            return self.check.bound(self.node.attrs, dims)
+        except (TypeError, IndexError):  # a dimension that the bound needs is not known
+            return None
+
+    def run(self, store: ResourceStore, indices: Any) -> None:
+        """Raise InvalidArgumentError if an index is out of range."""
+        array = np.asarray(indices)
+        if array.size == 0:
+            return
+        bound = self._bound(store)
+        if bound is None or (array.min() >= 0 and array.max() < bound):
+            return
+        flat = array.ravel()
+        position = int(np.argmax((flat < 0) | (flat >= bound)))
+        text = self.check.message.format(position, int(flat[position]), bound)
+        raise InvalidArgumentError(None, self.node.op, text)
 
 
 class RegionState:
     """Which state a set of nodes touches, worked out from the graph alone."""
 
-    def __init__(self, nodes: Sequence[Node], handles: dict[Edge, ResourceHandle]) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], handles: dict[Edge, ResourceHandle], checked: set[Node]
+    ) -> None:
+        self.checked = checked
         self.reads: dict[StateKey, Node] = {}
         self.writes: dict[StateKey, Node] = {}
         #: Read inside a function body only, perhaps in a branch that is not taken.
@@ -45,7 +84,7 @@ class RegionState:
 
     def _add(self, node: Node, handles: dict[Edge, ResourceHandle]) -> None:
         effects = node.op_def.effects
-        self.may_fail |= effects.checks
+        self.may_fail |= effects.checks and node not in self.checked
         if effects.random:
             self.reads[RandomStream(node.name)] = node
             self.writes[RandomStream(node.name)] = node
@@ -104,12 +143,16 @@ class CheckSink:
 
     KEY = RandomStream("/checks")
 
-    def __init__(self, tracing: Tracing) -> None:
+    def __init__(self, tracing: Tracing, checked: set[Node]) -> None:
         self.tracing = tracing
+        #: Nodes whose checks were made before the program runs.
+        self.checked = checked
         self.messages: list[tuple[Node | None, str]] = []
         tracing.state[self.KEY] = jnp.zeros(1 + checks.DATA_SLOTS, jnp.int64)
 
     def __call__(self, ok: Any, message: str, data: tuple[Any, ...]) -> None:
+        if self.tracing.current in self.checked:
+            return
         self.messages.append((self.tracing.current, message))
         code = len(self.messages)
         entries = [jnp.int64(code), *[jnp.asarray(d).astype(jnp.int64) for d in data]]
@@ -140,7 +183,7 @@ class Program:
         _bind_edges(values, zip(region.dynamic, args[len(state_keys) :], strict=True))
         _bind_edges(values, self.static.items())
         _bind_edges(values, region.handles.items())
-        self.sink = CheckSink(tracing)
+        self.sink = CheckSink(tracing, region.touched.checked)
         with checks.collecting(self.sink):
             tracing.run(region.nodes, values)
         outputs = [jnp.asarray(values[n][i]) for n, i in region.outputs]
@@ -185,7 +228,8 @@ class Region:
         self.options = options
         self.platform = options.device.platform if options.device is not None else "cpu"
         self.compiler_options = options.compiler_options
-        touched = RegionState(nodes, handles)
+        self.early = self._early_checks()
+        touched = RegionState(nodes, handles, {c.node for c, _ in self.early})
         self.touched = touched
         self.may_fail = touched.may_fail and bool(touched.writes)
         self.written: list[StateKey] = list(touched.writes)
@@ -197,6 +241,18 @@ class Region:
         self._epoch = -1
         self._seen: set[Any] = set()
         self.interpretable = options.may_interpret(nodes)
+
+    def _early_checks(self) -> list[tuple[EarlyCheck, int]]:
+        """Checks on values that come in as arrays, each with the position of its value."""
+        position = {e: i for i, e in enumerate(self.dynamic)}
+        found = []
+        for node in self.nodes:
+            check = node.op_def.index_check
+            if check is not None and node.inputs[check.indices] in position:
+                early = EarlyCheck(node, check, self.handles)
+                if early.usable:
+                    found.append((early, position[early.edge]))
+        return found
 
     @property
     def is_idle(self) -> bool:
@@ -237,6 +293,8 @@ class Region:
         return program
 
     def _execute(self, program: Program, store: ResourceStore, dynamic: Sequence[Any]) -> list[Any]:
+        for early, position in self.early:
+            early.run(store, dynamic[position])
         args = [self._state_value(store, k) for k in self.donated]
         args += [self._state_value(store, k) for k in self.kept]
         args += dynamic

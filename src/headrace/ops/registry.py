@@ -60,6 +60,24 @@ EXTERNAL = Effects(external=True)
 
 
 @dataclass(frozen=True)
+class IndexCheck:
+    """A check that the executor can make before a program runs: indices lie within a bound.
+
+    When the indices come from outside the program, this replaces the check inside it, so that the
+    program may update variables in place.
+
+    Attributes:
+        indices: position of the integer input to check.
+        bound: ``bound(attrs, dims of all inputs) -> size``, or None when that is not known.
+        message: the error, with ``{0}`` the position, ``{1}`` the value and ``{2}`` the bound.
+    """
+
+    indices: int
+    bound: Callable[[dict[str, Any], Sequence[Dims]], int | None]
+    message: str = "indices[{0}] = {1} is not in [0, {2})"
+
+
+@dataclass(frozen=True)
 class ArgDef:
     """One declared input or output; a list when ``number_attr`` or ``type_list_attr`` is set."""
 
@@ -129,6 +147,8 @@ class OpDef:
     shape_only: bool = False
     #: The kind of resource whose handle this op makes ("variable", "queue" ...).
     makes_handle: str = ""
+    #: All that can fail in a kernel with ``effects.checks``, if this is set.
+    index_check: IndexCheck | None = None
     #: Names of attributes that each implementation takes as keyword-only parameters.
     kernel_params: tuple[str, ...] = ()
     interpret_params: tuple[str, ...] = ()
@@ -192,6 +212,7 @@ def define_op(
     cost: Callable[[Operation], float] | None = None,
     shape_only: bool = False,
     makes_handle: str = "",
+    index_check: IndexCheck | None = None,
 ) -> OpDef:
     """Register an operation type.
 
@@ -230,6 +251,7 @@ def define_op(
         cost=cost,
         shape_only=shape_only,
         makes_handle=makes_handle,
+        index_check=index_check,
         kernel_params=_attr_params(kernel, attr_defs, name),
         interpret_params=_attr_params(interpret, attr_defs, name),
         host_params=_attr_params(host, attr_defs, name),
