@@ -71,9 +71,14 @@ def _lower(evaluation: Any, node: Any, args: Sequence[Any]) -> Sequence[Any]:
     start = [read.get(i, inputs[i]) for i in wrt]
     start = [jnp.asarray(s) if isinstance(s, (np.ndarray, np.generic)) else s for s in start]
     outputs, pullback = jax.vjp(primal, start)
-    cotangents = [_match(g, o) for g, o in zip(grads, outputs, strict=True)]
+    cotangents = [_conj(_match(g, o)) for g, o in zip(grads, outputs, strict=True)]
     (result,) = pullback(cotangents)
-    return result  # type: ignore[no-any-return]
+    return [_conj(r) for r in result]
+
+
+def _conj(value: Any) -> Any:
+    """JAX's gradients of complex numbers are the conjugates of TensorFlow's."""
+    return jnp.conj(value) if jnp.iscomplexobj(value) else value
 
 
 def _is_handle(value: Any) -> bool:

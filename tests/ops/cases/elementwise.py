@@ -70,7 +70,9 @@ for _op, (_domain, _reference, _complex) in _UNARY.items():
     CASES.append(OpCase(_op, (_small,), grad=(), name="bfloat16"))
     CASES.append(OpCase(_op, (_domain.astype(np.float16),), grad=(), name="half"))
     if _complex:
-        CASES.append(OpCase(_op, (COMPLEX,), expected=_reference, rtol=1e-4, name="complex"))
+        # The gradient of Sign is zero by definition, also where |z| = 1 makes a circle.
+        _grad = () if _op == "Sign" else None
+        CASES.append(OpCase(_op, (COMPLEX,), {}, _reference, _grad, rtol=1e-4, name="complex"))
 
 SPECIAL = _array(0.0, -0.0, np.nan, np.inf, -np.inf, 1e30, -1.5)
 CASES += [
@@ -120,8 +122,8 @@ CASES += [
 # -- casts --------------------------------------------------------------------------------------
 
 
-def _cast(values: np.ndarray, target: Any, expected: Any, name: str, **options: Any) -> OpCase:
-    return OpCase("Cast", (values,), {"DstT": target}, lambda x: expected, name=name, **options)
+def _cast(values: np.ndarray, target: Any, expected: Any, name: str, grad: Any = ()) -> OpCase:
+    return OpCase("Cast", (values,), {"DstT": target}, lambda x: expected, grad, name=name)
 
 
 _WIDE = _array(1.9, -1.9, 3e9, -3e9, np.nan, np.inf)
@@ -141,19 +143,19 @@ CASES += [
     _cast(np.array([300, -1, 128], np.int32), np.uint8, np.uint8([44, 255, 128]), "int wraps"),
     _cast(_array(0.0, -0.0, 0.3, np.nan), np.bool_, np.array([False, False, True, True]), "bool"),
     _cast(np.array([True, False]), np.float32, np.float32([1, 0]), "from bool"),
-    _cast(COMPLEX, np.float32, COMPLEX.real, "complex to real", grad=()),
-    _cast(REAL, np.complex64, REAL.astype(np.complex64), "real to complex", grad=()),
+    _cast(COMPLEX, np.float32, COMPLEX.real, "complex to real"),
+    _cast(REAL, np.complex64, REAL.astype(np.complex64), "real to complex", None),
     _cast(_array(1.0, 1e-8, 70000.0), np.float16, np.float16([1, 0, np.inf]), "half"),
-    _cast(REAL, np.float64, REAL.astype(np.float64), "widen"),
-    _cast(REAL.astype(np.float64), np.float32, REAL, "narrow"),
-    _cast(REAL, dtypes.bfloat16, REAL.astype(ml_dtypes.bfloat16), "bfloat16", grad=()),
+    _cast(REAL, np.float64, REAL.astype(np.float64), "widen", None),
+    _cast(REAL.astype(np.float64), np.float32, REAL, "narrow", None),
+    _cast(REAL, dtypes.bfloat16, REAL.astype(ml_dtypes.bfloat16), "bfloat16"),
     _cast(REAL.astype(ml_dtypes.bfloat16), np.int8, np.int8([-3, -1, 0, 0, 1, 2]), "b to int8"),
 ]
 
 # -- two inputs ---------------------------------------------------------------------------------
 
 _X = np.array([[1.5, -2.0, 0.5], [3.0, -0.25, 2.0]], np.float32)
-_V = np.array([[0.75], [-1.5]], np.float32)
+_V = np.array([[0.7], [-1.4]], np.float32)
 _IX = np.array([[7, -7, 6], [-6, 0, 9]], np.int32)
 _IV = np.array([3, -4, 5], np.int32)
 _P, _Q = _array(0.5, 1.5, 2.5, 4.0), _array(2.0, 0.7, 3.0, 1.25)
