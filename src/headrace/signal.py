@@ -1,0 +1,31 @@
+"""``tf.signal``: Fourier transforms, under their later name."""
+
+from headrace.ops.fft import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
+
+__all__ = [
+    "fft",
+    "fft2d",
+    "fft3d",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
+    "irfft",
+    "irfft2d",
+    "irfft3d",
+    "rfft",
+    "rfft2d",
+    "rfft3d",
+]
