@@ -19,6 +19,13 @@ from headrace.errors import InvalidArgumentError
 DATA_SLOTS = 3
 
 
+class NeedsValue(Exception):  # noqa: N818  (a signal, not an error)
+    """Raised by a kernel that cannot be traced without the values of its inputs.
+
+    The node then runs outside the compiled program.
+    """
+
+
 class _Active(threading.local):
     def __init__(self) -> None:
         self.sink: Callable[[Any, str, tuple[Any, ...]], None] | None = None
@@ -62,6 +69,8 @@ def require_in_range(xp: Any, indices: Any, bound: Any, what: str = "indices") -
     """State that all ``indices`` lie in ``[0, bound)``; ``xp`` is numpy or jax.numpy."""
     if indices.size == 0:
         return
+    if isinstance(indices, np.ndarray) and isinstance(bound, int):
+        xp = np  # known while tracing
     bad = (indices < 0) | (indices >= bound)
     flat = bad.ravel()
     position = xp.argmax(flat)

@@ -1,0 +1,631 @@
+"""Array ops that pass, describe, fill or reshape tensors (see array_api for the public names)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from headrace.graph.shapes import TensorShape, merge_static, num_elements_static, shape_text
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops import checks
+from headrace.ops.array_util import (
+    both,
+    checked_axis,
+    fail,
+    fully_known,
+    int_const,
+    like_first,
+    scalar_shape,
+    shape_tensor,
+    size_text,
+    static_ints,
+    unknown,
+    vector_length,
+)
+from headrace.ops.build import raw
+from headrace.ops.registry import CHECKS, EXTERNAL, NotDifferentiable, define_op
+from headrace.ops.static import static_shape
+
+SHAPE_ONLY = NotDifferentiable("it depends on shapes only")
+INTEGERS = NotDifferentiable("its values are integers")
+
+
+def _free(op: Operation) -> float:
+    return 0.0
+
+
+# -- passing values on --------------------------------------------------------------------------
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+def _pass_gradient(op: Operation, grad: Any) -> list[Any]:
+    return [grad]
+
+
+def _prevented(op: Operation, grad: Any) -> list[Any]:
+    raise LookupError(f"Gradient explicitly disabled. Reason: {op.attrs['message']!r}")
+
+
+def _same_list(values: list[Any]) -> Any:
+    return list(values)
+
+
+def _with_default_shape(op: Operation) -> list[Dims]:
+    dims = op.attrs["shape"].as_tuple
+    given = op.inputs[0]._dims
+    try:
+        merge_static(given, dims)
+    except ValueError:
+        raise ValueError(
+            f"The default value has shape {shape_text(given)}, which does not fit the "
+            f"placeholder's shape {shape_text(dims)}."
+        ) from None
+    return [dims]
+
+
+for _name in ("Identity", "Snapshot", "GuaranteeConst"):
+    define_op(
+        f"{_name}(input: T) -> output: T",
+        attrs="T: type",
+        shape=like_first,
+        kernel=_same,
+        interpret=_same,
+        gradient=_pass_gradient,
+        cost=_free,
+    )
+define_op(
+    "StopGradient(input: T) -> output: T",
+    attrs="T: type",
+    shape=like_first,
+    kernel=_same,
+    interpret=_same,
+    gradient=NotDifferentiable("it stops gradients"),
+    cost=_free,
+)
+define_op(
+    "PreventGradient(input: T) -> output: T",
+    attrs='T: type, message: string = ""',
+    shape=like_first,
+    kernel=_same,
+    interpret=_same,
+    gradient=_prevented,
+    cost=_free,
+)
+define_op(
+    "IdentityN(input: T) -> output: T",
+    attrs="T: list(type) >= 1",
+    shape=lambda op: [t._dims for t in op.inputs],
+    kernel=_same_list,
+    interpret=_same_list,
+    gradient=lambda op, *grads: list(grads),
+    cost=_free,
+)
+# Not pure: a step may feed it, so its default must not be taken for its value.
+define_op(
+    "PlaceholderWithDefault(input: dtype) -> output: dtype",
+    attrs="dtype: type, shape: shape",
+    shape=_with_default_shape,
+    kernel=_same,
+    interpret=_same,
+    gradient=_pass_gradient,
+    effects=EXTERNAL,
+    cost=_free,
+)
+
+
+def _ensure_shape(x: Any, *, shape: TensorShape) -> Any:
+    wanted = shape.as_tuple
+    actual = tuple(x.shape)
+    if wanted is not None and (
+        len(wanted) != len(actual)
+        or any(w is not None and w != a for w, a in zip(wanted, actual, strict=True))
+    ):
+        raise fail(
+            f"Shape of tensor {size_text(x)} is not compatible with expected shape "
+            f"{shape_text(wanted)}."
+        )
+    return x
+
+
+define_op(
+    "EnsureShape(input: T) -> output: T",
+    attrs="shape: shape, T: type",
+    shape=lambda op: [merge_static(op.inputs[0]._dims, op.attrs["shape"].as_tuple)],
+    kernel=_ensure_shape,
+    interpret=_ensure_shape,
+    gradient=_pass_gradient,
+    cost=_free,
+)
+
+# -- describing shapes --------------------------------------------------------------------------
+
+
+def _rank_vector(tensor: Tensor) -> Dims:
+    dims = tensor._dims
+    return (None,) if dims is None else (len(dims),)
+
+
+def _shape(x: Any, *, out_type: Any) -> Any:
+    return np.asarray(x.shape, out_type.np_dtype)
+
+
+def _shape_n(values: list[Any], *, out_type: Any) -> Any:
+    return [np.asarray(x.shape, out_type.np_dtype) for x in values]
+
+
+def _size(x: Any, *, out_type: Any) -> Any:
+    return np.asarray(x.size, out_type.np_dtype)
+
+
+def _rank(x: Any) -> Any:
+    return np.asarray(len(x.shape), np.int32)
+
+
+define_op(
+    "Shape(input: T) -> output: out_type",
+    attrs="T: type, out_type: index = int32",
+    shape=lambda op: [_rank_vector(op.inputs[0])],
+    kernel=_shape,
+    interpret=_shape,
+    gradient=SHAPE_ONLY,
+    shape_only=True,
+    cost=_free,
+)
+define_op(
+    "ShapeN(input: N * T) -> output: N * out_type",
+    attrs="N: int >= 1, T: type, out_type: index = int32",
+    shape=lambda op: [_rank_vector(t) for t in op.inputs],
+    kernel=_shape_n,
+    interpret=_shape_n,
+    gradient=SHAPE_ONLY,
+    shape_only=True,
+    cost=_free,
+)
+define_op(
+    "Size(input: T) -> output: out_type",
+    attrs="T: type, out_type: index = int32",
+    shape=scalar_shape,
+    kernel=_size,
+    interpret=_size,
+    gradient=SHAPE_ONLY,
+    shape_only=True,
+    cost=_free,
+)
+define_op(
+    "Rank(input: T) -> output: int32",
+    attrs="T: type",
+    shape=scalar_shape,
+    kernel=_rank,
+    interpret=_rank,
+    gradient=SHAPE_ONLY,
+    shape_only=True,
+    cost=_free,
+)
+
+# -- reshaping ----------------------------------------------------------------------------------
+
+
+def _reshape_shape(op: Operation) -> list[Dims]:
+    tensor, shape = op.inputs
+    if shape._dims is not None and len(shape._dims) != 1:
+        raise ValueError(f"Shape must be a vector but has shape {shape_text(shape._dims)}.")
+    wanted = static_shape(shape)
+    if wanted is None:
+        return [None]
+    count = num_elements_static(tensor._dims)
+    if count is None:
+        return [wanted]
+    gap, product = -1, 1
+    for i, size in enumerate(wanted):
+        if size is not None:
+            product *= size
+        elif gap >= 0:
+            return [wanted]
+        else:
+            gap = i
+    if gap < 0:
+        if product != count:
+            raise ValueError(_reshape_message(count, wanted, product))
+        return [wanted]
+    if product == 0:
+        return [wanted]
+    if count % product:
+        raise ValueError(
+            f"Dimension size must be evenly divisible by {product} but is {count}: cannot reshape "
+            f"a tensor of shape {shape_text(tensor._dims)} to {shape_text(wanted)}."
+        )
+    return [(*wanted[:gap], count // product, *wanted[gap + 1 :])]
+
+
+def _reshape_message(count: int, wanted: Any, product: int) -> str:
+    sizes = ",".join(str(s) for s in wanted)
+    return f"Cannot reshape a tensor with {count} elements to shape [{sizes}] ({product} elements)"
+
+
+def _reshape(x: Any, shape: Any) -> Any:
+    sizes = shape.tolist()
+    if -1 in sizes:
+        gap = sizes.index(-1)
+        rest = int(np.prod(sizes[:gap] + sizes[gap + 1 :], dtype=np.int64))
+        if rest < 0:
+            raise fail(f"Only one input size may be -1, not both {gap} and another: shape {sizes}.")
+        if rest == 0:
+            raise fail(
+                "Reshape cannot infer the missing input size for an empty tensor unless all "
+                f"specified input sizes are non-zero: shape {sizes}."
+            )
+        if x.size % rest:
+            raise fail(
+                f"Input to reshape is a tensor with {x.size} values, but the requested shape "
+                f"{sizes} requires a multiple of {rest}."
+            )
+        sizes[gap] = x.size // rest
+    wanted = int(np.prod(sizes, dtype=np.int64))
+    if wanted != x.size or min(sizes, default=0) < 0:
+        raise fail(
+            f"Input to reshape is a tensor with {x.size} values, but the requested shape {sizes} "
+            f"has {wanted}."
+        )
+    return x.reshape(tuple(sizes))
+
+
+def _reshape_back(op: Operation, grad: Tensor) -> list[Any]:
+    """For every op that only reshapes its first input."""
+    back = raw.Reshape(grad, shape_tensor(op.inputs[0]))
+    return [back, *[None] * (len(op.inputs) - 1)]
+
+
+define_op(
+    "Reshape(tensor: T, shape: Tshape) -> output: T",
+    attrs="T: type, Tshape: index = int32",
+    shape=_reshape_shape,
+    kernel=_reshape,
+    interpret=_reshape,
+    gradient=_reshape_back,
+    static=(1,),
+    cost=_free,
+)
+
+
+def _expand_dims_shape(op: Operation) -> list[Dims]:
+    dims = op.inputs[0]._dims
+    axis = static_ints(op.inputs[1])
+    if dims is None:
+        return [None]
+    if axis is None:
+        return [unknown(len(dims) + 1)]
+    at = checked_axis(_only(axis), len(dims) + 1, "dim")
+    return [(*dims[:at], 1, *dims[at:])]
+
+
+def _only(values: tuple[int, ...]) -> int:
+    if len(values) != 1:
+        raise ValueError(f"'dim' must be a single value, got {list(values)}.")
+    return int(values[0])
+
+
+def _expand_dims(x: Any, dim: Any) -> Any:
+    at = checked_axis(_only(tuple(dim.ravel().tolist())), x.ndim + 1, "dim")
+    return x.reshape((*x.shape[:at], 1, *x.shape[at:]))
+
+
+define_op(
+    "ExpandDims(input: T, dim: Tdim) -> output: T",
+    attrs="T: type, Tdim: index = int32",
+    shape=_expand_dims_shape,
+    kernel=_expand_dims,
+    interpret=_expand_dims,
+    gradient=_reshape_back,
+    static=(1,),
+    cost=_free,
+)
+
+
+def _squeezed(dims: Any, axes: tuple[int, ...]) -> Any:
+    """The sizes that are left; ``dims`` may hold None."""
+    if not axes:
+        return tuple([d for d in dims if d != 1])
+    gone = {checked_axis(a, len(dims), "Squeeze dimension") for a in axes}
+    for a in sorted(gone):
+        if dims[a] is not None and dims[a] != 1:
+            raise ValueError(f"Can not squeeze dim[{a}], expected a dimension of 1, got {dims[a]}")
+    return tuple([d for i, d in enumerate(dims) if i not in gone])
+
+
+def _squeeze_shape(op: Operation) -> list[Dims]:
+    dims, axes = op.inputs[0]._dims, op.attrs["squeeze_dims"]
+    if dims is None or (not axes and None in dims):
+        return [None]
+    return [_squeezed(dims, axes)]
+
+
+def _squeeze(x: Any, *, squeeze_dims: tuple[int, ...]) -> Any:
+    return x.reshape(_squeezed(x.shape, squeeze_dims))
+
+
+define_op(
+    "Squeeze(input: T) -> output: T",
+    attrs="T: type, squeeze_dims: list(int) = []",
+    shape=_squeeze_shape,
+    kernel=_squeeze,
+    interpret=_squeeze,
+    gradient=_reshape_back,
+    cost=_free,
+)
+
+# -- transposing --------------------------------------------------------------------------------
+
+
+def _checked_perm(perm: Any, rank: int) -> tuple[int, ...]:
+    if len(perm) != rank:
+        raise ValueError(
+            f"transpose expects a vector of size {rank}. But input(1) is a vector of size "
+            f"{len(perm)}"
+        )
+    axes = tuple([p + rank if p < 0 else p for p in perm])
+    if sorted(axes) != list(range(rank)):
+        raise ValueError(f"perm must be a permutation of the {rank} dimensions, got {list(perm)}")
+    return axes
+
+
+def _transpose_shape(op: Operation) -> list[Dims]:
+    dims = op.inputs[0]._dims
+    perm = static_ints(op.inputs[1])
+    length = vector_length(op.inputs[1])
+    if perm is None:
+        rank = len(dims) if dims is not None else length
+        if dims is not None and length is not None and length != len(dims):
+            _checked_perm([0] * length, len(dims))
+        return [None if rank is None else unknown(rank)]
+    if dims is None:
+        return [unknown(len(perm))]
+    return [tuple([dims[p] for p in _checked_perm(perm, len(dims))])]
+
+
+def _transpose(xp: Any, x: Any, perm: Any) -> Any:
+    return xp.transpose(x, _checked_perm(perm.tolist(), x.ndim))
+
+
+def _conjugate_transpose(xp: Any, x: Any, perm: Any) -> Any:
+    return xp.conj(_transpose(xp, x, perm)).astype(x.dtype)
+
+
+def _inverse_perm(perm: Tensor) -> Tensor:
+    known = static_ints(perm)
+    if known is None:
+        return raw.InvertPermutation(perm)  # type: ignore[no-any-return]
+    rank = len(known)
+    return int_const(np.argsort([p % rank for p in known]) if rank else [])
+
+
+define_op(
+    "Transpose(x: T, perm: Tperm) -> y: T",
+    attrs="T: type, Tperm: index = int32",
+    shape=_transpose_shape,
+    **both(_transpose),
+    gradient=lambda op, grad: [raw.Transpose(grad, _inverse_perm(op.inputs[1])), None],
+    static=(1,),
+)
+define_op(
+    "ConjugateTranspose(x: T, perm: Tperm) -> y: T",
+    attrs="T: type, Tperm: index = int32",
+    shape=_transpose_shape,
+    **both(_conjugate_transpose),
+    gradient=lambda op, grad: [raw.ConjugateTranspose(grad, _inverse_perm(op.inputs[1])), None],
+    static=(1,),
+)
+
+
+def _invert_permutation(x: Any) -> Any:
+    inverse = jnp.argsort(x)
+    is_permutation = (x[inverse] == jnp.arange(x.size)).all()
+    checks.require(is_permutation, "The input is not a permutation of 0 ... {0}.", x.size - 1)
+    return inverse.astype(x.dtype)
+
+
+def _invert_permutation_np(x: Any) -> Any:
+    if sorted(x.tolist()) != list(range(x.size)):
+        raise fail(f"The input is not a permutation of 0 ... {x.size - 1}.")
+    return np.argsort(x).astype(x.dtype)
+
+
+def _invert_permutation_shape(op: Operation) -> list[Dims]:
+    return [(vector_length(op.inputs[0]),)]
+
+
+define_op(
+    "InvertPermutation(x: T) -> y: T",
+    attrs="T: index = int32",
+    shape=_invert_permutation_shape,
+    kernel=_invert_permutation,
+    interpret=_invert_permutation_np,
+    gradient=INTEGERS,
+    effects=CHECKS,
+)
+
+# -- filling and broadcasting -------------------------------------------------------------------
+
+
+def _checked_sizes(dims: Any, what: str) -> tuple[int, ...]:
+    sizes = dims.tolist()
+    if not isinstance(sizes, list):
+        raise fail(f"{what} must be a vector, got the scalar {sizes}.")
+    if min(sizes, default=0) < 0:
+        raise fail(f"{what} must have no negative size, got {sizes}.")
+    return tuple(sizes)
+
+
+def _fill_shape(op: Operation) -> list[Dims]:
+    value = op.inputs[1]._dims
+    if value:
+        raise ValueError(f"The value to fill with must be a scalar, got shape {shape_text(value)}.")
+    vector_length(op.inputs[0])
+    known = static_ints(op.inputs[0])
+    if known is not None and min(known, default=0) < 0:
+        raise ValueError(f"dims must have no negative size, got {list(known)}.")
+    return [static_shape(op.inputs[0])]
+
+
+def _fill(dims: Any, value: Any) -> Any:
+    return jnp.broadcast_to(value, _checked_sizes(dims, "dims"))
+
+
+def _fill_np(dims: Any, value: Any) -> Any:
+    return np.full(_checked_sizes(dims, "dims"), value, value.dtype)
+
+
+define_op(
+    "Fill(dims: index_type, value: T) -> output: T",
+    attrs="T: type, index_type: index = int32",
+    shape=_fill_shape,
+    kernel=_fill,
+    interpret=_fill_np,
+    gradient=lambda op, grad: [None, raw.Sum(grad, raw.Range(0, raw.Rank(grad), 1))],
+    static=(0,),
+)
+
+
+def _zeros_np(x: Any) -> Any:
+    return np.full(x.shape, b"", object) if x.dtype == object else np.zeros_like(x)
+
+
+define_op(
+    "ZerosLike(x: T) -> y: T",
+    attrs="T: type",
+    shape=like_first,
+    kernel=jnp.zeros_like,
+    interpret=_zeros_np,
+    gradient=SHAPE_ONLY,
+)
+define_op(
+    "OnesLike(x: T) -> y: T",
+    attrs="T: type",
+    shape=like_first,
+    kernel=jnp.ones_like,
+    interpret=lambda x: np.ones_like(x),
+    gradient=SHAPE_ONLY,
+)
+
+
+def _broadcast_to_shape(op: Operation) -> list[Dims]:
+    vector_length(op.inputs[1])
+    wanted, dims = static_shape(op.inputs[1]), op.inputs[0]._dims
+    if wanted is not None and dims is not None:
+        tail = wanted[len(wanted) - len(dims) :] if len(dims) <= len(wanted) else None
+        if tail is None or any(
+            d not in (None, 1, w) and w is not None for d, w in zip(dims, tail, strict=True)
+        ):
+            raise ValueError(
+                f"Incompatible shapes: cannot broadcast {shape_text(dims)} to {shape_text(wanted)}"
+            )
+    return [wanted]
+
+
+def _broadcast_to(xp: Any, x: Any, shape: Any) -> Any:
+    return xp.broadcast_to(x, _checked_sizes(shape, "shape"))
+
+
+def unbroadcast(grad: Tensor, source: Tensor) -> Tensor:
+    """Sum ``grad`` back to the shape of ``source``, which was broadcast to the shape of grad."""
+    wide, narrow = grad._dims, source._dims
+    if wide is not None and fully_known(narrow):
+        assert narrow is not None
+        if wide == narrow:
+            return grad
+        lead = len(wide) - len(narrow)
+        if all(n != 1 or wide[lead + i] is not None for i, n in enumerate(narrow)):
+            axes = [i for i, w in enumerate(wide) if i < lead or (narrow[i - lead] == 1 and w != 1)]
+            total = raw.Sum(grad, int_const(axes)) if axes else grad
+            return raw.Reshape(total, int_const(narrow))  # type: ignore[no-any-return]
+    shape = raw.Shape(source)
+    _, axes = raw.BroadcastGradientArgs(raw.Shape(grad), shape)
+    return raw.Reshape(raw.Sum(grad, axes), shape)  # type: ignore[no-any-return]
+
+
+define_op(
+    "BroadcastTo(input: T, shape: Tidx) -> output: T",
+    attrs="T: type, Tidx: index = int32",
+    shape=_broadcast_to_shape,
+    **both(_broadcast_to),
+    gradient=lambda op, grad: [unbroadcast(grad, op.inputs[0]), None],
+    static=(1,),
+)
+
+
+def _broadcast_args_shape(op: Operation) -> list[Dims]:
+    a, b = vector_length(op.inputs[0]), vector_length(op.inputs[1])
+    return [(None if a is None or b is None else max(a, b),)]
+
+
+def _broadcast_args(a: Any, b: Any) -> Any:
+    rank = max(a.size, b.size)
+    a, b = (jnp.concatenate([jnp.ones(rank - s.size, s.dtype), s]) for s in (a, b))
+    checks.require(((a == b) | (a == 1) | (b == 1)).all(), "Incompatible shapes.")
+    return jnp.where(a == 1, b, a)
+
+
+def _broadcast_args_np(a: Any, b: Any) -> Any:
+    try:
+        return np.asarray(np.broadcast_shapes(tuple(a), tuple(b)), a.dtype)
+    except ValueError:
+        raise fail(
+            f"Incompatible shapes: cannot broadcast {a.tolist()} and {b.tolist()}."
+        ) from None
+
+
+define_op(
+    "BroadcastArgs(s0: T, s1: T) -> r0: T",
+    attrs="T: index = int32",
+    shape=_broadcast_args_shape,
+    kernel=_broadcast_args,
+    interpret=_broadcast_args_np,
+    gradient=INTEGERS,
+    effects=CHECKS,
+)
+
+# -- bits ---------------------------------------------------------------------------------------
+
+
+def _bitcast_shape(op: Operation) -> list[Dims]:
+    dims = op.inputs[0]._dims
+    have, want = op.attrs["T"].size, op.attrs["type"].size
+    if dims is None or have == want:
+        return [dims]
+    if have > want:
+        return [(*dims, have // want)]
+    if not dims or (dims[-1] is not None and dims[-1] != want // have):
+        raise ValueError(
+            f"Cannot bitcast from {op.attrs['T'].name} to {op.attrs['type'].name}: the last "
+            f"dimension must be {want // have}, but the shape is {shape_text(dims)}."
+        )
+    return [dims[:-1]]
+
+
+def _bitcast(x: Any, *, type: Any) -> Any:
+    if jnp.issubdtype(x.dtype, jnp.complexfloating) or type.is_complex:
+        raise fail("Bitcast of complex values runs only outside compiled programs.")
+    return jax.lax.bitcast_convert_type(x, type.np_dtype)
+
+
+def _bitcast_np(x: Any, *, type: Any) -> Any:
+    have, want = x.dtype.itemsize, np.dtype(type.np_dtype).itemsize
+    flat = np.ascontiguousarray(x).reshape(-1).view(type.np_dtype)
+    if have == want:
+        return flat.reshape(x.shape)
+    return flat.reshape((*x.shape, have // want) if have > want else x.shape[:-1])
+
+
+define_op(
+    "Bitcast(input: T) -> output: type",
+    attrs="T: numeric, type: numeric",
+    shape=_bitcast_shape,
+    kernel=_bitcast,
+    interpret=_bitcast_np,
+    gradient=NotDifferentiable("it reinterprets bits"),
+)
