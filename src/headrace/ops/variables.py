@@ -47,6 +47,10 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_TOWER = 3
 
 
+_BINARY = ("add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "matmul")
+_LOGICAL = ("and", "or", "xor")
+_OTHER = ("lt", "le", "gt", "ge", "neg", "abs", "invert", "getitem")
+
 _HANDLE = get_op_def("VarHandleOp")
 _READ = get_op_def("ReadVariableOp")
 _ASSIGN = get_op_def("AssignVariableOp")
@@ -75,6 +79,10 @@ class Variable:
     """
 
     SaveSliceInfo = save_slices.SaveSliceInfo
+    #: The Python operators that work on the value.
+    OPERATORS = tuple(
+        f"__{name}__" for n in (*_BINARY, *_LOGICAL) for name in (n, f"r{n}")
+    ) + tuple(f"__{name}__" for name in _OTHER)
     #: NumPy must not broadcast over a variable in ``array + variable``.
     __array_priority__ = 100
 
@@ -578,10 +586,7 @@ def _install_operators() -> None:
         method.__name__ = operator
         return method
 
-    binary = "add sub mul div truediv floordiv mod pow matmul and or xor"
-    names = [f"__{side}{n}__" for n in binary.split() for side in ("", "r")]
-    names += [f"__{n}__" for n in ("lt", "le", "gt", "ge", "neg", "abs", "invert", "getitem")]
-    for operator in names:
+    for operator in Variable.OPERATORS:
         setattr(Variable, operator, forward(operator))
 
 

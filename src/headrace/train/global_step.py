@@ -1,0 +1,94 @@
+"""The global step: a variable that counts training steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph import dtypes
+from headrace.graph.graph import Graph, get_default_graph
+from headrace.graph.keys import GraphKeys
+from headrace.graph.tensor import Tensor
+from headrace.ops.initializers import Zeros
+from headrace.ops.variable_scope import get_variable
+from headrace.ops.variables import Variable
+
+__all__ = [
+    "assert_global_step",
+    "create_global_step",
+    "get_global_step",
+    "get_or_create_global_step",
+    "global_step",
+]
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The value of the global step in a session."""
+    return int(sess.run(global_step_tensor))
+
+
+def get_global_step(graph: Graph | None = None) -> Any:
+    """The global step of a graph (default: the default graph), or None when it has none.
+
+    Raises:
+        TypeError: if what stands in its place is no integer scalar.
+    """
+    graph = graph or get_default_graph()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(found) > 1:
+        raise RuntimeError(
+            f"Multiple items in collection {GraphKeys.GLOBAL_STEP!r}: {found}. There can be one "
+            "global step only."
+        )
+    if found:
+        step = found[0]
+    else:
+        try:
+            step = graph.get_tensor_by_name("global_step:0")
+        except KeyError:
+            return None
+    assert_global_step(step)
+    return step
+
+
+def create_global_step(graph: Graph | None = None) -> Variable:
+    """Make the global step of a graph: an int64 scalar variable called ``global_step``.
+
+    Raises:
+        ValueError: if there is one already.
+    """
+    graph = graph or get_default_graph()
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists.')
+    with graph.as_default(), graph.name_scope(None):
+        step: Variable = get_variable(
+            GraphKeys.GLOBAL_STEP,
+            shape=[],
+            dtype=dtypes.int64,
+            initializer=Zeros(),
+            trainable=False,
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )
+        return step
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """The global step of a graph, made if there is none."""
+    graph = graph or get_default_graph()
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Raises TypeError unless the argument is an integer scalar variable or tensor."""
+    if not isinstance(global_step_tensor, (Variable, Tensor)):
+        raise TypeError(
+            f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.'
+        )
+    if not global_step_tensor.dtype.base_dtype.is_integer:
+        raise TypeError(
+            'Existing "global_step" does not have integer type: '
+            f"{global_step_tensor.dtype.base_dtype!r}"
+        )
+    shape = global_step_tensor.get_shape()
+    if shape.rank not in (0, None):
+        raise TypeError(f'Existing "global_step" is not scalar: {shape}')
