@@ -3,7 +3,10 @@
 ``import headrace as tf``: public names are those of TensorFlow 1.x.
 """
 
-from headrace import errors
+from typing import Any as _Any
+
+from headrace import _families, errors
+from headrace.autodiff.custom import custom_gradient
 from headrace.autodiff.gradients import (
     AggregationMethod,
     UnconnectedGradients,
@@ -11,30 +14,111 @@ from headrace.autodiff.gradients import (
     hessians,
 )
 from headrace.autodiff.registry import RegisterGradient
-from headrace.autodiff.registry import not_differentiable as NoGradient
-from headrace.autodiff.registry import not_differentiable as NotDifferentiable
+from headrace.autodiff.registry import not_differentiable as NoGradient  # noqa: N812
+from headrace.autodiff.registry import not_differentiable as NotDifferentiable  # noqa: N812
 from headrace.autodiff.registry import not_differentiable as no_gradient
 from headrace.errors import OpError
 from headrace.graph.devices import DeviceSpec
-from headrace.graph.dtypes import *  # noqa: F403
+from headrace.graph.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
+    resource,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    variant,
+)
 from headrace.graph.graph import Graph, get_default_graph, reset_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.shapes import Dimension, TensorShape
 from headrace.graph.tensor import Operation, Tensor
+from headrace.graph.tensor_proto import MakeNdarray as make_ndarray  # noqa: N813
+from headrace.graph.tensor_proto import make_tensor_proto
+from headrace.ops.array_api import *  # noqa: F403
 from headrace.ops.build import (
     constant,
     convert_to_tensor,
     placeholder,
     register_tensor_conversion_function,
 )
-from headrace.ops.build import (
-    raw as raw_ops,
-)
+from headrace.ops.build import raw as raw_ops
+from headrace.ops.clip import *  # noqa: F403
+from headrace.ops.comparison import *  # noqa: F403
 from headrace.ops.control_basic import *  # noqa: F403
+from headrace.ops.cumulative import *  # noqa: F403
+from headrace.ops.einsum import *  # noqa: F403
+from headrace.ops.elementwise import *  # noqa: F403
+from headrace.ops.elementwise_binary import *  # noqa: F403
+from headrace.ops.elementwise_cast import *  # noqa: F403
+from headrace.ops.elementwise_nary import *  # noqa: F403
+from headrace.ops.fft import *  # noqa: F403
+from headrace.ops.indexed_slices import *  # noqa: F403
+from headrace.ops.initializers import *  # noqa: F403
+from headrace.ops.linalg_api import *  # noqa: F403
+from headrace.ops.matmul import *  # noqa: F403
+from headrace.ops.operators import *  # noqa: F403
+from headrace.ops.partitioned import *  # noqa: F403
+from headrace.ops.random_api import *  # noqa: F403
+from headrace.ops.reduction_api import *  # noqa: F403
 from headrace.ops.scopes_api import *  # noqa: F403
+from headrace.ops.slicing_api import *  # noqa: F403
 from headrace.ops.static import static_value as get_static_value
+from headrace.ops.variable_scope import *  # noqa: F403
 from headrace.ops.variables import *  # noqa: F403
 from headrace.ops.variables_api import *  # noqa: F403
 from headrace.session.session import InteractiveSession, Session, get_default_session
 
 __version__ = "0.1.0"
+
+#: Messages that are loaded when first asked for, so that importing stays fast.
+_MESSAGES = frozenset(
+    {
+        "AttrValue",
+        "ConfigProto",
+        "Event",
+        "GPUOptions",
+        "GraphDef",
+        "GraphOptions",
+        "HistogramProto",
+        "LogMessage",
+        "MetaGraphDef",
+        "NameAttrList",
+        "NodeDef",
+        "OptimizerOptions",
+        "RunMetadata",
+        "RunOptions",
+        "SessionLog",
+        "Summary",
+        "SummaryMetadata",
+        "TensorInfo",
+    }
+)
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _MESSAGES:
+        from headrace.graph import proto
+
+        return getattr(proto, name)
+    message = f"module 'headrace' has no attribute {name!r}."
+    raise AttributeError(message + errors.suggest(name, globals()))

@@ -58,9 +58,24 @@ class Plan:
                 value = self._known[edge]
                 table[slot] = self.host.to_device(value) if is_large(value) else value
         self._template = table
-        self._single = (
-            self.units[0] if len(self.units) == 1 and self.units[0].region is not None else None
-        )
+        self.transactional = self._keep_old_values()
+
+    def _keep_old_values(self) -> bool:
+        """A failed step changes no variable: where something can fail after a region that writes,
+        its writes wait for the end of the step and its old values stay alive until then."""
+        if self.has_blocking:
+            return False
+        found = False
+        may_fail_later = False
+        for unit in reversed(self.units):
+            region = unit.region
+            if region is None:
+                may_fail_later = True
+            else:
+                region.keeps_old = may_fail_later
+                found |= may_fail_later and bool(region.written)
+                may_fail_later |= region.touched.may_fail or bool(region.early)
+        return found
 
     def run(self, feeds: Sequence[Any], context: Any = None) -> list[Any]:
         """Run one step: ``feeds`` in the order of the step's feeds. Returns the fetched values.
@@ -74,15 +89,32 @@ class Plan:
         if self.has_blocking:
             self._run_threads(table, context)
         else:
-            done = 0
-            while done < len(self.units):
-                unit = self.units[done]
-                try:
-                    self._run_unit(unit, table, context)
-                    done += 1
-                except NeedsHost as signal:
-                    self._split(unit, signal, table)
+            self._run_in_order(table, context)
+        if not self.fetch_slots:
+            for unit in self.units:
+                if unit.region is not None:
+                    unit.region.wait()
         return [table[slot] for slot in self.fetch_slots]
+
+    def _run_in_order(self, table: list[Any], context: Any) -> None:
+        """Run the units one after another in the caller's thread."""
+        if self.transactional:
+            with self.store.lock:
+                transaction = Transaction(self.store)
+                self._run_units(table, context, transaction)
+                transaction.commit()
+        else:
+            self._run_units(table, context, self.store)
+
+    def _run_units(self, table: list[Any], context: Any, store: ResourceStore) -> None:
+        done = 0
+        while done < len(self.units):
+            unit = self.units[done]
+            try:
+                self._run_unit(unit, table, context, store)
+                done += 1
+            except NeedsHost as signal:
+                self._split(unit, signal, table)
 
     def run_by_op(self, feeds: Sequence[Any], context: Any) -> list[Any]:
         """Run one step op by op, so that ``context`` sees each op."""
@@ -93,24 +125,24 @@ class Plan:
             transaction.commit()
         return [values[n][i] for n, i in self.step.fetches]
 
-    def _run_unit(self, unit: Unit, table: list[Any], context: Any) -> None:
+    def _run_unit(self, unit: Unit, table: list[Any], context: Any, store: ResourceStore) -> None:
         if context is not None:
             context.check_deadline()
             start = time.time()
-            self._run_plain(unit, table, context)
+            self._run_plain(unit, table, context, store)
             device = unit.node.device if unit.node is not None else unit.region.nodes[0].device  # type: ignore[union-attr]
             context.record(unit.label, "Unit", device, start)
         else:
-            self._run_plain(unit, table, context)
+            self._run_plain(unit, table, context, store)
 
-    def _run_plain(self, unit: Unit, table: list[Any], context: Any) -> None:
+    def _run_plain(self, unit: Unit, table: list[Any], context: Any, store: ResourceStore) -> None:
         inputs = [table[i] for i in unit.inputs]
         region = unit.region
         if region is not None:
             static = [np.asarray(table[i]) for i in unit.static]
-            outputs: Sequence[Any] = region.run(self.store, inputs, static)
+            outputs: Sequence[Any] = region.run(store, inputs, static)
         else:
-            outputs = self.host.run_node(unit.node, inputs, self.store, context)  # type: ignore[arg-type]
+            outputs = self.host.run_node(unit.node, inputs, store, context)  # type: ignore[arg-type]
         for slot, value in zip(unit.outputs, outputs, strict=True):
             table[slot] = value
 
@@ -167,7 +199,7 @@ class Plan:
     def _run_whole(self, unit: Unit, table: list[Any], context: Any) -> None:
         """Run a unit in a thread; a node that needs the host is interpreted within it."""
         try:
-            self._run_unit(unit, table, context)
+            self._run_unit(unit, table, context, self.store)
         except NeedsHost:
             assert unit.region is not None
             outputs = self.host.interpret_region(

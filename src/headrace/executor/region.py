@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import jax
@@ -141,7 +141,7 @@ def functions_of(node: Node) -> list[FuncGraph]:
 class CheckSink:
     """Collects the checks of a region while it is traced: code 0 means that all held."""
 
-    KEY = RandomStream("/checks")
+    KEY = Tracing.checks_key
 
     def __init__(self, tracing: Tracing, checked: set[Node]) -> None:
         self.tracing = tracing
@@ -169,7 +169,8 @@ class Program:
         self.region = region
         self.static = static
         self.sink: CheckSink | None = None
-        donated = () if region.may_fail else tuple(range(len(region.donated)))
+        keeps_old = region.may_fail or region.keeps_old
+        donated = () if keeps_old else tuple(range(len(region.donated)))
         self.function: Callable[..., Any] = jax.jit(
             self._trace, donate_argnums=donated, compiler_options=region.compiler_options
         )
@@ -189,7 +190,9 @@ class Program:
         outputs = [jnp.asarray(values[n][i]) for n, i in region.outputs]
         new_state = [state[k] for k in region.written]
         failed = [state[CheckSink.KEY]] if self.sink.messages else []
-        return (*outputs, *new_state, *failed)
+        # Without outputs there must be something to wait for that no other step can take away.
+        waits_for = [] if outputs or failed else [jnp.int32(0)]
+        return (*outputs, *new_state, *failed, *waits_for)
 
 
 def _bind_edges(values: Values, pairs: Any) -> None:
@@ -235,6 +238,9 @@ class Region:
         self.written: list[StateKey] = list(touched.writes)
         self.donated = [k for k in self.written if k in touched.reads]
         self.kept = [k for k in touched.reads if k not in touched.writes]
+        #: Set by the plan when a later unit may fail: old values must survive until the step ends.
+        self.keeps_old = False
+        self.pending: Any = None
         self._programs: dict[Any, Program] = {}
         #: Programs by the shapes of their inputs; forgotten when a variable changes its shape.
         self._by_shapes: dict[Any, Program] = {}
@@ -311,7 +317,15 @@ class Region:
             self._raise_failed(program.sink, np.asarray(results[-1]))
         for k, value in zip(written, results[count : count + len(written)], strict=True):
             store.put(k, value)
+        if not count:
+            self.pending = results[-1]
         return list(results[:count])
+
+    def wait(self) -> None:
+        """Wait until the last run is over, when nothing was fetched that would tell."""
+        pending = self.pending
+        if pending is not None:
+            pending.block_until_ready()
 
     def _raise_failed(self, sink: CheckSink, codes: np.ndarray[Any, Any]) -> None:
         if codes[0] == 0:
@@ -355,13 +369,23 @@ class Transaction(ResourceStore):
     def __init__(self, base: ResourceStore) -> None:
         super().__init__()
         self.base = base
+        self.shape_epoch = base.shape_epoch
 
     def get(self, key: StateKey) -> Any:
         own = self._values.get(key)
         return self.base.get(key) if own is None else own
 
     def put(self, key: StateKey, value: Any) -> None:
+        old = self.get(key)
+        if old is None or old.shape != value.shape:
+            self.shape_epoch += 1
         self._values[key] = value
+
+    def drop(self, key: StateKey) -> bool:
+        return self.base.drop(key)
+
+    def object(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        return self.base.object(key, make)
 
     def commit(self) -> None:
         for key, value in self._values.items():
