@@ -12,6 +12,7 @@ from headrace.ops.comparison import (
     logical_xor,
     not_equal,
 )
+from headrace.ops.counting import bincount, confusion_matrix
 from headrace.ops.cumulative import (
     cumprod,
     cumsum,
@@ -146,8 +147,10 @@ __all__ = [
     "bessel_i1",
     "bessel_i1e",
     "betainc",
+    "bincount",
     "ceil",
     "ceiling",
+    "confusion_matrix",
     "conj",
     "cos",
     "cosh",

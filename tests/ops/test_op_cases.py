@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cases
 
 ROOT = Path(__file__).resolve().parents[2]
-HAS_FILES = importlib.util.find_spec("headrace.graph.importer") is not None
+HAS_FILES = importlib.util.find_spec("headrace.ops.import_graph") is not None
 
 
 def _ids(all_cases: list[OpCase]) -> list[str]:
@@ -54,6 +54,7 @@ def test_graph_def_round_trip(case: OpCase) -> None:
     op_cases.check_round_trip(case)
 
 
+@pytest.mark.skipif(cases.IS_PARTIAL, reason="HEADRACE_CASES leaves families out")
 def test_every_op_has_a_case() -> None:
     with_case = {case.op for case in cases.CASES}
     missing = sorted(all_op_defs().keys() - with_case - cases.COVERED.keys())

@@ -341,7 +341,7 @@ def _check_difference(
 
 def check_round_trip(case: OpCase) -> None:
     """The op survives a GraphDef: same inputs, types and attributes."""
-    from headrace.graph.importer import import_graph_def
+    from headrace.ops.import_graph import import_graph_def
 
     built = Built(case, case.flat_inputs())
     message = built.graph.as_graph_def()

@@ -18,6 +18,7 @@ for _ops in pkgutil.iter_modules(headrace.ops.__path__):
     importlib.import_module(f"headrace.ops.{_ops.name}")
 
 _only = os.environ.get("HEADRACE_CASES", "")
+IS_PARTIAL = bool(_only)
 FAMILIES = _only.split(",") if _only else [m.name for m in pkgutil.iter_modules(__path__)]
 CASES: list[OpCase] = []
 COVERED: dict[str, str] = {}

@@ -1,0 +1,206 @@
+"""Counting values: histograms, bincount, confusion matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jax import lax
+from jax import numpy as jnp
+
+from headrace.graph import dtypes
+from headrace.graph.graph import default_graph_stack
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops import checks
+from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.elementwise_cast import cast
+from headrace.ops.elementwise_util import INTEGER
+from headrace.ops.reduction_api import reduce_max
+from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
+from headrace.ops.static import static_value
+
+__all__ = ["bincount", "confusion_matrix", "histogram_fixed_width", "histogram_fixed_width_bins"]
+
+
+def _size_shape(position: int) -> Any:
+    """Shape rule: a vector as long as the number in one input tells."""
+
+    def rule(op: Operation) -> list[Dims]:
+        value = static_value(op.inputs[position])
+        return [(None if value is None else int(value),)]
+
+    return rule
+
+
+def _bincount(arr: Any, size: Any, weights: Any) -> Any:
+    flat = arr.reshape(-1)
+    if flat.size:
+        checks.require(jnp.all(flat >= 0), "Input arr must be non-negative!")
+    added = weights.reshape(-1) if weights.size else jnp.ones(flat.shape, weights.dtype)
+    return jnp.zeros(int(size), weights.dtype).at[flat].add(added, mode="drop")
+
+
+def _bincount_np(arr: Any, size: Any, weights: Any) -> Any:
+    flat = np.ravel(arr)
+    if flat.size:
+        checks.require(np.all(flat >= 0), "Input arr must be non-negative!")
+    kept = flat < int(size)
+    added = np.ravel(weights) if weights.size else np.ones(flat.shape, weights.dtype)
+    bins = np.zeros(int(size), weights.dtype)
+    np.add.at(bins, flat[kept], added[kept])
+    return bins
+
+
+define_op(
+    "Bincount(arr: int32, size: int32, weights: T) -> bins: T",
+    attrs="T: {int32, int64, float32, float64}",
+    shape=_size_shape(1),
+    kernel=_bincount,
+    interpret=_bincount_np,
+    static=(1,),
+    effects=CHECKS,
+    gradient=NotDifferentiable("counts are steps of their input"),
+)
+
+
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dtypes.int32,
+) -> Tensor:
+    """How often each integer from 0 to the greatest occurs in ``arr``.
+
+    Args:
+        arr: int32 tensor of values that are not negative.
+        weights: tensor of the shape of ``arr`` to add up instead of counting.
+        minlength, maxlength: bounds on the length of the result; larger values are left out.
+        dtype: type of the result without ``weights``.
+
+    Raises:
+        InvalidArgumentError: when run, if a value is negative.
+    """
+    with default_graph_stack.current().name_scope("bincount"):
+        arr = convert_to_tensor(arr, dtypes.int32, "arr")
+        is_filled = raw.Cast(raw.Greater(raw.Size(arr), 0), DstT=dtypes.int32)
+        size = raw.Mul(is_filled, raw.AddV2(reduce_max(arr), 1))
+        if minlength is not None:
+            size = raw.Maximum(minlength, size)
+        if maxlength is not None:
+            size = raw.Minimum(maxlength, size)
+        if weights is None:
+            weights = convert_to_tensor(np.zeros(0, dtypes.as_dtype(dtype).np_dtype))
+        return raw.Bincount(arr, size, weights)  # type: ignore[no-any-return]
+
+
+def _bins(xp: Any, values: Any, value_range: Any, count: int) -> Any:
+    """The bin of each value; what is outside the range goes to the ends."""
+    wide = values.astype(np.float64)
+    low, high = value_range.astype(np.float64)[0], value_range.astype(np.float64)[1]
+    scaled = xp.floor((wide - low) / ((high - low) / count))
+    return xp.clip(scaled, 0, count - 1).astype(np.int32)
+
+
+def _histogram(values: Any, value_range: Any, nbins: Any, *, dtype: Any) -> Any:
+    count = _check_bins(nbins)
+    bins = _bins(jnp, values.reshape(-1), value_range, count)
+    ones = lax.full_like(bins, 1, dtype.np_dtype)
+    return jnp.zeros(count, dtype.np_dtype).at[bins].add(ones)
+
+
+def _histogram_np(values: Any, value_range: Any, nbins: Any, *, dtype: Any) -> Any:
+    count = _check_bins(nbins)
+    bins = _bins(np, np.ravel(values), value_range, count)
+    return np.bincount(bins, minlength=count).astype(dtype.np_dtype)
+
+
+def _check_bins(nbins: Any) -> int:
+    if nbins <= 0:
+        raise ValueError(f"nbins should be a positive number, but got '{int(nbins)}'")
+    return int(nbins)
+
+
+define_op(
+    "HistogramFixedWidth(values: T, value_range: T, nbins: int32) -> out: dtype",
+    attrs="T: {int32, int64, float32, float64}, dtype: index = int32",
+    shape=_size_shape(2),
+    kernel=_histogram,
+    interpret=_histogram_np,
+    static=(2,),
+    gradient=INTEGER,
+)
+
+
+def histogram_fixed_width(
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """How many values fall into each of ``nbins`` bins of equal width over ``value_range``.
+
+    Values outside the range count in the first and last bin.
+
+    Args:
+        values: numeric tensor of any shape.
+        value_range: ``[least, greatest]`` of the type of ``values``.
+    """
+    with default_graph_stack.current().name_scope(name or "histogram_fixed_width") as scope:
+        values = convert_to_tensor(values, name="values")
+        limits = convert_to_tensor(value_range, values.dtype, "value_range")
+        return raw.HistogramFixedWidth(  # type: ignore[no-any-return]
+            values, limits, nbins, dtype=dtype, name=scope
+        )
+
+
+def histogram_fixed_width_bins(
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """The bin of each value (see histogram_fixed_width), in the shape of ``values``."""
+    with default_graph_stack.current().name_scope(name or "histogram_bins"):
+        values = convert_to_tensor(values, name="values")
+        limits = convert_to_tensor(value_range, values.dtype, "value_range")
+        low, high = raw.Unpack(limits, num=2)
+        nbins = cast(convert_to_tensor(nbins, dtypes.int32), values.dtype)
+        scaled = raw.RealDiv(raw.Sub(values, low), raw.Sub(high, low))
+        indices = raw.Floor(raw.Mul(nbins, scaled))
+        clipped = raw.Minimum(raw.Maximum(indices, 0), raw.Sub(nbins, 1))
+        return cast(clipped, dtype)  # type: ignore[no-any-return]
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+    weights: Any = None,
+) -> Tensor:
+    """Counts (or sums of ``weights``) of each pair: rows are labels, columns predictions.
+
+    Args:
+        labels, predictions: 1-D integer tensors of one length.
+        num_classes: rows and columns; by default the greatest class + 1.
+
+    Raises:
+        InvalidArgumentError: when run, if a class is negative or not below ``num_classes``.
+    """
+    with default_graph_stack.current().name_scope(name or "confusion_matrix"):
+        labels = cast(convert_to_tensor(labels), dtypes.int64)
+        predictions = cast(convert_to_tensor(predictions), dtypes.int64)
+        if num_classes is None:
+            greatest = raw.Maximum(reduce_max(predictions), reduce_max(labels))
+            num_classes = raw.AddV2(greatest, 1)
+        count = cast(convert_to_tensor(num_classes), dtypes.int64)
+        pairs = raw.Pack([labels, predictions], axis=1)
+        if weights is None:
+            values = raw.OnesLike(cast(predictions, dtype))
+        else:
+            values = cast(convert_to_tensor(weights), dtype)
+        return raw.ScatterNd(pairs, values, raw.Pack([count, count]))  # type: ignore[no-any-return]
