@@ -53,7 +53,7 @@ def known_values(nodes: Sequence[Node]) -> dict[Edge, Any]:
     for node in nodes:
         if node.op_def.makes_handle:
             known[(node, 0)] = handle_for(node)
-        elif node.type == "Const":
+        elif node.type == "Const" and not node.control:
             known[(node, 0)] = node.attrs["value"]
         elif node.type in ("Identity", "IdentityN"):
             for i, source in enumerate(node.inputs):

@@ -20,7 +20,7 @@ def fold_constants(step: StepGraph) -> int:
     known: dict[Edge, Any] = {}
     count = 0
     for node in step.nodes:
-        if node.type == "Const":
+        if node.type == "Const" and not node.control:
             known[(node, 0)] = node.attrs["value"]
             continue
         values = _values(node, known)

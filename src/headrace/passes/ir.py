@@ -210,20 +210,41 @@ def feed_node(tensor: Tensor) -> Node:
     return node
 
 
-def function_step(function: FuncGraph) -> StepGraph:
+def function_step(function: FuncGraph, extra: tuple[str, ...] = ()) -> StepGraph:
     """The body of a graph function as a step whose feeds are its inputs and captures.
 
-    Kept until the function changes. Ops with side effects run though nothing uses them.
+    Its fetches are the outputs, then the inner tensors named in ``extra``. Kept until the function
+    changes. Ops with side effects run though nothing uses them.
     """
-    version = (len(function._ops), function._mutations)
-    cached = getattr(function, "_step", None)
-    if cached is None or cached[0] != version:
+    steps = _steps(function)
+    step = steps.get(extra)
+    if step is None:
         effects = [
             op
             for op in function._ops
             if op.op_def.effects.writes or op.op_def.effects.external or op.op_def.effects.blocks
         ]
-        step = build_step(function.outputs, function.all_inputs, effects)
-        cached = (version, step)
+        more = [function.get_tensor_by_name(name) for name in extra]
+        step = build_step([*function.outputs, *more], function.all_inputs, effects)
+        steps[extra] = step
+    return step  # type: ignore[no-any-return]
+
+
+def partial_step(function: FuncGraph, tensors: Sequence[Tensor]) -> StepGraph:
+    """Only what some inner tensors of a function need, as a step with the function's feeds."""
+    steps = _steps(function)
+    key = ("part", *tensors)
+    step = steps.get(key)
+    if step is None:
+        step = steps[key] = build_step(tensors, function.all_inputs, [])
+    return step  # type: ignore[no-any-return]
+
+
+def _steps(function: FuncGraph) -> dict[Any, Any]:
+    """The steps made from a function as it is now."""
+    version = (len(function._ops), function._mutations, len(function.outputs))
+    cached = getattr(function, "_step", None)
+    if cached is None or cached[0] != version:
+        cached = (version, {})
         function._step = cached  # type: ignore[attr-defined]
-    return cached[1]
+    return cached[1]  # type: ignore[no-any-return]

@@ -21,11 +21,11 @@ from headrace.passes.verify import verify_step
 _LARGE = 50_000
 
 PASSES: tuple[tuple[str, Callable[[StepGraph], int]], ...] = (
+    ("drop dead control edges", drop_dead_control),
     ("fold constants", fold_constants),
+    ("algebra", lambda step: Rewriter(step).run(algebra.RULES)),
     ("merge common subexpressions", merge_common),
     ("numerical stability", lambda step: Rewriter(step).run(stability.RULES)),
-    ("algebra", lambda step: Rewriter(step).run(algebra.RULES)),
-    ("drop dead control edges", drop_dead_control),
 )
 
 

@@ -61,7 +61,15 @@ def _expm1(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
 
 
 def _log_sum_exp(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    if _is_shifted(found["x"]):
+        return None
     return _stable_log_sum(rewriter, node, found["x"], found["total"][0])
+
+
+def _is_shifted(x: Edge) -> bool:
+    """Whether ``x`` has its maximum subtracted already, by this pass."""
+    node = x[0]
+    return node.type == "Sub" and node.inputs[1][0].type == "FiniteOrZero"
 
 
 def _stable_log_sum(rewriter: Rewriter, like: Node, x: Edge, total: Node) -> Edge:
