@@ -5,7 +5,7 @@
 
 from typing import Any as _Any
 
-from headrace import _families, errors
+from headrace import _families, errors, initializers
 from headrace.autodiff.custom import custom_gradient
 from headrace.autodiff.gradients import (
     AggregationMethod,
@@ -65,6 +65,7 @@ from headrace.ops.build import raw as raw_ops
 from headrace.ops.clip import *  # noqa: F403
 from headrace.ops.comparison import *  # noqa: F403
 from headrace.ops.control_basic import *  # noqa: F403
+from headrace.ops.control_flow_api import *  # noqa: F403
 from headrace.ops.cumulative import *  # noqa: F403
 from headrace.ops.einsum import *  # noqa: F403
 from headrace.ops.elementwise import *  # noqa: F403

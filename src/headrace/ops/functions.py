@@ -1,0 +1,110 @@
+"""Building graph functions for control flow: tracing bodies, and making captures agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.graph import func_graph, nest
+from headrace.graph.dtypes import DType
+from headrace.graph.func_graph import FuncGraph
+from headrace.graph.graph import get_default_graph
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.build import add_node, convert_to_tensor, function_placeholder
+from headrace.ops.registry import get_op_def
+
+
+def build_body(
+    name: str,
+    function: Callable[..., Any],
+    signature: Sequence[tuple[DType, Dims, str]],
+) -> tuple[FuncGraph, Any]:
+    """Trace ``function`` on placeholders; names of its ops start with the current scope and name.
+
+    So the ops of all bodies of a graph have different names, and errors tell where they belong.
+    """
+    outer = get_default_graph()
+    prefix = outer.get_name_scope()
+    scope = f"{prefix}/{name}" if prefix else name
+
+    def run() -> Any:
+        body = get_default_graph()
+        assert isinstance(body, FuncGraph)
+        body._names.scope = scope
+        inputs = [body.add_input(dtype, dims, hint) for dtype, dims, hint in signature]
+        return function(*inputs)
+
+    return func_graph.trace(scope.replace("/", "_"), run, (), function_placeholder)
+
+
+def unify_captures(bodies: Sequence[FuncGraph]) -> list[Tensor]:
+    """Give all ``bodies`` the same captures in the same order; returns the outer tensors."""
+    outer = list(dict.fromkeys(t for body in bodies for t in body.captures))
+    for body in bodies:
+        body.captures = {t: body.capture(t) for t in outer}
+    return outer
+
+
+def is_stateful(bodies: Sequence[FuncGraph]) -> bool:
+    """Whether running the bodies can do anything but compute outputs from inputs."""
+    return any(not op.op_def.effects.pure for body in bodies for op in body._ops)
+
+
+def call_op(
+    stateful: str,
+    stateless: str,
+    bodies: Sequence[FuncGraph],
+    inputs: Sequence[Any],
+    attrs: dict[str, Any],
+    name: str,
+) -> Operation:
+    """Add the op that runs ``bodies``; it waits for whatever ops in the bodies wait for."""
+    graph = get_default_graph()
+    waits = list(dict.fromkeys(op for body in bodies for op in body.outer_control))
+    definition = get_op_def(stateful if is_stateful(bodies) else stateless)
+    with graph.control_dependencies(waits):
+        return add_node(definition, inputs, {**attrs, "name": name})
+
+
+class Leaf:
+    """One leaf of a nested structure as plain tensors, with the way back.
+
+    TensorArrays and IndexedSlices consist of several tensors; all else is converted to one.
+    """
+
+    def __init__(self, value: Any, dtype: Any = None) -> None:
+        self.rebuild: Callable[[list[Tensor]], Any]
+        parts = getattr(value, "_parts", None)
+        if parts is not None:
+            self.tensors: list[Tensor] = parts()
+            self.rebuild = value._from_parts
+        elif isinstance(getattr(value, "values", None), Tensor):
+            kept = [value.values, value.indices, value.dense_shape]
+            self.tensors = [t for t in kept if t is not None]
+            kind = type(value)
+            self.rebuild = lambda tensors: kind(*tensors)
+        else:
+            self.tensors = [convert_to_tensor(value, dtype)]
+            self.rebuild = lambda tensors: tensors[0]
+
+
+class Structure:
+    """A nested structure of leaves, flattened to tensors."""
+
+    def __init__(self, structure: Any) -> None:
+        self.form = structure
+        self.leaves = [Leaf(v) for v in nest.flatten(structure)]
+        self.tensors = [t for leaf in self.leaves for t in leaf.tensors]
+
+    def pack(self, tensors: Sequence[Tensor]) -> Any:
+        """The same structure with other tensors."""
+        rebuilt = []
+        position = 0
+        for leaf in self.leaves:
+            count = len(leaf.tensors)
+            rebuilt.append(leaf.rebuild(list(tensors[position : position + count])))
+            position += count
+        return nest.pack_sequence_as(self.form, rebuilt)
+
+
+__all__: list[str] = []

@@ -1,0 +1,386 @@
+"""Control flow in compiled programs: branches, loops and scans as XLA's own.
+
+Bodies are evaluated by the evaluation that traces the program. State that they write (variables,
+random streams, the outcome of checks) is carried along; what they only read, and values known while
+tracing, stay as they are around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+from jax import numpy as jnp
+
+from headrace.ops.checks import NeedsValue
+from headrace.ops.kernels import tensor_list as lists
+from headrace.ops.kernels.tensor_list import TensorList, Uniformity
+
+Call = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+def is_known(value: Any) -> bool:
+    """Whether a value is known while tracing: a NumPy value or a resource handle."""
+    return isinstance(value, (np.ndarray, np.generic)) or not isinstance(
+        value, (jax.Array, TensorList)
+    )
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two known values are equal."""
+    if isinstance(a, (np.ndarray, np.generic)) and isinstance(b, (np.ndarray, np.generic)):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return bool(type(a) is type(b) and a == b)
+
+
+def isolated(
+    evaluation: Any, call: Call, args: Sequence[Any], state: dict[Any, Any]
+) -> tuple[list[Any], dict[Any, Any]]:
+    """Run a body on top of ``state``; returns its outputs and what it wrote."""
+    outer = evaluation.state, evaluation.written
+    evaluation.state, evaluation.written = {**outer[0], **state}, {}
+    try:
+        outputs = list(call(args))
+        return outputs, {k: evaluation.state[k] for k in evaluation.written}
+    finally:
+        evaluation.state, evaluation.written = outer
+
+
+class Probe:
+    """What a body gives, found by running it on abstract values.
+
+    Attributes:
+        known: for each output its value if that is known while tracing, else None.
+        shapes: for each output its shape and type (None where known).
+        written: shapes of the state it writes.
+    """
+
+    def __init__(
+        self, evaluation: Any, call: Call, operands: Any, state: dict[Any, Any] | None = None
+    ) -> None:
+        self.known: list[Any] = []
+        keys: list[Any] = []
+
+        def run(values: Any) -> Any:
+            outputs, written = isolated(evaluation, call, values, state or {})
+            outputs = [lists.to_program(o) for o in outputs]
+            self.known = [o if is_known(o) else None for o in outputs]
+            keys[:] = list(written)
+            return [None if is_known(o) else o for o in outputs], list(written.values())
+
+        self.shapes, written = jax.eval_shape(run, operands)
+        self.written = dict(zip(keys, written, strict=True))
+
+
+def _shape_key(value: Any) -> Any:
+    leaves, tree = jax.tree.flatten(value)
+    return tree, [(leaf.shape, leaf.dtype) for leaf in leaves]
+
+
+def _struct(value: Any) -> Any:
+    return jax.tree.map(lambda v: jax.ShapeDtypeStruct(jnp.shape(v), jnp.result_type(v)), value)
+
+
+def traced(value: Any, dtype: Any = None) -> Any:
+    """A value as program operands: arrays of strong type, lists stacked."""
+    value = lists.to_program(value)
+    if isinstance(value, TensorList):
+        if value.repeated is not None and value.has_static_size:
+            value = TensorList.stack_of(lists.empty_rows(_struct(value.repeated), value.size))
+        return jax.tree.map(jnp.asarray, value)
+    return jnp.asarray(value, dtype)
+
+
+def conform(value: Any, target: Any, what: str) -> Any:
+    """``value`` in exactly the form of ``target`` (a pytree of shapes).
+
+    Raises:
+        NeedsValue: if the shapes differ.
+    """
+    if isinstance(target, TensorList):
+        return _conform_list(value, target, what)
+    if isinstance(value, TensorList):
+        raise NeedsValue(f"{what} is a list here and a tensor there")
+    if np.shape(value) != target.shape:
+        raise NeedsValue(f"the shape of {what} changes from {target.shape} to {np.shape(value)}")
+    return jnp.asarray(value, target.dtype)
+
+
+def _conform_list(value: TensorList, target: TensorList, what: str) -> TensorList:
+    value = lists.to_program(value)
+    if value.unwritten and target.buffer is not None and value.size in (0, target.size):
+        return TensorList(buffer=jax.tree.map(_zeros, target.buffer), size=target.size)
+    if value.repeated is not None:
+        value = traced(value)
+    if _shape_key(value) != _shape_key(target):
+        raise NeedsValue(f"the list {what} changes its length or the shape of its elements")
+    return jax.tree.map(jnp.asarray, value)  # type: ignore[no-any-return]
+
+
+def _zeros(shape: Any) -> Any:
+    return jnp.zeros(shape.shape, shape.dtype)
+
+
+def carried_state(evaluation: Any, written: dict[Any, Any]) -> dict[Any, Any]:
+    """The present values of state that a body writes.
+
+    Raises:
+        NeedsValue: if there is none yet, or the body changes its shape.
+    """
+    state = {}
+    for key, shape in written.items():
+        value = evaluation.state.get(key)
+        if value is None:
+            raise NeedsValue(f"{key} has no value yet")
+        if jnp.shape(value) != shape.shape:
+            raise NeedsValue(f"{key} changes its shape")
+        state[key] = jnp.asarray(value)
+    return state
+
+
+# -- branches -----------------------------------------------------------------------------------
+
+
+def branches(evaluation: Any, index: Any, calls: list[Callable[[], Sequence[Any]]]) -> list[Any]:
+    """Run the branch that traced ``index`` chooses; all give the same outputs.
+
+    A branch may give None for an output that is only used when another branch runs.
+    """
+    functions = [lambda _, c=c: c() for c in calls]
+    probes = [Probe(evaluation, f, ()) for f in functions]
+    merged = [_merge(i, probes) for i in range(len(probes[0].known))]
+    written = {k: s for p in probes for k, s in p.written.items()}
+    state = carried_state(evaluation, written)
+
+    def branch(call: Call) -> Callable[[], Any]:
+        def run() -> Any:
+            outputs, new = isolated(evaluation, call, (), {})
+            chosen = [
+                jax.tree.map(_zeros, target) if o is None else conform(o, target, f"output {i}")
+                for i, (o, (known, target)) in enumerate(zip(outputs, merged, strict=True))
+                if target is not None
+            ]
+            return chosen, [new.get(k, v) for k, v in state.items()]
+
+        return run
+
+    runs = [branch(f) for f in functions]
+    if len(runs) == 2:
+        found, changed = lax.cond(index == 0, runs[0], runs[1])
+    else:
+        found, changed = lax.switch(index, runs)
+    for key, value in zip(state, changed, strict=True):
+        evaluation.write(key, value)
+    rest = iter(found)
+    return [known if target is None else next(rest) for known, target in merged]
+
+
+def _merge(position: int, probes: list[Probe]) -> tuple[Any, Any]:
+    """One output over all branches: a value that all know, or the form that all must take."""
+    known = [p.known[position] for p in probes]
+    shapes = [p.shapes[position] for p in probes]
+    given = [(k, s) for k, s in zip(known, shapes, strict=True) if k is not None or s is not None]
+    if not given:
+        return None, None
+    if all(k is not None and same(k, given[0][0]) for k, _ in given):
+        return given[0][0], None
+    if any(k is not None and not isinstance(k, (np.ndarray, np.generic)) for k, _ in given):
+        raise NeedsValue("branches give different resources")
+    forms = [_struct(k) if s is None else s for k, s in given]
+    for form in forms:
+        if not (isinstance(form, TensorList) and form.unwritten):
+            return None, _stacked_form(form)
+    return None, forms[0]
+
+
+def _stacked_form(form: Any) -> Any:
+    if isinstance(form, TensorList) and form.repeated is not None:
+        return jax.eval_shape(lambda: traced(form))
+    return form
+
+
+# -- loops --------------------------------------------------------------------------------------
+
+
+class Loop:
+    """One iteration of a loop: ``step`` maps carried values (and extra operands) to the next.
+
+    ``step(values, extra) -> [*new_values, *others]``; ``others`` are values to collect.
+    """
+
+    def __init__(
+        self, evaluation: Any, step: Callable[[Sequence[Any], Any], Sequence[Any]]
+    ) -> None:
+        self.evaluation = evaluation
+        self.step = step
+
+    def prepare(self, start: Sequence[Any], extra: Any, more: Callable[[Any], Any] | None) -> None:
+        """Find the form of the carried values and the state that is written.
+
+        Raises:
+            NeedsValue: if shapes change from one iteration to the next.
+        """
+        self.start = [traced(v) for v in start]
+        for _ in range(4):
+            probe = Probe(self.evaluation, lambda a: self.step(a[0], a[1]), (self.start, extra))
+            grown = [
+                self._grow(v, o, k)
+                for v, o, k in zip(self.start, probe.shapes, probe.known, strict=False)
+            ]
+            if all(a is b for a, b in zip(grown, self.start, strict=True)):
+                break
+            self.start = grown
+        written = dict(probe.written)
+        if more is not None:
+            written.update(Probe(self.evaluation, lambda v: [more(v)], self.start).written)
+        self.targets = [_struct(v) for v in self.start]
+        self.state = carried_state(self.evaluation, written)
+        count = len(self.start)
+        self.known_others = probe.known[count:]
+        self.other_shapes = probe.shapes[count:]
+
+    @staticmethod
+    def _grow(value: Any, shape: Any, known: Any) -> Any:
+        """A list that gets its first element in the loop starts as a buffer of zeros."""
+        if (
+            isinstance(value, TensorList)
+            and value.unwritten
+            and isinstance(shape, TensorList)
+            and shape.buffer is not None
+            and value.size == shape.size
+        ):
+            return TensorList(buffer=jax.tree.map(_zeros, shape.buffer), size=shape.size)
+        return value
+
+    def advance(self, values: Any, state: Any, extra: Any) -> tuple[Any, Any, list[Any]]:
+        """One iteration: new values, new state, and the collected values that are traced."""
+        keyed = dict(zip(self.state, state, strict=True))
+        outputs, written = isolated(
+            self.evaluation, lambda a: self.step(a[0], a[1]), (values, extra), keyed
+        )
+        count = len(self.targets)
+        new_values = [
+            conform(o, t, f"loop variable {i}")
+            for i, (o, t) in enumerate(zip(outputs[:count], self.targets, strict=True))
+        ]
+        new_state = [jnp.asarray(written.get(k, v)) for k, v in keyed.items()]
+        others = [
+            conform(o, s, "a collected value")
+            for o, s in zip(outputs[count:], self.other_shapes, strict=True)
+            if s is not None
+        ]
+        return new_values, new_state, others
+
+    def finish(self, state: Sequence[Any]) -> None:
+        for key, value in zip(self.state, state, strict=True):
+            self.evaluation.write(key, value)
+
+    def collected(self, buffers: Sequence[Any], size: Any) -> list[TensorList]:
+        """The collected values of all iterations, as lists."""
+        rest = iter(buffers)
+        return [
+            TensorList.repeat(known, size)
+            if shape is None
+            else TensorList(buffer=next(rest), size=size)
+            for known, shape in zip(self.known_others, self.other_shapes, strict=True)
+        ]
+
+
+def counted(loop: Loop, start: Sequence[Any], count: int) -> tuple[list[Any], list[TensorList]]:
+    """A loop of a known number of iterations."""
+    return scanned(loop, start, [], count, reverse=False)
+
+
+def scanned(
+    loop: Loop, start: Sequence[Any], xs: list[Any], count: int, reverse: bool
+) -> tuple[list[Any], list[TensorList]]:
+    """A loop over the rows of ``xs`` (pytrees with a leading axis of ``count``)."""
+    sample = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
+    loop.prepare(start, jax.tree.map(_zeros, sample), None)
+
+    def step(carry: Any, x: Any) -> Any:
+        values, state, others = loop.advance(carry[0], carry[1], x)
+        return (values, state), others
+
+    carry = (loop.start, list(loop.state.values()))
+    (values, state), rows = lax.scan(step, carry, xs, length=count, reverse=reverse)
+    loop.finish(state)
+    return values, loop.collected(rows, count)
+
+
+def repeated_while(
+    loop: Loop, start: Sequence[Any], more: Callable[[Any], Any], bound: int | None
+) -> tuple[list[Any], list[TensorList]]:
+    """A loop that ends when ``more(values)`` is false; after at most ``bound`` iterations.
+
+    Raises:
+        NeedsValue: if values are to be collected and there is no bound.
+    """
+    loop.prepare(start, None, more)
+    evaluation = loop.evaluation
+    traced_others = [s for s in loop.other_shapes if s is not None]
+    if loop.other_shapes and bound is None:
+        raise NeedsValue("the number of iterations is not known")
+    buffers = [lists.empty_rows(s, bound or 0) for s in traced_others]
+
+    def test(values: Any, state: list[Any]) -> tuple[Any, list[Any]]:
+        keyed = dict(zip(loop.state, state, strict=True))
+        outputs, written = isolated(evaluation, lambda v: [more(v)], values, keyed)
+        go = jnp.asarray(outputs[0], bool).reshape(())
+        failed = written.get(evaluation.checks_key, keyed.get(evaluation.checks_key))
+        if failed is not None:
+            go = go & (failed[0] == 0)  # after a failed check the values mean nothing
+        return go, [jnp.asarray(written.get(k, v)) for k, v in keyed.items()]
+
+    def step(carry: Any) -> Any:
+        _, values, state, collected, t = carry
+        values, state, others = loop.advance(values, state, None)
+        collected = [lists.set_row(b, t, o) for b, o in zip(collected, others, strict=True)]
+        go, state = test(values, state)
+        return go, values, state, collected, t + 1
+
+    go, state = test(loop.start, list(loop.state.values()))
+    first = (go, loop.start, state, buffers, jnp.int32(0))
+    _, values, state, collected, t = lax.while_loop(lambda c: c[0], step, first)
+    loop.finish(state)
+    return values, loop.collected(collected, t)
+
+
+def scanned_dynamic(
+    loop: Loop, start: Sequence[Any], xs: list[Any], size: Any, reverse: bool
+) -> tuple[list[Any], list[TensorList]]:
+    """A loop over the first ``size`` (traced) rows of ``xs``."""
+    sample = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
+    loop.prepare(start, jax.tree.map(_zeros, sample), None)
+    rows = lists.capacity(xs)
+    buffers = [lists.empty_rows(s, rows) for s in loop.other_shapes if s is not None]
+
+    def step(carry: Any) -> Any:
+        t, values, state, collected = carry
+        at = size - 1 - t if reverse else t
+        values, state, others = loop.advance(values, state, lists.row(xs, at))
+        collected = [lists.set_row(b, at, o) for b, o in zip(collected, others, strict=True)]
+        return t + 1, values, state, collected
+
+    first = (jnp.int32(0), loop.start, list(loop.state.values()), buffers)
+    _, values, state, collected = lax.while_loop(lambda c: c[0] < size, step, first)
+    loop.finish(state)
+    return values, loop.collected(collected, size)
+
+
+def stacked_rows(value: Any) -> Any:
+    """The rows of an array or list as a pytree with a leading axis.
+
+    Raises:
+        NeedsValue: if the elements of a list differ in shape.
+    """
+    if not isinstance(value, TensorList):
+        return jnp.asarray(value)
+    try:
+        dense = value.stacked()
+    except Uniformity:
+        raise NeedsValue("elements of a list differ in shape") from None
+    return jax.tree.map(jnp.asarray, dense.buffer)
