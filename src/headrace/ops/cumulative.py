@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jax import lax
@@ -224,10 +223,15 @@ define_op(
     interpret=lambda x, *, k: _top_k_np(x, k, index_type=dtypes.int32),
 )
 
-TopK = namedtuple("TopKV2", ["values", "indices"])
+
+class TopKV2(NamedTuple):
+    """The result of top_k."""
+
+    values: Tensor
+    indices: Tensor
 
 
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
     """The ``k`` largest elements of the last dimension, largest first, and where they stand.
 
     The first of equal elements comes first. Shapes: ``[..., n]`` gives twice ``[..., k]``.
@@ -235,7 +239,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     Raises:
         ValueError: if the last dimension is smaller than ``k``.
     """
-    return TopK(*raw.TopKV2(input, k, sorted=sorted, name=name))
+    return TopKV2(*raw.TopKV2(input, k, sorted=sorted, name=name))
 
 
 # -- evenly spaced numbers ----------------------------------------------------------------------
@@ -251,7 +255,7 @@ def _range_size(start: Any, limit: Any, delta: Any) -> int:
             None, None, f"Requires start {order} limit when delta {sign} 0: {start}/{limit}"
         )
     if isinstance(start, int):
-        return max(0, -((start - limit) // delta))
+        return int(max(0, -((start - limit) // delta)))
     return int(np.ceil(abs((limit - start) / delta)))
 
 

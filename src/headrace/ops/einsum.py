@@ -112,7 +112,7 @@ def _einsum_grad(op: Operation, g: Tensor) -> list[Tensor | None] | None:
 
 
 def _conj(x: Tensor) -> Tensor:
-    return raw.Conj(x) if x.dtype.is_complex else x  # type: ignore[no-any-return]
+    return raw.Conj(x) if x.dtype.is_complex else x
 
 
 def _is_plain(equation: str) -> bool:

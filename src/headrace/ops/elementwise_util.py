@@ -168,7 +168,7 @@ def scalar(value: float, like: Any) -> Any:
 
 def conj(tensor: Tensor) -> Tensor:
     """The complex conjugate; the tensor itself where it is real."""
-    return raw.Conj(tensor) if tensor.dtype.is_complex else tensor  # type: ignore[no-any-return]
+    return raw.Conj(tensor) if tensor.dtype.is_complex else tensor
 
 
 def unbroadcast(op: Operation, gx: Tensor | None, gy: Tensor | None) -> list[Tensor | None]:

@@ -29,15 +29,19 @@ def _require_matrix(x: Any, name: str, least: int) -> None:
         raise ValueError(f"In[{name}] has {len(x.shape)} dimensions; at least {least} are needed.")
 
 
+def _require_equal(inner: int, other: int, a: Any, b: Any) -> None:
+    if inner != other:
+        raise ValueError(
+            f"Matrix size-incompatible: In[0]: {list(a.shape)}, In[1]: {list(b.shape)}"
+        )
+
+
 def _product(a: Any, b: Any, flip_a: bool, flip_b: bool, out: Any = None) -> Any:
     """The product of stacks of matrices with equal batch shapes."""
     batch = tuple(range(len(a.shape) - 2))
     rank = len(a.shape)
     contract = (rank - 2 if flip_a else rank - 1,), (rank - 1 if flip_b else rank - 2,)
-    if a.shape[contract[0][0]] != b.shape[contract[1][0]]:
-        raise ValueError(
-            f"Matrix size-incompatible: In[0]: {list(a.shape)}, In[1]: {list(b.shape)}"
-        )
+    _require_equal(a.shape[contract[0][0]], b.shape[contract[1][0]], a, b)
     return lax.dot_general(a, b, (contract, (batch, batch)), preferred_element_type=out)
 
 
@@ -53,6 +57,7 @@ def _flip(x: Any, flip: bool) -> Any:
 
 def _dot_np(a: Any, b: Any, out: Any) -> Any:
     """NumPy's product; 16-bit types are multiplied in 32 bits."""
+    _require_equal(a.shape[-1], b.shape[-2], a, b)
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
         a, b = a.astype(np.float32), b.astype(np.float32)
     return np.matmul(a, b).astype(out)

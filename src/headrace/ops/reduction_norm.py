@@ -54,7 +54,7 @@ def norm(
             inner, outer = (axis[0], axis[1]) if ord == 1 else (axis[1], axis[0])
             sums = reduce_sum(size, inner, keepdims=True)
             greatest = reduce_max(sums, outer, keepdims=True)
-            return greatest if keep else _squeezed(greatest, axis)  # type: ignore[no-any-return]
+            return greatest if keep else _squeezed(greatest, axis)
         if ord == np.inf:
             return reduce_max(size, axis, keepdims=keep)  # type: ignore[no-any-return]
         if ord == 1:
