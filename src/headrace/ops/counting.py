@@ -96,6 +96,10 @@ def bincount(
 
 def _bins(xp: Any, values: Any, value_range: Any, count: int) -> Any:
     """The bin of each value; what is outside the range goes to the ends."""
+    checks.require(
+        value_range[0] < value_range[1],
+        "value_range should satisfy value_range[0] < value_range[1]",
+    )
     wide = values.astype(np.float64)
     low, high = value_range.astype(np.float64)[0], value_range.astype(np.float64)[1]
     scaled = xp.floor((wide - low) / ((high - low) / count))
@@ -128,6 +132,7 @@ define_op(
     kernel=_histogram,
     interpret=_histogram_np,
     static=(2,),
+    effects=CHECKS,
     gradient=INTEGER,
 )
 
@@ -185,15 +190,16 @@ def confusion_matrix(
     """Counts (or sums of ``weights``) of each pair: rows are labels, columns predictions.
 
     Args:
-        labels, predictions: 1-D integer tensors of one length.
+        labels, predictions: 1-D integer tensors of one length; a last dimension of size 1 too
+            much in one of them is removed.
         num_classes: rows and columns; by default the greatest class + 1.
 
     Raises:
         InvalidArgumentError: when run, if a class is negative or not below ``num_classes``.
     """
     with default_graph_stack.current().name_scope(name or "confusion_matrix"):
-        labels = cast(convert_to_tensor(labels), dtypes.int64)
-        predictions = cast(convert_to_tensor(predictions), dtypes.int64)
+        labels, predictions = _squeezed(convert_to_tensor(labels), convert_to_tensor(predictions))
+        labels, predictions = cast(labels, dtypes.int64), cast(predictions, dtypes.int64)
         if num_classes is None:
             greatest = raw.Maximum(reduce_max(predictions), reduce_max(labels))
             num_classes = raw.AddV2(greatest, 1)
@@ -204,3 +210,14 @@ def confusion_matrix(
         else:
             values = cast(convert_to_tensor(weights), dtype)
         return raw.ScatterNd(pairs, values, raw.Pack([count, count]))  # type: ignore[no-any-return]
+
+
+def _squeezed(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
+    """Both of one rank where one has a last dimension of size 1 too much."""
+    if labels.dims is not None and predictions.dims is not None:
+        difference = len(predictions.dims) - len(labels.dims)
+        if difference == 1:
+            predictions = raw.Squeeze(predictions, squeeze_dims=[-1])
+        elif difference == -1:
+            labels = raw.Squeeze(labels, squeeze_dims=[-1])
+    return labels, predictions
