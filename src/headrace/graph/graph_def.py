@@ -1,0 +1,252 @@
+"""Graphs as GraphDef messages, in TensorFlow's wire format.
+
+Attributes are written by the kinds that the op declares, defaults included. A function body that
+an attribute holds becomes a FunctionDef of the library, its captures further arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from headrace.errors import DataLossError
+from headrace.graph.attr_proto import encode, encode_untyped, shape_to_proto
+from headrace.graph.dtypes import DType
+from headrace.graph.func_graph import FuncGraph
+from headrace.graph.graph import Graph
+from headrace.graph.proto import FunctionDef, GraphDef, NodeDef, VersionDef
+from headrace.graph.tensor import Operation, Tensor
+
+#: What files say of the program that wrote them: op signatures are those of TensorFlow 1.15.
+PRODUCER = 134
+#: Files that ask for a newer reader than this are refused; it is the version of TensorFlow 2.21.
+CONSUMER = 2474
+
+
+def graph_versions() -> VersionDef:
+    """The producer and consumer versions that files of ours carry."""
+    return VersionDef(producer=PRODUCER, min_consumer=0)
+
+
+def graph_to_graph_def(
+    graph: Graph, from_version: int | None = None, add_shapes: bool = False
+) -> GraphDef:
+    """``graph`` as a GraphDef message.
+
+    Args:
+        graph: the graph to write.
+        from_version: leave out operations that existed at this ``graph.version``.
+        add_shapes: write the static shapes of outputs as ``_output_shapes``.
+    """
+    message = GraphDef(versions=graph_versions())
+    with graph._lock:
+        ops = graph._ops[from_version or 0 :]
+        message.node.extend(_node_def(op, add_shapes) for op in ops)
+        for function in functions_of(ops):
+            message.library.function.append(function_to_function_def(function))
+    return message
+
+
+def operation_to_node_def(op: Operation) -> NodeDef:
+    """One operation as a NodeDef message."""
+    return _node_def(op, add_shapes=False)
+
+
+def _node_def(op: Operation, add_shapes: bool) -> NodeDef:
+    node = NodeDef(name=op.name, op=op.type, device=op.device)
+    node.input.extend(_input_name(t) for t in op.inputs)
+    node.input.extend(f"^{c.name}" for c in op.control_inputs)
+    write_attrs(node, op.op_def, op.attrs)
+    if op.colocation:
+        _write_colocation(node, op.colocation)
+    if add_shapes and op.outputs:
+        shapes = [t.dims for t in op.outputs]
+        node.attr["_output_shapes"].CopyFrom(encode(shapes, "list(shape)"))
+    return node
+
+
+def _input_name(tensor: Tensor) -> str:
+    return tensor.op.name if tensor.value_index == 0 else tensor.name
+
+
+def _write_colocation(node: NodeDef, names: Iterable[str]) -> None:
+    node.attr["_class"].list.s.extend(f"loc:@{n}".encode() for n in names)
+
+
+def write_attrs(node: NodeDef, op_def: Any, attrs: dict[str, Any]) -> None:
+    """Fill in the attributes of ``node``: declared ones by their kind, others by their value.
+
+    Raises:
+        TypeError: if a value is not of the declared kind.
+    """
+    declared = op_def.attrs
+    for name, value in attrs.items():
+        definition = declared.get(name)
+        if definition is None:
+            if value is not None:
+                node.attr[name].CopyFrom(encode_untyped(value))
+        elif value is not None or definition.kind == "shape":
+            if value is None and name[0] == "_":
+                continue
+            dtype = attrs.get("dtype") if definition.kind == "tensor" else None
+            if not isinstance(dtype, DType):
+                dtype = None
+            node.attr[name].CopyFrom(encode(value, definition.kind, dtype))
+
+
+# -- functions ----------------------------------------------------------------------------------
+
+
+def functions_of(ops: Iterable[Operation]) -> list[FuncGraph]:
+    """The function bodies that the attributes of ``ops`` hold, and those inside them, once each."""
+    found: dict[str, FuncGraph] = {}
+    stack = list(ops)
+    while stack:
+        for function in _held(stack.pop().attrs.values()):
+            if function.name not in found:
+                found[function.name] = function
+                stack.extend(function._ops)
+    return [found[name] for name in sorted(found)]
+
+
+def _held(values: Iterable[Any]) -> Iterator[FuncGraph]:
+    for value in values:
+        if isinstance(value, FuncGraph):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (v for v in value if isinstance(v, FuncGraph))
+
+
+class _FunctionNames:
+    """Names of arguments, nodes and results of one FunctionDef, each used once."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+
+    def argument(self, name: str) -> str:
+        """``name`` in the form that arguments must have: lower case, digits, underscores."""
+        plain = re.sub(r"[^a-z0-9_]", "_", name.lower())
+        return self.unique(plain if plain[:1].isalpha() else f"arg_{plain.lstrip('_')}")
+
+    def unique(self, name: str) -> str:
+        chosen, count = name, 0
+        while chosen in self.taken:
+            chosen = f"{name}_{count}"
+            count += 1
+        self.taken.add(chosen)
+        return chosen
+
+
+def function_to_function_def(function: FuncGraph) -> FunctionDef:
+    """The body of a function as a FunctionDef: arguments are its inputs, then its captures."""
+    message = FunctionDef()
+    signature = message.signature
+    signature.name = function.name
+    names = _FunctionNames()
+    sources: dict[Tensor, str] = {}
+    for index, tensor in enumerate(function.all_inputs):
+        arg = signature.input_arg.add(
+            name=names.argument(tensor.op.name), type=tensor.dtype.as_datatype_enum
+        )
+        sources[tensor] = arg.name
+        described = message.arg_attr[index].attr
+        described["_output_shapes"].list.shape.append(shape_to_proto(tensor.dims))
+        # Arguments have plain names; what refers to the operation inside needs its own.
+        described["_op_name"].s = tensor.op.name.encode()
+    arguments = {t.op for t in function.all_inputs}
+    body = [op for op in function._ops if op not in arguments]
+    node_names = {op: names.unique(op.name) for op in body}
+    for op in body:
+        for tensor, source in zip(op.outputs, _output_sources(op), strict=True):
+            sources[tensor] = f"{node_names[op]}:{source}"
+    for op in body:
+        message.node_def.append(_body_node(op, node_names, sources))
+    results = _FunctionNames()
+    for tensor in function.outputs:
+        name = results.argument(tensor.op.name)
+        signature.output_arg.add(name=name, type=tensor.dtype.as_datatype_enum)
+        message.ret[name] = sources[tensor]
+    for op in body:
+        if not _only_reads(op):
+            signature.control_output.append(node_names[op])
+            message.control_ret[node_names[op]] = node_names[op]
+    signature.is_stateful = any(op.op_def.is_stateful for op in body)
+    return message
+
+
+def _only_reads(op: Operation) -> bool:
+    effects = op.op_def.effects
+    return not (effects.writes or effects.external or effects.blocks)
+
+
+def _output_sources(op: Operation) -> list[str]:
+    """For each output of ``op``, how the nodes of a function refer to it: ``argument:index``."""
+    found: list[str] = []
+    for arg in op.op_def.outputs:
+        count = 1
+        if arg.number_attr is not None:
+            count = op.attrs[arg.number_attr]
+        elif arg.type_list_attr is not None:
+            count = len(op.attrs[arg.type_list_attr])
+        found.extend(f"{arg.name}:{i}" for i in range(count))
+    return found
+
+
+def _body_node(
+    op: Operation, node_names: dict[Operation, str], sources: dict[Tensor, str]
+) -> NodeDef:
+    node = NodeDef(name=node_names[op], op=op.type, device=op.device)
+    node.input.extend(sources[t] for t in op.inputs)
+    node.input.extend(f"^{node_names[c]}" for c in op.control_inputs if c in node_names)
+    write_attrs(node, op.op_def, op.attrs)
+    if op.colocation:
+        _write_colocation(node, op.colocation)
+    return node
+
+
+# -- bytes and text -----------------------------------------------------------------------------
+
+
+def parse_message(message_type: Any, data: bytes, what: str) -> Any:
+    """A message of ``message_type`` from bytes, or from text when the bytes are no message.
+
+    Args:
+        message_type: the message class, such as GraphDef.
+        data: the content of a file.
+        what: where the bytes come from, for the error.
+
+    Raises:
+        DataLossError: if the bytes are no such message: cut off, corrupt or something else.
+    """
+    from google.protobuf import message as protobuf_message
+    from google.protobuf import text_format
+
+    name = message_type.DESCRIPTOR.name
+    try:
+        found = message_type.FromString(data)
+    except (protobuf_message.DecodeError, RuntimeError) as error:
+        reason = str(error)
+    else:
+        if not data or found.ListFields():
+            return found
+        reason = "none of its fields is in it"
+    try:
+        return text_format.Parse(data, message_type())
+    except (text_format.ParseError, UnicodeDecodeError, ValueError):
+        raise DataLossError(
+            None,
+            None,
+            f"{what} ({len(data)} bytes) is no {name}, neither in binary nor in text form: it is "
+            f"cut off, corrupt or something else ({reason}).",
+        ) from None
+
+
+def parse_graph_def(data: bytes, what: str = "The graph") -> GraphDef:
+    """A GraphDef from its bytes, binary or text.
+
+    Raises:
+        DataLossError: if the bytes are cut off, corrupt or no GraphDef at all.
+    """
+    found: GraphDef = parse_message(GraphDef, data, what)
+    return found
