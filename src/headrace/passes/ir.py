@@ -159,6 +159,8 @@ def build_step(
 ) -> StepGraph:
     """The step graph for ``fetches`` and ``targets``, cut at ``feeds``."""
     feed_nodes = {t: feed_node(t) for t in feeds}
+    # Waiting for a placeholder that is fed is waiting for nothing.
+    fed_ops = {t.op for t in feeds if t.op.type == "Placeholder"}
     nodes: dict[Operation, Node] = {}
 
     def edge(tensor: Tensor) -> Edge:
@@ -175,10 +177,10 @@ def build_step(
         found.add(op)
         nodes[op] = make_node(op)
         needed.extend(t.op for t in op.inputs if t not in feed_nodes)
-        needed.extend(op.control_inputs)
+        needed.extend(c for c in op.control_inputs if c not in fed_ops)
     for op, node in nodes.items():
         node.inputs = [edge(t) for t in op.inputs]
-        node.control = [nodes[c] for c in op.control_inputs]
+        node.control = [nodes[c] for c in op.control_inputs if c not in fed_ops]
     result = StepGraph(
         [],
         list(feed_nodes.values()),
