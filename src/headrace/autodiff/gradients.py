@@ -285,6 +285,8 @@ def _reachable(starts: Iterable[Tensor]) -> set[Operation]:
 
 
 def _initial(y: Tensor, grad: Any) -> Gradient:
+    if grad is not None and y.dtype is dtypes.variant:
+        return grad
     if not is_differentiable(y.dtype):
         raise TypeError(
             f"Gradients of {y.name} are not defined: its type is {y.dtype.name}; only floating and "

@@ -23,10 +23,11 @@ from headrace.executor.resources import (
     uninitialized,
 )
 from headrace.graph.func_graph import FuncGraph
+from headrace.graph.tensor import Tensor
 from headrace.ops import checks
 from headrace.ops.kernels import philox
 from headrace.ops.registry import OpDef
-from headrace.passes.ir import Node, StepGraph, function_step
+from headrace.passes.ir import Node, StepGraph, function_step, partial_step
 
 #: Arrays above this size are not computed while tracing: XLA does it when the program runs.
 FOLD_LIMIT = 1 << 16
@@ -121,6 +122,8 @@ class Evaluation:
     #: The node being evaluated.
     current: Node | None = None
     platform = "cpu"
+    #: The key under which a traced program carries the outcome of its checks.
+    checks_key = RandomStream("/checks")
 
     def run(self, nodes: Iterable[Node], values: Values) -> None:
         """Evaluate ``nodes`` (in order) into ``values``; nodes already there are left alone."""
@@ -151,10 +154,20 @@ class Evaluation:
         self.run((node,), values)
         return values[node]
 
-    def call(self, function: FuncGraph, args: Sequence[Any]) -> list[Any]:
-        """Run a function body on inputs and captures; returns its outputs."""
-        step = function_step(function)
-        return self.run_step(step, args)
+    def call(
+        self, function: FuncGraph, args: Sequence[Any], extra: tuple[str, ...] = ()
+    ) -> list[Any]:
+        """Run a function body on inputs and captures.
+
+        Returns its outputs, then the values of the inner tensors named in ``extra``.
+        """
+        return self.run_step(function_step(function, extra), args)
+
+    def call_part(
+        self, function: FuncGraph, tensors: Sequence[Tensor], args: Sequence[Any]
+    ) -> list[Any]:
+        """Compute only some inner tensors of a function body; ``args`` as for ``call``."""
+        return self.run_step(partial_step(function, tensors), args)
 
     def run_step(self, step: StepGraph, args: Sequence[Any]) -> list[Any]:
         """Run a step graph whose feeds are ``args``; returns its fetches."""

@@ -449,11 +449,7 @@ class _While:
         assert isinstance(graph, FuncGraph)
         packed = self.start.pack(tensors[self.counters :])
         result = self.body_fn(*packed)
-        if (
-            not nest.is_sequence(result)
-            or (hasattr(result, "_fields") and len(packed) == 1)
-            or (isinstance(result, (list, tuple)) and len(result) != len(packed) == 1)
-        ):
+        if not isinstance(result, (list, tuple)) or (len(packed) == 1 and len(result) != 1):
             result = [result]
         nest.assert_same_structure(list(packed), list(result), check_types=False)
         outputs: list[Tensor] = []
