@@ -12,6 +12,8 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape, broadcast_static
 from headrace.graph.tensor import Tensor
+from headrace.ops import array as _array
+from headrace.ops import array_fill, array_join, array_matrix, array_pad
 from headrace.ops.array_util import (
     as_tensor,
     checked_axis,
@@ -25,6 +27,9 @@ from headrace.ops.build import _const, convert_to_tensor, raw
 _SMALL = 1000
 
 newaxis = None
+
+#: The modules that define the ops behind these functions.
+DEFINED_BY = (_array, array_fill, array_join, array_matrix, array_pad)
 
 
 # -- passing on ---------------------------------------------------------------------------------

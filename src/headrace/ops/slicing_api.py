@@ -177,7 +177,7 @@ def _specification(
             end_mask |= (part.stop is None) << i
         else:
             at = _bound(part)
-            entry = (at, at + 1, 1)
+            entry = (at, _after(at), 1)
             shrink_mask |= 1 << i
         begin.append(entry[0])
         end.append(entry[1])
@@ -204,6 +204,10 @@ def _bound(value: Any, default: int = 0) -> Any:
     if tensor.dtype not in (dtypes.int32, dtypes.int64) or tensor._dims not in (None, ()):
         raise TypeError(f"{_BAD_INDEX}, got {value!r}")
     return tensor
+
+
+def _after(at: Any) -> Any:
+    return raw.AddV2(at, int_const(1, at.dtype)) if isinstance(at, Tensor) else at + 1
 
 
 def _fixed_first(tensor: Any, parts: Any, var: Any) -> tuple[Any, Any]:
