@@ -5,7 +5,7 @@
 
 from typing import Any as _Any
 
-from headrace import _families, errors, initializers
+from headrace import _families, errors, initializers, linalg, math, random, signal, spectral
 from headrace.autodiff.custom import custom_gradient
 from headrace.autodiff.gradients import (
     AggregationMethod,
@@ -14,8 +14,8 @@ from headrace.autodiff.gradients import (
     hessians,
 )
 from headrace.autodiff.registry import RegisterGradient
-from headrace.autodiff.registry import not_differentiable as NoGradient  # noqa: N812
-from headrace.autodiff.registry import not_differentiable as NotDifferentiable  # noqa: N812
+from headrace.autodiff.registry import not_differentiable as NoGradient
+from headrace.autodiff.registry import not_differentiable as NotDifferentiable
 from headrace.autodiff.registry import not_differentiable as no_gradient
 from headrace.errors import OpError
 from headrace.graph.devices import DeviceSpec
@@ -52,7 +52,7 @@ from headrace.graph.graph import Graph, get_default_graph, reset_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.shapes import Dimension, TensorShape
 from headrace.graph.tensor import Operation, Tensor
-from headrace.graph.tensor_proto import MakeNdarray as make_ndarray  # noqa: N813
+from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
 from headrace.ops.array_api import *  # noqa: F403
 from headrace.ops.build import (
@@ -66,6 +66,7 @@ from headrace.ops.clip import *  # noqa: F403
 from headrace.ops.comparison import *  # noqa: F403
 from headrace.ops.control_basic import *  # noqa: F403
 from headrace.ops.control_flow_api import *  # noqa: F403
+from headrace.ops.counting import *  # noqa: F403
 from headrace.ops.cumulative import *  # noqa: F403
 from headrace.ops.einsum import *  # noqa: F403
 from headrace.ops.elementwise import *  # noqa: F403
@@ -81,7 +82,9 @@ from headrace.ops.operators import *  # noqa: F403
 from headrace.ops.partitioned import *  # noqa: F403
 from headrace.ops.random_api import *  # noqa: F403
 from headrace.ops.reduction_api import *  # noqa: F403
+from headrace.ops.reduction_norm import *  # noqa: F403
 from headrace.ops.scopes_api import *  # noqa: F403
+from headrace.ops.segment_api import *  # noqa: F403
 from headrace.ops.slicing_api import *  # noqa: F403
 from headrace.ops.static import static_value as get_static_value
 from headrace.ops.variable_scope import *  # noqa: F403

@@ -1,5 +1,7 @@
 """``tf.linalg``: linear algebra."""
 
+from headrace.ops.array_api import eye, matrix_transpose
+from headrace.ops.einsum import einsum, tensordot
 from headrace.ops.linalg_api import (
     adjoint,
     cholesky,
@@ -18,6 +20,8 @@ from headrace.ops.linalg_api import matrix_solve_ls as lstsq
 from headrace.ops.linalg_api import matrix_triangular_solve as triangular_solve
 from headrace.ops.linalg_api import self_adjoint_eig as eigh
 from headrace.ops.linalg_api import self_adjoint_eigvals as eigvalsh
+from headrace.ops.matmul import matmul, matvec
+from headrace.ops.reduction_norm import norm, trace
 
 __all__ = [
     "adjoint",
@@ -26,14 +30,22 @@ __all__ = [
     "det",
     "eigh",
     "eigvalsh",
+    "einsum",
     "expm",
+    "eye",
     "inv",
     "logdet",
     "lstsq",
     "lu",
+    "matmul",
+    "matrix_transpose",
+    "matvec",
+    "norm",
     "qr",
     "slogdet",
     "solve",
     "svd",
+    "tensordot",
+    "trace",
     "triangular_solve",
 ]

@@ -123,6 +123,19 @@ from headrace.ops.reduction_norm import (
     polyval,
     zero_fraction,
 )
+from headrace.ops.segment_api import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
 
 ceiling = ceil
 
@@ -217,6 +230,11 @@ __all__ = [
     "round",
     "rsqrt",
     "scalar_mul",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
     "sigmoid",
     "sign",
     "sin",
@@ -229,6 +247,12 @@ __all__ = [
     "tanh",
     "top_k",
     "truediv",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum",
     "xdivy",
     "xlog1py",
     "xlogy",
