@@ -162,6 +162,7 @@ def test_a_bias_needs_one_sum() -> None:
 
 def test_unknown_shapes_are_reduced_when_run() -> None:
     x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    assert _added_by_gradient(x * y, [x, y]) == ["Mul", "Mul", "SumLike", "SumLike"]
     grads = tf.gradients(x * y, [x, y])
     got = run(grads, {x: X, y: X[:, :1]})
     np.testing.assert_array_equal(got[0], np.broadcast_to(X[:, :1], (2, 3)))

@@ -20,13 +20,14 @@ from headrace.ops.elementwise_util import (
     REALS,
     Kernel,
     binary,
+    binary_function,
     conj,
     lifted,
     no_gradient,
     scalar,
     unbroadcast,
 )
-from headrace.ops.registry import CHECKS, PURE, Effects
+from headrace.ops.registry import CHECKS, PURE, Effects, get_op_def
 
 __all__ = [
     "add",
@@ -97,12 +98,11 @@ def _squared_difference_grad(op: Operation, g: Tensor) -> Grads:
 def _pow_grad(op: Operation, g: Tensor) -> Grads:
     x, y, z = conj(op.inputs[0]), conj(op.inputs[1]), conj(op.outputs[0])
     gx = raw.Mul(raw.Mul(g, y), raw.Pow(x, raw.Sub(y, 1)))
-    if x.dtype.is_complex:
-        valid = raw.NotEqual(x, raw.ZerosLike(x))
-    else:
-        valid = raw.Greater(x, raw.ZerosLike(x))
+    zero = raw.ZerosLike(x)
+    valid = raw.NotEqual(x, zero) if x.dtype.is_complex else raw.Greater(x, zero)
     # log(x) is needed only where it is finite: elsewhere the power is constant in y or undefined.
-    log_x = raw.Select(valid, raw.Log(raw.Select(valid, x, raw.OnesLike(x))), raw.ZerosLike(x))
+    safe = raw.Select(valid, x, raw.OnesLike(x))
+    log_x = raw.Select(valid, raw.Log(safe), zero)
     return unbroadcast(op, gx, raw.Mul(raw.Mul(g, z), log_x))
 
 
@@ -361,7 +361,8 @@ floormod = mod = _shared(
     "FloorMod", REALS, _floor_mod, _floormod_grad, "The rest, with the sign of y.", CHECKS
 )
 _pow_function = _shared("Pow", SIGNED_NUMBERS, _pow, _pow_grad, "x to the power y.", CHECKS)
-div_no_nan = _shared("DivNoNan", INEXACT, _div_no_nan, None, "x / y; 0 where y is 0.")
+_shared("DivNoNan", INEXACT, _div_no_nan, None, "")
+div_no_nan = binary_function(get_op_def("DivNoNan"), "div_no_nan", "x / y; 0 where y is 0.")
 multiply_no_nan = _shared("MulNoNan", INEXACT, _mul_no_nan, None, "x * y; 0 where y is 0.")
 xlogy = _shared("Xlogy", INEXACT, _xlogy, None, "x * log(y); 0 where x is 0.")
 xlog1py = _shared("Xlog1py", INEXACT, _xlog1py, None, "x * log1p(y); 0 where x is 0.")

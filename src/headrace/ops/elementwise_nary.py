@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.array_util import both
@@ -171,15 +172,14 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     Raises:
         ValueError: if the bounds would make the result larger than ``t``.
     """
-    dense_shape = getattr(t, "dense_shape", None)
-    values = convert_to_tensor(t.values if hasattr(t, "indices") else t, name="t")
-    below = raw.Minimum(values, clip_value_max, name=f"{name or 'clip_by_value'}/Minimum")
-    _check_same(below, values)
-    result = raw.Maximum(below, clip_value_min, name=name or "clip_by_value")
-    _check_same(result, values)
-    if hasattr(t, "indices"):
-        return type(t)(result, t.indices, dense_shape)
-    return result
+    is_sparse = hasattr(t, "indices") and hasattr(t, "values")
+    with default_graph_stack.current().name_scope(name or "clip_by_value") as scope:
+        values = convert_to_tensor(t.values if is_sparse else t, name="t")
+        below = raw.Minimum(values, clip_value_max)
+        _check_same(below, values)
+        result = raw.Maximum(below, clip_value_min, name=scope)
+        _check_same(result, values)
+    return type(t)(result, t.indices, t.dense_shape) if is_sparse else result
 
 
 def _check_same(result: Tensor, values: Tensor) -> None:

@@ -175,19 +175,16 @@ def unbroadcast(op: Operation, gx: Tensor | None, gy: Tensor | None) -> list[Ten
     """Sum the gradients of two broadcast inputs over what was broadcast.
 
     With equal static shapes nothing is added to the graph; with known ones a Sum where needed;
-    else the axes are worked out when the step runs.
+    else one SumLike, which looks at the shapes when the step runs.
     """
     x, y = op.inputs[0], op.inputs[1]
     xs, ys = x._dims, y._dims
-    if xs is not None and xs == ys and None not in xs:
+    if x is y or (xs is not None and xs == ys and None not in xs):
         return [gx, gy]
-    x_axes, y_axes = repeated_axes(xs, ys), repeated_axes(ys, xs)
-    if x_axes is None or y_axes is None:
-        return _unbroadcast_dynamic(x, y, gx, gy)
-    rank = max(len(xs), len(ys))  # type: ignore[arg-type]
+    rank = 0 if xs is None or ys is None else max(len(xs), len(ys))
     return [
-        None if gx is None else sum_to(gx, x, x_axes, rank),
-        None if gy is None else sum_to(gy, y, y_axes, rank),
+        None if gx is None else sum_to(gx, x, repeated_axes(xs, ys), rank),
+        None if gy is None else sum_to(gy, y, repeated_axes(ys, xs), rank),
     ]
 
 
@@ -207,8 +204,10 @@ def repeated_axes(own: Dims, other: Dims) -> list[int] | None:
     return axes
 
 
-def sum_to(grad: Tensor, x: Tensor, axes: Sequence[int], rank: int) -> Tensor:
-    """``grad`` (of ``rank``) summed over ``axes`` into the shape of ``x``."""
+def sum_to(grad: Tensor, x: Tensor, axes: Sequence[int] | None, rank: int) -> Tensor:
+    """``grad`` (of ``rank``) summed over ``axes`` (None: unknown) into the shape of ``x``."""
+    if axes is None:
+        return raw.SumLike(grad, x)  # type: ignore[no-any-return]
     if not axes:
         return grad
     lead = rank - len(x._dims or ())
@@ -225,14 +224,3 @@ def shape_of(x: Tensor) -> Any:
     if dims is not None and None not in dims:
         return np.array(dims, np.int32)
     return raw.Shape(x)
-
-
-def _unbroadcast_dynamic(
-    x: Tensor, y: Tensor, gx: Tensor | None, gy: Tensor | None
-) -> list[Tensor | None]:
-    sx, sy = shape_of(x), shape_of(y)
-    rx, ry = raw.BroadcastGradientArgs(sx, sy)
-    return [
-        None if gx is None else raw.Reshape(raw.Sum(gx, rx), sx),
-        None if gy is None else raw.Reshape(raw.Sum(gy, ry), sy),
-    ]

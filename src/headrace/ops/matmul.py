@@ -202,22 +202,16 @@ def _batch_grad(op: Operation, g: Tensor) -> Grads:
 def _unbroadcast_batch(x: Tensor, y: Tensor, gx: Tensor, gy: Tensor) -> Grads:
     """Sum over batch dimensions along which an input was repeated."""
     xs, ys = x._dims, y._dims
-    if xs is not None and ys is not None:
-        xb, yb = xs[:-2], ys[:-2]
-        if xb == yb and None not in xb:
-            return [gx, gy]
-        x_axes, y_axes = repeated_axes(xb, yb), repeated_axes(yb, xb)
-        if x_axes is not None and y_axes is not None:
-            rank = max(len(xs), len(ys))
-            return [sum_to(gx, x, x_axes, rank), sum_to(gy, y, y_axes, rank)]
-    sx, sy = raw.Shape(x), raw.Shape(y)
-    rx, ry = raw.BroadcastGradientArgs(_batch_of(sx), _batch_of(sy))
-    return [raw.Reshape(raw.Sum(gx, rx), sx), raw.Reshape(raw.Sum(gy, ry), sy)]
-
-
-def _batch_of(shape: Tensor) -> Tensor:
-    """A shape without its last two sizes."""
-    return raw.StridedSlice(shape, [0], [-2], [1], begin_mask=1)  # type: ignore[no-any-return]
+    if xs is None or ys is None:
+        return [raw.SumLike(gx, x), raw.SumLike(gy, y)]
+    x_batch, y_batch = xs[:-2], ys[:-2]
+    if x_batch == y_batch and None not in x_batch:
+        return [gx, gy]
+    rank = max(len(xs), len(ys))
+    return [
+        sum_to(gx, x, repeated_axes(x_batch, y_batch), rank),
+        sum_to(gy, y, repeated_axes(y_batch, x_batch), rank),
+    ]
 
 
 def _sparse_matmul_grad(op: Operation, g: Tensor) -> Grads:

@@ -292,6 +292,47 @@ ALL = _logical("All", lax.reduce_and, np.all)
 ANY = _logical("Any", lax.reduce_or, np.any)
 
 
+# -- the gradient of broadcasting ---------------------------------------------------------------
+
+
+def _repeated(x: Any, like: Any) -> tuple[Axes, tuple[int, ...]]:
+    """The axes of ``x`` along which something of the shape of ``like`` was repeated."""
+    lead = len(x.shape) - len(like.shape)
+    fits = lead >= 0 and all(b in (1, a) for a, b in zip(x.shape[lead:], like.shape, strict=True))
+    if not fits:
+        raise ValueError(f"Shape {list(like.shape)} does not broadcast to {list(x.shape)}.")
+    inner = [i for i, b in enumerate(like.shape, lead) if b == 1 and x.shape[i] != 1]
+    return (*range(lead), *inner), like.shape
+
+
+def _sum_like(x: Any, like: Any) -> Any:
+    axes, shape = _repeated(x, like)
+    if not axes:
+        return x
+    result = _sum(x, axes)
+    return result if result.shape == shape else lax.reshape(result, shape)
+
+
+def _sum_like_np(x: Any, like: Any) -> Any:
+    axes, shape = _repeated(x, like)
+    return np.reshape(_sum_np(x, axes, False), shape) if axes else x
+
+
+def _sum_like_grad(op: Operation, g: Tensor) -> Grads:
+    return [raw.BroadcastTo(g, shape_of(op.inputs[0])), None]
+
+
+define_op(
+    "SumLike(x: T, like: T) -> y: T",
+    attrs=f"T: {NUMBERS}",
+    shape=lambda op: [op.inputs[1]._dims],
+    kernel=_sum_like,
+    interpret=_sum_like_np,
+    gradient=_sum_like_grad,
+    cost=_input_size,
+)
+
+
 # -- positions of extremes ----------------------------------------------------------------------
 
 

@@ -84,3 +84,19 @@ CASES += [
     OpCase("ArgMin", (_TIES, np.array(1, np.int32)), expected=_at([0, 2]), name="first of ties"),
     OpCase("ArgMin", (NAN, np.array(1, np.int32)), expected=_at([1, 0, 0]), name="nan"),
 ]
+
+for _like, _axes_of in (
+    (X[:1, :, :1], (0, 2)),
+    (X[0, :1], (0, 1)),
+    (X, ()),
+    (X[0, 0, 0], (0, 1, 2)),
+):
+    CASES.append(
+        OpCase(
+            "SumLike",
+            (X, _like),
+            expected=lambda x, like, a=_axes_of: np.sum(x, axis=a).reshape(like.shape),
+            grad=(0,),
+            name="x".join(map(str, _like.shape)),
+        )
+    )
