@@ -16,14 +16,17 @@ from headrace.ops.random_api import random_normal as normal
 from headrace.ops.random_api import random_poisson as poisson
 from headrace.ops.random_api import random_shuffle as shuffle
 from headrace.ops.random_api import random_uniform as uniform
+from headrace.ops.scopes_api import get_seed, set_random_seed
 
 __all__ = [
     "categorical",
     "crop",
     "gamma",
+    "get_seed",
     "multinomial",
     "normal",
     "poisson",
+    "set_random_seed",
     "shuffle",
     "stateless_categorical",
     "stateless_multinomial",

@@ -425,10 +425,6 @@ class Graph:
     def seed(self, seed: int | None) -> None:
         self._seed = seed
 
-    @property
-    def _last_id(self) -> int:
-        return len(self._ops)
-
     def _next_op_seed(self) -> int:
         """0, 1, 2 ...: tells apart the random ops that have no seed of their own."""
         graph = self.outermost
