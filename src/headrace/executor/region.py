@@ -40,7 +40,8 @@ class EarlyCheck:
         self.check = check
         self.edge = node.inputs[check.indices]
         self._dims: list[Any] = [n.dims[i] for n, i in node.inputs]
-        self._handles = {i: handles[e] for i, e in enumerate(node.inputs) if e in handles}
+        known = {i: handles[e] for i, e in enumerate(node.inputs) if e in handles}
+        self._handles = {i: h for i, h in known.items() if isinstance(h, ResourceHandle)}
         self.usable = bool(self._handles) or self._bound(None) is not None
 
     def _bound(self, store: ResourceStore | None) -> int | None:
@@ -79,6 +80,8 @@ class RegionState:
         #: Read inside a function body only, perhaps in a branch that is not taken.
         self.optional: set[StateKey] = set()
         self.may_fail = False
+        #: Given a value by the nodes seen so far: reads of it need none from outside.
+        self._made: set[StateKey] = set()
         for node in nodes:
             self._add(node, handles)
 
@@ -89,10 +92,12 @@ class RegionState:
             self.reads[RandomStream(node.name)] = node
             self.writes[RandomStream(node.name)] = node
         for i in effects.reads:
-            self.reads.setdefault(handles[node.inputs[i]], node)
-            self.optional.discard(handles[node.inputs[i]])
+            if handles[node.inputs[i]] not in self._made:
+                self.reads.setdefault(handles[node.inputs[i]], node)
+                self.optional.discard(handles[node.inputs[i]])
         for i in effects.writes:
             self.writes.setdefault(handles[node.inputs[i]], node)
+            self._made.add(handles[node.inputs[i]])
         if node.op_def.lower is not None:
             bodies = functions_of(node)
             known = [handles[e] for e in node.inputs if e in handles]
@@ -113,7 +118,7 @@ class RegionState:
                     self.writes[RandomStream(body_node.name)] = body_node
                 inner.extend(functions_of(body_node))
         for handle in used:
-            if handle not in self.reads:
+            if handle not in self.reads and handle not in self._made:
                 self.reads[handle] = node
                 self.optional.add(handle)
             if writes:
@@ -245,8 +250,9 @@ class Region:
         #: Programs by the shapes of their inputs; forgotten when a variable changes its shape.
         self._by_shapes: dict[Any, Program] = {}
         self._epoch = -1
-        self._seen: set[Any] = set()
-        self.interpretable = options.may_interpret(nodes)
+        #: How often each signature has been interpreted.
+        self._seen: dict[Any, int] = {}
+        self.interpreted_runs = options.runs_before_compiling(nodes, outputs)
 
     def _early_checks(self) -> list[tuple[EarlyCheck, int]]:
         """Checks on values that come in as arrays, each with the position of its value."""
@@ -279,8 +285,9 @@ class Region:
             key = self._signature(dynamic, static)
             program = self._by_shapes.get(key)
             if program is None:
-                if self.interpretable and key not in self._seen:
-                    self._seen.add(key)
+                seen = self._seen.get(key, 0)
+                if seen < self.interpreted_runs:
+                    self._seen[key] = seen + 1
                     return self._interpret(store, dynamic, static)
                 program = self._by_shapes[key] = self._program(static)
             return self._execute(program, store, dynamic)
@@ -411,13 +418,13 @@ class RegionOptions:
         device: Any,
         host: Any,
         explain: Callable[[Exception], OpError],
-        may_interpret: Callable[[list[Node]], bool],
+        runs_before_compiling: Callable[[Sequence[Node], Sequence[Edge]], int],
         compiler_options: dict[str, Any] | None,
     ) -> None:
         self.device = device
         self.host = host
         self.explain = explain
-        self.may_interpret = may_interpret
+        self.runs_before_compiling = runs_before_compiling
         self.compiler_options = compiler_options
 
     def scope(self) -> Any:

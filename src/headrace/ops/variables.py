@@ -22,6 +22,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import save_slices, state_scatter
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.control_basic import init_scope
+from headrace.ops.initial_values import safe_initial_value
 from headrace.ops.registry import OpDef, get_op_def
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
 
@@ -156,13 +157,14 @@ class Variable:
             "shape": declared,
             "allowed_devices": (),
         }
+        safe = safe_initial_value(graph, initial, scope[:-1].rpartition("/")[2])
         handle_op = graph.add_op(_HANDLE, (), attrs, (dtypes.resource,), scope)
         self._handle = handle_op.outputs[0]
         self._graph = graph
         self._dtype = dtype
         self._dims: Dims = declared.as_tuple
         self._initial_value: Tensor | None = initial
-        self._initializer_op = self._add_assign(initial, validate_shape, "Assign")
+        self._initializer_op = self._add_assign(safe, validate_shape, "Assign")
         self._snapshot = self._add_read("read")
         self._is_cached = caching_device is not None
         if self._is_cached:
@@ -252,11 +254,14 @@ class Variable:
 
     def initialized_value(self) -> Tensor:
         """The value if the variable has one, else its initial value."""
-        from headrace.ops.control import cond  # conditionals are built upon this module
+        from headrace.ops.control_flow_api import cond  # it is built upon this module
 
         with init_scope():
             ready = raw.VarIsInitializedOp(self._handle)
-            result: Tensor = cond(ready, self.read_value, lambda: self.initial_value)
+            # What the initialiser assigns: unlike `initial_value`, it reads no other variable that
+            # may have no value yet.
+            initial = self._initializer_op.inputs[1]
+            result: Tensor = cond(ready, self.read_value, lambda: initial)
             return result
 
     def is_initialized(self, name: str | None = None) -> Tensor:
