@@ -12,7 +12,7 @@ from headrace.ops.comparison import (
     logical_xor,
     not_equal,
 )
-from headrace.ops.counting import bincount, confusion_matrix
+from headrace.ops.counting import confusion_matrix
 from headrace.ops.cumulative import (
     cumprod,
     cumsum,
@@ -160,7 +160,6 @@ __all__ = [
     "bessel_i1",
     "bessel_i1e",
     "betainc",
-    "bincount",
     "ceil",
     "ceiling",
     "confusion_matrix",

@@ -1,4 +1,4 @@
-"""Counting values: histograms, bincount, confusion matrices."""
+"""Counting values: histograms and confusion matrices."""
 
 from __future__ import annotations
 
@@ -16,82 +16,15 @@ from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_cast import cast
 from headrace.ops.elementwise_util import INTEGER
 from headrace.ops.reduction_api import reduce_max
-from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
+from headrace.ops.registry import CHECKS, define_op
 from headrace.ops.static import static_value
 
-__all__ = ["bincount", "confusion_matrix", "histogram_fixed_width", "histogram_fixed_width_bins"]
+__all__ = ["confusion_matrix", "histogram_fixed_width", "histogram_fixed_width_bins"]
 
 
-def _size_shape(position: int) -> Any:
-    """Shape rule: a vector as long as the number in one input tells."""
-
-    def rule(op: Operation) -> list[Dims]:
-        value = static_value(op.inputs[position])
-        return [(None if value is None else int(value),)]
-
-    return rule
-
-
-def _bincount(arr: Any, size: Any, weights: Any) -> Any:
-    flat = arr.reshape(-1)
-    if flat.size:
-        checks.require(jnp.all(flat >= 0), "Input arr must be non-negative!")
-    added = weights.reshape(-1) if weights.size else jnp.ones(flat.shape, weights.dtype)
-    return jnp.zeros(int(size), weights.dtype).at[flat].add(added, mode="drop")
-
-
-def _bincount_np(arr: Any, size: Any, weights: Any) -> Any:
-    flat = np.ravel(arr)
-    if flat.size:
-        checks.require(np.all(flat >= 0), "Input arr must be non-negative!")
-    kept = flat < int(size)
-    added = np.ravel(weights) if weights.size else np.ones(flat.shape, weights.dtype)
-    bins = np.zeros(int(size), weights.dtype)
-    np.add.at(bins, flat[kept], added[kept])
-    return bins
-
-
-define_op(
-    "Bincount(arr: int32, size: int32, weights: T) -> bins: T",
-    attrs="T: {int32, int64, float32, float64}",
-    shape=_size_shape(1),
-    kernel=_bincount,
-    interpret=_bincount_np,
-    static=(1,),
-    effects=CHECKS,
-    gradient=NotDifferentiable("counts are steps of their input"),
-)
-
-
-def bincount(
-    arr: Any,
-    weights: Any = None,
-    minlength: Any = None,
-    maxlength: Any = None,
-    dtype: Any = dtypes.int32,
-) -> Tensor:
-    """How often each integer from 0 to the greatest occurs in ``arr``.
-
-    Args:
-        arr: int32 tensor of values that are not negative.
-        weights: tensor of the shape of ``arr`` to add up instead of counting.
-        minlength, maxlength: bounds on the length of the result; larger values are left out.
-        dtype: type of the result without ``weights``.
-
-    Raises:
-        InvalidArgumentError: when run, if a value is negative.
-    """
-    with default_graph_stack.current().name_scope("bincount"):
-        arr = convert_to_tensor(arr, dtypes.int32, "arr")
-        is_filled = raw.Cast(raw.Greater(raw.Size(arr), 0), DstT=dtypes.int32)
-        size = raw.Mul(is_filled, raw.AddV2(reduce_max(arr), 1))
-        if minlength is not None:
-            size = raw.Maximum(minlength, size)
-        if maxlength is not None:
-            size = raw.Minimum(maxlength, size)
-        if weights is None:
-            weights = convert_to_tensor(np.zeros(0, dtypes.as_dtype(dtype).np_dtype))
-        return raw.Bincount(arr, size, weights)  # type: ignore[no-any-return]
+def _histogram_shape(op: Operation) -> list[Dims]:
+    value = static_value(op.inputs[2])
+    return [(None if value is None else int(value),)]
 
 
 def _bins(xp: Any, values: Any, value_range: Any, count: int) -> Any:
@@ -128,7 +61,7 @@ def _check_bins(nbins: Any) -> int:
 define_op(
     "HistogramFixedWidth(values: T, value_range: T, nbins: int32) -> out: dtype",
     attrs="T: {int32, int64, float32, float64}, dtype: index = int32",
-    shape=_size_shape(2),
+    shape=_histogram_shape,
     kernel=_histogram,
     interpret=_histogram_np,
     static=(2,),
