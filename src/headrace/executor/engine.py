@@ -7,16 +7,16 @@ from typing import Any
 
 import jax
 
-from headrace.config import flags
 from headrace.errors import InternalError, InvalidArgumentError, OpError, ResourceExhaustedError
 from headrace.executor.host import HostRunner, _BoundRunner
 from headrace.executor.partial import PartialRun
 from headrace.executor.plan import Plan
+from headrace.executor.policy import runs_before_compiling
 from headrace.executor.region import RegionOptions
 from headrace.executor.resources import ResourceStore
 from headrace.executor.tracing_step import StepContext, fill_metadata
 from headrace.graph.tensor import Operation, Tensor
-from headrace.passes.ir import Node, StepGraph, build_step
+from headrace.passes.ir import StepGraph, build_step
 from headrace.passes.pipeline import optimize
 from headrace.placement.devices import DeviceAttributes, local_devices
 from headrace.placement.placer import place
@@ -105,7 +105,7 @@ class Engine:
                 found[0].jax_device if found else None,
                 _BoundRunner(self.host, self.store, None),
                 explain,
-                may_interpret,
+                runs_before_compiling,
                 _CPU_OPTIONS if "CPU" in device or not device else None,
             )
         return options
@@ -113,34 +113,6 @@ class Engine:
     def close(self) -> None:
         """Free all state."""
         self.store.clear()
-
-
-def may_interpret(nodes: Sequence[Node]) -> bool:
-    """Whether the first run of these nodes is cheaper on NumPy than compiling them."""
-    if flags.interpret != "auto":
-        return flags.interpret == "always"
-    cost = 0.0
-    for node in nodes:
-        d = node.op_def
-        if d.interpret is None and not d.makes_handle:
-            return False
-        cost += node_cost(node)
-        if cost > flags.interpret_limit:
-            return False
-    return True
-
-
-def node_cost(node: Node) -> float:
-    """Estimated floating point operations; unknown sizes count as 64."""
-    if node.op_def.cost is not None and node.op is not None:
-        return node.op_def.cost(node.op)
-    total = 0.0
-    for dims in node.dims:
-        size = 1.0
-        for d in dims or (None,):
-            size *= 64 if d is None else d
-        total += size
-    return total
 
 
 def explain(error: Exception) -> OpError:
