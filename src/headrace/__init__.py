@@ -5,7 +5,18 @@
 
 from typing import Any as _Any
 
-from headrace import _families, errors, initializers, linalg, math, random, signal, spectral
+from headrace import (
+    _families,
+    errors,
+    initializers,
+    linalg,
+    math,
+    random,
+    signal,
+    spectral,
+    test,
+    train,
+)
 from headrace.autodiff.custom import custom_gradient
 from headrace.autodiff.gradients import (
     AggregationMethod,
@@ -55,6 +66,8 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
 from headrace.ops.array_api import *  # noqa: F403
+from headrace.ops.array_layout_api import *  # noqa: F403
+from headrace.ops.checking_api import *  # noqa: F403
 from headrace.ops.build import (
     constant,
     convert_to_tensor,
@@ -66,6 +79,7 @@ from headrace.ops.clip import *  # noqa: F403
 from headrace.ops.comparison import *  # noqa: F403
 from headrace.ops.control_basic import *  # noqa: F403
 from headrace.ops.control_flow_api import *  # noqa: F403
+from headrace.ops.dynamic_api import *  # noqa: F403
 from headrace.ops.counting import *  # noqa: F403
 from headrace.ops.cumulative import *  # noqa: F403
 from headrace.ops.einsum import *  # noqa: F403
@@ -76,6 +90,7 @@ from headrace.ops.elementwise_nary import *  # noqa: F403
 from headrace.ops.fft import *  # noqa: F403
 from headrace.ops.indexed_slices import *  # noqa: F403
 from headrace.ops.initializers import *  # noqa: F403
+from headrace.ops.gather_api import *  # noqa: F403
 from headrace.ops.linalg_api import *  # noqa: F403
 from headrace.ops.matmul import *  # noqa: F403
 from headrace.ops.operators import *  # noqa: F403
@@ -84,6 +99,7 @@ from headrace.ops.random_api import *  # noqa: F403
 from headrace.ops.reduction_api import *  # noqa: F403
 from headrace.ops.reduction_norm import *  # noqa: F403
 from headrace.ops.scopes_api import *  # noqa: F403
+from headrace.ops.script import *  # noqa: F403
 from headrace.ops.segment_api import *  # noqa: F403
 from headrace.ops.slicing_api import *  # noqa: F403
 from headrace.ops.static import static_value as get_static_value
