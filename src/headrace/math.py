@@ -19,6 +19,7 @@ from headrace.ops.cumulative import (
     cumulative_logsumexp,
     top_k,
 )
+from headrace.ops.dynamic_api import bincount
 from headrace.ops.elementwise import (
     acos,
     acosh,
@@ -160,6 +161,7 @@ __all__ = [
     "bessel_i1",
     "bessel_i1e",
     "betainc",
+    "bincount",
     "ceil",
     "ceiling",
     "confusion_matrix",

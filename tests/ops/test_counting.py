@@ -21,11 +21,11 @@ def graph() -> Any:
 def test_bincount() -> None:
     values = placeholder(tf.int32, [None])
     session = tf.Session()
-    plain = counting.bincount(values)
+    plain = tf.bincount(values)
     assert session.run(plain, {values: [1, 1, 3]}).tolist() == [0, 2, 0, 1]
     assert session.run(plain, {values: []}).tolist() == []
-    assert session.run(counting.bincount([5], minlength=2, maxlength=3)).tolist() == [0, 0, 0]
-    assert session.run(counting.bincount([0], minlength=3)).tolist() == [1, 0, 0]
+    assert session.run(tf.bincount([5], minlength=2, maxlength=3)).tolist() == [0, 0, 0]
+    assert session.run(tf.bincount([0], minlength=3)).tolist() == [1, 0, 0]
     with pytest.raises(tf.errors.InvalidArgumentError, match="Input arr must be non-negative!"):
         session.run(plain, {values: [-1, 2]})
 
