@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.graph.dtypes import variant
 from headrace.ops.registry import get_op_def
 from headrace.ops.static import fold_values
 from headrace.passes.ir import Edge, Node, StepGraph
@@ -43,6 +44,8 @@ def _values(node: Node, known: dict[Edge, Any]) -> list[np.ndarray[Any, Any]] | 
     if not d.effects.pure or not node.dtypes or node.control or d.makes_handle:
         return None
     if d.interpret is None and not d.shape_only:
+        return None
+    if variant in node.dtypes:  # lists are no arrays
         return None
     if not d.shape_only and (not node.inputs or any(e not in known for e in node.inputs)):
         return None
