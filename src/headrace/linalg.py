@@ -1,7 +1,14 @@
 """``tf.linalg``: linear algebra."""
 
 from headrace.ops.array_api import eye, matrix_transpose
+from headrace.ops.array_layout_api import diag as tensor_diag
+from headrace.ops.array_layout_api import diag_part as tensor_diag_part
+from headrace.ops.array_layout_api import matrix_band_part as band_part
+from headrace.ops.array_layout_api import matrix_diag as diag
+from headrace.ops.array_layout_api import matrix_diag_part as diag_part
+from headrace.ops.array_layout_api import matrix_set_diag as set_diag
 from headrace.ops.einsum import einsum, tensordot
+from headrace.ops.elementwise_nary import cross
 from headrace.ops.linalg_api import (
     adjoint,
     cholesky,
@@ -25,9 +32,13 @@ from headrace.ops.reduction_norm import norm, trace
 
 __all__ = [
     "adjoint",
+    "band_part",
     "cholesky",
     "cholesky_solve",
+    "cross",
     "det",
+    "diag",
+    "diag_part",
     "eigh",
     "eigvalsh",
     "einsum",
@@ -42,9 +53,12 @@ __all__ = [
     "matvec",
     "norm",
     "qr",
+    "set_diag",
     "slogdet",
     "solve",
     "svd",
+    "tensor_diag",
+    "tensor_diag_part",
     "tensordot",
     "trace",
     "triangular_solve",
