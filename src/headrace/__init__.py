@@ -7,6 +7,7 @@ from typing import Any as _Any
 
 from headrace import (
     _families,
+    bitwise,
     errors,
     initializers,
     linalg,
@@ -67,7 +68,6 @@ from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
 from headrace.ops.array_api import *  # noqa: F403
 from headrace.ops.array_layout_api import *  # noqa: F403
-from headrace.ops.checking_api import *  # noqa: F403
 from headrace.ops.build import (
     constant,
     convert_to_tensor,
@@ -75,22 +75,24 @@ from headrace.ops.build import (
     register_tensor_conversion_function,
 )
 from headrace.ops.build import raw as raw_ops
+from headrace.ops.checking_api import *  # noqa: F403
+from headrace.ops.checking_types import *  # noqa: F403
 from headrace.ops.clip import *  # noqa: F403
 from headrace.ops.comparison import *  # noqa: F403
 from headrace.ops.control_basic import *  # noqa: F403
 from headrace.ops.control_flow_api import *  # noqa: F403
-from headrace.ops.dynamic_api import *  # noqa: F403
 from headrace.ops.counting import *  # noqa: F403
 from headrace.ops.cumulative import *  # noqa: F403
+from headrace.ops.dynamic_api import *  # noqa: F403
 from headrace.ops.einsum import *  # noqa: F403
 from headrace.ops.elementwise import *  # noqa: F403
 from headrace.ops.elementwise_binary import *  # noqa: F403
 from headrace.ops.elementwise_cast import *  # noqa: F403
 from headrace.ops.elementwise_nary import *  # noqa: F403
 from headrace.ops.fft import *  # noqa: F403
+from headrace.ops.gather_api import *  # noqa: F403
 from headrace.ops.indexed_slices import *  # noqa: F403
 from headrace.ops.initializers import *  # noqa: F403
-from headrace.ops.gather_api import *  # noqa: F403
 from headrace.ops.linalg_api import *  # noqa: F403
 from headrace.ops.matmul import *  # noqa: F403
 from headrace.ops.operators import *  # noqa: F403
