@@ -1,0 +1,274 @@
+"""Reading checkpoints of either format, recognised by what the files hold."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnimplementedError,
+    suggest,
+)
+from headrace.graph import dtypes
+from headrace.graph.dtypes import DType
+from headrace.train.checkpoint import bundle, encoding, native, storage, table
+from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor, index_path
+from headrace.train.checkpoint.slices import Box, copy_common, covers
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A tensor to read, or a box of it."""
+
+    name: str
+    box: Box | None = None
+
+
+class CheckpointReader:
+    """The content of a checkpoint: names, types, shapes, and the tensors.
+
+    Args:
+        prefix: path of the checkpoint, as `Saver.save` returned it (no ``.index`` at its end).
+
+    Raises:
+        NotFoundError: if there is no such checkpoint.
+        DataLossError: if its index is cut off, damaged, or no checkpoint at all.
+        UnimplementedError: for the V1 format of TensorFlow.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._layout = _load(prefix)
+
+    @property
+    def format(self) -> str:
+        """The name of the file format."""
+        return self._layout.format.name
+
+    @property
+    def prefix(self) -> str:
+        return self._layout.prefix
+
+    def has_tensor(self, tensor_str: str) -> bool:
+        """Whether the checkpoint holds a tensor of this name."""
+        return tensor_str in self._layout.tensors
+
+    def get_variable_to_shape_map(self) -> dict[str, list[int]]:
+        """Shapes of all tensors, by name."""
+        return {name: list(t.shape) for name, t in self._layout.tensors.items()}
+
+    def get_variable_to_dtype_map(self) -> dict[str, DType]:
+        """Types of all tensors, by name."""
+        return {name: t.dtype for name, t in self._layout.tensors.items()}
+
+    def debug_string(self) -> bytes:
+        """One line for each tensor: name, type and shape."""
+        lines = [
+            f"{name} ({t.dtype.name}) [{','.join(map(str, t.shape))}]"
+            for name, t in sorted(self._layout.tensors.items())
+        ]
+        return "\n".join(lines).encode()
+
+    def get_tensor(self, tensor_str: str) -> Any:
+        """The value of a tensor: a NumPy array or scalar; bytes, or an array of them, for strings.
+
+        Raises:
+            NotFoundError: if there is no tensor of this name.
+            DataLossError: if its data is cut off or damaged.
+        """
+        array = self.read([Request(tensor_str)])[0]
+        return array[()] if array.ndim == 0 else array
+
+    # -- for restoring ----------------------------------------------------------------------
+
+    def entry(self, name: str) -> StoredTensor:
+        """Type and shape of a tensor. Raises NotFoundError, with the names that are there."""
+        found = self._layout.tensors.get(name)
+        if found is None:
+            raise NotFoundError(None, None, self._missing(name))
+        return found
+
+    def _missing(self, name: str) -> str:
+        names = sorted(self._layout.tensors)
+        shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        return (
+            f"Key {name} not found in checkpoint {self.prefix}.{suggest(name, names)} "
+            f"The checkpoint holds: {shown or 'nothing'}."
+        )
+
+    def read(self, requests: Sequence[Request]) -> list[Array]:
+        """The values of several tensors or boxes, read in the order in which files hold them.
+
+        Raises:
+            NotFoundError: if a tensor, or a part of it, is not there.
+            DataLossError: if data is cut off or damaged.
+        """
+        with contextlib.ExitStack() as stack:
+            files = _Files(self._layout, stack)
+            order = sorted(range(len(requests)), key=lambda i: self._place(requests[i]))
+            results = {i: self._read(requests[i], files) for i in order}
+        return [results[i] for i in range(len(requests))]
+
+    def verify(self, requests: Sequence[Request]) -> None:
+        """Read and check the data of tensors, keeping none. Raises as `read` does."""
+        with contextlib.ExitStack() as stack:
+            files = _Files(self._layout, stack)
+            for request in sorted(requests, key=self._place):
+                self._read(request, files)
+
+    def _place(self, request: Request) -> tuple[int, int]:
+        pieces = self.entry(request.name).pieces
+        return (pieces[0].file, pieces[0].begin) if pieces else (0, 0)
+
+    def _read(self, request: Request, files: _Files) -> Array:
+        tensor = self.entry(request.name)
+        wanted = request.box or Box.whole(tensor.shape)
+        if not wanted.fits(tensor.shape):
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Slice {wanted} of {request.name} lies outside its shape in checkpoint "
+                f"{self.prefix}, {list(tensor.shape)}.",
+            )
+        if not covers([p.box for p in tensor.pieces], wanted):
+            raise NotFoundError(
+                None, None, f"Checkpoint {self.prefix} holds only a part of {request.name}."
+            )
+        exact = [p for p in tensor.pieces if p.box == wanted]
+        if exact:
+            return self._read_piece(request.name, tensor.dtype, exact[0], files)
+        result = encoding.allocate(tensor.dtype, wanted.shape)
+        for piece in tensor.pieces:
+            if piece.box.common(wanted) is None:
+                continue
+            inner = _rows_of(result, piece.box, wanted)
+            if inner is not None and tensor.dtype is not dtypes.string:
+                self._read_piece(request.name, tensor.dtype, piece, files, inner)
+            else:
+                part = self._read_piece(request.name, tensor.dtype, piece, files)
+                copy_common(part, piece.box, result, wanted)
+        return result
+
+    def _read_piece(
+        self, name: str, dtype: DType, piece: Piece, files: _Files, target: Array | None = None
+    ) -> Array:
+        path = self._layout.files[piece.file]
+        where = f"{path}: tensor {name}"
+        if not dtype.is_numpy_compatible:
+            raise UnimplementedError(None, None, f"{where} is of type {dtype.name}.")
+        is_string = dtype is dtypes.string
+        if is_string:
+            data = np.empty(piece.size, np.uint8)
+        else:
+            target = encoding.allocate(dtype, piece.box.shape) if target is None else target
+            data = encoding.bytes_of(target)
+            if data.size != piece.size:
+                raise DataLossError(None, None, f"{where} takes {piece.size} bytes, not as said.")
+        crc = storage.read_into(files[piece.file], path, piece.begin, data)
+        if self._layout.format.crc_of(piece, dtype, data, crc) != piece.crc:
+            raise DataLossError(
+                None,
+                None,
+                f"{where} is damaged: the checksum of bytes {piece.begin} to "
+                f"{piece.begin + piece.size} does not fit.",
+            )
+        if is_string:
+            return self._layout.format.strings(data, piece.box.shape, where)
+        assert target is not None
+        return target
+
+
+class _Files(dict[int, Any]):
+    """Data files, opened when first needed and checked for their size."""
+
+    def __init__(self, layout: Layout, stack: contextlib.ExitStack) -> None:
+        super().__init__()
+        self._layout = layout
+        self._stack = stack
+
+    def __missing__(self, number: int) -> Any:
+        path, said = self._layout.files[number], self._layout.sizes[number]
+        try:
+            file = self._stack.enter_context(storage.opened(path))
+            if said is not None and storage.size(path) != said:
+                raise DataLossError(
+                    None,
+                    None,
+                    f"{path} has {storage.size(path)} bytes; checkpoint {self._layout.prefix} "
+                    f"was saved with {said}: the file is cut off or belongs to another one.",
+                )
+        except NotFoundError as error:
+            raise NotFoundError(
+                None,
+                None,
+                f"{path} is missing; checkpoint {self._layout.prefix} needs it.",
+            ) from error
+        self[number] = file
+        return file
+
+
+def _rows_of(result: Array, piece: Box, wanted: Box) -> Array | None:
+    """The part of ``result`` that a piece fills, when it lies in one stretch of memory."""
+    if piece.common(wanted) != piece:
+        return None
+    part = result[piece.inside(wanted)]
+    return part if part.flags.c_contiguous else None
+
+
+# -- finding -----------------------------------------------------------------------------------
+
+
+def _load(prefix: str) -> Layout:
+    path = index_path(prefix)
+    if not storage.exists(path):
+        raise _absent(prefix)
+    data = storage.read_all(path)
+    if table.is_table(data):
+        return bundle.load(prefix, data)
+    if data[:1] == b"{":
+        return native.load(prefix, data)
+    raise DataLossError(
+        None,
+        None,
+        f"{path} is no checkpoint index: it is neither a manifest of Headrace nor the table of a "
+        "TensorFlow V2 checkpoint, or it is cut off.",
+    )
+
+
+def _absent(prefix: str) -> NotFoundError | UnimplementedError:
+    hint = ""
+    match = re.fullmatch(r"(.+)\.(index|meta|data-\d{5}-of-\d{5}(\.\d+)?)", prefix)
+    if match is not None and storage.exists(index_path(match[1])):
+        hint = f" Use the path without the last part: {match[1]}"
+    elif storage.exists(prefix) and not storage.is_dir(prefix) and _is_v1(prefix):
+        return UnimplementedError(
+            None,
+            None,
+            f"{prefix} is a checkpoint in TensorFlow's V1 format, which is not supported: load it "
+            "in TensorFlow and save it with write_version=tf.train.SaverDef.V2.",
+        )
+    return NotFoundError(
+        None,
+        None,
+        "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
+        f"{prefix}.{hint}",
+    )
+
+
+def _is_v1(path: str) -> bool:
+    length = storage.size(path)
+    if length < 48:
+        return False
+    tail = np.empty(48, np.uint8)
+    with storage.opened(path) as file:
+        storage.read_into(file, path, length - 48, tail)
+    return table.is_table(tail.tobytes())

@@ -1,0 +1,179 @@
+"""The ops that write and read checkpoints inside a step: SaveV2, RestoreV2 and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.graph.dtypes import DType
+from headrace.graph.shapes import shape_text
+from headrace.graph.tensor import Dims, Operation
+from headrace.ops.registry import EXTERNAL, NotDifferentiable, define_op
+from headrace.ops.static import static_value
+from headrace.train.checkpoint import CheckpointReader, Request, Slice, write
+from headrace.train.checkpoint.slices import Box, parse_spec
+
+_NO_GRADIENT = NotDifferentiable("it works on files")
+
+
+def text(value: Any) -> str:
+    """A string scalar as text; other bytes than UTF-8 survive a round trip."""
+    item = np.asarray(value, object).reshape(-1)[0]
+    return item if isinstance(item, str) else item.decode("utf-8", "surrogateescape")
+
+
+def texts(value: Any) -> list[str]:
+    """The strings of a vector as text."""
+    return [text(item) for item in np.asarray(value, object).reshape(-1)]
+
+
+def parse_slices(specs: Sequence[str]) -> list[tuple[tuple[int, ...], Box] | None]:
+    """`parse_spec` for each, with the error naming none of them twice."""
+    return [parse_spec(spec) for spec in specs]
+
+
+def _save(
+    context: Any,
+    prefix: Any,
+    tensor_names: Any,
+    shape_and_slices: Any,
+    tensors: Sequence[Any],
+    *,
+    dtypes: tuple[DType, ...],
+    _max_file_bytes: int,
+) -> Any:
+    names, specs = texts(tensor_names), parse_slices(texts(shape_and_slices))
+    _same_length(len(names), len(specs), len(tensors))
+    slices = []
+    for name, spec, dtype, value in zip(names, specs, dtypes, tensors, strict=True):
+        array = np.asarray(value)
+        if spec is None:
+            slices.append(Slice.whole(name, dtype, array))
+            continue
+        shape, box = spec
+        if array.shape != box.shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Slice {box} of {name} does not fit the tensor of shape {list(array.shape)}.",
+            )
+        slices.append(Slice(name, dtype, shape, box, array))
+    write(text(prefix), slices, _max_file_bytes or None)
+    return ()
+
+
+def _same_length(*lengths: int) -> None:
+    if len(set(lengths)) > 1:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"There are {lengths} names, slices and tensors; they must be equally many.",
+        )
+
+
+# `_max_file_bytes` is ours: data files larger than this are split; 0 leaves the default.
+define_op(
+    "SaveV2(prefix: string, tensor_names: string, shape_and_slices: string, tensors: dtypes)",
+    attrs="dtypes: list(type) >= 1, _max_file_bytes: int = 0",
+    shape=lambda op: [],
+    host=_save,
+    gradient=_NO_GRADIENT,
+    effects=EXTERNAL,
+)
+
+
+def _restore(
+    context: Any,
+    prefix: Any,
+    tensor_names: Any,
+    shape_and_slices: Any,
+    *,
+    dtypes: tuple[DType, ...],
+) -> Any:
+    names, specs = texts(tensor_names), parse_slices(texts(shape_and_slices))
+    _same_length(len(names), len(specs), len(dtypes))
+    reader = CheckpointReader(text(prefix))
+    requests = []
+    for name, spec, dtype in zip(names, specs, dtypes, strict=True):
+        problem = check_entry(reader, name, spec, dtype)
+        if problem is not None:
+            raise InvalidArgumentError(None, None, problem)
+        requests.append(Request(name, None if spec is None else spec[1]))
+    return (reader.read(requests),)
+
+
+def check_entry(
+    reader: CheckpointReader, name: str, spec: tuple[tuple[int, ...], Box] | None, dtype: DType
+) -> str | None:
+    """Why a tensor of a checkpoint cannot be restored as asked, or None.
+
+    Raises:
+        NotFoundError: if there is no tensor of this name.
+    """
+    stored = reader.entry(name)
+    if stored.dtype is not dtype:
+        return (
+            f"tensor_name = {name}; expected dtype {dtype.name} does not equal original dtype "
+            f"{stored.dtype.name} in checkpoint {reader.prefix}"
+        )
+    if spec is not None and spec[0] != stored.shape:
+        return (
+            f"tensor_name = {name}; shape in shape_and_slice spec {list(spec[0])} does not match "
+            f"the shape stored in checkpoint: {list(stored.shape)} ({reader.prefix})"
+        )
+    return None
+
+
+def _restored_shapes(op: Operation) -> list[Dims]:
+    specs = static_value(op.inputs[2])
+    count = len(op.attrs["dtypes"])
+    if specs is None or np.size(specs) != count:
+        return [None] * count
+    return [None if s is None else s[1].shape for s in parse_slices(texts(specs))]
+
+
+define_op(
+    "RestoreV2(prefix: string, tensor_names: string, shape_and_slices: string) -> tensors: dtypes",
+    attrs="dtypes: list(type) >= 1",
+    shape=_restored_shapes,
+    host=_restore,
+    gradient=_NO_GRADIENT,
+    effects=EXTERNAL,
+)
+
+
+def _scalar_shape(op: Operation) -> list[Dims]:
+    for tensor in op.inputs:
+        if tensor.dims not in ((), None):
+            raise ValueError(f"Expected scalars; got shape {shape_text(tensor.dims)}")
+    return [()]
+
+
+def _sharded_filename(context: Any, basename: Any, shard: Any, num_shards: Any) -> Any:
+    return _bytes(f"{text(basename)}-{int(shard):05d}-of-{int(num_shards):05d}")
+
+
+def _bytes(value: str) -> Any:
+    array = np.empty((), object)
+    array[()] = value.encode("utf-8", "surrogateescape")
+    return array
+
+
+define_op(
+    "ShardedFilename(basename: string, shard: int32, num_shards: int32) -> filename: string",
+    shape=_scalar_shape,
+    host=_sharded_filename,
+    gradient=_NO_GRADIENT,
+)
+
+define_op(
+    "ShardedFilespec(basename: string, num_shards: int32) -> filename: string",
+    shape=_scalar_shape,
+    host=lambda context, basename, num_shards: _bytes(
+        f"{text(basename)}-?????-of-{int(num_shards):05d}"
+    ),
+    gradient=_NO_GRADIENT,
+)

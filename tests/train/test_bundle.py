@@ -1,0 +1,179 @@
+"""Reading checkpoints that TensorFlow wrote, whole and damaged."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from headrace import errors
+from headrace.train.checkpoint import CheckpointReader, Request, bundle, table
+from headrace.train.checkpoint.slices import Box
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import make_checkpoint_goldens as made  # noqa: E402
+
+GOLDEN = ROOT / "tests" / "golden" / "checkpoints"
+
+
+def reader(name: str) -> CheckpointReader:
+    return CheckpointReader(str(GOLDEN / name))
+
+
+@pytest.mark.parametrize("name", made.TYPES)
+def test_every_type_is_read(name: str) -> None:
+    kind = ml_dtypes.bfloat16 if name == "bfloat16" else np.dtype(name)
+    value = reader("types").get_tensor(name)
+    assert value.dtype == kind
+    np.testing.assert_array_equal(value, made.numbers(kind))
+
+
+def test_strings_scalars_and_empty_tensors() -> None:
+    types = reader("types")
+    np.testing.assert_array_equal(types.get_tensor("string"), made.strings())
+    assert types.get_tensor("string_scalar") == b"hello"
+    assert types.get_tensor("scalar") == np.float32(2.5)
+    assert types.get_tensor("empty").shape == (0, 4)
+    assert types.format == "TensorFlow V2 bundle"
+
+
+def test_maps_of_shapes_and_types() -> None:
+    types = reader("types")
+    shapes, dtypes = types.get_variable_to_shape_map(), types.get_variable_to_dtype_map()
+    assert shapes["string"] == [2, 2]
+    assert shapes["scalar"] == []
+    assert dtypes["bfloat16"].name == "bfloat16"
+    assert set(shapes) == set(dtypes) == {*made.TYPES, "string", "string_scalar", "scalar", "empty"}
+    assert b"scalar (float32) []" in types.debug_string().splitlines()
+
+
+def test_partitioned_tensors_are_whole() -> None:
+    parts = reader("partitioned")
+    np.testing.assert_array_equal(parts.get_tensor("rows"), made.table())
+    np.testing.assert_array_equal(parts.get_tensor("columns"), made.table())
+    assert parts.get_tensor("words").tolist() == [b"a", b"bc", b"", b"def"]
+    assert set(parts.get_variable_to_shape_map()) == {"rows", "columns", "words"}
+
+
+def test_a_box_across_partitions() -> None:
+    box = Box((10, 30), (20, 15))
+    for name in ("rows", "columns"):
+        [part] = reader("partitioned").read([Request(name, box)])
+        np.testing.assert_array_equal(part, made.table()[10:30, 30:45])
+
+
+def test_many_tensors_in_several_blocks() -> None:
+    many = reader("many")
+    names = [f"layer_{i // 10}/w{i:03d}" for i in range(made.MANY)]
+    assert sorted(many.get_variable_to_shape_map()) == sorted(names)
+    values = many.read([Request(n) for n in reversed(names)])
+    for i, value in enumerate(reversed(values)):
+        np.testing.assert_array_equal(value, made.small(i))
+
+
+def test_sharded_save() -> None:
+    np.testing.assert_array_equal(reader("sharded").get_tensor("second"), [2.0, -2.0])
+
+
+def test_v1_is_refused_by_name() -> None:
+    with pytest.raises(errors.UnimplementedError, match="TensorFlow's V1 format"):
+        reader("v1")
+
+
+def test_slice_keys_keep_the_order_of_numbers() -> None:
+    numbers = [-70000, -65, -64, -1, 0, 1, 63, 64, 8191, 8192, 1 << 40]
+    keys = [bundle._signed(n) for n in numbers]
+    assert keys == sorted(keys)
+    assert keys[4] == b"\x80"
+
+
+def test_masked_checksums_are_reversible() -> None:
+    for crc in (0, 1, 0xFFFFFFFF, 0x12345678):
+        assert table.unmasked(table.masked(crc)) == crc
+
+
+# -- damage ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for path in GOLDEN.glob("types.*"):
+        shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def read_all(directory: Path) -> None:
+    opened = CheckpointReader(str(directory / "types"))
+    opened.verify([Request(n) for n in opened.get_variable_to_shape_map()])
+
+
+def test_the_copy_is_whole(copy: Path) -> None:
+    read_all(copy)
+
+
+@pytest.mark.parametrize("name", ["types.index", "types.data-00000-of-00001"])
+def test_every_flipped_byte_is_found(copy: Path, name: str) -> None:
+    path = copy / name
+    good = path.read_bytes()
+    # The footer is padded with bytes that mean nothing.
+    free = range(len(good) - 36, len(good) - 8) if name.endswith("index") else range(0)
+    for at in range(0, len(good), 7):
+        if at in free:
+            continue
+        path.write_bytes(good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1 :])
+        with pytest.raises((errors.DataLossError, errors.UnimplementedError), match="types"):
+            read_all(copy)
+
+
+@pytest.mark.parametrize("name", ["types.index", "types.data-00000-of-00001"])
+def test_truncation_is_found(copy: Path, name: str) -> None:
+    path = copy / name
+    good = path.read_bytes()
+    for size in (0, 1, 40, len(good) // 2, len(good) - 1):
+        path.write_bytes(good[:size])
+        with pytest.raises(errors.DataLossError, match=r"types\.(index|data)"):
+            read_all(copy)
+
+
+def test_a_missing_data_file_is_named(copy: Path) -> None:
+    (copy / "types.data-00000-of-00001").unlink()
+    with pytest.raises(errors.NotFoundError, match=r"types\.data-00000-of-00001 is missing"):
+        read_all(copy)
+
+
+def test_compressed_blocks_are_refused(copy: Path) -> None:
+    import google_crc32c
+
+    path = copy / "types.index"
+    data = bytearray(path.read_bytes())
+    footer = len(data) - 48
+    at = footer
+    for _ in range(2):
+        _, at = table.varint(bytes(data), at)
+    offset, at = table.varint(bytes(data), at)
+    size, _ = table.varint(bytes(data), at)
+    data[offset + size] = 1
+    crc = table.masked(google_crc32c.value(bytes(data[offset : offset + size + 1])))
+    data[offset + size + 1 : offset + size + 5] = crc.to_bytes(4, "little")
+    path.write_bytes(bytes(data))
+    with pytest.raises(errors.UnimplementedError, match="snappy"):
+        read_all(copy)
+
+
+def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "m.index").write_bytes(b"\x89PNG something else that is long enough to look at" * 3)
+    with pytest.raises(errors.DataLossError, match="no checkpoint index"):
+        CheckpointReader(str(tmp_path / "m"))
+
+
+def test_absent_checkpoints_and_wrong_paths(copy: Path) -> None:
+    with pytest.raises(errors.NotFoundError, match="Failed to find any matching files"):
+        CheckpointReader(str(copy / "nothing"))
+    with pytest.raises(errors.NotFoundError, match="Use the path without the last part"):
+        CheckpointReader(str(copy / "types.index"))
