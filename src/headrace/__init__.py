@@ -7,6 +7,7 @@ from typing import Any as _Any
 
 from headrace import (
     _families,
+    debugging,
     bitwise,
     errors,
     initializers,
@@ -91,6 +92,7 @@ from headrace.ops.elementwise_cast import *  # noqa: F403
 from headrace.ops.elementwise_nary import *  # noqa: F403
 from headrace.ops.fft import *  # noqa: F403
 from headrace.ops.gather_api import *  # noqa: F403
+from headrace.ops.functional import *  # noqa: F403
 from headrace.ops.indexed_slices import *  # noqa: F403
 from headrace.ops.initializers import *  # noqa: F403
 from headrace.ops.linalg_api import *  # noqa: F403
@@ -105,6 +107,7 @@ from headrace.ops.script import *  # noqa: F403
 from headrace.ops.segment_api import *  # noqa: F403
 from headrace.ops.slicing_api import *  # noqa: F403
 from headrace.ops.static import static_value as get_static_value
+from headrace.ops.tensor_array import *  # noqa: F403
 from headrace.ops.variable_scope import *  # noqa: F403
 from headrace.ops.variables import *  # noqa: F403
 from headrace.ops.variables_api import *  # noqa: F403

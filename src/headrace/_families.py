@@ -1,5 +1,6 @@
 """Every op family: importing this registers all ops."""
 
+from headrace.autodiff import control_flow as control_flow_gradients
 from headrace.autodiff import vjp
 from headrace.ops import (
     activations,
@@ -48,6 +49,7 @@ __all__ = [
     "comparison",
     "control_basic",
     "control_flow",
+    "control_flow_gradients",
     "counting",
     "cumulative",
     "dynamic",

@@ -22,6 +22,7 @@ from headrace.executor.region import Region, RegionOptions
 from headrace.executor.resources import RandomStream, ResourceHandle, ResourceStore
 from headrace.graph.attrs import attrs_key
 from headrace.ops import checks
+from headrace.ops.kernels import tensor_list as lists
 from headrace.ops.kernels import philox
 from headrace.passes.ir import Node
 
@@ -247,4 +248,4 @@ class _BoundRunner:
 
 
 def _host_value(value: Any) -> Any:
-    return np.asarray(value) if isinstance(value, jax.Array) else value
+    return lists.to_host(value)

@@ -26,8 +26,10 @@ from headrace.executor.resources import (
     StateKey,
     uninitialized,
 )
+from headrace.graph.dtypes import variant
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops import checks
+from headrace.ops.kernels import tensor_list as lists
 from headrace.ops.registry import IndexCheck
 from headrace.passes.ir import Edge, Node, function_step
 
@@ -192,7 +194,7 @@ class Program:
         self.sink = CheckSink(tracing, region.touched.checked)
         with checks.collecting(self.sink):
             tracing.run(region.nodes, values)
-        outputs = [jnp.asarray(values[n][i]) for n, i in region.outputs]
+        outputs = [_result(values[n][i]) for n, i in region.outputs]
         new_state = [state[k] for k in region.written]
         failed = [state[CheckSink.KEY]] if self.sink.messages else []
         # Without outputs there must be something to wait for that no other step can take away.
@@ -236,6 +238,7 @@ class Region:
         self.options = options
         self.platform = options.device.platform if options.device is not None else "cpu"
         self.compiler_options = options.compiler_options
+        self.takes_lists = any(n.dtypes[i] is variant for n, i in dynamic)
         self.early = self._early_checks()
         touched = RegionState(nodes, handles, {c.node for c, _ in self.early})
         self.touched = touched
@@ -268,8 +271,9 @@ class Region:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing comes of running it (no-ops that only order others)."""
-        return not (self.outputs or self.written or self.touched.may_fail)
+        """Nothing comes of running it (no-ops that only order others); reads may still fail."""
+        touched = self.touched
+        return not (self.outputs or self.written or touched.reads or touched.may_fail)
 
     def run(self, store: ResourceStore, dynamic: Sequence[Any], static: Sequence[Any]) -> list[Any]:
         """Run once. ``dynamic`` and ``static`` are arrays for the edges of the same names.
@@ -278,6 +282,8 @@ class Region:
             OpError: when an op fails; no variable has changed then.
             NeedsHost: when a node turns out to need the host; nothing has run then.
         """
+        if self.takes_lists:
+            dynamic = [lists.to_program(a) for a in dynamic]
         with store.lock:
             if store.shape_epoch != self._epoch:
                 self._epoch = store.shape_epoch
@@ -361,7 +367,7 @@ class Region:
         transaction = Transaction(store)
         evaluation = Interpreting(transaction, self.options.host)
         values: Values = {}
-        _bind_edges(values, zip(self.dynamic, [np.asarray(a) for a in dynamic], strict=True))
+        _bind_edges(values, zip(self.dynamic, [lists.to_host(a) for a in dynamic], strict=True))
         _bind_edges(values, zip(self.static, static, strict=True))
         _bind_edges(values, self.handles.items())
         with np.errstate(all="ignore"):
@@ -397,6 +403,13 @@ class Transaction(ResourceStore):
     def commit(self) -> None:
         for key, value in self._values.items():
             self.base.put(key, value)  # type: ignore[arg-type]
+
+
+def _result(value: Any) -> Any:
+    """An output of a program: an array, or a tensor list made of arrays."""
+    if isinstance(value, lists.TensorList):
+        return jax.tree.map(jnp.asarray, lists.to_program(value))
+    return jnp.asarray(value)
 
 
 def _static_key(value: Any) -> Any:

@@ -29,6 +29,11 @@ def _differentiable(dtype: Any) -> bool:
     return dtype.name in _FLOATING
 
 
+def _declared(element_shape: Tensor) -> Dims:
+    """The static shape that an ``element_shape`` input declares; a scalar -1 declares nothing."""
+    return None if element_shape.dims == () else static_shape(element_shape)
+
+
 def known_shape(element_shape: Any) -> tuple[int, ...] | None:
     """The shape of elements from an ``element_shape`` input (-1 is unknown), if fully known."""
     sizes = np.atleast_1d(np.asarray(element_shape))
@@ -319,7 +324,7 @@ def _get_host(value: TensorList, index: Any, element_shape: Any, element_dtype: 
 
 
 def _element_dims(position: int) -> Any:
-    return lambda op: [static_shape(op.inputs[position])]
+    return lambda op: [_declared(op.inputs[position])]
 
 
 def _get_item_grad(op: Operation, grad: Any) -> list[Any]:
@@ -404,7 +409,7 @@ define_op(
     "TensorListPopBack(input_handle: variant, element_shape: int32) -> "
     "(output_handle: variant, tensor: element_dtype)",
     attrs="element_dtype: type",
-    shape=lambda op: [(), static_shape(op.inputs[1])],
+    shape=lambda op: [(), _declared(op.inputs[1])],
     kernel=_pop_back,
     interpret=lambda value, element_shape, *, element_dtype: _pop_back(
         value.to_items(), element_shape, element_dtype=element_dtype
@@ -474,7 +479,7 @@ define_op(
 
 
 def _stack_shape(op: Operation) -> list[Dims]:
-    element = static_shape(op.inputs[1])
+    element = _declared(op.inputs[1])
     count = op.attrs["num_elements"]
     return [None if element is None else (None if count < 0 else count, *element)]
 
@@ -595,7 +600,7 @@ def _gather_grad(op: Operation, grad: Any) -> list[Any]:
 
 
 def _gather_shape(op: Operation) -> list[Dims]:
-    element, indices = static_shape(op.inputs[2]), op.inputs[1].dims
+    element, indices = _declared(op.inputs[2]), op.inputs[1].dims
     if element is None:
         return [None]
     return [(indices[0] if indices else None, *element)]
@@ -614,19 +619,25 @@ define_op(
 )
 
 
-def _rows_of(value: TensorList, element_shape: Any, dtype: Any) -> list[Any]:
+def _rows_of(value: TensorList, element_shape: Any, leading: Any, dtype: Any) -> list[Any]:
     if value.items is None:
         if not value.has_static_size:
             raise NeedsValue("a list of computed length is concatenated")
         return [lists.row(_uniform(value).buffer, t) for t in range(value.size)]
-    return [
-        _unwritten_value(element_shape, dtype, i) if item is None else item
-        for i, item in enumerate(value.items)
-    ]
+    rows = list(value.items)
+    for i, item in enumerate(rows):
+        if item is None:
+            shape = np.asarray(element_shape)
+            if i < leading.size and shape.ndim:
+                if not isinstance(leading, np.ndarray):
+                    raise NeedsValue("the lengths of the elements of a list are computed")
+                shape = np.concatenate([[leading[i]], shape[1:]])
+            rows[i] = _unwritten_value(shape, dtype, i)
+    return rows
 
 
-def _concat(xp: Any, value: TensorList, element_shape: Any, dtype: Any) -> Any:
-    rows = _rows_of(value, element_shape, dtype)
+def _concat(xp: Any, value: TensorList, element_shape: Any, leading: Any, dtype: Any) -> Any:
+    rows = _rows_of(value, element_shape, leading, dtype)
     if not rows:
         dims = known_shape(np.atleast_1d(np.asarray(element_shape))[1:])
         return np.zeros((0, *(dims or ())), dtype.np_dtype), np.zeros((0,), np.int64)
@@ -636,7 +647,7 @@ def _concat(xp: Any, value: TensorList, element_shape: Any, dtype: Any) -> Any:
 
 
 def _concat_shape(op: Operation) -> list[Dims]:
-    element = static_shape(op.inputs[1])
+    element = _declared(op.inputs[1])
     return [None if not element else (None, *element[1:]), (None,)]
 
 
@@ -645,9 +656,11 @@ define_op(
     "-> (tensor: element_dtype, lengths: int64)",
     attrs=f"element_dtype: type, {_SHAPE_TYPE}",
     shape=_concat_shape,
-    kernel=lambda value, shape, _, *, element_dtype: _concat(jnp, value, shape, element_dtype),
-    interpret=lambda value, shape, _, *, element_dtype: _concat(
-        np, value.to_items(), shape, element_dtype
+    kernel=lambda value, shape, leading, *, element_dtype: _concat(
+        jnp, value, shape, leading, element_dtype
+    ),
+    interpret=lambda value, shape, leading, *, element_dtype: _concat(
+        np, value.to_items(), shape, leading, element_dtype
     ),
     static=(1,),
     gradient=lambda op, grad, _: [
@@ -672,9 +685,11 @@ def _split(tensor: Any, _: Any, lengths: Any) -> TensorList:
 
 
 def _split_grad(op: Operation, grad: Any) -> list[Any]:
-    tensor = op.inputs[0]
-    lengths = constant(np.zeros((0,), np.int64))
-    whole, _ = raw.TensorListConcatV2(grad, op.inputs[1], lengths, element_dtype=tensor.dtype)
+    tensor, _, lengths = op.inputs
+    rest = _element_shape_of(tensor)
+    any_rows = constant(np.array([-1], np.int32))
+    shape = raw.ConcatV2([any_rows, rest], constant(np.int32(0)))
+    whole, _ = raw.TensorListConcatV2(grad, shape, lengths, element_dtype=tensor.dtype)
     whole.set_shape(tensor.shape)
     return [whole, None, None]
 
