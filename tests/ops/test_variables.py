@@ -10,6 +10,7 @@ import pytest
 import headrace as tf
 from headrace.graph.func_graph import trace
 from headrace.ops.build import function_placeholder
+from headrace.ops.import_graph import import_graph_def
 
 
 def _names() -> list[str]:
@@ -323,3 +324,14 @@ def test_functions_on_the_default_graph() -> None:
     assert v.op.get_attr("container") == b"box"
     with tf.colocate_with(b):
         assert tf.constant(3.0).device == "/device:CPU:1"
+
+
+def test_the_name_works_in_graphs_without_variable_objects() -> None:
+    v = tf.Variable([1.0, 2.0], name="v")
+    graph_def = tf.get_default_graph().as_graph_def()
+    del v
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        import_graph_def(graph_def, name="")
+        assert graph._variable_of == {}
+        session.run("v/Assign")
+        assert session.run("v:0").tolist() == [1.0, 2.0]

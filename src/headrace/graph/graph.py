@@ -352,8 +352,8 @@ class Graph:
                     f"The name {name!r} refers to a Tensor which does not exist. The operation, "
                     f"{op_name!r}, exists but only has {len(op.outputs)} outputs."
                 )
-            variable = self._variable_of.get(op)
-            return op.outputs[index] if variable is None else variable._as_graph_element()
+            value = self._value_of(op)
+            return op.outputs[index] if value is None else value
         if ":" in name:
             raise ValueError(f"Name {name!r} appears to refer to a Tensor, not an Operation.")
         if not allow_operation:
@@ -369,6 +369,22 @@ class Graph:
                 f"{suggest(name, self._by_name)}"
             )
         return op
+
+    def _value_of(self, op: Operation) -> Tensor | None:
+        """For an op that makes a variable's handle, the read that gives the variable's value.
+
+        Graphs from files have no Variable objects: there it is the read that waits for nothing.
+        """
+        if op.op_def.makes_handle != "variable":
+            return None
+        variable = self._variable_of.get(op)
+        if variable is not None:
+            value: Tensor = variable._as_graph_element()
+            return value
+        for user in op.outputs[0]._consumers:
+            if user.type == "ReadVariableOp" and not user.control_inputs:
+                return user.outputs[0]
+        return None
 
     # -- collections ------------------------------------------------------------------------
 

@@ -59,8 +59,10 @@ def _copy(
         return copied
     if op.type == "ReadVariableOp":
         variable = graph._variable_of.get(op.inputs[0].op)
-        guarded = variable is not None and variable.initial_value is not None
-        done[op] = (variable.initialized_value() if guarded else tensor,)
+        if variable is not None and variable.initial_value is not None:
+            done[op] = (variable.initialized_value(),)
+        else:
+            done[op] = (tensor,)
     else:
         inputs = [_copy(graph, t, suffix, depends, done) for t in op.inputs]
         types = [t.dtype for t in op.outputs]
