@@ -15,6 +15,7 @@ from headrace.ops.array_util import as_tensor, index_tensor, int_const
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.slicing import MASKS
 from headrace.ops.static import static_value
+from headrace.ops.variables import Variable
 
 _python_slice = builtins.slice
 
@@ -50,12 +51,9 @@ class VariableSlice(Tensor):
 
     def assign(self, value: Any, name: str | None = None) -> Any:
         """Set this part of the variable to ``value`` (broadcast); the variable's new value."""
-        dtype = self.var.dtype.base_dtype
-        own = getattr(self.var, "_strided_slice_assign", None)
-        if own is not None:
-            return own(*self.spec, value=value, name=name, **self.attrs)
+        tensor = convert_to_tensor(value, self.var.dtype.base_dtype)
         op = raw.ResourceStridedSliceAssign(
-            self.var.handle, *self.spec, convert_to_tensor(value, dtype), name=name, **self.attrs
+            self.var.handle, *self.spec, tensor, name=name, **self.attrs
         )
         with get_default_graph().control_dependencies([op]):
             return self.var.read_value()
@@ -237,6 +235,12 @@ def _tensor_getitem(self: Tensor, key: Any) -> Tensor:
     return getitem(self, key)
 
 
+def _variable_getitem(self: Variable, key: Any) -> Tensor:
+    """A slice of the value, with ``assign(value)`` to change that part of the variable."""
+    return getitem(self.value(), key, self)
+
+
 Tensor._override_operator("__getitem__", _tensor_getitem)
+Variable.__getitem__ = _variable_getitem  # type: ignore[attr-defined]
 
 __all__ = ["slice", "strided_slice"]

@@ -14,6 +14,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import to_ndarray
+from headrace.ops.indexed_slices import IndexedSlices
 
 
 class SparseTensorValue(NamedTuple):
@@ -213,3 +214,15 @@ def _convert_feed(value: Any, dtype: np.dtype[Any], tensor: Tensor) -> Any:
 def no_such_key(name: str, graph: Graph) -> str:
     """The nearest op name, for messages."""
     return suggest(name, [op.name for op in graph.get_operations()])
+
+
+def _parts_of_slices(slices: IndexedSlices) -> list[Any]:
+    parts = [slices.values, slices.indices, slices.dense_shape]
+    return [p for p in parts if p is not None]
+
+
+def _slices_value(parts: list[Any]) -> IndexedSlicesValue:
+    return IndexedSlicesValue(*parts) if len(parts) == 3 else IndexedSlicesValue(*parts, None)
+
+
+register_composite(IndexedSlices, _parts_of_slices, _slices_value)

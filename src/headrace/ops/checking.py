@@ -1,0 +1,149 @@
+"""Ops that check or show values while the graph runs: Assert, Print, CheckNumerics."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops import checks
+from headrace.ops.array_util import like_first
+from headrace.ops.build import raw
+from headrace.ops.registry import CHECKS, EXTERNAL, NotDifferentiable, define_op
+
+
+def summary_text(value: Any, limit: int) -> str:
+    """The first ``limit`` elements of an array as text (all, if negative), rows in brackets."""
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return _element(array[()])
+    shown = array.size if limit < 0 else min(limit, array.size)
+    texts = [_element(v) for v in array.reshape(-1)[:shown].tolist()]
+    if array.ndim == 1:
+        return " ".join(texts) + ("..." if shown < array.size else "")
+    position = 0
+
+    def row(axis: int) -> str:
+        nonlocal position
+        if axis == array.ndim - 1:
+            start, position = position, position + array.shape[axis]
+            part = " ".join(texts[start:position])
+            return f"{part}..." if start < shown < position else part
+        parts = []
+        for _ in range(array.shape[axis]):
+            if position >= shown and array.size:
+                break
+            parts.append(f"[{row(axis + 1)}]")
+        return "".join(parts)
+
+    text = row(0)
+    return text if shown == array.size or text.endswith(("...", "...]")) else f"{text}..."
+
+
+def _element(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, (bool, np.bool_)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.6g}"
+    return str(value)
+
+
+# -- Assert -------------------------------------------------------------------------------------
+
+
+def _assert_shape(op: Operation) -> list[Dims]:
+    dims = op.inputs[0]._dims
+    if dims:
+        raise ValueError(f"The condition of Assert must be a scalar, got shape {dims}.")
+    return []
+
+
+def _assert(context: Any, condition: Any, data: list[Any], *, summarize: int) -> Any:
+    if not condition:
+        shown = "".join(f" [{summary_text(d, summarize)}]" for d in data)
+        raise InvalidArgumentError(None, context.node.op, f"assertion failed:{shown}")
+    return ()
+
+
+define_op(
+    "Assert(condition: bool, data: T)",
+    attrs="T: list(type) >= 1, summarize: int = 3",
+    shape=_assert_shape,
+    host=_assert,
+    effects=EXTERNAL,
+    gradient=NotDifferentiable("it has no outputs"),
+)
+
+# -- Print --------------------------------------------------------------------------------------
+
+#: How often each Print op has printed.
+_printed: weakref.WeakKeyDictionary[Operation, int] = weakref.WeakKeyDictionary()
+
+
+def _print(
+    context: Any, value: Any, data: list[Any], *, message: str, first_n: int, summarize: int
+) -> Any:
+    op = context.node.op
+    count = _printed.get(op, 0)
+    if first_n < 0 or count < first_n:
+        _printed[op] = count + 1
+        shown = "".join(f"[{summary_text(d, summarize)}]" for d in data)
+        sys.stderr.write(f"{message}{shown}\n")
+        sys.stderr.flush()
+    return (value,)
+
+
+define_op(
+    "Print(input: T, data: U) -> output: T",
+    attrs='T: type, U: list(type), message: string = "", first_n: int = -1, summarize: int = 3',
+    shape=like_first,
+    host=_print,
+    effects=EXTERNAL,
+    gradient=lambda op, grad: [grad, *[None] * (len(op.inputs) - 1)],
+)
+
+# -- CheckNumerics ------------------------------------------------------------------------------
+
+
+def _literal(message: str) -> str:
+    return message.replace("{", "{{").replace("}", "}}")
+
+
+def _check_numerics(x: Any, *, message: str) -> Any:
+    nan, infinite = jnp.isnan(x).any(), jnp.isinf(x).any()
+    text = _literal(message)
+    checks.require(~(nan & infinite), f"{text} : Tensor had Inf and NaN values")
+    checks.require(~nan, f"{text} : Tensor had NaN values")
+    checks.require(~infinite, f"{text} : Tensor had Inf values")
+    return x
+
+
+def _check_numerics_np(x: Any, *, message: str) -> Any:
+    nan, infinite = np.isnan(x).any(), np.isinf(x).any()
+    if nan or infinite:
+        kinds = " and ".join([*["Inf"] * bool(infinite), *["NaN"] * bool(nan)])
+        raise InvalidArgumentError(None, None, f"{message} : Tensor had {kinds} values")
+    return x
+
+
+def _check_numerics_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    text = "Not a number (NaN) or infinity (Inf) values detected in gradient. "
+    return [raw.CheckNumerics(grad, message=text + op.attrs["message"])]
+
+
+define_op(
+    "CheckNumerics(tensor: T) -> output: T",
+    attrs="T: floating, message: string",
+    shape=like_first,
+    kernel=_check_numerics,
+    interpret=_check_numerics_np,
+    gradient=_check_numerics_gradient,
+    effects=CHECKS,
+)

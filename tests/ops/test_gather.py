@@ -1,0 +1,76 @@
+"""Gradients of gathers stay sparse; indices out of range and shapes that do not fit fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+X = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+@pytest.fixture
+def session() -> Any:
+    with tf.Graph().as_default(), tf.Session() as opened:
+        yield opened
+
+
+def test_gradient_of_rows_is_sparse(session: Any) -> None:
+    x, ids = tf.placeholder(tf.float32, [4, 3]), tf.placeholder(tf.int32, [None, 2])
+    gradient = tf.gradients(tf.gather(x, ids), x)[0]
+    assert isinstance(gradient, tf.IndexedSlices)
+    assert gradient.shape.as_list() == [4, 3]
+    feed = {x: X, ids: [[3, 0], [3, 1]]}
+    values, indices, shape = session.run(gradient, feed)
+    np.testing.assert_array_equal(indices, [3, 0, 3, 1])
+    np.testing.assert_array_equal(values, np.ones([4, 3]))
+    np.testing.assert_array_equal(shape, [4, 3])
+    dense = session.run(tf.convert_to_tensor(gradient), feed)
+    np.testing.assert_array_equal(dense[:, 0], [1, 1, 0, 2])
+
+
+def test_gradient_along_another_axis_is_dense(session: Any) -> None:
+    x = tf.constant(X)
+    gradient = tf.gradients(tf.gather(x, [2, 2, 0], axis=1), x)[0]
+    np.testing.assert_array_equal(session.run(gradient), [[1, 0, 2]] * 4)
+
+
+@pytest.mark.parametrize("bad", [4, -1])
+def test_index_out_of_range(bad: int, session: Any) -> None:
+    ids = tf.placeholder(tf.int32, [2])
+    rows = tf.gather(tf.constant(X), ids)
+    for _ in range(3):  # interpreted, then compiled
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(rows, {ids: [1, bad]})
+        assert f"indices[1] = {bad} is not in [0, 4)" in str(caught.value)
+
+
+def test_gather_nd_out_of_range(session: Any) -> None:
+    ids = tf.placeholder(tf.int32, [1, 2])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[..., 1\]\[0\] = 3"):
+        session.run(tf.gather_nd(tf.constant(X), ids), {ids: [[0, 3]]})
+
+
+def test_strings(session: Any) -> None:
+    got = session.run(tf.gather(["x", "y", "z"], tf.constant([2, 0])))
+    assert got.tolist() == [b"z", b"x"]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted(side: str, session: Any) -> None:
+    rows, values = np.float32([1, 3, 3, 9]), np.float32([3, 0, 10])
+    got = session.run(tf.searchsorted(rows, values, side=side))
+    np.testing.assert_array_equal(got, np.searchsorted(rows, values, side))
+
+
+def test_searchsorted_with_another_side() -> None:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="side must be"):
+        tf.searchsorted([1.0], [1.0], side="middle")
+
+
+def test_scatter_with_updates_that_do_not_fit() -> None:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="Dimensions of updates"):
+        tf.scatter_nd([[1], [2]], tf.zeros([3, 3]), [4, 3])
