@@ -332,6 +332,7 @@ def test_the_name_works_in_graphs_without_variable_objects() -> None:
     del v
     with tf.Graph().as_default() as graph, tf.Session() as session:
         import_graph_def(graph_def, name="")
-        assert graph._variable_of == {}
         session.run("v/Assign")
         assert session.run("v:0").tolist() == [1.0, 2.0]
+        update = tf.assign_add(graph.get_tensor_by_name("v:0"), [1.0, 1.0])
+        assert session.run(update).tolist() == [2.0, 3.0]

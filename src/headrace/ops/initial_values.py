@@ -58,8 +58,8 @@ def _copy(
         copied: Tensor = done[op][tensor.value_index]
         return copied
     if op.type == "ReadVariableOp":
-        variable = graph._variable_of.get(op.inputs[0].op)
-        if variable is not None and variable.initial_value is not None:
+        variable: Any = graph._variable_of.get(op.inputs[0].op)
+        if getattr(variable, "initial_value", None) is not None:
             done[op] = (variable.initialized_value(),)
         else:
             done[op] = (tensor,)

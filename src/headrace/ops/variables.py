@@ -198,6 +198,16 @@ class Variable:
             )
         graph._variable_of[handle_op] = self
 
+    @classmethod
+    def _over(cls, handle_op: Operation) -> Variable:
+        """A variable of a graph from a file, to update it by the tensor of its value."""
+        variable = cls.__new__(cls)
+        variable._handle = handle_op.outputs[0]
+        variable._graph = handle_op.graph
+        variable._dtype = handle_op.attrs["dtype"]
+        variable._dims = handle_op.attrs["shape"].as_tuple
+        return variable
+
     # -- adding ops -------------------------------------------------------------------------
 
     def _add(

@@ -190,10 +190,10 @@ def _variable(ref: Any) -> Any:
         if handle.op.type == "ReadVariableOp":
             handle = handle.op.inputs[0]
     maker = handle_op(handle) if handle.dtype is dtypes.resource else None
-    found = maker.graph._variable_of.get(maker) if maker is not None else None
-    if found is None:
+    if maker is None:
         raise TypeError(f"Expected a tf.Variable, but {ref!r} is no variable's value.")
-    return found
+    found = maker.graph._variable_of.get(maker)
+    return found if isinstance(found, Variable) else Variable._over(maker)
 
 
 def assign(
