@@ -204,7 +204,8 @@ def _read_text(value: bytes) -> str | bytes:
         return value
 
 
-def _read_type(value: int) -> DType:
+def read_type(value: int) -> DType:
+    """The type of a number in a file, references as their base; ValueError if there is none."""
     try:
         return DType(value).base_dtype
     except TypeError:
@@ -217,7 +218,7 @@ def read_tensor(proto: TensorProto) -> np.ndarray[Any, Any]:
     Raises:
         ValueError: if the message does not hold a tensor of the shape it states.
     """
-    dtype = _read_type(proto.dtype)
+    dtype = read_type(proto.dtype)
     size = math.prod(max(d.size, 0) for d in proto.tensor_shape.dim)
     if size * dtype.size > _MAX_TENSOR_BYTES:
         raise ValueError(f"a tensor of {size} elements of {dtype.name} is too large for a file")
@@ -242,7 +243,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "float": float,
     "bool": bool,
     "string": _read_text,
-    "type": _read_type,
+    "type": read_type,
     "shape": _read_shape,
     "tensor": read_tensor,
     "func": _read_func,

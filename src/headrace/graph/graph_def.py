@@ -15,7 +15,7 @@ from headrace.graph.attr_proto import encode, encode_untyped, shape_to_proto
 from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph
-from headrace.graph.proto import FunctionDef, GraphDef, NodeDef, VersionDef
+from headrace.graph.proto import FunctionDef, GraphDef, NodeDef, OpDef, VersionDef
 from headrace.graph.tensor import Operation, Tensor
 
 #: What files say of the program that wrote them: op signatures are those of TensorFlow 1.15.
@@ -203,6 +203,29 @@ def _body_node(
     if op.colocation:
         _write_colocation(node, op.colocation)
     return node
+
+
+def op_def_to_proto(op_def: Any) -> OpDef:
+    """The definition of an op type as an OpDef message: arguments, attributes and defaults."""
+    message = OpDef(name=op_def.name, is_stateful=op_def.is_stateful)
+    for args, group in ((op_def.inputs, message.input_arg), (op_def.outputs, message.output_arg)):
+        for arg in args:
+            made = group.add(
+                name=arg.name,
+                type_attr=arg.type_attr or "",
+                number_attr=arg.number_attr or "",
+                type_list_attr=arg.type_list_attr or "",
+            )
+            if arg.dtype is not None:
+                made.type = arg.dtype.as_datatype_enum
+    for attr in op_def.attrs.values():
+        made_attr = message.attr.add(name=attr.name, type=attr.kind)
+        if attr.has_default and (attr.default is not None or attr.kind == "shape"):
+            made_attr.default_value.CopyFrom(encode(attr.default, attr.kind))
+        if attr.minimum is not None:
+            made_attr.has_minimum = True
+            made_attr.minimum = attr.minimum
+    return message
 
 
 # -- bytes and text -----------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def _tensor_text(proto: Any) -> str:
     elif array.size > _LITERAL_ELEMENTS:
         body = f"0x{array.tobytes().hex()}"
     elif dtype.is_complex:
-        body = ", ".join(str(complex(v)) for v in array.ravel())
+        body = ", ".join(f"({float(v.real)}{float(v.imag):+}j)" for v in array.ravel())
     elif array.dtype.kind in "biu":
         body = ", ".join(str(int(v)) for v in array.ravel())
     else:

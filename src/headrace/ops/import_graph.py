@@ -131,16 +131,6 @@ def _remove(graph: Graph, op: Operation) -> None:
     graph._variable_of.pop(op, None)
 
 
-class _ValueOf:
-    """What the name of an imported variable stands for: its value."""
-
-    def __init__(self, value: Tensor) -> None:
-        self._value = value
-
-    def _as_graph_element(self) -> Tensor:
-        return self._value
-
-
 class _Importer:
     """One call of import_graph_def."""
 
@@ -162,7 +152,11 @@ class _Importer:
         asked = {w.partition(":")[0] for w in wanted}
         rewritten = import_refs.rewrite(message.node, asked)
         self.reads = rewritten.reads
-        self.plans = import_nodes.plan(rewritten.nodes, _defaults(producer_op_list))
+        mapped = {
+            k if k.startswith("^") else "{}:{}".format(*import_nodes.parse_tensor_name(k))
+            for k in input_map
+        }
+        self.plans = import_nodes.plan(rewritten.nodes, _defaults(producer_op_list), mapped=mapped)
         self.by_name = {p.name: p for p in self.plans}
         self.functions = FunctionLibrary(graph, message.library)
         self.tensors: dict[tuple[str, int], Tensor] = {}
@@ -174,11 +168,14 @@ class _Importer:
     def _check_names(self) -> None:
         """Refuse names in ``input_map`` and ``return_elements`` that the file does not have."""
         missing = []
+        used = {s for p in self.plans for s in (*p.inputs, *[f"^{c}" for c in p.controls])}
         for key in self.input_map:
             node, index = (
                 (key[1:], 0) if key.startswith("^") else self._nodes.parse_tensor_name(key)
             )
             plan = self.by_name.get(node)
+            if (key if key.startswith("^") else (node, index)) in used:
+                continue
             if plan is None or (not key.startswith("^") and index >= len(plan.output_types)):
                 missing.append(key)
         if missing:
@@ -204,7 +201,7 @@ class _Importer:
                 self._add(plan, scope)
         for op in self.ops.values():
             op.colocation = tuple(self._colocated(n) for n in op.colocation)
-        self._name_variables()
+        self._make_variables()
         return [self._element(n) for n in self.wanted] if returns else None
 
     def _convert_input_map(self, name: str, scope: str) -> None:
@@ -260,12 +257,26 @@ class _Importer:
     def _colocated(self, name: str) -> str:
         return self.ops[name].name if name in self.ops else name
 
-    def _name_variables(self) -> None:
-        """Let ``v:0`` mean the value of a variable that was a reference in the file."""
-        for name, read in self.reads.items():
-            op = self.ops[name]
-            if op.op_def.makes_handle:
-                self.graph._variable_of.setdefault(op, _ValueOf(self.ops[read].outputs[0]))
+    def _make_variables(self) -> None:
+        """Variable objects for imported handles, so that ``tf.assign`` takes their values."""
+        from headrace.graph.proto import VariableDef
+        from headrace.ops.variables import Variable
+
+        for op in self.ops.values():
+            if op.op_def.makes_handle != "variable" or op in self.graph._variable_of:
+                continue
+            users = op.outputs[0]._consumers
+            initializer = next((u for u in users if u.type == "AssignVariableOp"), None)
+            value = self.graph._value_of(op)
+            if value is not None and initializer is not None:
+                Variable.from_proto(
+                    VariableDef(
+                        variable_name=op.outputs[0].name,
+                        initializer_name=initializer.name,
+                        snapshot_name=value.name,
+                        is_resource=True,
+                    )
+                )
 
     def _element(self, name: str) -> Tensor | Operation:
         node, index = self._nodes.parse_tensor_name(name)
@@ -373,8 +384,9 @@ class FunctionLibrary:
     def _op_name(self, body: FuncGraph, name: str) -> str:
         """A name for an operation of ``body`` that no body of the graph has yet."""
         chosen, count = name, 0
+        prefix = body.name.lstrip("_") or "function"
         while chosen in self.taken:
-            chosen = f"{body.name}/{name}" + (f"_{count}" if count else "")
+            chosen = f"{prefix}/{name}" + (f"_{count}" if count else "")
             count += 1
         self.taken.add(chosen)
         if chosen != name:
@@ -384,9 +396,9 @@ class FunctionLibrary:
     def _add_arguments(
         self, body: FuncGraph, definition: Any, dims: Sequence[Any] | None
     ) -> dict[str, Sequence[Tensor]]:
-        from headrace.graph.attr_proto import decode
-        from headrace.graph.dtypes import DType
+        from headrace.graph.attr_proto import decode, read_type
         from headrace.graph.shapes import compatible_static, merge_static
+        from headrace.ops.import_nodes import is_valid_name
 
         arguments = definition.signature.input_arg
         if dims is not None and len(dims) != len(arguments):
@@ -404,10 +416,14 @@ class FunctionLibrary:
             given = None if dims is None else dims[i]
             if compatible_static(shape, given):
                 shape = merge_static(shape, given)
-            dtype = DType(arg.type).base_dtype
-            name = decode(stated["_op_name"]) if "_op_name" in stated else arg.name.lstrip("_")
-            full = self._op_name(body, name or "arg") + "/"
-            tensors[arg.name] = (body.add_input(dtype, shape, full),)
+            name = decode(stated["_op_name"], "string") if "_op_name" in stated else arg.name
+            if not (isinstance(name, str) and is_valid_name(name.lstrip("_"))):
+                raise ValueError(
+                    f"Argument {name!r} of function '{definition.signature.name}': the name "
+                    "contains invalid characters"
+                )
+            full = self._op_name(body, name.lstrip("_")) + "/"
+            tensors[arg.name] = (body.add_input(read_type(arg.type), shape, full),)
         return tensors
 
     def _add_nodes(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,7 @@ def plan(
     nodes: Sequence[NodeDef],
     producer_attrs: Mapping[str, Mapping[str, Any]] | None = None,
     arguments: Sequence[str] | None = None,
+    mapped: Collection[str] = (),
 ) -> list[NodePlan]:
     """Check and decode ``nodes``; the result is in an order in which they can be added.
 
@@ -63,6 +64,8 @@ def plan(
         nodes: the nodes, in any order.
         producer_attrs: default values of attributes in the program that wrote the file, by op.
         arguments: names of arguments, for the body of a function; None for a graph.
+        mapped: inputs (``node:index``, ``^node``) for which something else will be used: their
+            nodes need not be there.
 
     Raises:
         ValueError: if a node cannot be imported; the message names it and says why.
@@ -70,18 +73,23 @@ def plan(
     _refuse_tokens(nodes)
     plans: dict[str, NodePlan] = {}
     for node in nodes:
-        if not _VALID_NAME.fullmatch(node.name):
+        if not is_valid_name(node.name):
             raise ValueError(f"Node '{node.name}': Node name contains invalid characters")
         if node.name in plans or node.name in (arguments or ()):
             raise ValueError(f"Node '{node.name}' is not unique")
         plans[node.name] = _decode_node(node, (producer_attrs or {}).get(node.op, {}))
     for node in nodes:
         if arguments is None:
-            _parse_inputs(node, plans)
+            _parse_inputs(node, plans, mapped)
         else:
             _parse_body_inputs(node, plans, arguments)
         _check_count(node, plans[node.name])
     return _in_order(plans)
+
+
+def is_valid_name(name: str) -> bool:
+    """Whether an operation may have this name."""
+    return _VALID_NAME.fullmatch(name) is not None
 
 
 def _refuse_tokens(nodes: Iterable[NodeDef]) -> None:
@@ -243,11 +251,14 @@ def parse_tensor_name(name: str) -> Source:
     return node, int(index)
 
 
-def _parse_inputs(node: NodeDef, plans: dict[str, NodePlan]) -> None:
+def _parse_inputs(node: NodeDef, plans: dict[str, NodePlan], mapped: Collection[str]) -> None:
     mine = plans[node.name]
     data, controls = split_inputs(node)
     for source in data:
         name, index = parse_tensor_name(source)
+        if f"{name}:{index}" in mapped:
+            mine.inputs.append((name, index))
+            continue
         found = _known(node, name, plans)
         if index >= len(found.output_types):
             raise ValueError(
@@ -256,7 +267,8 @@ def _parse_inputs(node: NodeDef, plans: dict[str, NodePlan]) -> None:
             )
         mine.inputs.append((name, index))
     for name in controls:
-        _known(node, name, plans)
+        if f"^{name}" not in mapped:
+            _known(node, name, plans)
         mine.controls.append(name)
     for name in mine.colocation:
         if name not in plans:
@@ -348,7 +360,7 @@ def _in_order(plans: dict[str, NodePlan]) -> list[NodePlan]:
     users: dict[str, list[str]] = {name: [] for name in plans}
     pending: dict[str, int] = {}
     for name, node in plans.items():
-        needs = {n for n, _ in node.inputs if n in plans} | set(node.controls)
+        needs = {n for n in (*[n for n, _ in node.inputs], *node.controls) if n in plans}
         pending[name] = len(needs)
         for source in needs:
             users[source].append(name)

@@ -180,7 +180,8 @@ class _Rewriter:
         for name, value in attrs.items():
             if name == "T" and "T" not in definition.attrs:
                 name = "dtype"
-            if name in definition.attrs or name.startswith("_"):
+            is_private = name.startswith("_") and name != "_output_shapes"
+            if name in definition.attrs or is_private:
                 node.attr[name].CopyFrom(value)
         if node.op == "Assign" and validates:
             variable = self.by_name[node.input[0]]
@@ -256,6 +257,7 @@ def _handle(node: NodeDef) -> NodeDef:
     new = NodeDef(name=node.name, op="VarHandleOp", device=node.device)
     new.input.extend(node.input)
     for name, value in node.attr.items():
-        if name in ("container", "shared_name", "dtype", "shape") or name.startswith("_"):
+        is_private = name.startswith("_") and name != "_output_shapes"
+        if name in ("container", "shared_name", "dtype", "shape") or is_private:
             new.attr[name].CopyFrom(value)
     return new
