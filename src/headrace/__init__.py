@@ -13,6 +13,7 @@ from headrace import (
     initializers,
     linalg,
     math,
+    nn,
     random,
     signal,
     spectral,
@@ -69,6 +70,7 @@ from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
 from headrace.ops.array_api import *  # noqa: F403
 from headrace.ops.array_layout_api import *  # noqa: F403
+from headrace.ops.array_sort import *  # noqa: F403
 from headrace.ops.build import (
     constant,
     convert_to_tensor,

@@ -74,3 +74,26 @@ def test_searchsorted_with_another_side() -> None:
 def test_scatter_with_updates_that_do_not_fit() -> None:
     with tf.Graph().as_default(), pytest.raises(ValueError, match="Dimensions of updates"):
         tf.scatter_nd([[1], [2]], tf.zeros([3, 3]), [4, 3])
+
+
+def test_text_that_is_known_only_when_run(session: Any) -> None:
+    p = tf.placeholder(tf.string, [None])
+    want = {
+        tf.gather(p, [2, 0]): [b"c", b"a"],
+        tf.concat([p, ["x"]], 0): [b"a", b"b", b"c", b"x"],
+        p[1:]: [b"b", b"c"],
+        p[1]: b"b",
+        tf.stack([p, p])[1, :2]: [b"a", b"b"],
+        tf.boolean_mask(p, [True, False, True]): [b"a", b"c"],
+        tf.tile(tf.reshape(p, [1, 3]), [2, 1])[1]: [b"a", b"b", b"c"],
+        tf.pad(p, [[1, 0]]): [b"", b"a", b"b", b"c"],
+        tf.zeros_like(p): [b"", b"", b""],
+        tf.shape(p): [3],
+        tf.split(p, 3)[1]: [b"b"],
+        tf.unique(tf.concat([p, p], 0)).y: [b"a", b"b", b"c"],
+        tf.where([True, False, True], p, tf.reverse(p, [0])): [b"a", b"b", b"c"],
+        tf.scatter_nd([[1]], ["q"], [2]): [b"", b"q"],
+    }
+    for _ in range(3):
+        got = session.run(list(want), {p: ["a", "b", "c"]})
+        assert [np.asarray(g, object).tolist() for g in got] == list(want.values())

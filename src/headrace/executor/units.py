@@ -10,6 +10,7 @@ import numpy as np
 from headrace.executor.evaluate import FOLD_LIMIT, flat_static
 from headrace.executor.region import Region, RegionOptions
 from headrace.executor.resources import ResourceHandle, handle_for
+from headrace.graph import dtypes
 from headrace.passes.ir import FEED, Edge, Node
 
 
@@ -84,11 +85,11 @@ class Splitter:
         self.options = options
         self.force_host = force_host
         self.inside = set(self.nodes)
+        self._text = {n for n in self.nodes if _handles_text(n)}
         self.boundaries = StaticNeeds(self).pairs
 
     def is_host(self, node: Node) -> bool:
-        d = node.op_def
-        return node in self.force_host or (d.host is not None)
+        return node.op_def.host is not None or node in self.force_host or node in self._text
 
     def units(self, wanted: set[Edge]) -> list[Unit]:
         """The units in an order that may run; ``wanted`` edges are kept for later users."""
@@ -187,6 +188,17 @@ class Splitter:
                 else:
                     dynamic[edge] = None
         return list(static), [e for e in dynamic if e not in static], known
+
+
+def _handles_text(node: Node) -> bool:
+    """Whether a node takes or makes strings: XLA has none, so it runs on NumPy objects."""
+    text = dtypes.string
+    return text in node.dtypes or any(text is source.dtypes[i] for source, i in node.inputs)
+
+
+def _has_text(node: Node) -> bool:
+    string = dtypes.string
+    return string in node.dtypes or any(n.dtypes[i] is string for n, i in node.inputs)
 
 
 def is_large(value: Any) -> bool:

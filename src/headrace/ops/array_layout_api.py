@@ -284,7 +284,7 @@ def sequence_mask(
             raise ValueError(f"maxlen must be scalar for sequence_mask, got shape {longest.shape}.")
         one = int_const(1, rows.dtype)
         places = raw.Range(int_const(0, rows.dtype), longest, one)
-        mask = raw.Less(places, raw.ExpandDims(rows, -1))
+        mask: Tensor = raw.Less(places, raw.ExpandDims(rows, -1))
         wanted = dtypes.as_dtype(dtype)
         return mask if wanted is dtypes.bool else raw.Cast(mask, DstT=wanted)
 

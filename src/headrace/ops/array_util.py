@@ -157,7 +157,7 @@ def sizes_tensor(sizes: Sequence[Any], name: str = "shape") -> Tensor:
         raise ValueError(f"Cannot make a shape tensor of {list(sizes)}: a size is unknown.")
     if not values:
         return int_const([], name=name)
-    if all(isinstance(v, int) for v in values) and max(values) < 2**31:
+    if all(isinstance(v, int) and v < 2**31 for v in values):
         return int_const(values, name=name)
     return convert_to_tensor(values, preferred_dtype=dtypes.int32, name=name)
 

@@ -89,7 +89,7 @@ def verify_tensor_all_finite(
 def add_check_numerics_ops() -> Operation:
     """An operation that checks every floating tensor that the graph has so far."""
     graph = get_default_graph()
-    made = []
+    made: list[Operation] = []
     for op in graph.get_operations():
         for tensor in op.outputs:
             if tensor.dtype.is_floating:

@@ -170,16 +170,18 @@ def _first_seen(x: Any) -> tuple[Any, Any, Any]:
 def _unique_v2_shape(op: Operation) -> list[Dims]:
     dims, axis = op.inputs[0]._dims, static_ints(op.inputs[1])
     rows: Dims = (None,)
+    counts: Dims = (None,)
     y: Dims = None
     if dims is not None and axis is not None:
         at = axis[0] % len(dims) if axis else 0
         y, rows = (*dims[:at], None, *dims[at + 1 :]), (dims[at],)
-    return [y, rows, (None,)][: len(op.op_def.outputs)]
+    return [y, rows, counts][: len(op.op_def.outputs)]
 
 
 def _unique_shape(op: Operation) -> list[Dims]:
     require_rank(op.inputs[0], 1, "The input of unique")
-    return [(None,), (vector_length(op.inputs[0]),), (None,)][: len(op.op_def.outputs)]
+    dims: list[Dims] = [(None,), (vector_length(op.inputs[0]),), (None,)]
+    return dims[: len(op.op_def.outputs)]
 
 
 def _unique(x: Any, *, out_idx: Any) -> Any:

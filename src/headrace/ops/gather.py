@@ -144,7 +144,7 @@ define_op(
     attrs="validate_indices: bool = True, Tparams: type, Tindices: index",
     shape=_gather_shape,
     **both(_gather),
-    gradient=lambda op, grad: [_rows_gradient(*op.inputs, grad), None],
+    gradient=lambda op, grad: [_rows_gradient(op.inputs[0], op.inputs[1], grad), None],
     effects=CHECKS,
 )
 define_op(
@@ -407,7 +407,7 @@ def _bound(side: str) -> Any:
             rows = [np.searchsorted(r, v, side) for r, v in zip(sorted_inputs, values, strict=True)]  # type: ignore[call-overload]
             return np.asarray(rows, kind).reshape(values.shape)
         search = jax.vmap(lambda row, v: jnp.searchsorted(row, v, side=side))
-        return search(jnp.asarray(sorted_inputs), jnp.asarray(values)).astype(kind)
+        return search(jnp.asarray(sorted_inputs), jnp.asarray(values)).astype(kind)  # type: ignore[no-untyped-call]
 
     return bound
 

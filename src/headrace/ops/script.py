@@ -42,7 +42,7 @@ _scripts: weakref.WeakValueDictionary[str, _Script] = weakref.WeakValueDictionar
 _numbers = itertools.count()
 
 #: What an exception of the function becomes; others are UnknownError.
-_ERRORS: tuple[tuple[type[Exception], type[OpError]], ...] = (
+_ERRORS: tuple[tuple[type[Exception], Callable[..., OpError]], ...] = (
     (StopIteration, OutOfRangeError),
     (MemoryError, ResourceExhaustedError),
     (NotImplementedError, UnimplementedError),
@@ -66,9 +66,11 @@ def _call(context: Any, inputs: list[Any], *, token: str, Tout: tuple[DType, ...
     except OpError:
         raise
     except Exception as error:
-        kind = next((e for base, e in _ERRORS if isinstance(error, base)), UnknownError)
+        kind: Callable[..., OpError] = UnknownError
+        kind = next((e for base, e in _ERRORS if isinstance(error, base)), kind)
         text = "".join(traceback.format_exception(error)[1:])
-        raise kind(None, op, f"{type(error).__name__}: {error}\n{text}") from error
+        message = f"{type(error).__name__}: {error}\n{text}"
+        raise kind(None, op, message) from error
     return _results(op, token, result, Tout)
 
 

@@ -241,6 +241,6 @@ def _variable_getitem(self: Variable, key: Any) -> Tensor:
 
 
 Tensor._override_operator("__getitem__", _tensor_getitem)
-Variable.__getitem__ = _variable_getitem  # type: ignore[attr-defined]
+setattr(Variable, "__getitem__", _variable_getitem)  # noqa: B010
 
 __all__ = ["slice", "strided_slice"]
