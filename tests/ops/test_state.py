@@ -312,3 +312,13 @@ def test_a_step_may_assign_before_it_reads(session: Any) -> None:
     assert session.run(first).tolist() == [2.0, 3.0]
     w = tf.Variable([1.0, 2.0])
     assert session.run(w.assign([3.0, 4.0])).tolist() == [3.0, 4.0]
+
+
+def test_a_variable_may_hold_strings(session: Any) -> None:
+    v = _ready(session, ["a", "b"])
+    number = _ready(session, [1.0, 2.0])
+    values = session.run([v, number + 1.0])
+    assert values[0].tolist() == [b"a", b"b"]
+    assert values[1].tolist() == [2.0, 3.0]
+    assert session.run(v.assign(["c", "d"])).tolist() == [b"c", b"d"]
+    assert session.run(v.sparse_read([1, 0])).tolist() == [b"d", b"c"]
