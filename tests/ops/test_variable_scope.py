@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace import train as steps
 from headrace.ops.variables import Variable
-from headrace.train import global_step as steps
 
 # -- names ----------------------------------------------------------------------------------------
 
