@@ -18,6 +18,7 @@ from headrace.executor.evaluate import (
     initial_stream,
     prepared,
 )
+from headrace.executor.loops import BoundedLoops
 from headrace.executor.region import Region, RegionOptions
 from headrace.executor.resources import RandomStream, ResourceHandle, ResourceStore
 from headrace.graph.attrs import attrs_key
@@ -75,6 +76,7 @@ class HostRunner:
     def __init__(self) -> None:
         self._compiled: dict[Any, Any] = {}
         self._regions: dict[Node, Region] = {}
+        self.loops = BoundedLoops()
 
     def interpreter(self, store: ResourceStore, step: Any = None) -> Interpreting:
         """An evaluation of single nodes; ``step`` (a StepContext) watches it."""
@@ -241,6 +243,9 @@ class _BoundRunner:
 
     def run_traced(self, node: Node, args: Sequence[Any]) -> Sequence[Any]:
         return self.runner.run_traced(node, args, self.store)
+
+    def run_bounded_loop(self, node: Node, args: Sequence[Any]) -> list[Any] | None:
+        return self.runner.loops.run(node, args, self.store)
 
     def run_compiled_op(self, node: Node, args: list[Any]) -> Sequence[Any]:
         evaluation = Interpreting(self.store, self)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from jax import numpy as jnp
 
+from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.checks import NeedsValue
@@ -176,36 +177,70 @@ def _lower_while(evaluation: Any, node: Any, args: Sequence[Any]) -> list[Any]:
     attrs = node.attrs
     cond, body, saved = attrs["cond"], attrs["body"], attrs["_saved"]
     if not evaluation.tracing:
-        return _interpret_while(evaluation, cond, body, saved, args)
-    fixed = invariant_positions(body)
-    moving = [i for i in range(len(args)) if i not in fixed]
+        done = _run_bounded(evaluation, node, args) if saved else None
+        return done or _interpret_while(evaluation, cond, body, saved, args)
+    parts = _WhileParts(evaluation, node, args)
+    bound = attrs.get("_bound")
+    if bound is not None:
+        values, collected, unfinished = control.repeated_while(
+            parts.loop(), parts.start, parts.more, bound
+        )
+        return [*parts.merged(values), *collected, unfinished]
     count, exact = trip_count(evaluation, cond, body, list(args))
     if exact and count == 0:
         return [*args, *[TensorList(())] * len(saved)]
+    if exact and count is not None:
+        values, collected = control.counted(parts.loop(), parts.start, count)
+    else:
+        values, collected, _ = control.repeated_while(
+            parts.loop(), parts.start, parts.more, count
+        )
+    return [*parts.merged(values), *collected]
 
-    def merged(values: Sequence[Any]) -> list[Any]:
-        everything = list(args)
-        for i, value in zip(moving, values, strict=True):
+
+class _WhileParts:
+    """A loop's functions in terms of the loop variables that change."""
+
+    def __init__(self, evaluation: Any, node: Any, args: Sequence[Any]) -> None:
+        self.evaluation = evaluation
+        self.attrs = node.attrs
+        self.args = args
+        fixed = invariant_positions(node.attrs["body"])
+        self.moving = [i for i in range(len(args)) if i not in fixed]
+        self.start = [args[i] for i in self.moving]
+
+    def merged(self, values: Sequence[Any]) -> list[Any]:
+        """All loop variables, given those that change."""
+        everything = list(self.args)
+        for i, value in zip(self.moving, values, strict=True):
             everything[i] = value
         return everything
 
-    def step(values: Sequence[Any], _: Any) -> list[Any]:
-        outputs = evaluation.call(body, merged(values), saved)
-        return [*[outputs[i] for i in moving], *outputs[len(args) :]]
+    def loop(self) -> control.Loop:
+        return control.Loop(self.evaluation, self._step)
 
-    def more(values: Sequence[Any]) -> Any:
-        (go,) = evaluation.call(cond, merged(values))
+    def _step(self, values: Sequence[Any], _: Any) -> list[Any]:
+        outputs = self.evaluation.call(
+            self.attrs["body"], self.merged(values), self.attrs["_saved"]
+        )
+        return [*[outputs[i] for i in self.moving], *outputs[len(self.args) :]]
+
+    def more(self, values: Sequence[Any]) -> Any:
+        (go,) = self.evaluation.call(self.attrs["cond"], self.merged(values))
         if go.ndim:
             raise NeedsValue("the condition of a loop is no scalar")
         return go
 
-    loop = control.Loop(evaluation, step)
-    start = [args[i] for i in moving]
-    if exact and count is not None:
-        values, collected = control.counted(loop, start, count)
-    else:
-        values, collected = control.repeated_while(loop, start, more, count)
-    return [*merged(values), *collected]
+
+def _run_bounded(evaluation: Any, node: Any, args: Sequence[Any]) -> list[Any] | None:
+    """The loop as a program of its own, if it can be compiled once its bound is guessed."""
+    outputs = evaluation.host.run_bounded_loop(node, args)
+    if outputs is None:
+        return None
+    rest = iter(outputs)
+    types = node.attrs["T"]
+    values = [a if t is dtypes.resource else next(rest) for a, t in zip(args, types, strict=True)]
+    return [*values, *rest]
 
 
 def _interpret_while(

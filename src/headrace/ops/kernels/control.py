@@ -313,8 +313,10 @@ def scanned(
 
 def repeated_while(
     loop: Loop, start: Sequence[Any], more: Callable[[Any], Any], bound: int | None
-) -> tuple[list[Any], list[TensorList]]:
-    """A loop that ends when ``more(values)`` is false; after at most ``bound`` iterations.
+) -> tuple[list[Any], list[TensorList], Any]:
+    """A loop that ends when ``more(values)`` is false, or after ``bound`` iterations.
+
+    Also returns whether it would have gone on.
 
     Raises:
         NeedsValue: if values are to be collected and there is no bound.
@@ -343,10 +345,11 @@ def repeated_while(
         return go, values, state, collected, t + 1
 
     go, state = test(loop.start, list(loop.state.values()))
-    first = (go, loop.start, state, buffers, jnp.int32(0))
-    _, values, state, collected, t = lax.while_loop(lambda c: c[0], step, first)
+    first: Any = (go, loop.start, state, buffers, jnp.int32(0))
+    end = np.iinfo(np.int32).max if bound is None else bound
+    go, values, state, collected, t = lax.while_loop(lambda c: c[0] & (c[4] < end), step, first)
     loop.finish(state)
-    return values, loop.collected(collected, t)
+    return values, loop.collected(collected, t), go
 
 
 def scanned_dynamic(

@@ -1,0 +1,104 @@
+"""Loops without a static bound that must keep a value of each iteration (for their gradient).
+
+XLA needs to know how much to keep. Such a loop is compiled for a number of iterations that is
+doubled until it suffices, and remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from headrace.config import flags
+from headrace.errors import InvalidArgumentError, OpError
+from headrace.executor.evaluate import NeedsHost
+from headrace.executor.region import Region, RegionOptions
+from headrace.executor.resources import ResourceHandle, ResourceStore
+from headrace.graph import dtypes
+from headrace.passes.ir import Node
+
+_FIRST_BOUND = 32
+
+
+class BoundedLoops:
+    """The compiled forms of such loops, of one session."""
+
+    def __init__(self) -> None:
+        self._loops: WeakKeyDictionary[Any, _BoundedLoop] = WeakKeyDictionary()
+
+    def run(self, node: Node, args: Sequence[Any], store: ResourceStore) -> list[Any] | None:
+        """The outputs of a loop; None if it has to be interpreted."""
+        if flags.interpret == "always":
+            return None
+        # Plans come and go; the operation of the graph stays.
+        key = node.op if node.op is not None else node.op_def
+        loop = self._loops.get(key)
+        if loop is None or loop.node.attrs != node.attrs:
+            loop = self._loops[key] = _BoundedLoop(node)
+        return loop.run(args, store)
+
+
+class _BoundedLoop:
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.bound = _FIRST_BOUND
+        self.impossible = False
+        self._regions: dict[tuple[int, Any], Region] = {}
+
+    def run(self, args: Sequence[Any], store: ResourceStore) -> list[Any] | None:
+        while not self.impossible:
+            region = self._region(args)
+            if region.written:
+                self.impossible = True  # a second attempt would write twice
+                return None
+            dynamic = [a for a in args if not isinstance(a, ResourceHandle)]
+            try:
+                *outputs, unfinished = region.run(store, dynamic, [])
+            except NeedsHost:
+                self.impossible = True
+                return None
+            if not np.asarray(unfinished):
+                return outputs
+            self.bound *= 2
+        return None
+
+    def _region(self, args: Sequence[Any]) -> Region:
+        handles = tuple(a for a in args if isinstance(a, ResourceHandle))
+        region = self._regions.get((self.bound, handles))
+        if region is None:
+            region = self._regions[self.bound, handles] = self._compile(args)
+        return region
+
+    def _compile(self, args: Sequence[Any]) -> Region:
+        node = self.node
+        bounded = Node(
+            node.op_def,
+            node.name,
+            node.inputs,
+            {**node.attrs, "_bound": self.bound},
+            (*node.dtypes, dtypes.bool),
+            (*node.dims, ()),
+            node.op,
+        )
+        pairs = list(zip(node.inputs, args, strict=True))
+        handles = {e: a for e, a in pairs if isinstance(a, ResourceHandle)}
+        options = RegionOptions(None, None, _explain, lambda nodes, outputs: 0, None)
+        return Region(
+            [bounded],
+            [e for e, a in pairs if not isinstance(a, ResourceHandle)],
+            [],
+            [(bounded, i) for i in range(len(bounded.dtypes)) if _is_value(bounded, i)],
+            handles,
+            options,
+        )
+
+
+def _is_value(node: Node, index: int) -> bool:
+    return node.dtypes[index] is not dtypes.resource
+
+
+def _explain(error: Exception) -> OpError:
+    return InvalidArgumentError(None, None, str(error))
