@@ -5,11 +5,13 @@
 
 Runs under an interpreter that has TensorFlow 2.21. Each golden is NAME.pb (a GraphDef) and
 NAME.npz: ``in/<tensor>`` are the feeds, ``out/<tensor>`` the results. The second form runs graphs
-that Headrace wrote, and stores what TensorFlow computes in NAME.out.npz.
+that Headrace wrote, and stores what TensorFlow computes in NAME.out.npz. The signatures of
+TensorFlow's ops go to ``tests/golden/op_definitions.pb.gz``.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import sys
 from collections.abc import Callable
@@ -236,6 +238,22 @@ def write() -> None:
         print(f"{name}: {len(definition.node)} nodes, {len(definition.library.function)} functions")
 
 
+def write_op_definitions() -> None:
+    """The signatures of all ops of TensorFlow, without their descriptions."""
+    from tensorflow.core.framework import op_def_pb2
+    from tensorflow.python.client import pywrap_tf_session
+
+    buffer = pywrap_tf_session.TF_GetAllOpList()
+    ops = op_def_pb2.OpList.FromString(pywrap_tf_session.TF_GetBuffer(buffer))
+    for op in ops.op:
+        op.ClearField("summary")
+        op.ClearField("description")
+        for part in (*op.input_arg, *op.output_arg, *op.attr):
+            part.ClearField("description")
+    data = gzip.compress(ops.SerializeToString(deterministic=True), 9, mtime=0)
+    (OUT.parent / "op_definitions.pb.gz").write_bytes(data)
+
+
 def _stored(value: Any) -> np.ndarray:
     """Strings as rows of numbers: an npz without pickle holds no objects."""
     array = np.asarray(value)
@@ -275,3 +293,4 @@ if __name__ == "__main__":
         run(Path(sys.argv[2]))
     else:
         write()
+        write_op_definitions()

@@ -371,7 +371,7 @@ def _read_word(line: _Line, text: str, value: AttrValue) -> None:
         elements = line.sequence("}", lambda: _read_element(line))
         value.tensor.CopyFrom(make_tensor_proto(_array(elements, dtype, dims), dtype))
     else:
-        value.type = dtype.as_datatype_enum
+        value.type = dtype.as_datatype_enum  # type: ignore[assignment]
 
 
 def _read_element(line: _Line) -> Any:

@@ -258,9 +258,15 @@ def _complex_abs_grad(op: Operation, g: Tensor) -> list[Tensor | None]:
     return [raw.Mul(_whole(g), raw.Sign(op.inputs[0]))]
 
 
-def _part(name: str, kernel: Kernel, interpret: Kernel, gradient: Any, arg: str = "input") -> None:
+def _part(
+    name: str,
+    kernel: Kernel,
+    interpret: Kernel,
+    gradient: Any,
+    signature: str = "(input: T) -> output: Tout",
+) -> None:
     define_op(
-        f"{name}({arg}: T) -> output: Tout",
+        f"{name}{signature}",
         attrs=_FROM_COMPLEX,
         shape=like_first,
         kernel=kernel,
@@ -272,7 +278,7 @@ def _part(name: str, kernel: Kernel, interpret: Kernel, gradient: Any, arg: str 
 _part("Real", lax.real, np.real, lambda op, g: [_whole(g)])
 _part("Imag", lax.imag, np.imag, lambda op, g: [_whole(g, zero_first=True)])
 _part("Angle", lambda z: lax.atan2(lax.imag(z), lax.real(z)), np.angle, _angle_grad)
-_part("ComplexAbs", lax.abs, np.abs, _complex_abs_grad, "x")
+_part("ComplexAbs", lax.abs, np.abs, _complex_abs_grad, "(x: T) -> y: Tout")
 
 define_op(
     "Conj(input: T) -> output: T",

@@ -78,6 +78,10 @@ def unary(
     return documented(function, op_name, doc)
 
 
+#: What the few binary ops call their output that do not call it "z"; function bodies use the names.
+_RESULTS = {"NextAfter": "output", "RandomGammaGrad": "output"}
+
+
 def binary(
     op_name: str,
     types: str,
@@ -93,7 +97,7 @@ def binary(
     """Define an op of two inputs that broadcast; returns the public function."""
     first, second = arguments.split()
     definition = define_op(
-        f"{op_name}({first}: T, {second}: T) -> z: {output}",
+        f"{op_name}({first}: T, {second}: T) -> {_RESULTS.get(op_name, 'z')}: {output}",
         attrs=f"T: {types}",
         shape=broadcast_shape,
         kernel=kernel,

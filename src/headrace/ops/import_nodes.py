@@ -124,7 +124,7 @@ def _decode_node(node: NodeDef, producer_defaults: Mapping[str, Any]) -> NodePla
                 shapes = decode(value, "list(shape)")
             elif name.startswith("_"):
                 attrs[name] = decode(value) if value.WhichOneof("value") else value
-            elif not (value == producer_defaults.get(name) or is_neutral(node.op, name, value)):
+            elif not (value == producer_defaults.get(name) or is_neutral(name, value)):
                 raise ValueError(
                     f"NodeDef mentions attr '{name}' not in {_signature(op_def)}, and its value is "
                     "not the default with which older programs go on to work"

@@ -4,37 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-#: (op, attribute) -> the neutral value. An op of "*" stands for every op.
-_NEUTRAL: dict[tuple[str, str], Any] = {
-    ("*", "use_locking"): None,
-    ("*", "incompatible_shape_error"): True,
-    ("*", "grad_a"): False,
-    ("*", "grad_b"): False,
-    ("*", "grad_x"): False,
-    ("*", "grad_y"): False,
-    ("*", "use_cudnn_on_gpu"): None,
-    ("*", "explicit_paddings"): (),
-    ("*", "bad_indices_policy"): "",
-    ("*", "config"): None,
-    ("*", "config_proto"): None,
-    ("*", "executor_type"): None,
-    ("*", "parallel_iterations"): None,
-    ("*", "debug_name"): None,
-    ("*", "allowed_devices"): (),
-    ("*", "validate_indices"): None,
-    ("*", "element_shape"): None,
+#: Hints on how to compute, not on what: any value will do.
+_HINTS = frozenset({"use_locking", "use_cudnn_on_gpu"})
+#: Options that came later, with the value at which an op does what it always did.
+_NEUTRAL: dict[str, Any] = {
+    "bad_indices_policy": "",
+    "explicit_paddings": (),
+    "grad_a": False,
+    "grad_b": False,
+    "grad_x": False,
+    "grad_y": False,
+    "incompatible_shape_error": True,
+    "multiply_linear_by_lr": False,
 }
 
 
-def is_neutral(op: str, name: str, value: Any) -> bool:
-    """Whether attribute ``name`` of ``op``, which we do not declare, has a value to be ignored.
+def is_neutral(name: str, value: Any) -> bool:
+    """Whether an attribute that the op does not declare may be ignored with this value.
 
-    A neutral value of None in the table stands for any value: the attribute is a hint.
+    Args:
+        name: the name of the attribute.
+        value: the AttrValue message.
     """
     from headrace.graph.attr_proto import decode
 
-    for key in ((op, name), ("*", name)):
-        if key in _NEUTRAL:
-            neutral = _NEUTRAL[key]
-            return neutral is None or bool(decode(value) == neutral)
-    return False
+    return name in _HINTS or (name in _NEUTRAL and bool(decode(value) == _NEUTRAL[name]))
