@@ -8,7 +8,6 @@ dependency: uses outside control-dependency blocks share it, so that graphs stay
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -25,27 +24,13 @@ from headrace.ops.control_basic import init_scope
 from headrace.ops.initial_values import safe_initial_value
 from headrace.ops.registry import OpDef, get_op_def
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
+from headrace.ops.variable_kinds import (
+    VariableAggregation,
+    VariableReference,
+    VariableSynchronization,
+)
 
 __all__ = ["Variable", "VariableAggregation", "VariableSynchronization"]
-
-
-class VariableSynchronization(enum.Enum):
-    """When the copies of a distributed variable are brought together."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
-
-
-class VariableAggregation(enum.Enum):
-    """How updates of the copies of a distributed variable are combined."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-    ONLY_FIRST_TOWER = 3
 
 
 _BINARY = ("add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "matmul")
@@ -514,9 +499,9 @@ class Variable:
 
     # -- Python -----------------------------------------------------------------------------
 
-    def experimental_ref(self) -> _Reference:
+    def experimental_ref(self) -> VariableReference:
         """A hashable stand-in for this variable; ``.deref()`` gives it back."""
-        return _Reference(self)
+        return VariableReference(self)
 
     ref = experimental_ref
 
@@ -537,24 +522,6 @@ class Variable:
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self._dtype.name}>"
-
-
-class _Reference:
-    """Stands for a variable as a key; equal when the variable is the same."""
-
-    __slots__ = ("_variable",)
-
-    def __init__(self, variable: Variable) -> None:
-        self._variable = variable
-
-    def deref(self) -> Variable:
-        return self._variable
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Reference) and other._variable is self._variable
-
-    def __hash__(self) -> int:
-        return id(self._variable)
 
 
 def _collection_keys(collections: Any, trainable: bool) -> list[Any]:
