@@ -1,5 +1,6 @@
 """``tf.math``: arithmetic, functions, comparisons and reductions."""
 
+from headrace.ops.activations import softplus, softsign
 from headrace.ops.comparison import (
     approximate_equal,
     equal,
@@ -96,6 +97,8 @@ from headrace.ops.elementwise_nary import (
     add_n,
     betainc,
 )
+from headrace.ops.nn_embedding import in_top_k
+from headrace.ops.nn_norm_api import l2_normalize
 from headrace.ops.operators import (
     divide,
     floordiv,
@@ -137,6 +140,7 @@ from headrace.ops.segment_api import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
+from headrace.ops.softmax import log_softmax, softmax
 
 ceiling = ceil
 
@@ -189,15 +193,18 @@ __all__ = [
     "igamma",
     "igammac",
     "imag",
+    "in_top_k",
     "is_finite",
     "is_inf",
     "is_nan",
+    "l2_normalize",
     "lbeta",
     "less",
     "less_equal",
     "lgamma",
     "log",
     "log1p",
+    "log_softmax",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -240,6 +247,9 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "softmax",
+    "softplus",
+    "softsign",
     "sqrt",
     "square",
     "squared_difference",

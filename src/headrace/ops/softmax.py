@@ -253,6 +253,11 @@ def log_softmax(
     return _along_last(raw.LogSoftmax, logits, axis, dim, name, "LogSoftmax")
 
 
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """Half the sum of the squares of ``t``, a scalar."""
+    return raw.L2Loss(t, name=name)  # type: ignore[no-any-return]
+
+
 def softmax_cross_entropy_with_logits_v2(
     _sentinel: Any = None,
     labels: Any = None,
@@ -317,7 +322,9 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """Cross-entropy between class numbers ``labels`` [...] and softmax of ``logits`` [..., classes].
+    """Cross-entropy between class numbers ``labels`` and softmax of ``logits``.
+
+    Labels are ``[...]`` of int32 or int64, logits ``[..., classes]``.
 
     Raises:
         ValueError: if the ranks do not fit.
