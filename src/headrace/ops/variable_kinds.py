@@ -1,9 +1,11 @@
-"""Settings of distributed variables, and variables as keys."""
+"""What goes with variables: settings of copies, collections, and stand-ins as keys."""
 
 from __future__ import annotations
 
 import enum
 from typing import Any
+
+from headrace.graph.keys import GraphKeys
 
 
 class VariableSynchronization(enum.Enum):
@@ -41,3 +43,18 @@ class VariableReference:
 
     def __hash__(self) -> int:
         return id(self._variable)
+
+
+def collection_keys(collections: Any, trainable: bool) -> list[Any]:
+    """The collections that a new variable joins. Raises ValueError if they are no list."""
+    if collections is None:
+        collections = [GraphKeys.GLOBAL_VARIABLES]
+    if not isinstance(collections, (list, tuple, set)):
+        raise ValueError(
+            "collections argument to Variable constructor must be a list, tuple, or set. Got "
+            f"{collections} of type {type(collections)}"
+        )
+    keys = list(collections)
+    if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
+        keys.append(GraphKeys.TRAINABLE_VARIABLES)
+    return keys

@@ -15,7 +15,6 @@ from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph, default_graph_stack, get_default_graph
-from headrace.graph.keys import GraphKeys
 from headrace.graph.shapes import TensorShape, merge_static
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import save_slices, state_scatter
@@ -28,6 +27,7 @@ from headrace.ops.variable_kinds import (
     VariableAggregation,
     VariableReference,
     VariableSynchronization,
+    collection_keys,
 )
 
 __all__ = ["Variable", "VariableAggregation", "VariableSynchronization"]
@@ -108,7 +108,7 @@ class Variable:
             if trainable is None
             else trainable
         )
-        keys = _collection_keys(collections, self._trainable)
+        keys = collection_keys(collections, self._trainable)
         wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
         _check_not_in_function(initial_value, name)
         with init_scope():
@@ -522,20 +522,6 @@ class Variable:
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self._dtype.name}>"
-
-
-def _collection_keys(collections: Any, trainable: bool) -> list[Any]:
-    if collections is None:
-        collections = [GraphKeys.GLOBAL_VARIABLES]
-    if not isinstance(collections, (list, tuple, set)):
-        raise ValueError(
-            "collections argument to Variable constructor must be a list, tuple, or set. Got "
-            f"{collections} of type {type(collections)}"
-        )
-    keys = list(collections)
-    if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
-        keys.append(GraphKeys.TRAINABLE_VARIABLES)
-    return keys
 
 
 def _check_not_in_function(initial_value: Any, name: str | None) -> None:
