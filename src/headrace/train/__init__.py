@@ -1,17 +1,35 @@
-"""Optimisers, schedules, checkpoints."""
+"""Optimisers, schedules, averages, checkpoints: the functions of ``tf.train``."""
 
-from headrace.train.global_step import (
-    assert_global_step,
-    create_global_step,
-    get_global_step,
-    get_or_create_global_step,
-    global_step,
+from typing import Any as _Any
+
+from headrace.errors import suggest as _suggest
+from headrace.graph_util import write_graph as write_graph
+from headrace.train.checkpoint_state import *  # noqa: F403
+from headrace.train.checkpoint_utils import *  # noqa: F403
+from headrace.train.global_step import *  # noqa: F403
+from headrace.train.learning_rate_decay import *  # noqa: F403
+from headrace.train.meta_graph import export_meta_graph as export_meta_graph
+from headrace.train.meta_graph import import_meta_graph as import_meta_graph
+from headrace.train.moving_averages import *  # noqa: F403
+from headrace.train.optimizer import Optimizer as Optimizer
+from headrace.train.optimizers import *  # noqa: F403
+from headrace.train.saveable import SaveableObject as SaveableObject
+from headrace.train.saveable import SaveSpec as SaveSpec
+from headrace.train.saver import Saver as Saver
+
+#: Messages that are loaded when first asked for, so that importing stays fast.
+_MESSAGES = frozenset(
+    (
+        *("BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features"),
+        *("FloatList", "Int64List", "SequenceExample", "SaverDef"),
+    )
 )
 
-__all__ = [
-    "assert_global_step",
-    "create_global_step",
-    "get_global_step",
-    "get_or_create_global_step",
-    "global_step",
-]
+
+def __getattr__(name: str) -> _Any:
+    if name in _MESSAGES:
+        from headrace.graph import proto
+
+        return getattr(proto, name)
+    message = f"module 'headrace.train' has no attribute {name!r}."
+    raise AttributeError(message + _suggest(name, globals()))

@@ -14,6 +14,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.ops import control_basic
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.indexed_slices import IndexedSlices
+from headrace.ops.partitioned import PartitionedVariable
 from headrace.ops.variables import Variable
 from headrace.train import slot_creator
 
@@ -128,7 +129,7 @@ class Optimizer:
         flat: list[Any] = []
         for variable in var_list:
             # A partitioned variable is trained shard by shard.
-            flat.extend(variable if hasattr(variable, "_variable_list") else [variable])
+            flat.extend(variable if isinstance(variable, PartitionedVariable) else [variable])
         flat = list(dict.fromkeys(flat))
         if not flat:
             raise ValueError("No variables to optimize.")
@@ -335,4 +336,4 @@ def _increment(global_step: Any, name: str) -> Operation:
             f"{global_step!r}"
         )
     updated = global_step.assign_add(1, name=name)
-    return updated.op if isinstance(updated, Tensor) else updated  # type: ignore[no-any-return]
+    return updated.op if isinstance(updated, Tensor) else updated

@@ -59,7 +59,9 @@ class _RuleOptimizer(Optimizer):
     def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
         return self._resource_apply_sparse_duplicate_indices(grad, var, indices)
 
-    def _constant_slot(self, var: Any, value: float, slot_name: str) -> None:
+    def _constant_slot(
+        self, var: Any, value: float, slot_name: str, op_name: str | None = None
+    ) -> None:
         dims = var.shape.as_tuple
         if dims is not None and None not in dims:
             start = lambda: raw.Fill(list(dims), convert_to_tensor(value, var.dtype))  # noqa: E731
@@ -67,7 +69,7 @@ class _RuleOptimizer(Optimizer):
             start = lambda: raw.Fill(  # noqa: E731
                 raw.Shape(var.initialized_value()), convert_to_tensor(value, var.dtype)
             )
-        self._get_or_make_slot(var, start, slot_name, self._name)
+        self._get_or_make_slot(var, start, slot_name, op_name or self._name)
 
 
 class GradientDescentOptimizer(_RuleOptimizer):
@@ -320,7 +322,7 @@ class AdamOptimizer(_RuleOptimizer):
 
 
 class RMSPropOptimizer(_RuleOptimizer):
-    """RMSProp (Tieleman and Hinton, 2012), with momentum; centred by the mean gradient on request."""
+    """RMSProp (Tieleman and Hinton, 2012) with momentum; on request centred by the mean."""
 
     def __init__(
         self,
@@ -414,15 +416,7 @@ class FtrlOptimizer(_RuleOptimizer):
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for var in var_list:
-            start = self._initial
-            dims = var.shape.as_tuple
-
-            def accumulator(v: Any = var, d: Any = dims) -> Tensor:
-                known = d is not None and None not in d
-                shape = list(d) if known else raw.Shape(v.initialized_value())
-                return raw.Fill(shape, convert_to_tensor(start, v.dtype))  # type: ignore[no-any-return]
-
-            self._get_or_make_slot(var, accumulator, "accum", self._accum_name or self._name)
+            self._constant_slot(var, self._initial, "accum", self._accum_name)
             self._zeros_slot(var, "linear", self._linear_name or self._name)
 
     def _prepare(self) -> None:

@@ -56,4 +56,4 @@ def _create(primary: Any, value: Any, name: str, colocate: bool) -> Variable:
     with variable_scope.variable_scope(None, f"{prefix}/{name}"):
         scope_name = variable_scope.get_variable_scope().name
         with graph.colocate_with(primary if colocate else None):
-            return variable_scope.variable(value, trainable=False, name=f"{scope_name}/")
+            return Variable(value, trainable=False, name=f"{scope_name}/")

@@ -67,6 +67,7 @@ def write(prefix: str, slices: Iterable[Slice], max_file_bytes: int | None = Non
     items = list(slices)
     _check(items)
     plan = _plan(items, max_file_bytes or MAX_FILE_BYTES)
+    storage.make_dirs(_directory(prefix))
     files = _free_names(prefix, len(plan))
     sizes, tensors = [], {s.name: StoredTensor(s.dtype, s.shape) for s in items}
     started: list[str] = []

@@ -94,16 +94,24 @@ class CheckpointReader:
         """Type and shape of a tensor. Raises NotFoundError, with the names that are there."""
         found = self._layout.tensors.get(name)
         if found is None:
-            raise NotFoundError(None, None, self._missing(name))
+            raise NotFoundError(
+                None,
+                None,
+                f"Key {name} not found in checkpoint {self.prefix}.{suggest(name, self.names)} "
+                f"{self.described_names()}",
+            )
         return found
 
-    def _missing(self, name: str) -> str:
-        names = sorted(self._layout.tensors)
-        shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-        return (
-            f"Key {name} not found in checkpoint {self.prefix}.{suggest(name, names)} "
-            f"The checkpoint holds: {shown or 'nothing'}."
-        )
+    @property
+    def names(self) -> list[str]:
+        """The names of all tensors, sorted."""
+        return sorted(self._layout.tensors)
+
+    def described_names(self) -> str:
+        """A sentence with the names of the first tensors, for messages."""
+        names = self.names
+        more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+        return f"The checkpoint holds: {', '.join(names[:20]) or 'nothing'}{more}."
 
     def read(self, requests: Sequence[Request]) -> list[Array]:
         """The values of several tensors or boxes, read in the order in which files hold them.

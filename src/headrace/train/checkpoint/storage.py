@@ -132,9 +132,15 @@ def make_dirs(directory: str) -> None:
     with _translated(directory):
         if is_local(directory):
             os.makedirs(directory or ".", exist_ok=True)
-        else:
-            fs, inner = locate(directory)
+            return
+        fs, inner = locate(directory)
+        if not _puts_are_atomic(fs):  # object stores have no directories
             fs.makedirs(inner, exist_ok=True)
+
+
+def _puts_are_atomic(fs: Any) -> bool:
+    protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+    return not protocols.isdisjoint(_PUTS_ARE_ATOMIC)
 
 
 def read_all(path: str) -> bytes:
@@ -240,8 +246,7 @@ def publish(path: str, content: bytes) -> None:
         return
     fs, inner = locate(path)
     with _translated(path):
-        protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
-        if protocols & _PUTS_ARE_ATOMIC:
+        if _puts_are_atomic(fs):
             fs.pipe_file(inner, content)
         else:
             temporary = temporary_name(inner)

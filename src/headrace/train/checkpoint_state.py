@@ -1,0 +1,204 @@
+"""The ``checkpoint`` file: which checkpoint of a directory is the latest, and which others are."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from google.protobuf import text_format
+
+from headrace.errors import OpError
+from headrace.train.checkpoint import storage
+from headrace.train.checkpoint.layout import index_path
+
+__all__ = [
+    "checkpoint_exists",
+    "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes",
+    "get_checkpoint_state",
+    "latest_checkpoint",
+    "remove_checkpoint",
+    "update_checkpoint_state",
+]
+
+_LOG = logging.getLogger("headrace")
+
+
+def state_path(save_dir: str, latest_filename: str | None = None) -> str:
+    """Where the state file of a directory is."""
+    return storage.join(save_dir, latest_filename or "checkpoint")
+
+
+def _is_relative(path: str) -> bool:
+    return storage.is_local(path) and not os.path.isabs(path)
+
+
+def generate_checkpoint_state_proto(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> Any:
+    """A CheckpointState message. Paths become relative to a relative ``save_dir``.
+
+    Raises:
+        ValueError: if there are not as many timestamps as paths.
+    """
+    from headrace.graph.proto import CheckpointState
+
+    paths = list(all_model_checkpoint_paths or ())
+    stamps = list(all_model_checkpoint_timestamps or ())
+    if stamps and len(stamps) != len(paths):
+        raise ValueError(
+            f"all_model_checkpoint_timestamps has {len(stamps)} items and "
+            f"all_model_checkpoint_paths has {len(paths)}; they must be equally many."
+        )
+    if model_checkpoint_path not in paths:
+        paths.append(model_checkpoint_path)
+        stamps = []
+    if _is_relative(save_dir):
+        # A path that is relative to the directory of the program is made relative to save_dir.
+        model_checkpoint_path = _from(save_dir, model_checkpoint_path)
+        paths = [_from(save_dir, p) for p in paths]
+    return CheckpointState(
+        model_checkpoint_path=model_checkpoint_path,
+        all_model_checkpoint_paths=paths,
+        all_model_checkpoint_timestamps=stamps,
+        last_preserved_timestamp=last_preserved_timestamp or 0.0,
+    )
+
+
+def _from(directory: str, path: str) -> str:
+    return os.path.relpath(path, directory) if _is_relative(path) else path
+
+
+def update_checkpoint_state(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    latest_filename: str | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> None:
+    """Write the state file of ``save_dir``; readers see the old or the new one.
+
+    Raises:
+        RuntimeError: if a checkpoint has the path of the state file.
+    """
+    update_state(
+        save_dir,
+        model_checkpoint_path,
+        all_model_checkpoint_paths,
+        latest_filename,
+        False,
+        all_model_checkpoint_timestamps,
+        last_preserved_timestamp,
+    )
+
+
+def update_state(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    latest_filename: str | None = None,
+    save_relative_paths: bool = False,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> None:
+    """As `update_checkpoint_state`, with the choice of relative paths."""
+    path = state_path(save_dir, latest_filename)
+    if path == model_checkpoint_path:
+        raise RuntimeError(
+            f"Save path '{model_checkpoint_path}' conflicts with the path of the checkpoint state "
+            "file. Use another save path."
+        )
+    paths = list(all_model_checkpoint_paths or ())
+    if save_relative_paths:
+        model_checkpoint_path = os.path.relpath(model_checkpoint_path, save_dir or ".")
+        paths = [os.path.relpath(p, save_dir or ".") for p in paths]
+        save_dir = ""
+    state = generate_checkpoint_state_proto(
+        save_dir,
+        model_checkpoint_path,
+        paths,
+        all_model_checkpoint_timestamps,
+        last_preserved_timestamp,
+    )
+    storage.publish(path, text_format.MessageToString(state).encode())
+
+
+def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> Any:
+    """The CheckpointState of a directory, with full paths; None if there is none that can be read.
+
+    Raises:
+        ValueError: if the state file names no checkpoint.
+    """
+    from headrace.graph.proto import CheckpointState
+
+    path = state_path(os.fspath(checkpoint_dir), latest_filename)
+    try:
+        if not storage.exists(path):
+            return None
+        state = text_format.Parse(storage.read_all(path).decode(), CheckpointState())
+    except (OpError, text_format.ParseError, UnicodeDecodeError) as error:
+        _LOG.warning("%s: %s: checkpoint ignored", path, error)
+        return None
+    if not state.model_checkpoint_path:
+        raise ValueError(
+            f"Invalid checkpoint state loaded from {checkpoint_dir}: it names no checkpoint."
+        )
+    state.model_checkpoint_path = storage.join(checkpoint_dir, state.model_checkpoint_path)
+    for i, name in enumerate(state.all_model_checkpoint_paths):
+        state.all_model_checkpoint_paths[i] = storage.join(checkpoint_dir, name)
+    return state
+
+
+def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
+    """The path of the latest checkpoint of a directory; None if there is none."""
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if state is None or not state.model_checkpoint_path:
+        return None
+    path: str = state.model_checkpoint_path
+    if checkpoint_exists(path):
+        return path
+    _LOG.error("Couldn't match files for checkpoint %s", path)
+    return None
+
+
+def checkpoint_exists(checkpoint_prefix: str) -> bool:
+    """Whether there is a checkpoint (of any format) at this path."""
+    prefix = os.fspath(checkpoint_prefix)
+    if storage.exists(index_path(prefix)):
+        return True
+    return storage.exists(prefix) and not storage.is_dir(prefix)
+
+
+def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
+    """When each of the checkpoints was written; those that do not exist are left out."""
+    times = []
+    for prefix in checkpoint_prefixes:
+        for path in (index_path(prefix), prefix):
+            if storage.exists(path) and not storage.is_dir(path):
+                times.append(storage.mtime(path))
+                break
+    return times
+
+
+def remove_checkpoint(
+    checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
+) -> None:
+    """Remove the files of a checkpoint, first of all the one that makes it visible."""
+    storage.remove(meta_path(checkpoint_prefix, meta_graph_suffix))
+    storage.remove(index_path(checkpoint_prefix))
+    for path in storage.siblings(f"{checkpoint_prefix}.data-"):
+        storage.remove(path)
+    if checkpoint_format_version == 1 and not storage.is_dir(checkpoint_prefix):
+        storage.remove(checkpoint_prefix)
+
+
+def meta_path(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> str:
+    """The file of the graph that goes with a checkpoint."""
+    return f"{checkpoint_prefix}.{meta_graph_suffix}"

@@ -1,0 +1,129 @@
+"""Whether a checkpoint fits a graph: found out before anything is assigned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.errors import InvalidArgumentError, NotFoundError, suggest
+from headrace.graph.shapes import compatible_static
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.state import handle_dims
+from headrace.ops.static import static_value
+from headrace.train.checkpoint import CheckpointReader, Request
+from headrace.train.save_ops import check_entry, parse_slices, texts
+
+
+@dataclass
+class _Target:
+    """What one restored tensor is for: the op that takes it, and the shape that fits there."""
+
+    name: str
+    dims: Dims
+    reshaped: bool
+
+
+def check_restorable(restore_op: Operation, filename: Tensor, reader: CheckpointReader) -> None:
+    """Compare all that ``restore_op`` reads from ``filename`` with what a checkpoint holds.
+
+    Raises:
+        NotFoundError: if tensors are missing; the message names all of them.
+        InvalidArgumentError: if types or shapes differ; the message names all that do.
+        DataLossError: if data is damaged and the graph would restore it piece by piece.
+    """
+    ops = _ancestors(restore_op)
+    readers = [op for op in ops if op.type == "RestoreV2" and op.inputs[0] is filename]
+    targets = _targets(ops)
+    missing: list[str] = []
+    wrong: list[str] = []
+    requests: list[Request] = []
+    for op in readers:
+        names, specs = static_value(op.inputs[1]), static_value(op.inputs[2])
+        if names is None or specs is None:
+            continue  # computed names: the op checks them itself
+        parsed = parse_slices(texts(specs))
+        for i, (name, spec) in enumerate(zip(texts(names), parsed, strict=True)):
+            if not reader.has_tensor(name):
+                missing.append(name)
+                continue
+            problem = check_entry(reader, name, spec, op.attrs["dtypes"][i])
+            shape = reader.entry(name).shape if spec is None else spec[1].shape
+            problem = problem or _misfit(name, shape, targets.get((op, i)))
+            if problem is not None:
+                wrong.append(problem)
+            requests.append(Request(name, None if spec is None else spec[1]))
+    if missing:
+        known = reader.names
+        lines = [
+            f"Key {name} not found in checkpoint {reader.prefix}.{suggest(name, known)}"
+            for name in missing
+        ]
+        text = _report(lines, "variables that the checkpoint lacks")
+        raise NotFoundError(None, None, f"{text}\n  {reader.described_names()}")
+    if wrong:
+        raise InvalidArgumentError(None, None, _report(wrong, "a graph of other types or shapes"))
+    if len(readers) > 1:
+        reader.verify(requests)
+
+
+def _report(problems: list[str], cause: str) -> str:
+    shown = "\n  ".join(problems[:20])
+    more = f"\n  and {len(problems) - 20} more" if len(problems) > 20 else ""
+    return (
+        f"Restoring from checkpoint failed: {cause}. Nothing was assigned. Check that the graph is "
+        f"the one that was saved, or restore a part of it with Saver(var_list).\n  {shown}{more}"
+    )
+
+
+def _ancestors(start: Operation) -> list[Operation]:
+    """All operations that have to run before ``start``, and ``start``."""
+    seen = {start}
+    stack = [start]
+    while stack:
+        op = stack.pop()
+        for before in (*(t.op for t in op.inputs), *op.control_inputs):
+            if before not in seen:
+                seen.add(before)
+                stack.append(before)
+    return list(seen)
+
+
+def _targets(ops: list[Operation]) -> dict[tuple[Operation, int], _Target]:
+    found = {}
+    for op in ops:
+        if op.type != "AssignVariableOp":
+            continue
+        source, reshaped = op.inputs[1], False
+        while source.op.type in ("Identity", "Reshape"):
+            reshaped = reshaped or source.op.type == "Reshape"
+            source = source.op.inputs[0]
+        if source.op.type == "RestoreV2":
+            handle: Any = op.inputs[0]
+            target = _Target(handle.op.name, handle_dims(handle), reshaped)
+            found[source.op, source.value_index] = target
+    return found
+
+
+def _misfit(name: str, shape: tuple[int, ...], target: _Target | None) -> str | None:
+    if target is None or compatible_static(target.dims, shape):
+        return None
+    if target.reshaped and target.dims is not None and None not in target.dims:
+        wanted, given = 1, 1
+        for n in target.dims:
+            wanted *= n or 0
+        for n in shape:
+            given *= n
+        if wanted == given:
+            return None
+        return (
+            f"Cannot reshape {name} of the checkpoint, shape {list(shape)}, to variable "
+            f"{target.name} of shape {list(target.dims)}: {given} and {wanted} elements"
+        )
+    return (
+        f"Assign requires shapes of both tensors to match. lhs shape= {_text(target.dims)} "
+        f"(variable {target.name}) rhs shape= {_text(shape)} (checkpoint, {name})"
+    )
+
+
+def _text(dims: Any) -> str:
+    return "[" + ",".join("?" if d is None else str(d) for d in dims or ()) + "]"
