@@ -79,6 +79,7 @@ from headrace.ops.build import (
 )
 from headrace.ops.build import raw as raw_ops
 from headrace.ops.checking_api import *  # noqa: F403
+from headrace.ops.checking_print import print_v2 as print
 from headrace.ops.checking_types import *  # noqa: F403
 from headrace.ops.clip import *  # noqa: F403
 from headrace.ops.comparison import *  # noqa: F403

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -190,3 +191,17 @@ def test_print(session: Any, capfd: Any) -> None:
         np.testing.assert_array_equal(session.run(shown, {x: [1, 2, 3]}), [1, 2, 3])
     assert capfd.readouterr().err == "x: [1 2...][3]\n" * 2
     assert session.run(gradient, {x: [1.0]}) == 3.0
+
+
+def test_print_v2(session: Any, capfd: Any, tmp_path: Any) -> None:
+    x = tf.placeholder(tf.int32, [None])
+    rows = tf.constant([[1, 2], [3, 4]])
+    session.run(tf.print("x:", x, {"rows": rows}, [1, "a"], summarize=2), {x: range(9)})
+    assert capfd.readouterr().err == "x: [0 1 ... 7 8] {'rows': [[1 2]\n [3 4]]} [1, 'a']\n"
+    session.run(tf.print(tf.constant("{}"), "{}", output_stream=sys.stdout, end="!"))
+    assert capfd.readouterr().out == "{} {}!"
+    path = tmp_path / "log"
+    session.run(tf.print(tf.constant(["s"]), output_stream=f"file://{path}"))
+    assert path.read_text() == '["s"]\n'
+    with pytest.raises(ValueError, match="Unsupported output stream"):
+        tf.print(x, output_stream="nowhere")

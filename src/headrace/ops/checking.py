@@ -7,6 +7,7 @@ import weakref
 from typing import Any
 
 import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
@@ -21,9 +22,9 @@ def summary_text(value: Any, limit: int) -> str:
     """The first ``limit`` elements of an array as text (all, if negative), rows in brackets."""
     array = np.asarray(value)
     if array.ndim == 0:
-        return _element(array[()])
+        return element_text(array[()])
     shown = array.size if limit < 0 else min(limit, array.size)
-    texts = [_element(v) for v in array.reshape(-1)[:shown].tolist()]
+    texts = [element_text(v) for v in array.reshape(-1)[:shown]]
     if array.ndim == 1:
         return " ".join(texts) + ("..." if shown < array.size else "")
     position = 0
@@ -45,14 +46,23 @@ def summary_text(value: Any, limit: int) -> str:
     return text if shown == array.size or text.endswith(("...", "...]")) else f"{text}..."
 
 
-def _element(value: Any) -> str:
+def element_text(value: Any) -> str:
+    """One element of an array, as messages show it."""
     if isinstance(value, bytes):
         return value.decode(errors="backslashreplace")
     if isinstance(value, (bool, np.bool_)):
         return str(int(value))
-    if isinstance(value, (float, np.floating)):
-        return f"{value:.6g}"
+    if isinstance(value, (float, np.floating, ml_dtypes.bfloat16)):
+        return _shortest(value)
     return str(value)
+
+
+def _shortest(value: Any) -> str:
+    """The few digits that tell a number of its type from its neighbours, as TensorFlow prints."""
+    few, many = (15, 17) if isinstance(value, (float, np.float64)) else (6, 9)
+    text = f"{value:.{few}g}"
+    kind = type(value)
+    return text if kind(text) == value or value != value else f"{value:.{many}g}"
 
 
 # -- Assert -------------------------------------------------------------------------------------

@@ -41,6 +41,6 @@ COVERED = {
         ),
         _DYNAMIC,
     ),
-    **dict.fromkeys(("Assert", "Print"), "tests/ops/test_checking.py"),
+    **dict.fromkeys(("Assert", "Print", "PrintV2", "StringFormat"), "tests/ops/test_checking.py"),
     **dict.fromkeys(("PyFunc", "PyFuncStateless"), "tests/ops/test_script.py"),
 }
