@@ -238,6 +238,34 @@ def write() -> None:
         print(f"{name}: {len(definition.node)} nodes, {len(definition.library.function)} functions")
 
 
+def write_training_checkpoint() -> None:
+    """A meta graph with reference variables and a saver, and a checkpoint of a few steps."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 3], "x")
+        w = tf.get_variable("w", initializer=values(3, 2, seed=1), use_resource=False)
+        b = tf.get_variable("b", initializer=np.zeros(2, np.float32), use_resource=False)
+        y = tf.add(tf.matmul(x, w), b, name="y")
+        loss = tf.reduce_mean(tf.square(y - 1.0))
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.MomentumOptimizer(0.05, 0.9).minimize(loss, global_step=step)
+        for element in (y, train):
+            tf.add_to_collection("ends", element)
+        saver = tf.train.Saver()
+        batch = values(4, 3, seed=5)
+        results = {"in/x:0": batch}
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for _ in range(3):
+                session.run(train, {x: batch})
+            saver.save(session, str(OUT / "training" / "model"), global_step=3)
+            results["saved"] = session.run(y, {x: batch})
+            for _ in range(2):
+                session.run(train, {x: batch})
+            results["two_steps_later"] = session.run(y, {x: batch})
+        np.savez(OUT / "training" / "results.npz", **results)
+        (OUT / "training" / "checkpoint").unlink()
+
+
 def write_op_definitions() -> None:
     """The signatures of all ops of TensorFlow, without their descriptions."""
     from tensorflow.core.framework import op_def_pb2
@@ -293,4 +321,5 @@ if __name__ == "__main__":
         run(Path(sys.argv[2]))
     else:
         write()
+        write_training_checkpoint()
         write_op_definitions()

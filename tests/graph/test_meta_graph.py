@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import headrace as tf
@@ -16,12 +17,14 @@ from headrace.ops.variables import Variable
 from headrace.train.meta_graph import (
     export_meta_graph,
     export_scoped_meta_graph,
+    import_meta_graph,
     import_scoped_meta_graph,
     import_scoped_meta_graph_with_return_elements,
     read_meta_graph_file,
 )
 
-PEER_META = Path(__file__).resolve().parent.parent / "golden" / "proto" / "MetaGraphDef.pb"
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+TRAINING = GOLDEN / "graphs" / "training"
 
 
 def model():
@@ -152,12 +155,49 @@ def test_unknown_arguments():
         export_meta_graph(graph=model(), save_debug_info=True)
 
 
-def test_meta_graph_of_tensorflow_with_reference_variables():
-    message = MetaGraphDef.FromString(PEER_META.read_bytes())
-    if {n.op for n in message.graph_def.node} & {"Switch", "Merge"}:
-        with pytest.raises(ValueError, match="raising to functional control flow"):
-            import_scoped_meta_graph(message)
-        return
+def test_training_of_tensorflow_goes_on_here():
+    """A meta graph with reference variables and its checkpoint, both written by TensorFlow."""
+    path = str(TRAINING / "model-3")
+    with np.load(TRAINING / "results.npz") as results, tf.Graph().as_default() as graph:
+        saver = import_meta_graph(f"{path}.meta")
+        y, train = graph.get_collection("ends")
+        feeds = {"x:0": results["in/x:0"]}
+        with tf.Session() as session:
+            saver.restore(session, path)
+            np.testing.assert_allclose(session.run(y, feeds), results["saved"], rtol=1e-6)
+            for _ in range(2):
+                session.run(train, feeds)
+            np.testing.assert_allclose(session.run(y, feeds), results["two_steps_later"], rtol=1e-5)
+            assert session.run("global_step:0") == 5
+
+
+def test_our_saver_comes_back_with_the_graph(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = Variable([1.0, 2.0], name="w")
+        raw.Neg(w.value(), name="y")
+        session.run(w.initializer)
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+    with tf.Graph().as_default() as graph:
+        saver = import_meta_graph(f"{path}.meta")
+        with tf.Session() as session:
+            saver.restore(session, path)
+            assert session.run("y:0").tolist() == [-1.0, -2.0]
+            assert [v.name for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)] == ["w:0"]
+
+
+def test_graph_without_variables_has_no_saver():
+    with tf.Graph().as_default() as graph:
+        tf.constant(1.0)
     with tf.Graph().as_default():
-        variables = import_scoped_meta_graph(message, clear_devices=True)
+        assert import_meta_graph(export_meta_graph(graph=graph)) is None
+
+
+def test_another_graph_of_tensorflow_has_its_collections():
+    message = MetaGraphDef.FromString((GOLDEN / "proto" / "MetaGraphDef.pb").read_bytes())
+    with tf.Graph().as_default() as graph:
+        variables = import_scoped_meta_graph(message)
         assert variables["w"].shape.as_list() == [3, 2]
+        assert graph.get_collection("sizes") == [7]
+        assert graph.get_collection("rates") == [0.5]
+        assert [op.type for op in graph.get_collection("updates")] == ["NoOp"]
+        assert graph.get_tensor_by_name("y:0").device == "/job:ps/task:1"

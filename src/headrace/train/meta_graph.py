@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,6 +14,7 @@ from headrace.ops.import_graph import import_graph_def, unchanged_on_failure
 from headrace.ops.registry import find_op_def
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
 from headrace.ops.variables import Variable
+from headrace.train.saver import Saver
 
 __all__ = ["export_meta_graph", "import_meta_graph"]
 
@@ -296,11 +296,21 @@ def import_meta_graph(
     import_scoped_meta_graph(
         message, clear_devices=clear_devices, import_scope=import_scope, **kwargs
     )
-    described = message.HasField("saver_def")
-    if not described and not get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES):
-        return None
-    saver = importlib.import_module("headrace.train.saver").Saver
-    return saver(saver_def=message.saver_def, name=import_scope) if described else saver()
+    if _has_saver(message, import_scope):
+        return Saver(saver_def=message.saver_def, name=import_scope)
+    if get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES):
+        return Saver()
+    return None
+
+
+def _has_saver(message: Any, scope: str | None) -> bool:
+    """Whether the saver that the file describes has its ops in the graph."""
+    if not message.HasField("saver_def"):
+        return False
+    saver = message.saver_def
+    graph = get_default_graph()
+    names = (saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name)
+    return all(prepend_name_scope(n, scope).partition(":")[0] in graph._by_name for n in names)
 
 
 def import_scoped_meta_graph(
