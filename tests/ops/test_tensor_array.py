@@ -1,0 +1,181 @@
+"""TensorArray and the list ops below it, compiled and interpreted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.ops.build import raw
+
+pytestmark = pytest.mark.usefixtures("interpret")
+
+
+def run(fetches, feeds=None):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(fetches, feeds)
+
+
+def test_write_read_stack_gather():
+    ta = tf.TensorArray(tf.float32, size=3)
+    ta = ta.write(0, [1.0, 2.0]).write(2, [5.0, 6.0]).write(1, [3.0, 4.0])
+    assert ta.element_shape.as_list() == [2]
+    stacked = ta.stack()
+    assert stacked.shape.as_list() == [None, 2]
+    first, everything, some, size = run([ta.read(0), stacked, ta.gather([2, 0]), ta.size()])
+    np.testing.assert_array_equal(first, [1, 2])
+    np.testing.assert_array_equal(everything, [[1, 2], [3, 4], [5, 6]])
+    np.testing.assert_array_equal(some, [[5, 6], [1, 2]])
+    assert size == 3
+
+
+def test_positions_that_are_fed():
+    i = tf.placeholder(tf.int32, [])
+    ta = tf.TensorArray(tf.float32, size=3, element_shape=[]).write(i, 5.0)
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(ta.stack(), {i: 1}), [0, 5, 0])
+        assert session.run(ta.read(i), {i: 2}) == 5.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="element 3 in a list with 3"):
+            session.run(ta.stack(), {i: 3})
+
+
+def test_unstack_scatter_split_concat():
+    rows = tf.constant([[1.0], [2.0], [3.0], [4.0]])
+    unstacked = tf.TensorArray(tf.float32, size=4).unstack(rows)
+    scattered = tf.TensorArray(tf.float32, size=4).scatter([3, 0, 1, 2], rows)
+    split = tf.TensorArray(tf.float32, size=2, infer_shape=False).split(rows, [1, 3])
+    a, b, c, d, e = run(
+        [
+            unstacked.read(2),
+            scattered.stack(),
+            split.read(1),
+            split.concat(),
+            unstacked.identity().concat(),
+        ]
+    )
+    np.testing.assert_array_equal(a, [3])
+    np.testing.assert_array_equal(b.ravel(), [2, 3, 4, 1])
+    np.testing.assert_array_equal(c.ravel(), [2, 3, 4])
+    np.testing.assert_array_equal(d.ravel(), [1, 2, 3, 4])
+    np.testing.assert_array_equal(e, [1, 2, 3, 4])
+
+
+def test_array_in_a_loop():
+    n = tf.placeholder(tf.int32, [])
+    ta = tf.TensorArray(tf.float32, size=n)
+    _, ta = tf.while_loop(
+        lambda i, t: i < n, lambda i, t: (i + 1, t.write(i, tf.to_float(i) * [1.0, 2.0])), [0, ta]
+    )
+    np.testing.assert_array_equal(run(ta.stack(), {n: 3}), [[0, 0], [1, 2], [2, 4]])
+
+
+def test_array_that_grows():
+    n = tf.placeholder(tf.int32, [])
+    ta = tf.TensorArray(tf.int32, size=0, dynamic_size=True)
+    _, ta = tf.while_loop(lambda i, t: i < n, lambda i, t: (i + 1, t.write(i, i * i)), [0, ta])
+    with tf.Session() as session:
+        values, size = session.run([ta.stack(), ta.size()], {n: 4})
+    np.testing.assert_array_equal(values, [0, 1, 4, 9])
+    assert size == 4
+
+
+def test_dynamic_rnn_and_its_gradient():
+    x = tf.placeholder(tf.float64, [5, 2, 3])
+    w = tf.Variable(np.linspace(-1, 1, 9).reshape(3, 3))
+    inputs = tf.TensorArray(tf.float64, size=5).unstack(x)
+
+    def step(t, state, out):
+        state = tf.tanh(tf.matmul(state + inputs.read(t), w))
+        return t + 1, state, out.write(t, state)
+
+    start = [0, tf.zeros([2, 3], tf.float64), tf.TensorArray(tf.float64, size=5)]
+    _, state, out = tf.while_loop(lambda t, *_: t < tf.shape(x)[0], step, start)
+    loss = tf.reduce_sum(tf.square(out.stack())) + tf.reduce_sum(state)
+    grads = tf.gradients(loss, [x, w])
+    data = np.random.RandomState(0).normal(size=(5, 2, 3))
+    weights = np.linspace(-1, 1, 9).reshape(3, 3)
+
+    def reference(data, weights):
+        state, total = np.zeros((2, 3)), 0.0
+        for row in data:
+            state = np.tanh((state + row) @ weights)
+            total += (state**2).sum()
+        return total + state.sum()
+
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        value, dx, dw = session.run([loss, *grads], {x: data})
+    assert value == pytest.approx(reference(data, weights))
+    np.testing.assert_allclose(dx, _numeric(lambda d: reference(d, weights), data), rtol=1e-6)
+    np.testing.assert_allclose(dw, _numeric(lambda w: reference(data, w), weights), rtol=1e-6)
+
+
+def _numeric(function, at, delta=1e-5):
+    result = np.zeros_like(at)
+    for i in np.ndindex(at.shape):
+        up, down = at.copy(), at.copy()
+        up[i] += delta
+        down[i] -= delta
+        result[i] = (function(up) - function(down)) / (2 * delta)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        (lambda x, ta: ta.unstack(x).read(1), [0, 1, 0, 0]),
+        (lambda x, ta: ta.unstack(x).gather([2, 2, 0]), [1, 0, 2, 0]),
+        (lambda x, ta: ta.scatter([3, 2, 1, 0], x).gather([0, 1]), [0, 0, 1, 1]),
+        (lambda x, ta: ta.split(x, [1, 1, 1, 1]).read(2), [0, 0, 1, 0]),
+        (lambda x, ta: ta.split(x, [1, 1, 1, 1]).concat() * [1.0, 2.0, 3.0, 4.0], [1, 2, 3, 4]),
+        (lambda x, ta: ta.unstack(x).write(1, x[0] * 5.0).stack(), [6, 0, 1, 1]),
+    ],
+)
+def test_gradients_of_array_operations(use, expected):
+    x = tf.placeholder(tf.float32, [4])
+    y = use(x, tf.TensorArray(tf.float32, size=4))
+    np.testing.assert_array_equal(run(tf.gradients(y, x)[0], {x: [1, 2, 3, 4]}), expected)
+
+
+def test_push_and_pop():
+    x = tf.placeholder(tf.float32, [])
+    empty = raw.EmptyTensorList(tf.constant([], tf.int32), -1, element_dtype=tf.float32)
+    both = raw.TensorListPushBack(raw.TensorListPushBack(empty, x), x * x)
+    rest, last = raw.TensorListPopBack(both, tf.constant([], tf.int32), element_dtype=tf.float32)
+    length, grad = raw.TensorListLength(rest), tf.gradients(last, x)[0]
+    assert run([last, length, grad], {x: 3.0}) == [9.0, 1, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tf.TensorArray(tf.float32), "`size` must be provided"),
+        (
+            lambda: tf.TensorArray(tf.float32, 2).write(0, [1.0]).write(1, [1.0, 2.0]),
+            "Inconsistent shapes",
+        ),
+        (
+            lambda: tf.TensorArray(tf.float32, 2).write(0, tf.constant(1)),
+            "TensorArray dtype is float32 but Op is trying to write dtype int32",
+        ),
+    ],
+)
+def test_refuses(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_reading_what_was_never_written_fails():
+    ta = tf.TensorArray(tf.float32, size=2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="uninitialized"):
+        run(ta.read(0))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="nothing has been written"):
+        run(ta.stack())
+
+
+def test_elements_of_different_shapes_do_not_stack():
+    ta = tf.TensorArray(tf.float32, size=2, infer_shape=False).write(0, [1.0]).write(1, [1.0, 2.0])
+    np.testing.assert_array_equal(run(ta.read(1)), [1, 2])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="different shapes"):
+        run(ta.stack())
