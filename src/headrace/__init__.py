@@ -10,7 +10,9 @@ from headrace import (
     debugging,
     bitwise,
     errors,
+    graph_util,
     initializers,
+    io,
     linalg,
     math,
     nn,
@@ -96,6 +98,7 @@ from headrace.ops.elementwise_nary import *  # noqa: F403
 from headrace.ops.fft import *  # noqa: F403
 from headrace.ops.gather_api import *  # noqa: F403
 from headrace.ops.functional import *  # noqa: F403
+from headrace.ops.import_graph import import_graph_def
 from headrace.ops.indexed_slices import *  # noqa: F403
 from headrace.ops.initializers import *  # noqa: F403
 from headrace.ops.linalg_api import *  # noqa: F403
