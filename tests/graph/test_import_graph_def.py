@@ -186,6 +186,17 @@ class TestScopes:
         assert x.shape.as_list() == [None, 7]
         assert "_output_shapes" not in x.op.node_def.attr
 
+    def test_inside_a_branch_tensors_of_the_outer_graph_are_captured(self, message, graph):
+        mine = tf.constant([1.0, 2.0])
+
+        def imported():
+            return import_graph_def(message, {"x": mine}, return_elements=["z:0"])[0]
+
+        y = tf.cond(tf.placeholder_with_default(True, []), imported, lambda: mine)
+        verify(graph)
+        with tf.Session() as session:
+            assert session.run(y).tolist() == [2.0, 4.0]
+
     def test_finalized_graph(self, message, graph):
         graph.finalize()
         with pytest.raises(RuntimeError, match="finalized"):

@@ -246,23 +246,25 @@ def parse_message(message_type: Any, data: bytes, what: str) -> Any:
     from google.protobuf import text_format
 
     name = message_type.DESCRIPTOR.name
+    reason = "none of its fields is in it" if data else "nothing is in it"
+    found = None
     try:
         found = message_type.FromString(data)
     except (protobuf_message.DecodeError, RuntimeError) as error:
         reason = str(error)
-    else:
-        if not data or found.ListFields():
-            return found
-        reason = "none of its fields is in it"
-    try:
-        return text_format.Parse(data, message_type())
-    except (text_format.ParseError, UnicodeDecodeError, ValueError):
+    if found is None or not found.ListFields():
+        try:
+            found = text_format.Parse(data, message_type())
+        except (text_format.ParseError, ValueError):
+            found = None
+    if found is None or not found.ListFields():
         raise DataLossError(
             None,
             None,
             f"{what} ({len(data)} bytes) is no {name}, neither in binary nor in text form: it is "
             f"cut off, corrupt or something else ({reason}).",
-        ) from None
+        )
+    return found
 
 
 def parse_graph_def(data: bytes, what: str = "The graph") -> GraphDef:
