@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from headrace.errors import InternalError, InvalidArgumentError, OpError, ResourceExhaustedError
-from headrace.executor.host import HostRunner, _BoundRunner
+from headrace.executor.host import HostRunner
 from headrace.executor.partial import PartialRun
 from headrace.executor.plan import Plan
 from headrace.executor.policy import runs_before_compiling
@@ -103,7 +103,7 @@ class Engine:
             found = [d for d in self.devices if d.name == device]
             options = self._options[device] = RegionOptions(
                 found[0].jax_device if found else None,
-                _BoundRunner(self.host, self.store, None),
+                self.host,
                 explain,
                 runs_before_compiling,
                 _CPU_OPTIONS if "CPU" in device or not device else None,

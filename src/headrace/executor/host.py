@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,8 +24,8 @@ from headrace.executor.region import Region, RegionOptions
 from headrace.executor.resources import RandomStream, ResourceHandle, ResourceStore
 from headrace.graph.attrs import attrs_key
 from headrace.ops import checks
-from headrace.ops.kernels import tensor_list as lists
 from headrace.ops.kernels import philox
+from headrace.ops.kernels import tensor_list as lists
 from headrace.passes.ir import Node
 
 
@@ -91,16 +92,13 @@ class HostRunner:
         self, node: Node, inputs: Sequence[Any], store: ResourceStore, step: Any
     ) -> Sequence[Any]:
         """Run one node; inputs and outputs are NumPy arrays (or host objects)."""
-        args = [_host_value(a) for a in inputs]
+        args = [lists.to_host(a) for a in inputs]
         evaluation = Interpreting(store, _BoundRunner(self, store, step))
-        with np.errstate(all="ignore"):
+        d = node.op_def
+        touches_state = d.lower is not None or (d.host is None and not d.effects.pure)
+        lock = store.lock if touches_state else contextlib.nullcontext()
+        with lock, np.errstate(all="ignore"):
             return evaluation.guarded(node, args)
-
-    def interpret_region(
-        self, region: Region, dynamic: Sequence[Any], static: Sequence[Any], store: ResourceStore
-    ) -> list[Any]:
-        """Run a region's nodes one by one."""
-        return region._interpret(store, dynamic, static)
 
     def run_host_op(
         self, node: Node, args: list[Any], store: ResourceStore, step: Any
@@ -250,7 +248,3 @@ class _BoundRunner:
     def run_compiled_op(self, node: Node, args: list[Any]) -> Sequence[Any]:
         evaluation = Interpreting(self.store, self)
         return self.runner.run_compiled_op(node, args, evaluation)
-
-
-def _host_value(value: Any) -> Any:
-    return lists.to_host(value)

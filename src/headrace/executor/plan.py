@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.errors import OpError
+from headrace.errors import INTERNAL, OpError
 from headrace.executor.evaluate import NeedsHost, Values
 from headrace.executor.host import HostRunner
-from headrace.executor.region import RegionOptions, Transaction
-from headrace.executor.resources import ResourceStore
+from headrace.executor.region import RegionOptions
+from headrace.executor.resources import ResourceStore, Transaction
+from headrace.executor.tracing_step import StepContext
 from headrace.executor.units import Slots, Splitter, Unit, is_large, known_values
 from headrace.passes.ir import Edge, Node, StepGraph
 
 
+class Schedule(NamedTuple):
+    """What a step follows. Never changed: a plan that splits a unit makes a new schedule.
+
+    Attributes:
+        units: in an order that may run.
+        template: the table of values that every step starts from.
+        transactional: whether writes wait for the end of the step.
+    """
+
+    units: list[Unit]
+    template: list[Any]
+    transactional: bool
+
+
 class Plan:
-    """The schedule of one step graph.
+    """The schedule of one step graph, and how to run it.
 
     A step fills a table of values: feeds and constants first, then what each unit puts out.
     """
@@ -38,43 +52,54 @@ class Plan:
         self._options = options
         self._force_host: set[Node] = set()
         self._slots = Slots()
-        self._lock = threading.Lock()
         self._known = known_values(step.nodes)
-        self.feed_slots = [self._slots.of((f, 0)) for f in step.feeds]
-        splitter = self._splitter(step.nodes)
-        self.units = splitter.units(set(step.fetches))
-        self.fetch_slots = [self._slots.of(e) for e in step.fetches]
-        self.has_blocking = sum(u.blocks for u in self.units) > 0 and len(self.units) > 1
-        self._finish()
+        self._feed_slots = [self._slots.of((f, 0)) for f in step.feeds]
+        units = self._splitter(step.nodes).units(set(step.fetches))
+        self._fetch_slots = [self._slots.of(e) for e in step.fetches]
+        self._blocks = any(u.blocks for u in units)
+        #: Whether units have to run side by side: one may wait for what a later one does.
+        self._in_threads = self._blocks and not _in_line(units)
+        #: Large constants, which programs share.
+        self._on_device: dict[Edge, Any] = {}
+        self._schedule = self._scheduled(units)
+
+    @property
+    def units(self) -> list[Unit]:
+        return self._schedule.units
 
     def _splitter(self, nodes: Sequence[Node]) -> Splitter:
         return Splitter(nodes, self._known, self._slots, self._options, self._force_host)
 
-    def _finish(self) -> None:
-        """Prepare the value table that every step starts from."""
-        table: list[Any] = [None] * len(self._slots.index)
+    def _scheduled(self, units: list[Unit]) -> Schedule:
+        template: list[Any] = [None] * len(self._slots.index)
         for edge, slot in self._slots.index.items():
             if edge in self._known:
                 value = self._known[edge]
-                table[slot] = self.host.to_device(value) if is_large(value) else value
-        self._template = table
-        self.transactional = self._keep_old_values()
+                if is_large(value):
+                    value = self._on_device.get(edge)
+                    if value is None:
+                        value = self._on_device[edge] = self.host.to_device(self._known[edge])
+                template[slot] = value
+        return Schedule(units, template, self._keep_old_values(units))
 
-    def _keep_old_values(self) -> bool:
-        """A failed step changes no variable: where something can fail after a region that writes,
-        its writes wait for the end of the step and its old values stay alive until then."""
-        if self.has_blocking:
+    def _keep_old_values(self, units: list[Unit]) -> bool:
+        """Whether writes must wait for the end of the step, so that a failed step changes nothing.
+
+        They must where something can fail after a region that writes; its old values then stay
+        alive. Steps with ops that block cannot: others must see what they did before they wait.
+        """
+        if self._blocks:
             return False
         found = False
         may_fail_later = False
-        for unit in reversed(self.units):
+        for unit in reversed(units):
             region = unit.region
             if region is None:
                 may_fail_later = True
             else:
-                region.keeps_old = may_fail_later
+                region.keep_old(may_fail_later)
                 found |= may_fail_later and bool(region.written)
-                may_fail_later |= region.touched.may_fail or bool(region.early)
+                may_fail_later |= region.can_fail
         return found
 
     def run(self, feeds: Sequence[Any], context: Any = None) -> list[Any]:
@@ -83,41 +108,46 @@ class Plan:
         Raises:
             OpError: when an op fails.
         """
-        table = self._template.copy()
-        for slot, value in zip(self.feed_slots, feeds, strict=True):
+        schedule = self._schedule
+        table = schedule.template.copy()
+        for slot, value in zip(self._feed_slots, feeds, strict=True):
             table[slot] = value
-        if self.has_blocking:
-            self._run_threads(table, context)
-        else:
-            self._run_in_order(table, context)
-        if not self.fetch_slots:
-            for unit in self.units:
-                if unit.region is not None:
-                    unit.region.wait()
-        return [table[slot] for slot in self.fetch_slots]
-
-    def _run_in_order(self, table: list[Any], context: Any) -> None:
-        """Run the units one after another in the caller's thread."""
-        if self.transactional:
+        if self._in_threads:
+            self._run_threads(schedule.units, table, context)
+        elif schedule.transactional:
             with self.store.lock:
                 transaction = Transaction(self.store)
-                self._run_units(table, context, transaction)
+                self._run_units(schedule.units, table, context, transaction)
                 transaction.commit()
         else:
-            self._run_units(table, context, self.store)
+            self._run_units(schedule.units, table, context, self.store)
+        if not self._fetch_slots:
+            for unit in schedule.units:
+                if unit.region is not None:
+                    unit.region.wait()
+        return [table[slot] for slot in self._fetch_slots]
 
-    def _run_units(self, table: list[Any], context: Any, store: ResourceStore) -> None:
+    def _run_units(
+        self, units: list[Unit], table: list[Any], context: Any, store: ResourceStore
+    ) -> None:
+        """Run the units one after another in the caller's thread."""
         done = 0
-        while done < len(self.units):
-            unit = self.units[done]
+        while done < len(units):
             try:
-                self._run_unit(unit, table, context, store)
+                self._run_unit(units[done], table, context, store)
                 done += 1
             except NeedsHost as signal:
-                self._split(unit, signal, table)
+                parts, template = self._split(units[done], signal)
+                table += template[len(table) :]
+                units = [*units[:done], *parts, *units[done + 1 :]]
 
     def run_by_op(self, feeds: Sequence[Any], context: Any) -> list[Any]:
-        """Run one step op by op, so that ``context`` sees each op."""
+        """Run one step op by op, so that ``context`` sees each op.
+
+        Steps with ops that block run as ever: in order, one might wait for a later one.
+        """
+        if self._blocks:
+            return self.run(feeds, context)
         values: Values = {f: (v,) for f, v in zip(self.step.feeds, feeds, strict=True)}
         transaction = Transaction(self.store)
         with self.store.lock, np.errstate(all="ignore"):
@@ -146,70 +176,60 @@ class Plan:
         for slot, value in zip(unit.outputs, outputs, strict=True):
             table[slot] = value
 
-    def _split(self, unit: Unit, signal: NeedsHost, table: list[Any]) -> None:
-        """Replace a region, one of whose nodes turned out to need the host, by smaller units."""
-        region = unit.region
-        assert region is not None
-        with self._lock:
-            if unit not in self.units:
-                return
-            if signal.node in self._force_host:
-                raise OpError(None, signal.node.op, f"Cannot run: {signal.why}.", 13)
-            self._force_host.add(signal.node)
-            smaller = self._splitter(region.nodes).units(set(region.outputs))
-            for part in smaller:
-                part.waits += [w for w in unit.waits if w not in part.waits]
-            units = []
-            for other in self.units:
-                if other is unit:
-                    units += smaller
-                    continue
-                if unit in other.waits:
-                    other.waits = [w for w in other.waits if w is not unit] + smaller
-                units.append(other)
-            self.units = units
-            table.extend([None] * (len(self._slots.index) - len(table)))
-            self._finish()
-            for edge, slot in self._slots.index.items():
-                if edge in self._known:
-                    table[slot] = self._template[slot]
+    def _split(self, unit: Unit, signal: NeedsHost) -> tuple[list[Unit], list[Any]]:
+        """Smaller units for a region one of whose nodes turned out to need the host.
 
-    def _run_threads(self, table: list[Any], context: Any) -> None:
-        """Run units as they become ready, those that block in threads of their own."""
-        pending = {u: len(u.waits) for u in self.units}
-        users: dict[Unit, list[Unit]] = {u: [] for u in self.units}
-        for unit in self.units:
+        Another step may have split it before. Returns the units, and the table with their slots.
+        """
+        with self.store.lock:
+            if unit.parts is None:
+                region = unit.region
+                if region is None or signal.node in self._force_host:
+                    raise _cannot_run(signal)
+                self._force_host.add(signal.node)
+                unit.parts = self._splitter(region.nodes).units(set(region.outputs))
+                at = self.units.index(unit)
+                units = [*self.units[:at], *unit.parts, *self.units[at + 1 :]]
+                self._schedule = self._scheduled(units)
+            return unit.parts, self._schedule.template
+
+    def _run_threads(self, units: list[Unit], table: list[Any], context: Any) -> None:
+        """Run each unit in a thread of its own as soon as all it waits for is done.
+
+        When one fails, those that wait are told to give up.
+        """
+        context = StepContext() if context is None else context
+        pending = {u: len(u.waits) for u in units}
+        users: dict[Unit, list[Unit]] = {u: [] for u in units}
+        for unit in units:
             for source in unit.waits:
                 users[source].append(unit)
         running: dict[Future[None], Unit] = {}
-        with ThreadPoolExecutor(max_workers=max(2, len(self.units))) as pool:
-            ready = [u for u in self.units if pending[u] == 0]
+        with ThreadPoolExecutor(max_workers=len(units)) as pool:
+            ready = [u for u in units if pending[u] == 0]
             while ready or running:
                 for unit in ready:
                     running[pool.submit(self._run_whole, unit, table, context)] = unit
                 ready = []
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     unit = running.pop(future)
-                    future.result()
+                    if future.exception() is not None:
+                        context.cancel()
+                        future.result()
                     for user in users[unit]:
                         pending[user] -= 1
                         if pending[user] == 0:
                             ready.append(user)
 
     def _run_whole(self, unit: Unit, table: list[Any], context: Any) -> None:
-        """Run a unit in a thread; a node that needs the host is interpreted within it."""
+        """Run a unit in a thread; if one of its nodes needs the host, all are interpreted."""
         try:
             self._run_unit(unit, table, context, self.store)
-        except NeedsHost:
-            assert unit.region is not None
-            outputs = self.host.interpret_region(
-                unit.region,
-                [table[i] for i in unit.inputs],
-                [table[i] for i in unit.static],
-                self.store,
-            )
-            for slot, value in zip(unit.outputs, outputs, strict=True):
-                table[slot] = value
+        except NeedsHost as signal:
+            if unit.region is None:
+                raise _cannot_run(signal) from None
+            unit.region.interpret_always()
+            self._run_unit(unit, table, context, self.store)
 
     def describe(self) -> str:
         """The schedule as text: units in order, with what each takes and gives."""
@@ -225,4 +245,20 @@ class Plan:
         return "\n".join(lines)
 
 
-__all__ = ["Edge", "Plan"]
+def _cannot_run(signal: NeedsHost) -> OpError:
+    return OpError(None, signal.node.op, f"Cannot run: {signal.why}.", INTERNAL)
+
+
+def _in_line(units: list[Unit]) -> bool:
+    """Whether every unit after one that blocks depends on it: it then cannot wait for them."""
+    for i, unit in enumerate(units):
+        if unit.blocks:
+            behind = {unit}
+            for other in units[i + 1 :]:
+                if behind.isdisjoint(other.waits):
+                    return False
+                behind.add(other)
+    return True
+
+
+__all__ = ["Plan", "Schedule"]

@@ -14,6 +14,9 @@ from collections.abc import Sequence
 from headrace.config import flags
 from headrace.passes.ir import Edge, Node
 
+#: So many runs before compiling mean: never.
+NEVER = 1 << 60
+
 _COMPILE_BASE = 25e-3
 _COMPILE_PER_OP = 1.2e-3
 _COMPILE_PER_KERNEL = 12e-3
@@ -30,9 +33,9 @@ def runs_before_compiling(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int
     if flags.interpret == "never":
         return 0
     if any(n.op_def.interpret is None and not n.op_def.makes_handle for n in nodes):
-        return 1 << 60 if flags.interpret == "always" else 0
+        return NEVER if flags.interpret == "always" else 0
     if flags.interpret == "always":
-        return 1 << 60
+        return NEVER
     work = sum(node_cost(n) for n in nodes)
     if work > flags.interpret_limit:
         return 0

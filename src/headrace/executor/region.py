@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -19,11 +20,13 @@ from headrace.executor.evaluate import (
     initial_stream,
     with_op,
 )
+from headrace.executor.policy import NEVER
 from headrace.executor.resources import (
     RandomStream,
     ResourceHandle,
     ResourceStore,
     StateKey,
+    Transaction,
     uninitialized,
 )
 from headrace.graph.dtypes import variant
@@ -32,6 +35,12 @@ from headrace.ops import checks
 from headrace.ops.kernels import tensor_list as lists
 from headrace.ops.registry import IndexCheck
 from headrace.passes.ir import Edge, Node, function_step
+
+#: Stands for the shape of a variable, to see whether a bound depends on anything else.
+_ANY_DIMS = (1,) * 8
+
+#: A region keeps the programs of this many combinations of shapes and static values.
+MAX_PROGRAMS = 256
 
 
 class EarlyCheck:
@@ -44,13 +53,14 @@ class EarlyCheck:
         self._dims: list[Any] = [n.dims[i] for n, i in node.inputs]
         known = {i: handles[e] for i, e in enumerate(node.inputs) if e in handles}
         self._handles = {i: h for i, h in known.items() if isinstance(h, ResourceHandle)}
-        self.usable = bool(self._handles) or self._bound(None) is not None
+        #: Whether the bound is certain to be known once the variables have values.
+        self.usable = self._bound(dict.fromkeys(self._handles, _ANY_DIMS)) is not None
 
-    def _bound(self, store: ResourceStore | None) -> int | None:
+    def _bound(self, variables: dict[int, Any]) -> int | None:
+        """The bound, given the shapes of the variables among the inputs."""
         dims = list(self._dims)
-        for i, handle in self._handles.items():
-            value = store.get(handle) if store is not None else None
-            dims[i] = None if value is None else value.shape
+        for i, shape in variables.items():
+            dims[i] = shape
         try:
             return self.check.bound(self.node.attrs, dims)
         except (TypeError, IndexError):  # a dimension that the bound needs is not known
@@ -61,7 +71,10 @@ class EarlyCheck:
         array = np.asarray(indices)
         if array.size == 0:
             return
-        bound = self._bound(store)
+        values = {i: store.get(h) for i, h in self._handles.items()}
+        if any(v is None for v in values.values()):
+            return  # the region will say which variable has no value
+        bound = self._bound({i: v.shape for i, v in values.items()})
         if bound is None or (array.min() >= 0 and array.max() < bound):
             return
         flat = array.ravel()
@@ -146,22 +159,31 @@ def functions_of(node: Node) -> list[FuncGraph]:
 
 
 class CheckSink:
-    """Collects the checks of a region while it is traced: code 0 means that all held."""
+    """Collects the checks of a region while it is traced: code 0 means that all held.
+
+    A program may be traced again for other shapes of its variables, with other checks; codes keep
+    their meaning, because ``messages`` (of the program) only grows.
+    """
 
     KEY = Tracing.checks_key
 
-    def __init__(self, tracing: Tracing, checked: set[Node]) -> None:
+    def __init__(
+        self, tracing: Tracing, checked: set[Node], messages: dict[tuple[Node | None, str], int]
+    ) -> None:
         self.tracing = tracing
         #: Nodes whose checks were made before the program runs.
         self.checked = checked
-        self.messages: list[tuple[Node | None, str]] = []
+        self.messages = messages
+        #: Whether this trace has any check.
+        self.used = False
         tracing.state[self.KEY] = jnp.zeros(1 + checks.DATA_SLOTS, jnp.int64)
 
     def __call__(self, ok: Any, message: str, data: tuple[Any, ...]) -> None:
         if self.tracing.current in self.checked:
             return
-        self.messages.append((self.tracing.current, message))
-        code = len(self.messages)
+        self.used = True
+        key = (self.tracing.current, message)
+        code = self.messages.setdefault(key, len(self.messages) + 1)
         entries = [jnp.int64(code), *[jnp.asarray(d).astype(jnp.int64) for d in data]]
         entries += [jnp.int64(0)] * (1 + checks.DATA_SLOTS - len(entries))
         state = self.tracing.state[self.KEY]
@@ -170,19 +192,33 @@ class CheckSink:
 
 
 class Program:
-    """One compiled form of a region: for given values of its static inputs."""
+    """A region for given shapes of its inputs and values of its static inputs.
 
-    def __init__(self, region: Region, static: dict[Edge, np.ndarray[Any, Any]]) -> None:
+    Attributes:
+        interpretations: how many more times to interpret it before it is compiled.
+        last_run: when the region ran it last, counted in runs of the region.
+    """
+
+    def __init__(self, region: Region, static: Sequence[Any]) -> None:
         self.region = region
-        self.static = static
-        self.sink: CheckSink | None = None
+        self.static = dict(zip(region.static, static, strict=True))
+        self.interpretations = region.interpreted_runs
+        self.last_run = 0
+        #: Code of each check.
+        self.messages: dict[tuple[Node | None, str], int] = {}
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The compiled program; XLA reuses the buffers of state that nobody may need again."""
+        region = self.region
         keeps_old = region.may_fail or region.keeps_old
         donated = () if keeps_old else tuple(range(len(region.donated)))
-        self.function: Callable[..., Any] = jax.jit(
+        return jax.jit(
             self._trace, donate_argnums=donated, compiler_options=region.compiler_options
         )
 
-    def _trace(self, *args: Any) -> tuple[Any, ...]:
+    def _trace(self, *args: Any) -> tuple[list[Any], list[Any], Any, Any]:
+        """Outputs, new state, outcome of the checks (or None), something to wait for (or None)."""
         region = self.region
         state_keys = (*region.donated, *region.kept)
         state: dict[StateKey, Any] = dict(zip(state_keys, args, strict=False))
@@ -191,15 +227,24 @@ class Program:
         _bind_edges(values, zip(region.dynamic, args[len(state_keys) :], strict=True))
         _bind_edges(values, self.static.items())
         _bind_edges(values, region.handles.items())
-        self.sink = CheckSink(tracing, region.touched.checked)
-        with checks.collecting(self.sink):
+        sink = CheckSink(tracing, region.touched.checked, self.messages)
+        with checks.collecting(sink):
             tracing.run(region.nodes, values)
         outputs = [_result(values[n][i]) for n, i in region.outputs]
         new_state = [state[k] for k in region.written]
-        failed = [state[CheckSink.KEY]] if self.sink.messages else []
+        failed = state[CheckSink.KEY] if sink.used else None
         # Without outputs there must be something to wait for that no other step can take away.
-        waits_for = [] if outputs or failed else [jnp.int32(0)]
-        return (*outputs, *new_state, *failed, *waits_for)
+        waits_for = None if outputs or sink.used else jnp.int32(0)
+        return outputs, new_state, failed, waits_for
+
+    def raise_failed(self, outcome: Any) -> None:
+        """Raise InvalidArgumentError for the first check that did not hold, if any."""
+        codes = np.asarray(outcome)
+        if codes[0] == 0:
+            return
+        (node, message) = next(k for k, code in self.messages.items() if code == codes[0])
+        op = node.op if node is not None else None
+        raise InvalidArgumentError(None, op, message.format(*[int(c) for c in codes[1:]]))
 
 
 def _bind_edges(values: Values, pairs: Any) -> None:
@@ -246,15 +291,10 @@ class Region:
         self.written: list[StateKey] = list(touched.writes)
         self.donated = [k for k in self.written if k in touched.reads]
         self.kept = [k for k in touched.reads if k not in touched.writes]
-        #: Set by the plan when a later unit may fail: old values must survive until the step ends.
         self.keeps_old = False
         self.pending: Any = None
         self._programs: dict[Any, Program] = {}
-        #: Programs by the shapes of their inputs; forgotten when a variable changes its shape.
-        self._by_shapes: dict[Any, Program] = {}
-        self._epoch = -1
-        #: How often each signature has been interpreted.
-        self._seen: dict[Any, int] = {}
+        self._runs = 0
         self.interpreted_runs = options.runs_before_compiling(nodes, outputs)
 
     def _early_checks(self) -> list[tuple[EarlyCheck, int]]:
@@ -268,6 +308,13 @@ class Region:
                 if early.usable:
                     found.append((early, position[early.edge]))
         return found
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether a run may end in an error: of a check, or of a variable without a value."""
+        touched = self.touched
+        reads = any(isinstance(k, ResourceHandle) for k in touched.reads)
+        return touched.may_fail or bool(self.early) or reads
 
     @property
     def is_idle(self) -> bool:
@@ -285,30 +332,33 @@ class Region:
         if self.takes_lists:
             dynamic = [lists.to_program(a) for a in dynamic]
         with store.lock:
-            if store.shape_epoch != self._epoch:
-                self._epoch = store.shape_epoch
-                self._by_shapes.clear()
-            key = self._signature(dynamic, static)
-            program = self._by_shapes.get(key)
-            if program is None:
-                seen = self._seen.get(key, 0)
-                if seen < self.interpreted_runs:
-                    self._seen[key] = seen + 1
-                    return self._interpret(store, dynamic, static)
-                program = self._by_shapes[key] = self._program(static)
+            program = self._program(dynamic, static)
+            if program.interpretations > 0:
+                program.interpretations -= 1
+                return self.interpret(store, dynamic, static)
             return self._execute(program, store, dynamic)
 
-    def _signature(self, dynamic: Sequence[Any], static: Sequence[Any]) -> Any:
-        shapes = tuple([a.shape for a in dynamic])
-        return (shapes, tuple([_static_key(s) for s in static])) if static else shapes
+    def keep_old(self, keeps_old: bool) -> None:
+        """Say whether a later unit may fail: old values must then survive until the step ends."""
+        if keeps_old != self.keeps_old:
+            self.keeps_old = keeps_old
+            self._programs.clear()  # those made so far may give their state away
 
-    def _program(self, static: Sequence[Any]) -> Program:
-        """The program for these static values; ``jax.jit`` tells shapes apart by itself."""
-        key = tuple([_static_key(s) for s in static])
+    def interpret_always(self) -> None:
+        """Never compile again: a node has turned out to need the host."""
+        self.interpreted_runs = NEVER
+        self._programs.clear()
+
+    def _program(self, dynamic: Sequence[Any], static: Sequence[Any]) -> Program:
+        key: Any = tuple([a.shape for a in dynamic])
+        if static:
+            key = (key, tuple([_static_key(s) for s in static]))
         program = self._programs.get(key)
         if program is None:
-            program = Program(self, dict(zip(self.static, static, strict=True)))
-            self._programs[key] = program
+            if len(self._programs) >= MAX_PROGRAMS:
+                del self._programs[min(self._programs, key=lambda k: self._programs[k].last_run)]
+            program = self._programs[key] = Program(self, static)
+        self._runs = program.last_run = self._runs + 1
         return program
 
     def _execute(self, program: Program, store: ResourceStore, dynamic: Sequence[Any]) -> list[Any]:
@@ -319,33 +369,22 @@ class Region:
         args += dynamic
         with self.options.scope():
             try:
-                results = program.function(*args)
+                outputs, new_state, outcome, self.pending = program.function(*args)
             except (OpError, NeedsHost):
                 raise
             except Exception as error:
                 raise self.options.explain(error) from error
-        count = len(self.outputs)
-        written = self.written
-        if program.sink is not None and program.sink.messages:
-            self._raise_failed(program.sink, np.asarray(results[-1]))
-        for k, value in zip(written, results[count : count + len(written)], strict=True):
-            store.put(k, value)
-        if not count:
-            self.pending = results[-1]
-        return list(results[:count])
+        if outcome is not None:
+            program.raise_failed(outcome)
+        for key, value in zip(self.written, new_state, strict=True):
+            store.put(key, value)
+        return outputs  # type: ignore[no-any-return]
 
     def wait(self) -> None:
         """Wait until the last run is over, when nothing was fetched that would tell."""
         pending = self.pending
         if pending is not None:
             pending.block_until_ready()
-
-    def _raise_failed(self, sink: CheckSink, codes: np.ndarray[Any, Any]) -> None:
-        if codes[0] == 0:
-            return
-        node, message = sink.messages[int(codes[0]) - 1]
-        op = node.op if node is not None else None
-        raise InvalidArgumentError(None, op, message.format(*[int(c) for c in codes[1:]]))
 
     def _state_value(self, store: ResourceStore, key: StateKey) -> Any:
         value = store.get(key)
@@ -361,11 +400,12 @@ class Region:
                 raise with_op(error, node.op)
         return value
 
-    def _interpret(
+    def interpret(
         self, store: ResourceStore, dynamic: Sequence[Any], static: Sequence[Any]
     ) -> list[Any]:
+        """Run the nodes one by one on NumPy; all their writes happen, or none."""
         transaction = Transaction(store)
-        evaluation = Interpreting(transaction, self.options.host)
+        evaluation: Interpreting = self.options.host.interpreter(transaction)
         values: Values = {}
         _bind_edges(values, zip(self.dynamic, [lists.to_host(a) for a in dynamic], strict=True))
         _bind_edges(values, zip(self.static, static, strict=True))
@@ -374,35 +414,6 @@ class Region:
             evaluation.run(self.nodes, values)
         transaction.commit()
         return [values[n][i] for n, i in self.outputs]
-
-
-class Transaction(ResourceStore):
-    """Writes of an interpreted region, which reach the store only when all of it has succeeded."""
-
-    def __init__(self, base: ResourceStore) -> None:
-        super().__init__()
-        self.base = base
-        self.shape_epoch = base.shape_epoch
-
-    def get(self, key: StateKey) -> Any:
-        own = self._values.get(key)
-        return self.base.get(key) if own is None else own
-
-    def put(self, key: StateKey, value: Any) -> None:
-        old = self.get(key)
-        if old is None or old.shape != value.shape:
-            self.shape_epoch += 1
-        self._values[key] = value
-
-    def drop(self, key: StateKey) -> bool:
-        return self.base.drop(key)
-
-    def object(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        return self.base.object(key, make)
-
-    def commit(self) -> None:
-        for key, value in self._values.items():
-            self.base.put(key, value)  # type: ignore[arg-type]
 
 
 def _result(value: Any) -> Any:
@@ -422,7 +433,7 @@ class RegionOptions:
 
     Attributes:
         device: the JAX device, or None for JAX's default.
-        host: runs host ops and single ops while interpreting.
+        host: the HostRunner, which runs host ops and single ops while interpreting.
         explain: turns an exception of JAX or XLA into an OpError.
     """
 

@@ -7,10 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from headrace.errors import FailedPreconditionError
-from headrace.graph.tensor import Dims
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +42,6 @@ class ResourceStore:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._values: dict[Hashable, Any] = {}
-        #: Grows whenever a variable appears or changes its shape: compiled programs depend on it.
-        self.shape_epoch = 0
 
     def get(self, key: StateKey) -> Any:
         """The value, or None when there is none yet."""
@@ -54,14 +49,10 @@ class ResourceStore:
 
     def put(self, key: StateKey, value: Any) -> None:
         """Replace a value."""
-        old = self._values.get(key)
-        if old is None or old.shape != value.shape:
-            self.shape_epoch += 1
         self._values[key] = value
 
     def drop(self, key: StateKey) -> bool:
         """Forget a value; tells whether there was one."""
-        self.shape_epoch += 1
         return self._values.pop(key, None) is not None
 
     def object(self, key: Hashable, make: Callable[[], Any]) -> Any:
@@ -74,10 +65,38 @@ class ResourceStore:
     def clear(self, containers: set[str] | None = None) -> None:
         """Forget all state, or that of some containers."""
         with self.lock:
-            self.shape_epoch += 1
             for key in list(self._values):
                 if containers is None or getattr(key, "container", "") in containers:
                     del self._values[key]
+
+
+class Transaction(ResourceStore):
+    """Writes of a part of a step, which reach the store only when all of it has succeeded."""
+
+    def __init__(self, base: ResourceStore) -> None:
+        self.lock = base.lock
+        self._base = base
+        #: New values; None for what was dropped.
+        self._values = {}
+
+    def get(self, key: StateKey) -> Any:
+        return self._values[key] if key in self._values else self._base.get(key)
+
+    def drop(self, key: StateKey) -> bool:
+        found = self.get(key) is not None
+        self._values[key] = None
+        return found
+
+    def object(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        return self._base.object(key, make)
+
+    def commit(self) -> None:
+        """Hand everything to the store."""
+        for key, value in self._values.items():
+            if value is None:
+                self._base.drop(key)  # type: ignore[arg-type]
+            else:
+                self._base.put(key, value)  # type: ignore[arg-type]
 
 
 def uninitialized(handle: ResourceHandle) -> FailedPreconditionError:
@@ -88,11 +107,6 @@ def uninitialized(handle: ResourceHandle) -> FailedPreconditionError:
         f"Attempting to use uninitialized value {handle.name}. Run its initializer first, e.g. "
         "`sess.run(tf.global_variables_initializer())`, or restore it with tf.train.Saver.",
     )
-
-
-def variable_spec(value: Any) -> tuple[Dims, np.dtype[Any]]:
-    """Shape and NumPy type of a stored value."""
-    return tuple(value.shape), np.dtype(value.dtype)
 
 
 def handle_for(node: Any) -> ResourceHandle:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-from headrace.errors import DeadlineExceededError
+from headrace.errors import CancelledError, DeadlineExceededError
 
 
 class StepContext:
@@ -28,6 +29,8 @@ class StepContext:
         self.timeout_ms = timeout_ms
         self.deadline = clock() + timeout_ms / 1e3 if timeout_ms > 0 else None
         self.events: list[tuple[str, str, str, float, float]] | None = [] if record else None
+        self._cancelled = False
+        self._waiting: list[threading.Condition] = []
 
     def check_deadline(self) -> None:
         """Raise DeadlineExceededError when the step has taken too long."""
@@ -41,6 +44,30 @@ class StepContext:
     def remaining(self) -> float | None:
         """Seconds until the deadline, or None when there is none; blocking ops wait this long."""
         return None if self.deadline is None else max(0.0, self.deadline - self.clock())
+
+    def cancel(self) -> None:
+        """Make ops of this step that wait, or come to wait, give up: another has failed."""
+        self._cancelled = True
+        for condition in list(self._waiting):
+            with condition:
+                condition.notify_all()
+
+    def wait_for(self, condition: threading.Condition, ready: Callable[[], bool]) -> None:
+        """Wait in a blocking op until ``ready()``; the caller holds ``condition``.
+
+        Raises:
+            CancelledError: if another op of the step has failed.
+            DeadlineExceededError: if the step has taken too long.
+        """
+        self._waiting.append(condition)
+        try:
+            while not ready():
+                if self._cancelled:
+                    raise CancelledError(None, None, "Another operation of the step has failed.")
+                self.check_deadline()
+                condition.wait(self.remaining())
+        finally:
+            self._waiting.remove(condition)
 
     def record(self, name: str, op_type: str, device: str, start: float) -> None:
         """Note that something ran from ``start`` until now."""

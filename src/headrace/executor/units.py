@@ -20,9 +20,10 @@ class Unit:
     Attributes:
         inputs, static, outputs: slots of the step's value table.
         waits: units that must have finished.
+        parts: what the plan runs in its place, once it had to be split.
     """
 
-    __slots__ = ("inputs", "label", "node", "outputs", "region", "static", "waits")
+    __slots__ = ("inputs", "label", "node", "outputs", "parts", "region", "static", "waits")
 
     def __init__(self, region: Region | None, node: Node | None) -> None:
         self.region = region
@@ -31,6 +32,7 @@ class Unit:
         self.static: list[int] = []
         self.outputs: list[int] = []
         self.waits: list[Unit] = []
+        self.parts: list[Unit] | None = None
         self.label = node.name if node is not None else f"region of {len(region.nodes)} ops"  # type: ignore[union-attr]
 
     @property
@@ -85,11 +87,33 @@ class Splitter:
         self.options = options
         self.force_host = force_host
         self.inside = set(self.nodes)
-        self._text = {n for n in self.nodes if _handles_text(n)}
+        self._off_xla = self._nodes_off_xla()
         self.boundaries = StaticNeeds(self).pairs
 
     def is_host(self, node: Node) -> bool:
-        return node.op_def.host is not None or node in self.force_host or node in self._text
+        return node in self._off_xla
+
+    def _nodes_off_xla(self) -> set[Node]:
+        """Host ops, nodes that turned out to need the host, and what no program can be made of:
+        strings, and resources that are known only as the step runs."""
+        text_variables = {
+            value
+            for (source, _), value in self.known.items()
+            if isinstance(value, ResourceHandle) and source.attrs.get("dtype") is dtypes.string
+        }
+
+        def has_odd_handle(node: Node) -> bool:
+            handles = [self.known.get(e) for e in node.inputs if e[0].dtypes[e[1]] is _RESOURCE]
+            return any(h is None or h in text_variables for h in handles)
+
+        return {
+            n
+            for n in self.nodes
+            if n.op_def.host is not None
+            or n in self.force_host
+            or _handles_text(n)
+            or has_odd_handle(n)
+        }
 
     def units(self, wanted: set[Edge]) -> list[Unit]:
         """The units in an order that may run; ``wanted`` edges are kept for later users."""
@@ -190,20 +214,18 @@ class Splitter:
         return list(static), [e for e in dynamic if e not in static], known
 
 
+_RESOURCE = dtypes.resource
+
+
 def _handles_text(node: Node) -> bool:
     """Whether a node takes or makes strings: XLA has none, so it runs on NumPy objects."""
     text = dtypes.string
     return text in node.dtypes or any(text is source.dtypes[i] for source, i in node.inputs)
 
 
-def _has_text(node: Node) -> bool:
-    string = dtypes.string
-    return string in node.dtypes or any(n.dtypes[i] is string for n, i in node.inputs)
-
-
 def is_large(value: Any) -> bool:
     """Constants of this size are passed to programs, not built into them."""
-    return isinstance(value, np.ndarray) and value.size > FOLD_LIMIT
+    return isinstance(value, np.ndarray) and value.size > FOLD_LIMIT and value.dtype != object
 
 
 class StaticNeeds:
@@ -216,25 +238,28 @@ class StaticNeeds:
     def __init__(self, splitter: Splitter) -> None:
         self.splitter = splitter
         self.pairs: set[tuple[Node, Edge]] = set()
-        self._visited: set[tuple[Node, Edge]] = set()
-        for node in splitter.nodes:
-            if not splitter.is_host(node):
-                for i in flat_static(node):
-                    self._need(node, node.inputs[i])
+        wanted = [
+            (node, node.inputs[i])
+            for node in splitter.nodes
+            if not splitter.is_host(node)
+            for i in flat_static(node)
+        ]
+        visited: set[tuple[Node, Edge]] = set()
+        while wanted:
+            pair = wanted.pop()
+            if pair not in visited:
+                visited.add(pair)
+                wanted += self._before(*pair)
 
-    def _need(self, consumer: Node, edge: Edge) -> None:
-        if (consumer, edge) in self._visited:
-            return
-        self._visited.add((consumer, edge))
-        if edge in self.splitter.known:
-            return
+    def _before(self, consumer: Node, edge: Edge) -> list[tuple[Node, Edge]]:
+        """The needs that one need leads to; notes it if its value can only come from outside."""
         source = edge[0]
-        if source not in self.splitter.inside or self.splitter.is_host(source):
-            self.pairs.add((consumer, edge))
-        elif source.op_def.shape_only:
-            return
-        elif source.op_def.interpret is not None and source.op_def.effects.pure:
-            for inner in source.inputs:
-                self._need(source, inner)
-        else:
-            self.pairs.add((consumer, edge))
+        if edge in self.splitter.known:
+            return []
+        if source in self.splitter.inside and not self.splitter.is_host(source):
+            if source.op_def.shape_only:
+                return []
+            if source.op_def.interpret is not None and source.op_def.effects.pure:
+                return [(source, inner) for inner in source.inputs]
+        self.pairs.add((consumer, edge))
+        return []
