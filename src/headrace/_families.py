@@ -39,6 +39,7 @@ from headrace.ops import (
     state,
     state_scatter,
     tensor_list,
+    tensor_list_whole,
     training,
 )
 
@@ -80,6 +81,7 @@ __all__ = [
     "state",
     "state_scatter",
     "tensor_list",
+    "tensor_list_whole",
     "training",
     "vjp",
 ]

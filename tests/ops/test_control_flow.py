@@ -233,7 +233,7 @@ def test_while_with_nesting_and_shape_invariants():
     )
     assert isinstance(final[1], pair)
     assert run(final) == (10, pair(32, 64))
-    i, m = tf.while_loop(
+    _, m = tf.while_loop(
         lambda i, m: i < 3,
         lambda i, m: [i + 1, tf.concat([m, m], axis=0)],
         loop_vars=[tf.constant(0), tf.ones([2, 2])],
@@ -283,7 +283,7 @@ def test_while_refuses(call, error, message):
 
 def test_while_that_never_runs():
     x = tf.placeholder(tf.float32, [2])
-    i, y = tf.while_loop(lambda i, y: i < 0, lambda i, y: (i + 1, y * 2), [0, x])
+    _, y = tf.while_loop(lambda i, y: i < 0, lambda i, y: (i + 1, y * 2), [0, x])
     np.testing.assert_array_equal(run(y, {x: [1, 2]}), [1, 2])
 
 

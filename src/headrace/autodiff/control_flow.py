@@ -204,8 +204,8 @@ def _branch_gradient(op: Operation, choice: list[Tensor], grads: Sequence[Any]) 
                 for k in needed
                 for g in (results[k],)
             ]
-    results = _call_branches(op, graphs, choice, [convert_to_tensor(grads[i]) for i in used])
-    by_input = {wanted[k]: r for k, r in zip(needed, results, strict=True)}
+    made = _call_branches(op, graphs, choice, [convert_to_tensor(grads[i]) for i in used])
+    by_input = {wanted[k]: r for k, r in zip(needed, made, strict=True)}
     return [None] * len(choice) + [by_input.get(i) for i in range(len(inputs))]
 
 
@@ -321,7 +321,7 @@ class _LoopGradient:
         return _has_gradient(self.body.all_inputs[position])
 
     def build(self, grads: Sequence[Any], results: dict[int, int]) -> list[Any]:
-        """``results``: outputs of the op with one element per iteration, and outputs of the body."""
+        """Add the scan; ``results`` maps outputs of the op to those of the body."""
         op, graph, body = self.op, self.graph, self.body
         arriving = self._carry_inputs()
         ys = [body.outputs[o] for o in self.carried.values()]
@@ -354,10 +354,8 @@ class _LoopGradient:
     def _carry_inputs(self) -> list[Tensor]:
         made = []
         for o in self.carried.values():
-            dtype, dims = _gradient_spec(self.body.outputs[o])
             source = self.op.outputs[o]
-            made.append(self.graph.add_input(dtype, source.dims, "grad"))
-            del dims
+            made.append(self.graph.add_input(source.dtype, source.dims, "grad"))
         return made
 
     def _result_grads(

@@ -11,6 +11,7 @@ none or one). Gradients ask for them (see autodiff.control_flow).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def _run_branch(
 ) -> list[Any]:
     """One branch: its outputs, then all saved values (None for those of other branches)."""
     body = bodies_of(attrs)[index]
-    values = evaluation.call(body, args, _saved_of(attrs, index))
+    values: list[Any] = evaluation.call(body, args, _saved_of(attrs, index))
     count = len(body.outputs)
     own = iter(values[count:])
     prefix = f"{index}!"
@@ -72,7 +73,8 @@ def _lower_branches(evaluation: Any, node: Any, index: Any, args: Sequence[Any])
     if isinstance(index, int):
         values = _run_branch(evaluation, attrs, index, args)
     else:
-        calls = [lambda i=i: _run_branch(evaluation, attrs, i, args) for i in range(len(bodies))]
+        run = partial(_run_branch, evaluation, attrs)
+        calls = [partial(run, i, args) for i in range(len(bodies))]
         values = control.branches(evaluation, index, calls)
     count = len(bodies[0].outputs)
     saved = [TensorList(() if v is None else (v,)) for v in values[count:]]
@@ -192,9 +194,7 @@ def _lower_while(evaluation: Any, node: Any, args: Sequence[Any]) -> list[Any]:
     if exact and count is not None:
         values, collected = control.counted(parts.loop(), parts.start, count)
     else:
-        values, collected, _ = control.repeated_while(
-            parts.loop(), parts.start, parts.more, count
-        )
+        values, collected, _ = control.repeated_while(parts.loop(), parts.start, parts.more, count)
     return [*parts.merged(values), *collected]
 
 
@@ -355,7 +355,7 @@ def _interpret_scan(
 ) -> list[Any]:
     attrs = node.attrs
     body, saved = attrs["f"], attrs["_saved"]
-    sequences = [x.to_items().items if isinstance(x, TensorList) else x for x in xs]
+    sequences: list[Any] = [x.to_items().items if isinstance(x, TensorList) else x for x in xs]
     size = _sizes(node, xs)
     count = len(attrs["y_lists"])
     rows: list[list[Any]] = [[None] * size for _ in range(count + len(saved))]

@@ -497,7 +497,7 @@ def _limit(maximum_iterations: Any) -> Tensor | None:
     known = static_value(limit)
     if known is not None:
         return constant(np.int32(known), name="maximum_iterations")
-    return limit if limit.dtype is dtypes.int32 else raw.Cast(limit, DstT=dtypes.int32)  # type: ignore[no-any-return]
+    return limit if limit.dtype is dtypes.int32 else raw.Cast(limit, DstT=dtypes.int32)
 
 
 def _check_start(tensor: Tensor, dims: Dims) -> None:

@@ -80,8 +80,12 @@ def _shape_key(value: Any) -> Any:
     return tree, [(leaf.shape, leaf.dtype) for leaf in leaves]
 
 
+def _shaped(shape: Any, dtype: Any) -> Any:
+    return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
+
+
 def _struct(value: Any) -> Any:
-    return jax.tree.map(lambda v: jax.ShapeDtypeStruct(jnp.shape(v), jnp.result_type(v)), value)
+    return jax.tree.map(lambda v: _shaped(jnp.shape(v), jnp.result_type(v)), value)
 
 
 def traced(value: Any, dtype: Any = None) -> Any:
@@ -141,15 +145,21 @@ def carried_state(evaluation: Any, written: dict[Any, Any]) -> dict[Any, Any]:
     return state
 
 
+def _ignoring_operands(call: Callable[[], Sequence[Any]]) -> Call:
+    return lambda _: call()
+
+
 # -- branches -----------------------------------------------------------------------------------
 
 
-def branches(evaluation: Any, index: Any, calls: list[Callable[[], Sequence[Any]]]) -> list[Any]:
+def branches(
+    evaluation: Any, index: Any, calls: Sequence[Callable[[], Sequence[Any]]]
+) -> list[Any]:
     """Run the branch that traced ``index`` chooses; all give the same outputs.
 
     A branch may give None for an output that is only used when another branch runs.
     """
-    functions = [lambda _, c=c: c() for c in calls]
+    functions = [_ignoring_operands(c) for c in calls]
     probes = [Probe(evaluation, f, ()) for f in functions]
     merged = [_merge(i, probes) for i in range(len(probes[0].known))]
     written = {k: s for p in probes for k, s in p.written.items()}
@@ -298,7 +308,7 @@ def scanned(
     loop: Loop, start: Sequence[Any], xs: list[Any], count: int, reverse: bool
 ) -> tuple[list[Any], list[TensorList]]:
     """A loop over the rows of ``xs`` (pytrees with a leading axis of ``count``)."""
-    sample = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
+    sample = jax.tree.map(lambda x: _shaped(x.shape[1:], x.dtype), xs)
     loop.prepare(start, jax.tree.map(_zeros, sample), None)
 
     def step(carry: Any, x: Any) -> Any:
@@ -356,7 +366,7 @@ def scanned_dynamic(
     loop: Loop, start: Sequence[Any], xs: list[Any], size: Any, reverse: bool
 ) -> tuple[list[Any], list[TensorList]]:
     """A loop over the first ``size`` (traced) rows of ``xs``."""
-    sample = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
+    sample = jax.tree.map(lambda x: _shaped(x.shape[1:], x.dtype), xs)
     loop.prepare(start, jax.tree.map(_zeros, sample), None)
     rows = lists.capacity(xs)
     buffers = [lists.empty_rows(s, rows) for s in loop.other_shapes if s is not None]
