@@ -71,7 +71,7 @@ def test_matrices_that_do_not_fit() -> None:
     with pytest.raises(ValueError, match="Only one of transpose_a and adjoint_a"):
         tf.matmul(x, x, transpose_a=True, adjoint_a=True)
     p = tf.placeholder(tf.float32, [None, None])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[2, 3\], In\[1\]: \[2, 3\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\(2, 3\) and \(2, 3\) \(inputs: "):
         run(tf.matmul(p, p), {p: X})
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, OpError
+from headrace.executor.failures import came, check_memory, kernel_error, shape_problem
 from headrace.executor.resources import (
     RandomStream,
     ResourceStore,
@@ -52,7 +53,17 @@ def is_concrete(value: Any) -> bool:
 class Prepared:
     """How to call a node's implementations, worked out once per node."""
 
-    __slots__ = ("effects", "groups", "interpret", "kernel", "op_def", "outputs", "pure", "static")
+    __slots__ = (
+        "effects",
+        "groups",
+        "interpret",
+        "kernel",
+        "op_def",
+        "outputs",
+        "pure",
+        "seen_shapes",
+        "static",
+    )
 
     def __init__(self, node: Node) -> None:
         d = node.op_def
@@ -64,6 +75,14 @@ class Prepared:
         self.kernel = _bind(d.kernel, d.kernel_params, node.attrs)
         self.interpret = _bind(d.interpret, d.interpret_params, node.attrs)
         self.outputs = len(node.dtypes)
+        #: Input shapes that the shape rule has accepted; None when the graph's own shapes say all.
+        self.seen_shapes: set[Any] | None = None
+        if self.pure and any(not _is_full(source.dims[i]) for source, i in node.inputs):
+            self.seen_shapes = set()
+
+
+def _is_full(dims: Any) -> bool:
+    return dims is not None and None not in dims
 
 
 def _bind(
@@ -114,6 +133,23 @@ def prepared(node: Node) -> Prepared:
     return runner  # type: ignore[no-any-return]
 
 
+def check_shapes(node: Node, args: Sequence[Any], seen: set[Any]) -> None:
+    """Ask the op's shape rule about shapes that the graph did not know.
+
+    Some kernels would make the best of shapes that do not fit.
+
+    Raises:
+        InvalidArgumentError: if they do not fit.
+    """
+    shapes = tuple([getattr(a, "shape", None) for a in args])
+    if shapes in seen:
+        return
+    problem = shape_problem(node, args)
+    if problem is not None:
+        raise InvalidArgumentError(None, node.op, problem.rstrip(".") + came(node, args))
+    seen.add(shapes)
+
+
 class Evaluation:
     """Base of both kinds: walks nodes and hands control-flow ops the means to run bodies."""
 
@@ -128,6 +164,7 @@ class Evaluation:
     def run(self, nodes: Iterable[Node], values: Values) -> None:
         """Evaluate ``nodes`` (in order) into ``values``; nodes already there are left alone."""
         node = None
+        args: list[Any] = []
         try:
             for node in nodes:
                 if node not in values:
@@ -143,7 +180,7 @@ class Evaluation:
                 raise
             raise with_op(error, node.op) from error.__cause__
         except Exception as error:
-            raise kernel_error(node, error) from error
+            raise kernel_error(node, error, args) from error
 
     def guarded(self, node: Node, args: list[Any]) -> Sequence[Any]:
         """Evaluate one node; whatever it raises names the user's op."""
@@ -217,12 +254,6 @@ def with_op(error: OpError, op: Any) -> OpError:
     return type(error)(None, op, error.message)  # type: ignore[call-arg]
 
 
-def kernel_error(node: Node | None, error: Exception) -> OpError:
-    """What a kernel raised (a shape or type it cannot take), as an error of the user's op."""
-    op = node.op if node is not None else None
-    return InvalidArgumentError(None, op, str(error) or type(error).__name__)
-
-
 def as_outputs(result: Any, count: int) -> Sequence[Any]:
     """What an implementation returned, as a flat sequence of ``count`` outputs."""
     if isinstance(result, (tuple, list)):
@@ -275,11 +306,17 @@ class Tracing(Evaluation):
             if not is_concrete(args[i]):
                 raise NeedsHost(node, f"input {i} must be known before the program is compiled")
         if not p.pure:
-            return self._stateful_call(node, p.kernel, args, p)  # type: ignore[arg-type]
+            outputs = self._stateful_call(node, p.kernel, args, p)  # type: ignore[arg-type]
+            check_memory(node.op, outputs, args)
+            return outputs
+        if p.seen_shapes is not None:
+            check_shapes(node, args, p.seen_shapes)
         if p.interpret is not None and foldable(node, args):
             with np.errstate(all="ignore"), checks.collecting(None):
                 return as_outputs(p.interpret(*grouped(args, p.groups)), p.outputs)
-        return as_outputs(p.kernel(*grouped(args, p.groups)), p.outputs)  # type: ignore[misc]
+        outputs = as_outputs(p.kernel(*grouped(args, p.groups)), p.outputs)  # type: ignore[misc]
+        check_memory(node.op, outputs, args)
+        return outputs
 
 
 def _flat_static(p: Prepared) -> tuple[int, ...]:
@@ -362,6 +399,8 @@ class Interpreting(Evaluation):
         p = prepared(node)
         if p.interpret is not None:
             if p.pure:
+                if p.seen_shapes is not None:
+                    check_shapes(node, args, p.seen_shapes)
                 if p.groups is None:
                     result = p.interpret(*args)
                 else:
@@ -375,6 +414,8 @@ class Interpreting(Evaluation):
             return d.lower(self, node, args)  # type: ignore[no-any-return]
         if d.host is not None:
             return self.host.run_host_op(node, args)  # type: ignore[no-any-return]
+        if p.seen_shapes is not None:
+            check_shapes(node, args, p.seen_shapes)
         return self.host.run_compiled_op(node, args)  # type: ignore[no-any-return]
 
 

@@ -99,7 +99,9 @@ def _position(entry: Entry, begin: Any, strides: Any, size: int) -> int:
         raise ValueError("only stride 1 allowed on non-range indexing.")
     index = int(begin[entry.at])
     if not -size <= index < size:
-        raise ValueError(f"slice index {index} of dimension {entry.axis} out of bounds.")
+        raise ValueError(
+            f"slice index {index} of dimension {entry.axis} out of bounds: its size is {size}."
+        )
     return index % size
 
 
@@ -219,8 +221,11 @@ def cut(shape: tuple[int, ...], begin: Any, end: Any, strides: Any, masks: Masks
         if entry.shrink:
             kept[axis] = 1
             if known_begin:
-                at = _position(entry, begin, strides, size)
-                ranges[axis] = slice(at, at + 1)
+                if int(strides[i]) <= 0:
+                    raise fail("only stride 1 allowed on non-range indexing.")
+                index = int(begin[i])
+                _check_position(index, size, axis)
+                ranges[axis] = slice(index % size, index % size + 1)
             else:
                 moving[axis] = _moving(begin[i], size, axis)
             continue
@@ -234,13 +239,17 @@ def cut(shape: tuple[int, ...], begin: Any, end: Any, strides: Any, masks: Masks
     return Cut(tuple(ranges), moving, tuple(kept), tuple(result))
 
 
-def _moving(index: Any, size: int, axis: int) -> Any:
-    """A traced position, checked and counted from the front."""
+def _check_position(index: Any, size: int, axis: int) -> None:
     checks.require(
         (index >= -size) & (index < size),
-        f"slice index {{0}} of dimension {axis} out of bounds.",
+        f"slice index {{0}} of dimension {axis} out of bounds: its size is {size}.",
         index,
     )
+
+
+def _moving(index: Any, size: int, axis: int) -> Any:
+    """A traced position, checked and counted from the front."""
+    _check_position(index, size, axis)
     return jnp.where(index < 0, index + size, index)
 
 

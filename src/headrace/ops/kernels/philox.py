@@ -244,9 +244,9 @@ def x64_enabled() -> bool:
 
 
 def index_jax(count: int) -> jax.Array:
-    """0 .. count-1 as uint32; ValueError if `count` does not fit 32 bits."""
+    """0 .. count-1 as uint32; MemoryError if `count` does not fit 32 bits."""
     if count > _MASK32:
-        raise ValueError(f"a random tensor can have at most 2**32 - 1 elements, got {count}")
+        raise MemoryError(f"a random tensor can have at most 2**32 - 1 elements, got {count}")
     return lax.iota(jnp.uint32, count)
 
 

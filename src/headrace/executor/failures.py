@@ -1,0 +1,163 @@
+"""What to say when a kernel fails: the errors of users' ops out of those of NumPy, JAX and XLA."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from headrace.graph.graph import Graph
+from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.build import CONST, PLACEHOLDER
+from headrace.ops.kernels.tensor_list import TensorList
+from headrace.passes.ir import Edge, Node
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory", "array is too big")
+
+
+def physical_memory() -> int:
+    """Bytes of memory of this machine."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):  # not on this system
+        return 1 << 62
+
+
+MEMORY = physical_memory()
+
+
+def kernel_error(node: Node | None, error: Exception, args: Sequence[Any] = ()) -> OpError:
+    """What a kernel raised (a shape or type it cannot take), as an error of the user's op.
+
+    The shape rule of the op explains best: it gets the shapes that came and says what the same
+    mistake gets when the graph is built. Otherwise the reason is the kernel's own, with the inputs.
+    """
+    op = node.op if node is not None else None
+    if isinstance(error, MemoryError) or any(sign in str(error) for sign in _NO_MEMORY):
+        return out_of_memory(op, args)
+    if node is None:
+        return InvalidArgumentError(None, None, _reason(error))
+    reason = shape_problem(node, args)
+    if reason is None:
+        reason = f"{node.type} cannot take these inputs: {_reason(error)}"
+        if _is_ours(error):
+            reason = _reason(error)
+    return InvalidArgumentError(None, op, reason.rstrip(".") + came(node, args))
+
+
+def out_of_memory(op: Any, args: Sequence[Any] = ()) -> ResourceExhaustedError:
+    """The error for a value that no memory can hold."""
+    given = ", ".join(_describe(a) for a in args)
+    return ResourceExhaustedError(
+        None,
+        op,
+        f"Out of memory: a tensor of this step does not fit into the {MEMORY / 2**30:.3g} GiB of "
+        f"this machine{f' (inputs of the op: {given})' if given else ''}. Use a smaller batch or "
+        "shape.",
+    )
+
+
+def static_inputs(node: Node) -> frozenset[int]:
+    """Positions of the inputs whose values make the program: shapes, axes, sizes."""
+    definition = node.op_def
+    declared = definition.static(node.attrs) if callable(definition.static) else definition.static
+    return frozenset(declared) if not any(a.is_list for a in definition.inputs) else frozenset()
+
+
+def check_memory(op: Any, outputs: Sequence[Any], args: Sequence[Any]) -> None:
+    """Refuse traced values larger than all memory: XLA would end the process.
+
+    Raises:
+        ResourceExhaustedError: naming the op.
+    """
+    for value in outputs:
+        dtype = getattr(value, "dtype", None)  # lists have none
+        size = 0 if dtype is None else value.size
+        if size and size * dtype.itemsize > MEMORY:
+            raise out_of_memory(op, args)
+
+
+def came(node: Node, args: Sequence[Any]) -> str:
+    """The inputs of a node as they came, for the end of a message."""
+    if len(args) != len(node.inputs):
+        return ""
+    shown = static_inputs(node)
+    inputs = [
+        f"{_edge_name(edge)} {_describe(a, i in shown)}"
+        for i, (edge, a) in enumerate(zip(node.inputs, args, strict=True))
+    ]
+    return f" (inputs: {', '.join(inputs)})" if inputs else ""
+
+
+def _edge_name(edge: Edge) -> str:
+    """A tensor's name; nodes of fed tensors carry it already."""
+    node, index = edge
+    return node.name if ":" in node.name else f"{node.name}:{index}"
+
+
+def _describe(value: Any, with_value: bool = False) -> str:
+    """An input in short: ``float32[2, 3]``, on demand with its contents."""
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        return "a list of tensors" if isinstance(value, TensorList) else str(value)
+    name = "string" if value.dtype == object else np.dtype(value.dtype).name
+    text = f"{name}{list(value.shape)}"
+    if with_value and isinstance(value, (np.ndarray, np.generic)) and value.size <= 8:
+        text += f" = {value.tolist()}"
+    return text
+
+
+def _reason(error: Exception) -> str:
+    """The first sentence of an error's text: what JAX adds after it concerns JAX's users."""
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    return text.split("\n\n")[0].split("\n---")[0].strip().rstrip(".") or type(error).__name__
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether one of our kernels raised the error itself, with a text for users."""
+    trace = error.__traceback__
+    if trace is None or not isinstance(error, (ValueError, TypeError, NotImplementedError)):
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    return os.path.abspath(code.co_filename).startswith(_PACKAGE)
+
+
+def shape_problem(node: Node, args: Sequence[Any]) -> str | None:
+    """What the shape rule of the node's op says against inputs of these shapes, None if nothing."""
+    definition = node.op_def
+    if definition.shape is None or len(args) != len(node.inputs):
+        return None
+    graph = Graph()
+    static = static_inputs(node)
+    try:
+        inputs = [_stand_in(graph, node, i, a, i in static) for i, a in enumerate(args)]
+        definition.infer_shapes(
+            Operation(graph, node.name, definition, tuple(inputs), node.attrs), node.dtypes
+        )
+    except ValueError as error:
+        return str(error)
+    except Exception:
+        # The rule is not made for such inputs: the kernel's own error has to do.
+        return None
+    return None
+
+
+def _stand_in(graph: Graph, node: Node, position: int, value: Any, is_static: bool) -> Tensor:
+    """A tensor with the shape of a value; with its contents if kernels need these to compile."""
+    source, index = node.inputs[position]
+    dtype = source.dtypes[index]
+    shape = getattr(value, "shape", None)
+    if is_static and isinstance(value, (np.ndarray, np.generic)):
+        op = Operation(graph, "value", CONST, (), {"value": np.asarray(value), "dtype": dtype})
+    else:
+        op = Operation(graph, "value", PLACEHOLDER, (), {"dtype": dtype, "shape": None})
+    op.outputs = (Tensor(op, 0, dtype, None if shape is None else tuple(shape)),)
+    return op.outputs[0]
+
+
+__all__ = ["check_memory", "kernel_error", "out_of_memory", "shape_problem"]
