@@ -226,7 +226,7 @@ def _norm_grad_v3(
     )
 
 
-def _norm_gradient(op: Operation, grad: Tensor, *_: Any) -> Grads:
+def _norm_gradient(op: Operation, grad: Tensor, *ignored: Any) -> Grads:
     """For the normalised values; the averages count as constants, as in TensorFlow."""
     version = op.type.removeprefix("FusedBatchNorm")
     x, scale, _, *averages = op.inputs

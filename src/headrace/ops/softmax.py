@@ -172,9 +172,10 @@ def _sparse_cross_entropy(xp: Any, features: Any, labels: Any) -> tuple[Any, Any
             f"logits have {features.shape[0]} rows, but there are {labels.shape[0]} labels"
         )
     if labels.size:
+        known = np if isinstance(labels, np.ndarray) else xp  # constants, while tracing
         bad = (labels < 0) | (labels >= classes)
-        at = xp.argmax(bad)
-        checks.require(~xp.any(bad), _LABEL_RANGE, at, labels[at], xp.asarray(classes))
+        at = known.argmax(bad)
+        checks.require(~known.any(bad), _LABEL_RANGE, at, labels[at], known.asarray(classes))
     log = _log_softmax_np(features) if xp is np else jnn.log_softmax(features, axis=-1)
     hot = labels[:, None] == xp.arange(classes, dtype=labels.dtype)
     loss = -xp.sum(xp.where(hot, log, xp.zeros_like(log)), axis=-1, dtype=log.dtype)

@@ -576,7 +576,13 @@ def _filter_windows(
 
 def _raised(x: jax.Array, filter: jax.Array, windows: _Windows) -> list[jax.Array]:
     taps = filter.reshape(-1, filter.shape[-1])
-    return [part + taps[i] for i, part in enumerate(windows.slices(x, _lowest(x.dtype)))]
+    lowest = _lowest(x.dtype)
+    raised = [part + taps[i] for i, part in enumerate(windows.slices(x, lowest))]
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return raised
+    # Among integers nothing stays lowest when a filter element is added to it.
+    masks = [windows.inside(position) for position in windows.positions]
+    return [p if m is None else jnp.where(m, p, lowest) for p, m in zip(raised, masks, strict=True)]
 
 
 def _first_raised(x: jax.Array, filter: jax.Array, windows: _Windows) -> jax.Array:
