@@ -165,7 +165,7 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str) -> Tensor:
     places = raw.DynamicPartition(positions, part, num_partitions=len(parts))
     rows = [_rows(p, i) for p, i in zip(parts, of_part, strict=True)]
     joined = raw.DynamicStitch(list(places), rows)
-    row = merge_all([p.shape.as_tuple[1:] if p.shape.rank else None for p in parts])
+    row = _merged([p.shape.as_tuple[1:] if p.shape.rank else None for p in parts])
     if row is not None and None not in row:
         inner: Any = np.array(row, np.int32)
     else:
@@ -176,7 +176,7 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str) -> Tensor:
     return result  # type: ignore[no-any-return]
 
 
-def merge_all(shapes: Sequence[Dims]) -> Dims:
+def _merged(shapes: Sequence[Dims]) -> Dims:
     """What is known from any of the shapes.
 
     Raises:
