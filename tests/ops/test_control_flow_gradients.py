@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,7 @@ def check(y, x, at, feeds=None, order=2):
         def value(tensor, point):
             return session.run(tensor, {x: point, **(feeds or {})})
 
-        for before, after in zip(derivatives, derivatives[1:], strict=False):
+        for before, after in itertools.pairwise(derivatives):
             numeric = (value(before, at + 1e-5) - value(before, at - 1e-5)) / 2e-5
             assert value(after, at) == pytest.approx(numeric, rel=1e-5, abs=1e-6)
 
@@ -186,8 +188,9 @@ def test_variables_that_change_in_the_loop_are_those_of_each_iteration():
     def body(i, a):
         factor = tf.identity(v)
         with tf.control_dependencies([factor]):
-            with tf.control_dependencies([v.assign_add(1.0)]):
-                return i + 1, a * factor
+            change = v.assign_add(1.0)
+        with tf.control_dependencies([change]):
+            return i + 1, a * factor
 
     y = tf.while_loop(lambda i, a: i < 3, body, [0, x])[1]
     g = tf.gradients(y, x)[0]
