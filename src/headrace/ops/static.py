@@ -22,28 +22,56 @@ def static_value(tensor: Tensor) -> Array | None:
     Constants, shapes that are fully known, and small pure arithmetic on these.
     """
     op = tensor.op
-    definition: OpDef = op.op_def
     if op.type == "Const":
         return op.attrs["value"]  # type: ignore[no-any-return]
     cache: dict[Operation, Any] = op.graph.__dict__.setdefault("_static_cache", {})
-    if op in cache:
-        values = cache[op]
-    else:
-        values = _compute(op, definition)
-        if values is not None:
-            cache[op] = values
+    if op not in cache:
+        _compute(op, cache)
+    values = cache.get(op)
     return None if values is None else values[tensor.value_index]
 
 
-def _compute(op: Operation, definition: OpDef) -> list[Array] | None:
+def _compute(wanted: Operation, cache: dict[Operation, Any]) -> None:
+    """Put the outputs of an op and of those it depends on into ``cache``, where they are known.
+
+    What is unknown is not remembered for later: shapes may become known. Not recursive: graphs
+    may be deep.
+    """
+    unknown: set[Operation] = set()
+    stack = [wanted]
+    while stack:
+        op = stack[-1]
+        definition: OpDef = op.op_def
+        values = None
+        if _is_computable(op, definition):
+            sources = [] if definition.shape_only else [t.op for t in op.inputs]
+            open_ = [s for s in sources if s.type != "Const" and s not in cache]
+            if open_ and unknown.isdisjoint(open_):
+                stack.append(open_[0])
+                continue
+            if not open_:
+                values = _outputs(op, definition, cache)
+        stack.pop()
+        if values is None:
+            unknown.add(op)
+        else:
+            cache[op] = values
+
+
+def _is_computable(op: Operation, definition: OpDef) -> bool:
     if not definition.effects.pure or not op.outputs:
-        return None
-    if not definition.shape_only and (definition.interpret is None or not op.inputs):
-        return None
-    inputs = None if definition.shape_only else [static_value(t) for t in op.inputs]
-    found = fold_values(
-        definition, op.attrs, inputs or [None] * len(op.inputs), [t.dims for t in op.inputs], _LIMIT
-    )
+        return False
+    return definition.shape_only or (definition.interpret is not None and bool(op.inputs))
+
+
+def _outputs(op: Operation, definition: OpDef, cache: dict[Operation, Any]) -> list[Array] | None:
+    inputs: list[Array | None] = [None] * len(op.inputs)
+    if not definition.shape_only:
+        inputs = [
+            t.op.attrs["value"] if t.op.type == "Const" else cache[t.op][t.value_index]
+            for t in op.inputs
+        ]
+    found = fold_values(definition, op.attrs, inputs, [t.dims for t in op.inputs], _LIMIT)
     return _rank_only(op) if found is None and definition.shape_only else found
 
 

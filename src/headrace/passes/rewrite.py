@@ -138,13 +138,18 @@ class Rewriter:
             rules = by_type.get(node.op_def.name)
             if rules and node.op_def.effects.pure:
                 edge = self._apply(rules, node)
-                if edge is not None and edge[0] is not node:
+                if edge is not None and edge[0] is not node and self._may_take(edge[0], node):
                     mapping[(node, 0)] = edge
                     replaced[node] = edge[0]
         if mapping:
             self._substitute(mapping, replaced)
         self.changes += len(mapping)
         return len(mapping)
+
+    def _may_take(self, new: Node, old: Node) -> bool:
+        """Whether ``new`` may stand for ``old``: what ``old`` waits for must not become a matter
+        of the other users of ``new``, or of what it waits for itself."""
+        return not old.control or new in self._fresh
 
     def _apply(self, rules: list[Rule], node: Node) -> Edge | None:
         for rule in rules:
