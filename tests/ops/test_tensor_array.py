@@ -147,6 +147,33 @@ def test_push_and_pop():
     assert run([last, length, grad], {x: 3.0}) == [9.0, 1, 6.0]
 
 
+def test_resize_scatter_and_element_shape():
+    x = tf.placeholder(tf.float32, [3, 2])
+    rows = raw.TensorListScatterV2(x, [2, 0, 1], [2], -1)
+    longer = raw.TensorListResize(rows, 4)
+    shape = raw.TensorListElementShape(rows, shape_type=tf.int32)
+    stacked = raw.TensorListStack(longer, [2], element_dtype=tf.float32)
+    gradient = tf.gradients(stacked[:, 0] * [1.0, 2.0, 3.0, 4.0], x)[0]
+    data = np.arange(6, dtype=np.float32).reshape(3, 2)
+    values, dims, slope = run([stacked, shape, gradient], {x: data})
+    np.testing.assert_array_equal(values, [[2, 3], [4, 5], [0, 1], [0, 0]])
+    np.testing.assert_array_equal(dims, [2])
+    np.testing.assert_array_equal(slope, [[3, 0], [1, 0], [2, 0]])
+
+
+def test_a_list_read_many_times_in_a_loop_sums_its_gradients():
+    x = tf.placeholder(tf.float32, [3])
+    ta = tf.TensorArray(tf.float32, 3).unstack(x)
+
+    def body(i, a):
+        return i + 1, a + ta.read(i % 3) * ta.read(0)
+
+    y = tf.while_loop(lambda i, a: i < 4, body, [0, 0.0])[1]
+    # y = x0*x0 + x1*x0 + x2*x0 + x0*x0
+    gradient = tf.gradients(y, x)[0]
+    np.testing.assert_array_equal(run(gradient, {x: [2, 3, 5]}), [16, 2, 2])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -1,0 +1,48 @@
+"""Control flow and lists: ops that take functions or lists have tests of their own."""
+
+from __future__ import annotations
+
+_FLOW = "tests/ops/test_control_flow.py"
+_LISTS = "tests/ops/test_tensor_array.py"
+
+COVERED = {
+    **dict.fromkeys(
+        (
+            "Case",
+            "If",
+            "PartitionedCall",
+            "StatefulPartitionedCall",
+            "StatelessCase",
+            "StatelessIf",
+            "StatelessWhile",
+            "While",
+        ),
+        _FLOW,
+    ),
+    **dict.fromkeys(("Scan", "StatelessScan"), "tests/ops/test_functional.py"),
+    **dict.fromkeys(
+        (
+            "EmptyTensorList",
+            "TensorListConcatV2",
+            "TensorListFromTensor",
+            "TensorListGather",
+            "TensorListGetItem",
+            "TensorListLength",
+            "TensorListOneItem",
+            "TensorListPopBack",
+            "TensorListPushBack",
+            "TensorListReserve",
+            "TensorListScatterIntoExistingList",
+            "TensorListSetItem",
+            "TensorListSplit",
+            "TensorListStack",
+            "TensorListAccumulate",
+            "TensorListAdd",
+            "TensorListZerosLike",
+            "TensorListResize",
+            "TensorListElementShape",
+            "TensorListScatterV2",
+        ),
+        _LISTS,
+    ),
+}
