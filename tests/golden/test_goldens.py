@@ -62,6 +62,9 @@ def _difference(got: np.ndarray, want: np.ndarray, program: goldens.Program) -> 
 def test_program_gives_the_stored_results(program: goldens.Program) -> None:
     import headrace as tf
 
+    missing = [name for name in program.needs if not hasattr(tf, name)]
+    if missing:
+        pytest.skip(f"headrace has no {missing} yet")
     want = _stored(program)
     got = goldens.run(program, tf)
     assert set(got) == set(want), "the stored file is stale: run tools/make_goldens.py"

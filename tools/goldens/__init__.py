@@ -31,7 +31,10 @@ Results = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Program:
-    """One golden program; `rtol`/`atol` replace the tolerance of the dtype where they are given."""
+    """One golden program; `rtol`/`atol` replace the tolerance of the dtype where they are given.
+
+    `needs` names what a release of Headrace may still lack; without it the program is skipped.
+    """
 
     family: str
     name: str
@@ -39,6 +42,7 @@ class Program:
     with_session: bool
     rtol: float | None
     atol: float | None
+    needs: tuple[str, ...] = ()
 
 
 _programs: dict[str, dict[str, Program]] = {}
@@ -50,6 +54,7 @@ def golden(
     with_session: bool = False,
     rtol: float | None = None,
     atol: float | None = None,
+    needs: tuple[str, ...] = (),
 ) -> Any:
     """Register a program under its function's name in the family named by its module."""
 
@@ -59,7 +64,7 @@ def golden(
         if target.__name__ in programs:
             raise ValueError(f"golden program {family}/{target.__name__} is defined twice")
         programs[target.__name__] = Program(
-            family, target.__name__, target, with_session, rtol, atol
+            family, target.__name__, target, with_session, rtol, atol, needs
         )
         return target
 

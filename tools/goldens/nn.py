@@ -231,14 +231,21 @@ def embedding(tf: Any) -> dict[str, Any]:
         tf.constant(_random(2, 2)),
     ]
     ids = [[0, 6], [3, 5]]
-    sparse_ids = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([1, 3, 0], tf.int64), [3, 2])
-    weights = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([2.0, 0.5, 4.0]), [3, 2])
-    lookup = tf.nn.embedding_lookup_sparse
     return {
         "whole": tf.nn.embedding_lookup(whole, ids),
         "mod": tf.nn.embedding_lookup(parts, ids),
         "div": tf.nn.embedding_lookup(parts, ids, partition_strategy="div"),
         "max_norm": tf.nn.embedding_lookup(whole, ids, max_norm=1.0),
+    }
+
+
+@golden(needs=("SparseTensor",))
+def embedding_sparse(tf: Any) -> dict[str, Any]:
+    whole = tf.constant(_random(7, 3))
+    sparse_ids = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([1, 3, 0], tf.int64), [3, 2])
+    weights = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([2.0, 0.5, 4.0]), [3, 2])
+    lookup = tf.nn.embedding_lookup_sparse
+    return {
         "sparse_sum": lookup(whole, sparse_ids, weights, combiner="sum"),
         "sparse_mean": lookup(whole, sparse_ids, weights, combiner="mean"),
         "sparse_sqrtn": lookup(whole, sparse_ids, weights, combiner="sqrtn"),
@@ -258,6 +265,40 @@ def small_layers(tf: Any) -> dict[str, Any]:
         "bias_add_nchw": tf.nn.bias_add(image, [1.0, 2.0], data_format="NCHW"),
         "dropout_keep_all": tf.nn.dropout(x, keep_prob=1.0),
         "dilation2d": tf.nn.dilation2d(image, dilation, [1, 1, 1, 1], [1, 1, 1, 1], "SAME"),
+    }
+
+
+@golden
+def dropout(tf: Any) -> dict[str, Any]:
+    tf.set_random_seed(5)
+    x = tf.constant(_random(20, 30))
+    fed = tf.placeholder_with_default(np.float32(0.9), [])
+    return {
+        "number": tf.nn.dropout(x, 0.7, seed=9),
+        "rate": tf.nn.dropout(x, rate=0.1, seed=9),
+        "tensor": tf.nn.dropout(x, fed, seed=9),
+        "rows": tf.nn.dropout(x, 0.5, noise_shape=[20, 1], seed=9),
+    }
+
+
+@golden
+def in_top_k(tf: Any) -> dict[str, Any]:
+    scores = np.float32(
+        [
+            [0.1, 0.3, 0.2, 0.4],
+            [0.5, 0.5, 0.5, 0.1],
+            [0.1, 0.9, np.nan, 0.2],
+            [0.1, 0.9, 0.3, 0.2],
+            [9.0, 0.9, np.inf, 0.2],
+        ]
+    )
+    return {f"k{k}": tf.nn.in_top_k(scores, [2, 1, 1, 4, 0], k) for k in (1, 2, 3, 4)}
+
+
+@golden(needs=("losses",))
+def losses(tf: Any) -> dict[str, Any]:
+    x = tf.constant(_random(2, 3))
+    return {
         "softmax_loss": tf.losses.softmax_cross_entropy(
             [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], x, label_smoothing=0.1
         ),

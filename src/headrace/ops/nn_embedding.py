@@ -259,15 +259,15 @@ def dropout(
                 )
             if rate == 0:
                 return x  # type: ignore[no-any-return]
-            scale: Any = 1.0 / (1.0 - float(rate))
+            scaled = raw.Mul(x, 1.0 / (1.0 - float(rate)))
         else:
             rate = convert_to_tensor(rate, x.dtype, name="rate")
             checked_rank(rate._dims, 0, "rate")
-            scale = raw.Reciprocal(raw.Sub(1.0, rate))
+            scaled = raw.RealDiv(x, raw.Sub(1.0, rate))
         drawn = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
         # >= so that exactly what is drawn below ``rate`` is dropped: nothing if that is 0
         kept = raw.GreaterEqual(drawn, rate)
-        return raw.SelectV2(kept, raw.Mul(x, scale), raw.ZerosLike(x), name=scope)  # type: ignore[no-any-return]
+        return raw.SelectV2(kept, scaled, raw.ZerosLike(x), name=scope)  # type: ignore[no-any-return]
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
