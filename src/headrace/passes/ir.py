@@ -229,7 +229,7 @@ def function_step(function: FuncGraph, extra: tuple[str, ...] = ()) -> StepGraph
         more = [function.get_tensor_by_name(name) for name in extra]
         step = build_step([*function.outputs, *more], function.all_inputs, effects)
         steps[extra] = step
-    return step  # type: ignore[no-any-return]
+    return step
 
 
 def partial_step(function: FuncGraph, tensors: Sequence[Tensor]) -> StepGraph:
@@ -239,7 +239,7 @@ def partial_step(function: FuncGraph, tensors: Sequence[Tensor]) -> StepGraph:
     step = steps.get(key)
     if step is None:
         step = steps[key] = build_step(tensors, function.all_inputs, [])
-    return step  # type: ignore[no-any-return]
+    return step
 
 
 def _steps(function: FuncGraph) -> dict[Any, Any]:
@@ -249,4 +249,4 @@ def _steps(function: FuncGraph) -> dict[Any, Any]:
     if cached is None or cached[0] != version:
         cached = (version, {})
         function._step = cached  # type: ignore[attr-defined]
-    return cached[1]  # type: ignore[no-any-return]
+    return cached[1]

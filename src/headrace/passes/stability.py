@@ -7,8 +7,12 @@ builds for them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from headrace.passes.ir import Edge, Node
 from headrace.passes.rewrite import Bindings, Match, Rewriter, Rule, Scalar, Var, match, op
+
+Build = Callable[[Rewriter, Node, Bindings], Edge | None]
 
 _x, _g = Var("x"), Var("g")
 _softmax = op("Softmax", _x, name="y")
@@ -50,6 +54,28 @@ def _log_sigmoid_gradient(rewriter: Rewriter, node: Node, found: Bindings) -> Ed
 def _log_one_minus_sigmoid_gradient(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
     product = rewriter.make("Mul", [found["g"], found["y"]], node)
     return rewriter.make("Neg", [product], node)
+
+
+def _spread_over_sum(position: int, patterns: tuple[Match, ...]) -> Build:
+    """f'(g + h) = f'(g) + f'(h), where that lets a rule for f'(g) apply.
+
+    The gradients of several logarithms of one value arrive as their sum, input ``position``.
+    """
+
+    def build(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+        total = found["g"][0]
+        if total.type not in ("AddN", "AddV2", "Add"):
+            return None
+        if not any(match(p, e, {}) for e in total.inputs for p in patterns):
+            return None
+        terms = []
+        for edge in total.inputs:
+            inputs = list(node.inputs)
+            inputs[position] = edge
+            terms.append(rewriter.make(node.type, inputs, node))
+        return rewriter.make(total.type, terms, total, dict(total.attrs))
+
+    return build
 
 
 def _log1p(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
@@ -119,7 +145,22 @@ def _spread(rewriter: Rewriter, chain: list[Node], edge: Edge) -> Edge:
     return edge
 
 
+_sigmoid_terms = (
+    *_over(_g, _sigmoid),
+    *[op("Neg", d) for d in _over(_g, _one_minus)],
+)
+
 RULES = (
+    Rule(
+        "softmax'(g + h) = softmax'(g) + softmax'(h)",
+        op("SoftmaxGrad", _g, _softmax),
+        _spread_over_sum(0, _over(_g, _softmax)),
+    ),
+    Rule(
+        "sigmoid'(g + h) = sigmoid'(g) + sigmoid'(h)",
+        op("SigmoidGrad", _sigmoid, _g),
+        _spread_over_sum(1, _sigmoid_terms),
+    ),
     Rule("log(softmax(x)) = log_softmax(x)", op("Log", _softmax), _log_softmax),
     *[
         Rule("d log(softmax(x)) = g - softmax(x) sum(g)", op("SoftmaxGrad", d, _softmax), build)
