@@ -33,12 +33,14 @@ def _split(strategy: str) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("strategy", ["mod", "div"])
-@pytest.mark.parametrize("kind", ["tensors", "variables", "fed"])
+@pytest.mark.parametrize("kind", ["arrays", "tensors", "variables", "fed"])
 def test_parts_give_the_rows_of_the_whole(strategy: str, kind: str) -> None:
     feed: dict[Any, Any] = {}
     parts: list[Any] = []
     for part in _split(strategy):
-        if kind == "tensors":
+        if kind == "arrays":
+            parts.append(part)
+        elif kind == "tensors":
             parts.append(tf.constant(part))
         elif kind == "variables":
             parts.append(tf.Variable(part))

@@ -156,7 +156,8 @@ def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
     return clip_by_norm(rows, max_norm, axes=axes)  # type: ignore[no-any-return]
 
 
-def _from_parts(parts: list[Any], ids: Tensor, strategy: str) -> Tensor:
+def _from_parts(params: list[Any], ids: Tensor, strategy: str) -> Tensor:
+    parts = [p if hasattr(p, "sparse_read") else convert_to_tensor(p) for p in params]
     flat = raw.Reshape(ids, [-1])
     part, within = _address(parts, flat, strategy)
     part = part if part.dtype is dtypes.int32 else raw.Cast(part, DstT=dtypes.int32)
