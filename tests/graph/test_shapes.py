@@ -172,7 +172,7 @@ def test_dimension_merge():
         ([Dimension(2), Dimension(None)], (2, None)),
         (np.array([2, 3]), (2, 3)),
         (range(2, 4), (2, 3)),
-        (iter([2, 3]), (2, 3)),
+        pytest.param(iter([2, 3]), (2, 3), id="iterator"),
         (TensorShape([2, None]), (2, None)),
         (TensorShape(None), None),
         (SimpleNamespace(unknown_rank=True, dim=[]), None),

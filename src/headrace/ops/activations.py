@@ -391,8 +391,7 @@ def bias_add(
         raise ValueError(
             f"data_format must be of the form `N...C` or `NC...`, but it is {data_format!r}"
         )
-    value = convert_to_tensor(value, name="input")
-    bias = convert_to_tensor(bias, value.dtype, name="bias")
+    value = convert_to_tensor(value)
     return raw.BiasAdd(value, bias, data_format=layout, name=name)  # type: ignore[no-any-return]
 
 

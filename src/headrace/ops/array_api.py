@@ -20,6 +20,7 @@ from headrace.ops.array_util import (
     fully_known,
     int_const,
     shape_argument,
+    shape_value,
 )
 from headrace.ops.build import _const, convert_to_tensor, raw
 
@@ -149,7 +150,7 @@ def _filled_like(tensor: Any, dtype: Any, name: str, optimize: bool, value: int)
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` whose every element is the scalar ``value``."""
-    return raw.Fill(shape_argument(dims, "dims"), value, name=name)  # type: ignore[no-any-return]
+    return raw.Fill(shape_value(dims), value, name=name)  # type: ignore[no-any-return]
 
 
 def eye(
@@ -236,8 +237,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     >>> reshape(constant([1, 2, 3, 4]), [2, -1]).shape
     TensorShape([Dimension(2), Dimension(2)])
     """
-    wanted = shape_argument(shape)
-    return raw.Reshape(as_tensor(tensor), wanted, name=name)  # type: ignore[no-any-return]
+    return raw.Reshape(tensor, shape_value(shape), name=name)  # type: ignore[no-any-return]
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
@@ -429,7 +429,7 @@ def split(
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """``input`` repeated ``multiples[i]`` times along each dimension i."""
-    return raw.Tile(input, shape_argument(multiples, "multiples"), name=name)  # type: ignore[no-any-return]
+    return raw.Tile(input, shape_value(multiples), name=name)  # type: ignore[no-any-return]
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -469,7 +469,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """``input`` broadcast to ``shape`` by NumPy's rules."""
-    return raw.BroadcastTo(input, shape_argument(shape), name=name)  # type: ignore[no-any-return]
+    return raw.BroadcastTo(input, shape_value(shape), name=name)  # type: ignore[no-any-return]
 
 
 def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:

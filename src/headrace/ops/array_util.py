@@ -150,6 +150,14 @@ def shape_argument(shape: Any, name: str = "shape") -> Tensor:
     return convert_to_tensor(shape, preferred_dtype=dtypes.int32, name=name)
 
 
+def shape_value(shape: Any) -> Any:
+    """A shape argument for an op: known sizes as an array, which the op names and converts."""
+    sizes = shape.as_list() if hasattr(shape, "as_list") else shape
+    if isinstance(sizes, (list, tuple)) and all(isinstance(s, int) and s < 2**31 for s in sizes):
+        return np.asarray(sizes, np.int32)
+    return shape_argument(shape)
+
+
 def sizes_tensor(sizes: Sequence[Any], name: str = "shape") -> Tensor:
     """A list of sizes (ints, dimensions and scalar tensors, mixed) as a 1-D tensor."""
     values = [getattr(s, "value", s) if not isinstance(s, Tensor) else s for s in sizes]

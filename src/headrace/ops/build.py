@@ -250,7 +250,14 @@ def add_node(op_def: OpDef, args: Iterable[Any], kwargs: dict[str, Any]) -> Oper
     for attr in builder.attr_defs:
         if attr.name in kwargs and kwargs[attr.name] is not None:
             attrs[attr.name] = normalize_attr(attr, kwargs[attr.name], op_def.name)
-    inputs = _convert_inputs(op_def, values, attrs)
+    graph = default_graph_stack.current()
+    name = name or op_def.name
+    if all(map(_is_plain, values)):
+        inputs = _convert_inputs(op_def, values, attrs)
+    else:
+        # Constants made of the arguments are named after the op: "Greater/y".
+        with graph.name_scope(name) as name:
+            inputs = _convert_inputs(op_def, values, attrs)
     for attr in builder.attr_defs:
         if attr.name not in attrs:
             if not attr.has_default:
@@ -258,8 +265,14 @@ def add_node(op_def: OpDef, args: Iterable[Any], kwargs: dict[str, Any]) -> Oper
             attrs[attr.name] = attr.default
         elif attr.allowed is not None or attr.minimum is not None:
             _check_attr(attr, attrs[attr.name], op_def.name)
-    graph = default_graph_stack.current()
-    return graph.add_op(op_def, inputs, attrs, output_types(op_def, attrs), name or op_def.name)
+    return graph.add_op(op_def, inputs, attrs, output_types(op_def, attrs), name)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an argument needs no conversion: a tensor, or a list of tensors."""
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(v, Tensor) for v in value)
+    return isinstance(value, Tensor)
 
 
 def output_types(op_def: OpDef, attrs: dict[str, Any]) -> list[DType]:

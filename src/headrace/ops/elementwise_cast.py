@@ -9,6 +9,7 @@ from jax import lax
 
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
+from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import (
@@ -165,7 +166,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     if rebuild is not None:
         return rebuild(cast(x.values, target, name))
     if not isinstance(x, Tensor):
-        x = convert_to_tensor(x, name="x")
+        with get_default_graph().name_scope(name or "Cast") as name:
+            x = convert_to_tensor(x, name="x")
     if x.dtype is target:
         return x
     return raw.Cast(x, DstT=target, name=name)

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from headrace.graph import dtypes
-from headrace.graph.graph import default_graph_stack
+from headrace.graph.graph import default_graph_stack, get_default_graph
 from headrace.graph.shapes import broadcast_static, num_elements_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.build import convert_to_tensor, raw
@@ -313,12 +313,11 @@ def matmul(
         raise ValueError("Only one of transpose_a and adjoint_a can be True.")
     if transpose_b and adjoint_b:
         raise ValueError("Only one of transpose_b and adjoint_b can be True.")
-    if isinstance(b, Tensor) and not isinstance(a, Tensor):
-        a = convert_to_tensor(a, b.dtype, "a")
-    elif not isinstance(a, Tensor):
-        a = convert_to_tensor(a, name="a")
-    if not isinstance(b, Tensor):
-        b = convert_to_tensor(b, a.dtype, "b")
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        with get_default_graph().name_scope(name or "MatMul") as name:
+            known = b.dtype if isinstance(b, Tensor) else None
+            a = convert_to_tensor(a, known, "a")
+            b = convert_to_tensor(b, a.dtype, "b")
     if _is_batch(a._dims, b._dims):
         return _batched(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, name)
     if a.dtype.is_complex:

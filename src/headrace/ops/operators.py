@@ -187,7 +187,8 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
     Raises:
         TypeError: if the types differ.
     """
-    return _truediv(*_operands(x, y), name or "truediv")
+    with default_graph_stack.current().name_scope(name or "truediv") as scope:
+        return _truediv(*_operands(x, y), scope)
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -196,17 +197,20 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     Raises:
         TypeError: if the types differ.
     """
-    return _truediv(*_operands(x, y), name or "truediv")  # type: ignore[no-any-return]
+    with default_graph_stack.current().name_scope(name or "truediv") as scope:
+        return _truediv(*_operands(x, y), scope)  # type: ignore[no-any-return]
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y`` as Python 2 does it: integers are rounded down. They broadcast."""
-    return _div_python2(*_operands(x, y), name or "div")  # type: ignore[no-any-return]
+    with default_graph_stack.current().name_scope(name or "div") as scope:
+        return _div_python2(*_operands(x, y), scope)  # type: ignore[no-any-return]
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x // y``: rounded down. They broadcast."""
-    return _floordiv(*_operands(x, y), name or "floordiv")  # type: ignore[no-any-return]
+    with default_graph_stack.current().name_scope(name or "floordiv") as scope:
+        return _floordiv(*_operands(x, y), scope)  # type: ignore[no-any-return]
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
