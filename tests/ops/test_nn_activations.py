@@ -184,6 +184,18 @@ def test_a_label_that_is_no_class_is_an_error(fed: bool) -> None:
         run(loss, {logits: np.zeros((2, 3))})
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_half_precision_losses_are_computed_in_single(sparse: bool) -> None:
+    logits = tf.constant(np.full((1, 3000), 0.1), tf.float16)
+    if sparse:
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[5], logits=logits)
+    else:
+        labels = tf.constant(np.eye(3000)[:1], tf.float16)
+        loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels, logits)
+    assert loss.dtype is tf.float16
+    assert run(loss)[0] == np.float16(np.log(3000))
+
+
 def test_sparse_cross_entropy_of_any_rank_and_unknown_sizes() -> None:
     x = tf.placeholder(tf.float32, [None, None, 3])
     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(

@@ -65,8 +65,9 @@ def conv2d(
     Raises:
         ValueError: if shapes, strides or padding do not fit.
 
-    >>> conv2d(constant([[[[1.0], [2.0]]]]), constant([[[[3.0]]]]), 1, "SAME").shape
-    TensorShape([Dimension(1), Dimension(1), Dimension(2), Dimension(1)])
+    >>> import headrace as tf
+    >>> tf.nn.conv2d([[[[1.0], [2.0]]]], [[[[3.0]]]], 1, "SAME").shape.as_list()
+    [1, 1, 2, 1]
     """
     filter = one_of("filters", filters, "filter", filter)
     required("conv2d", filter=filter, padding=padding)

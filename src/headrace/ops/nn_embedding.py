@@ -166,7 +166,8 @@ def _from_parts(params: list[Any], ids: Tensor, strategy: str) -> Tensor:
     places = raw.DynamicPartition(positions, part, num_partitions=len(parts))
     rows = [_rows(p, i) for p, i in zip(parts, of_part, strict=True)]
     joined = raw.DynamicStitch(list(places), rows)
-    row = _merged([p.shape.as_tuple[1:] if p.shape.rank else None for p in parts])
+    shapes = [p.shape.as_tuple for p in parts]
+    row = _merged([s[1:] if s else None for s in shapes])
     if row is not None and None not in row:
         inner: Any = np.array(row, np.int32)
     else:
@@ -207,7 +208,8 @@ def _address(parts: list[Any], ids: Tensor, strategy: str) -> tuple[Tensor, Tens
 
 
 def _total_rows(parts: list[Any], dtype: Any) -> Tensor:
-    sizes = [p.shape.as_tuple[0] if p.shape.rank else None for p in parts]
+    shapes = [p.shape.as_tuple for p in parts]
+    sizes = [s[0] if s else None for s in shapes]
     if None not in sizes:
         return convert_to_tensor(sum(sizes), dtype)
     rows = [

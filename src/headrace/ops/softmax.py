@@ -260,12 +260,11 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 
 
 def softmax_cross_entropy_with_logits_v2(
-    _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
-    dim: int | None = None,
-    name: str | None = None,
+    labels: Any,
+    logits: Any,
     axis: int | None = None,
+    name: str | None = None,
+    dim: int | None = None,
 ) -> Tensor:
     """Cross-entropy between ``labels`` (rows that sum to one) and softmax of ``logits``.
 
@@ -273,9 +272,8 @@ def softmax_cross_entropy_with_logits_v2(
     both.
 
     Raises:
-        ValueError: if arguments are not named, or one is missing.
+        ValueError: if a shape or the axis does not fit.
     """
-    _require_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     axis = _one_of(axis, dim, "axis", "dim")
     with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits") as scope:
         logits = convert_to_tensor(logits, name="logits")
@@ -346,15 +344,21 @@ def sparse_softmax_cross_entropy_with_logits(
                     f"{len(wanted)}) should equal rank of logits minus 1 (received {len(given)})."
                 )
             merge_static(wanted, given[:-1])
-        if given is not None and len(given) == 2:
-            return raw.SparseSoftmaxCrossEntropyWithLogits(logits, labels, name=scope)[0]  # type: ignore[no-any-return]
-        shape = raw.Shape(labels)
-        last = raw.StridedSlice(raw.Shape(logits), [-1], [0], [1], shrink_axis_mask=1)
-        matrix = raw.Reshape(logits, raw.Pack([-1, last]))
-        loss = raw.SparseSoftmaxCrossEntropyWithLogits(
-            matrix, raw.Reshape(labels, [-1]), name=scope
-        )[0]
-        return raw.Reshape(loss, shape)  # type: ignore[no-any-return]
+        low = logits.dtype in (dtypes.float16, dtypes.bfloat16)
+        precise = raw.Cast(logits, DstT=dtypes.float32) if low else logits
+        loss = _sparse_any_rank(precise, labels, scope)
+        return raw.Cast(loss, DstT=logits.dtype) if low else loss
+
+
+def _sparse_any_rank(logits: Tensor, labels: Tensor, scope: str) -> Tensor:
+    if logits.dims is not None and len(logits.dims) == 2:
+        return raw.SparseSoftmaxCrossEntropyWithLogits(logits, labels, name=scope)[0]  # type: ignore[no-any-return]
+    shape = raw.Shape(labels)
+    last = raw.StridedSlice(raw.Shape(logits), [-1], [0], [1], shrink_axis_mask=1)
+    matrix = raw.Reshape(logits, raw.Pack([-1, last]))
+    flat = raw.Reshape(labels, [-1])
+    loss = raw.SparseSoftmaxCrossEntropyWithLogits(matrix, flat, name=scope)[0]
+    return raw.Reshape(loss, shape)  # type: ignore[no-any-return]
 
 
 def _require_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
