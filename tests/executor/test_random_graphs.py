@@ -89,9 +89,7 @@ def test_concurrent_steps_equal_some_serial_order(seed):
         sess.run(v.initializer)
         sess.run(step, {a: 1.0, b: 0.0})
         sess.run(step, {a: 1.0, b: 0.0})
-        threads = [
-            threading.Thread(target=sess.run, args=(step, {a: p, b: q})) for p, q in pairs
-        ]
+        threads = [threading.Thread(target=sess.run, args=(step, {a: p, b: q})) for p, q in pairs]
         for t in threads:
             t.start()
         for t in threads:
