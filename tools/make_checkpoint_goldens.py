@@ -111,7 +111,33 @@ def main() -> None:
         lambda: [_on(tf, "/cpu:0", "first", 1.0), _on(tf, "/cpu:0", "second", 2.0)],
         sharded=True,
     )
+    with tf.Graph().as_default():
+        _model(tf)
     _save(tf, "v1", lambda: [tf.Variable(1.0, name="v")], write_version=tf.train.SaverDef.V1)
+
+
+def _model(tf: Any) -> None:
+    """A trained graph with its meta graph: old and resource variables, a partition, two shards."""
+    tf.set_random_seed(1)
+    x = tf.placeholder(tf.float32, [None, 4], name="x")
+    old = tf.get_variable("old", initializer=np.full((4, 3), 0.5, np.float32), use_resource=False)
+    parts = tf.get_variable(
+        "parts",
+        initializer=tf.constant(np.arange(6, dtype=np.float32).reshape(3, 2)),
+        partitioner=tf.fixed_size_partitioner(2),
+        use_resource=True,
+    )
+    y = tf.identity(tf.matmul(tf.matmul(x, old), parts), name="y")
+    step = tf.train.get_or_create_global_step()
+    train = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(y * y), step, name="train")
+    saver = tf.train.Saver(sharded=True, max_to_keep=3)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train, {x: np.ones((2, 4), np.float32)})
+        saver.save(session, str(TARGET / "model"), write_state=False)
+        for name in ("before", "after"):
+            np.save(TARGET / f"model_{name}.npy", session.run(y, {x: np.eye(4, dtype=np.float32)}))
+            session.run(train, {x: np.ones((2, 4), np.float32)})
 
 
 def _on(tf: Any, device: str, name: str, value: float) -> Any:

@@ -177,13 +177,13 @@ def test_parts_that_were_not_saved_cannot_be_read(tmp_path: Path) -> None:
         reader.get_tensor("v")
     with pytest.raises(errors.InvalidArgumentError, match="outside its shape"):
         reader.read([Request("v", Box((3,), (2,)))])
-    with pytest.raises(errors.NotFoundError, match="Key w not found .* The checkpoint holds: v"):
+    with pytest.raises(errors.NotFoundError, match=r"Key w not found .* The checkpoint holds: v"):
         reader.get_tensor("w")
 
 
 @pytest.mark.parametrize("spec", ["4 10", "4 10 0,2", "4 10 0,5:-", "a 0,1", "4 1,x"])
 def test_malformed_slices(spec: str) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="slice|Slice"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"slice|Slice"):
         parse_spec(spec)
 
 
@@ -237,7 +237,7 @@ def test_truncation_is_found(saved: Path, name: str) -> None:
     good = (saved / name).read_bytes()
     for size in (0, 1, len(good) // 2, len(good) - 1):
         (saved / name).write_bytes(good[:size])
-        with pytest.raises(errors.DataLossError, match="m."):
+        with pytest.raises(errors.DataLossError, match=r"m\."):
             read_all(saved)
 
 
@@ -355,7 +355,7 @@ def save_with_failures(tmp_path: Path, make_error: Any) -> Any:
             try:
                 write(prefix, state(2), 1000)
                 failure = None
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:
                 failure = error
         yield prefix, failure
         if disk.count < fail_at:
@@ -419,6 +419,20 @@ def test_saving_over_a_foreign_checkpoint_keeps_it_until_the_end(tmp_path: Path)
     write(str(tmp_path / "m"), state(2))
     assert number_in(str(tmp_path / "m")) == 2
     assert not (tmp_path / "m.data-00000-of-00001").exists()
+
+
+@pytest.mark.parametrize("root", ["", "memory://merge"])
+def test_merging_checkpoints(tmp_path: Path, root: str) -> None:
+    directory = root or str(tmp_path)
+    first, second = state(5)
+    write(f"{directory}/part/a", [first], 200)
+    write(f"{directory}/part/b", [second], 1000)
+    native.merge([f"{directory}/part/a", f"{directory}/part/b"], f"{directory}/m")
+    assert number_in(f"{directory}/m") == 5
+    assert storage.siblings(f"{directory}/part/") == []
+    write(f"{directory}/part/a", [first])
+    with pytest.raises(errors.InvalidArgumentError, match="a is in two of the checkpoints"):
+        native.merge([f"{directory}/m", f"{directory}/part/a"], f"{directory}/n")
 
 
 def test_other_file_systems(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import headrace as tf
 from headrace import errors
+from headrace.ops.build import raw
 from headrace.train.checkpoint import storage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +47,7 @@ def saved(tmp_path: Path, **values: Any) -> str:
         return tf.train.Saver(made_here).save(session, str(tmp_path / "m"))
 
 
-# -- round trips ------------------------------------------------------------------------------------
+# -- round trips ---------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("interpret")
@@ -198,7 +199,7 @@ def test_other_file_systems() -> None:
         assert session.run("v:0").tolist() == [1.0, 2.0]
 
 
-# -- checkpoints of TensorFlow ------------------------------------------------------------------------
+# -- checkpoints of TensorFlow -------------------------------------------------------------------
 
 
 def test_restores_checkpoints_of_tensorflow() -> None:
@@ -209,6 +210,14 @@ def test_restores_checkpoints_of_tensorflow() -> None:
         for name, value in session.run(numbers).items():
             assert same(value, made.numbers(getattr(tf, name).as_numpy_dtype))
         assert same(session.run(text), made.strings())
+
+
+def test_names_of_shards() -> None:
+    name = raw.ShardedFilename("m", 3, 12)
+    assert name.shape.as_list() == []
+    with tf.Session() as session:
+        assert session.run(name) == b"m-00003-of-00012"
+        assert session.run(raw.ShardedFilespec("m", 12)) == b"m-?????-of-00012"
 
 
 def test_partitions_of_tensorflow() -> None:
@@ -222,7 +231,24 @@ def test_partitions_of_tensorflow() -> None:
         np.testing.assert_array_equal(session.run(columns), made.table())
 
 
-# -- errors -------------------------------------------------------------------------------------------
+def test_a_graph_and_checkpoint_of_tensorflow_go_on_here(tmp_path: Path) -> None:
+    saver = tf.train.import_meta_graph(str(GOLDEN / "model.meta"))
+    x = {"x:0": np.eye(4, dtype=np.float32)}
+    with tf.Session() as session:
+        saver.restore(session, str(GOLDEN / "model"))
+        before = session.run("y:0", x)
+        np.testing.assert_allclose(before, np.load(GOLDEN / "model_before.npy"), rtol=1e-6)
+        path = saver.save(session, str(tmp_path / "m"))
+        for restored in (None, path):
+            if restored is not None:
+                saver.restore(session, restored)
+            session.run("train", {"x:0": np.ones((2, 4), np.float32)})
+            after = session.run("y:0", x)
+            np.testing.assert_allclose(after, np.load(GOLDEN / "model_after.npy"), rtol=1e-5)
+    assert tf.train.list_variables(path) == tf.train.list_variables(str(GOLDEN / "model"))
+
+
+# -- errors --------------------------------------------------------------------------------------
 
 
 def fails_and_assigns_nothing(path: str, error: type[Exception], match: str, **values: Any) -> None:
@@ -293,9 +319,8 @@ def test_foreign_files(tmp_path: Path) -> None:
 def test_uninitialised_variables_are_not_saved(tmp_path: Path) -> None:
     tf.Variable(1.0, name="forgotten")
     saver = tf.train.Saver()
-    with tf.Session() as session:
-        with pytest.raises(errors.FailedPreconditionError, match="forgotten"):
-            saver.save(session, str(tmp_path / "m"))
+    with tf.Session() as session, pytest.raises(errors.FailedPreconditionError, match="forgotten"):
+        saver.save(session, str(tmp_path / "m"))
     assert os.listdir(tmp_path) == []
     assert saver.last_checkpoints == []
 
@@ -348,7 +373,7 @@ def test_empty_and_deferred_savers(tmp_path: Path) -> None:
         assert later.save(session, str(tmp_path / "m")) == str(tmp_path / "m")
 
 
-# -- which checkpoints are kept -----------------------------------------------------------------------
+# -- which checkpoints are kept ------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -427,7 +452,7 @@ def test_step_numbers(session: Any, tmp_path: Path) -> None:
     assert tf.train.Saver().save(session, prefix, np.int64(5)) == f"{prefix}-5"
 
 
-# -- the state file -----------------------------------------------------------------------------------
+# -- the state file ------------------------------------------------------------------------------
 
 
 def test_state_file_is_in_the_text_form(session: Any, tmp_path: Path) -> None:
@@ -505,7 +530,7 @@ def test_files_of_checkpoints(session: Any, tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["checkpoint"]
 
 
-# -- graphs -------------------------------------------------------------------------------------------
+# -- graphs --------------------------------------------------------------------------------------
 
 
 def test_meta_graph_brings_back_graph_and_values(tmp_path: Path) -> None:
@@ -549,7 +574,7 @@ def test_no_graph_is_written_when_not_wanted(session: Any, tmp_path: Path) -> No
     assert sorted(os.listdir(tmp_path)) == ["m.data-00000-of-00001", "m.index"]
 
 
-# -- looking into checkpoints -------------------------------------------------------------------------
+# -- looking into checkpoints --------------------------------------------------------------------
 
 
 def test_readers_and_lists(session: Any, tmp_path: Path) -> None:

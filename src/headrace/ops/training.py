@@ -8,6 +8,7 @@ of TensorFlow's ``Apply...`` kernels; sources of the algorithms stand with the o
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,8 @@ from jax import numpy as jnp
 
 from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation
-from headrace.ops.registry import Effects, NotDifferentiable, define_op
+from headrace.ops import checks
+from headrace.ops.registry import Effects, IndexCheck, NotDifferentiable, define_op
 from headrace.ops.state import handle_dims
 
 Rule = Callable[..., tuple[Any, ...]]
@@ -186,15 +188,23 @@ def unique_rows(xp: Any, indices: Any, rows: Any, bound: int) -> tuple[Any, Any]
     """Distinct ``indices`` [n] with the sums of their ``rows`` [n, ...].
 
     Both results keep length n: places left over have the index ``bound``, which writes drop.
+
+    Raises:
+        InvalidArgumentError: if an index does not lie in [0, bound).
     """
-    count = indices.shape[0]
+    checks.require_in_range(np if isinstance(indices, np.ndarray) else xp, indices, bound)
     if xp is np:
         distinct, place = np.unique(indices, return_inverse=True)
         sums = np.zeros((len(distinct), *rows.shape[1:]), rows.dtype)
         np.add.at(sums, place.reshape(-1), rows)
         return distinct, sums
-    if count == 0:
+    if indices.shape[0] == 0:
         return indices, rows
+    # Constants come as NumPy arrays.
+    return _traced_unique_rows(jnp.asarray(indices), jnp.asarray(rows), bound)
+
+
+def _traced_unique_rows(indices: Any, rows: Any, bound: int) -> tuple[Any, Any]:
     order = jnp.argsort(indices)
     ordered = indices[order]
     is_first = jnp.concatenate([jnp.ones(1, bool), ordered[1:] != ordered[:-1]])
@@ -310,7 +320,8 @@ def _define(name: str, signature: str, states: int, rule: Rule, attrs: str = "")
         kernel=kernels[0],
         interpret=kernels[1],
         gradient=_UPDATE,
-        effects=effects,
+        effects=replace(effects, checks=True),
+        index_check=IndexCheck(grad_at + 1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
     )
 
 

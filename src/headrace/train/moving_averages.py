@@ -26,6 +26,9 @@ def assign_moving_average(
 
     With ``zero_debias`` the start at zero is corrected for, as in Adam (Kingma and Ba, ICLR 2015,
     section 3): the average is right from the first update on.
+
+    Returns:
+        The new average as a tensor.
     """
     graph = get_default_graph()
     with graph.name_scope(name or "AssignMovingAvg") as scope, graph.colocate_with(variable):
@@ -36,7 +39,9 @@ def assign_moving_average(
             delta = _debiased_delta(variable, convert_to_tensor(value), rate)
         else:
             delta = raw.Mul(raw.Sub(convert_to_tensor(variable), convert_to_tensor(value)), rate)
-        return variable.assign_sub(delta, name=scope)
+        update = variable.assign_sub(delta, name=scope, read_value=False)
+        with graph.control_dependencies([update]):
+            return variable.read_value()
 
 
 def _debiased_delta(variable: Any, value: Tensor, rate: Tensor) -> Tensor:

@@ -101,6 +101,8 @@ class Optimizer:
             )
         if callable(loss):
             loss = loss()
+        if not hasattr(loss, "dtype"):
+            raise TypeError(f"loss must be a tensor, but got {loss!r}")
         self._assert_valid_dtypes([loss])
         variables = self._variables_to_train(var_list)
         grads = gradients(
@@ -319,6 +321,11 @@ class Optimizer:
 
 
 def _checked_pair(grad: Any, variable: Any) -> GradVar:
+    if not hasattr(variable, "handle"):
+        raise NotImplementedError(
+            f"Trying to update {variable!r}: only variables can be updated. Pairs are "
+            "(gradient, variable)."
+        )
     if grad is None or isinstance(grad, (Tensor, IndexedSlices)):
         return grad, variable
     try:

@@ -56,12 +56,12 @@ def check_restorable(restore_op: Operation, filename: Tensor, reader: Checkpoint
         known = reader.names
         lines = [
             f"Key {name} not found in checkpoint {reader.prefix}.{suggest(name, known)}"
-            for name in missing
+            for name in sorted(missing)
         ]
         text = _report(lines, "variables that the checkpoint lacks")
         raise NotFoundError(None, None, f"{text}\n  {reader.described_names()}")
     if wrong:
-        raise InvalidArgumentError(None, None, _report(wrong, "a graph of other types or shapes"))
+        raise InvalidArgumentError(None, None, _report(sorted(wrong), "a graph of other types or shapes"))
     if len(readers) > 1:
         reader.verify(requests)
 

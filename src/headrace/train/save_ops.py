@@ -11,9 +11,11 @@ from headrace.errors import InvalidArgumentError
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops import strings  # noqa: F401  (sharded savers of TensorFlow join their paths)
 from headrace.ops.registry import EXTERNAL, NotDifferentiable, define_op
 from headrace.ops.static import static_value
-from headrace.train.checkpoint import CheckpointReader, Request, Slice, write
+from headrace.train.checkpoint import CheckpointReader, Request, Slice, native, storage, write
+from headrace.train.checkpoint.layout import index_path
 from headrace.train.checkpoint.slices import Box, parse_spec
 
 _NO_GRADIENT = NotDifferentiable("it works on files")
@@ -80,6 +82,34 @@ define_op(
     attrs="dtypes: list(type) >= 1, _max_file_bytes: int = 0",
     shape=lambda op: [],
     host=_save,
+    gradient=_NO_GRADIENT,
+    effects=EXTERNAL,
+)
+
+
+def _merge(
+    context: Any,
+    checkpoint_prefixes: Any,
+    destination_prefix: Any,
+    *,
+    delete_old_dirs: bool,
+    allow_missing_files: bool,
+) -> Any:
+    prefixes = texts(checkpoint_prefixes)
+    if allow_missing_files:
+        prefixes = [p for p in prefixes if storage.exists(index_path(p))]
+    native.merge(prefixes, text(destination_prefix))
+    if delete_old_dirs:
+        for directory in {p.rpartition("/")[0] for p in prefixes}:
+            storage.remove_empty_directory(directory)
+    return ()
+
+
+define_op(
+    "MergeV2Checkpoints(checkpoint_prefixes: string, destination_prefix: string)",
+    attrs="delete_old_dirs: bool = True, allow_missing_files: bool = False",
+    shape=lambda op: [],
+    host=_merge,
     gradient=_NO_GRADIENT,
     effects=EXTERNAL,
 )
@@ -175,5 +205,13 @@ define_op(
     host=lambda context, basename, num_shards: _bytes(
         f"{text(basename)}-?????-of-{int(num_shards):05d}"
     ),
+    gradient=_NO_GRADIENT,
+)
+
+# Savers of TensorFlow say by this op that reads need no copies. Reads here never copy.
+define_op(
+    "DisableCopyOnRead(resource: resource)",
+    shape=lambda op: [],
+    host=lambda context, resource: (),
     gradient=_NO_GRADIENT,
 )

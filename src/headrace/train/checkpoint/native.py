@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import google_crc32c
@@ -251,6 +251,39 @@ def _crc(content: Any) -> int:
     """The checksum of a manifest's content, however it is spaced or ordered."""
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return int(google_crc32c.value(text.encode()))
+
+
+def merge(prefixes: Sequence[str], destination: str) -> None:
+    """Make one checkpoint of several that hold different tensors, by moving their data files.
+
+    Raises:
+        NotFoundError, DataLossError: if one of them is not there or damaged.
+        InvalidArgumentError: if two of them hold the same elements.
+    """
+    layouts = [load(p) for p in prefixes]
+    sources = [f for layout in layouts for f in layout.files]
+    storage.make_dirs(_directory(destination))
+    files = _free_names(destination, len(sources))
+    tensors: dict[str, StoredTensor] = {}
+    first = 0
+    for layout in layouts:
+        for name, tensor in layout.tensors.items():
+            merged = tensors.setdefault(name, StoredTensor(tensor.dtype, tensor.shape))
+            for piece in tensor.pieces:
+                twice = any(p.box.common(piece.box) for p in merged.pieces)
+                if twice or (merged.shape, merged.dtype) != (tensor.shape, tensor.dtype):
+                    raise InvalidArgumentError(
+                        None, None, f"Tensor {name} is in two of the checkpoints to merge."
+                    )
+                merged.pieces.append(replace(piece, file=piece.file + first))
+        first += len(layout.files)
+    for source, target in zip(sources, files, strict=True):
+        storage.move(source, target)
+    sizes = [n for layout in layouts for n in layout.sizes if n is not None]
+    storage.publish(index_path(destination), _manifest(files, sizes, tensors))
+    for prefix in prefixes:
+        storage.remove(index_path(prefix))
+    _remove_others(destination, files)
 
 
 # -- reading --------------------------------------------------------------------------------------

@@ -261,6 +261,26 @@ def rename(source: str, target: str) -> None:
     sync_directory(os.path.dirname(target))
 
 
+def move(source: str, target: str) -> None:
+    """Give a file another path on the same file system."""
+    if is_local(source):
+        rename(source, target)
+        return
+    with _translated(source):
+        fs, inner = locate(source)
+        fs.mv(inner, locate(target)[1])
+
+
+def remove_empty_directory(directory: str) -> None:
+    """Remove a directory if there is nothing in it."""
+    with contextlib.suppress(OSError):
+        if is_local(directory):
+            os.rmdir(directory)
+        else:
+            fs, inner = locate(directory)
+            fs.rmdir(inner)
+
+
 def sync_directory(directory: str) -> None:
     """Make the names in a local directory survive a power failure, where the system can."""
     flag = getattr(os, "O_DIRECTORY", None)
