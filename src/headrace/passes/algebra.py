@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.passes.ir import Edge, Node
-from headrace.passes.rewrite import Bindings, Rewriter, Rule, Scalar, Var, keeps_shape, op
+from headrace.passes.rewrite import (
+    Bindings,
+    Rewriter,
+    Rule,
+    Scalar,
+    Var,
+    is_constant,
+    keeps_shape,
+    op,
+)
 
 _x = Var("x")
 
@@ -24,13 +33,20 @@ def _same_type(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
     return found["x"] if source.dtypes[index] is node.dtypes[0] else None
 
 
+def _same_shape(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    fits = is_constant(found["shape"]) and keeps_shape(node, found["x"])
+    return found["x"] if fits else None
+
+
 def _reshape_once(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    if not is_constant(found["inner"]):
+        return None
     return rewriter.make("Reshape", [found["x"], found["shape"]], node)
 
 
 def _transpose_once(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
     outer, inner = found["outer"][0], found["inner"][0]
-    if outer.type != "Const" or inner.type != "Const":
+    if not is_constant(found["outer"]) or not is_constant(found["inner"]):
         return None
     order = inner.attrs["value"][outer.attrs["value"]]
     if np.array_equal(order, np.arange(order.size)):
@@ -40,10 +56,9 @@ def _transpose_once(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | N
 
 
 def _no_transpose(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
-    perm = found["perm"][0]
-    if perm.type != "Const":
+    if not is_constant(found["perm"]):
         return None
-    value = perm.attrs["value"]
+    value = found["perm"][0].attrs["value"]
     return found["x"] if np.array_equal(value, np.arange(value.size)) else None
 
 
@@ -73,7 +88,7 @@ RULES = (
         _pass_through,
     ),
     Rule("cast to its own type = x", op("Cast", _x), _same_type),
-    Rule("reshape to its own shape = x", op("Reshape", _x, Var("shape")), _the_operand),
+    Rule("reshape to its own shape = x", op("Reshape", _x, Var("shape")), _same_shape),
     Rule(
         "reshape(reshape(x, a), b) = reshape(x, b)",
         op("Reshape", op("Reshape", _x, Var("inner")), Var("shape")),

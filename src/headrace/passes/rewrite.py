@@ -60,11 +60,17 @@ class Rule:
     build: Callable[[Rewriter, Node, Bindings], Edge | None]
 
 
-def match(pattern: Any, edge: Edge, found: Bindings) -> bool:
-    """Whether ``edge`` matches; fills ``found``."""
+def match(pattern: Any, edge: Edge, found: Bindings, root: bool = False) -> bool:
+    """Whether ``edge`` matches; fills ``found``.
+
+    Nodes inside a pattern may get lost, and what they wait for with them: only its ``root`` may
+    have control edges.
+    """
     if isinstance(pattern, Var):
         return found.setdefault(pattern.name, edge) == edge
     node, index = edge
+    if node.control and not root:
+        return False
     if isinstance(pattern, Scalar):
         return _is_scalar(node, pattern.value)
     if node.op_def.name not in pattern.types or index != 0 or len(node.dtypes) != 1:
@@ -154,7 +160,7 @@ class Rewriter:
     def _apply(self, rules: list[Rule], node: Node) -> Edge | None:
         for rule in rules:
             found: Bindings = {}
-            if match(rule.pattern, (node, 0), found):
+            if match(rule.pattern, (node, 0), found, root=True):
                 edge = rule.build(self, node, found)
                 if edge is not None:
                     if flags.dump_passes:
@@ -179,6 +185,11 @@ def _final(node: Node, replaced: dict[Node, Node]) -> Node:
     while node in replaced:
         node = replaced[node]
     return node
+
+
+def is_constant(edge: Edge) -> bool:
+    """Whether nothing is lost with the edge: a constant that waits for nothing."""
+    return edge[0].type == "Const" and not edge[0].control
 
 
 def keeps_shape(node: Node, edge: Edge) -> bool:

@@ -64,7 +64,7 @@ def _spread_over_sum(position: int, patterns: tuple[Match, ...]) -> Build:
 
     def build(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
         total = found["g"][0]
-        if total.type not in ("AddN", "AddV2", "Add"):
+        if total.type not in ("AddN", "AddV2", "Add") or total.control:
             return None
         if not any(match(p, e, {}) for e in total.inputs for p in patterns):
             return None
@@ -125,7 +125,7 @@ def _log_sum_exp_gradient(rewriter: Rewriter, node: Node, found: Bindings) -> Ed
     """spread(g / sum(exp(x))) * exp(x) = spread(g) * exp(x - spread(log(sum(exp(x)))))."""
     chain: list[Node] = []
     edge = found["spread"]
-    while edge[0].type in _SPREADING:
+    while edge[0].type in _SPREADING and not edge[0].control:
         chain.append(edge[0])
         edge = edge[0].inputs[0]
     for pattern in _over(_g, op("Sum", op("Exp", _x), Var("axes"), name="total")):
