@@ -230,13 +230,15 @@ class _Backward:
             self.graph.colocate_with(op) if self.colocate else contextlib.nullcontext()
         )
         with self.graph.name_scope(op.name + "_grad"), colocation:
-            if rule is None:
+            result: Any = NotImplemented
+            if rule is not None:
+                result = rule(op, *self._with_zeros(op, out_grads))
+            if result is NotImplemented:  # the kernel's own derivative
                 _require_kernel(op)
-                grads: Sequence[Gradient] = kernel_gradient(
+                result = kernel_gradient(
                     op, [None if g is None else convert_to_tensor(g) for g in out_grads]
                 )
-            else:
-                grads = _as_list(rule(op, *self._with_zeros(op, out_grads)))
+            grads: Sequence[Gradient] = _as_list(result)
             self._check(op, grads)
             if self.gate and sum(g is not None for g in grads) > 1:
                 grads = _gated(self.graph, grads)

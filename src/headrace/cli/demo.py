@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -56,7 +57,8 @@ class Run:
     def passed(self) -> bool:
         """The target is reached, and the checkpoint holds what was learned."""
         # Accuracies are float32: 0.95 of the images may read 0.94999999.
-        return self.reloaded_accuracy == self.accuracy > self.target - 1e-6
+        kept = math.isclose(self.reloaded_accuracy, self.accuracy, abs_tol=1e-6)
+        return kept and self.accuracy > self.target - 1e-6
 
 
 def run_demo(*, steps: int | None, output_dir: Path, seed: int, picture: bool) -> bool:
@@ -158,7 +160,8 @@ def train(
                     rate=run.rate,
                 )
         run.accuracy = run.accuracies[-1]
-        run.checkpoint = model.saver.save(session, str(output_dir / model.name), global_step=steps)
+        saved = model.saver.save(session, str(output_dir / model.name), global_step=steps)
+        run.checkpoint = str(saved)
     with tf.Session(graph=model.graph) as session:
         model.saver.restore(session, run.checkpoint)
         run.reloaded_accuracy = float(session.run(model.accuracy, test_feed))

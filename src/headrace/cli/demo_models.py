@@ -127,15 +127,20 @@ def _dense(x: tf.Tensor, inputs: int, outputs: int, name: str) -> tf.Tensor:
     """Multiply [batch, inputs] by a weight matrix and add a bias: [batch, outputs]."""
     with tf.variable_scope(name):
         biases = tf.get_variable("biases", [outputs], initializer=tf.zeros_initializer())
-        return tf.matmul(x, _weights([inputs, outputs])) + biases
+        product: tf.Tensor = tf.matmul(x, _weights([inputs, outputs])) + biases
+        return product
 
 
 def _weights(shape: Sequence[int]) -> tf.Variable:
     """Make the variable `weights` of the current scope, Glorot-uniform at first."""
-    return tf.get_variable("weights", shape, initializer=tf.glorot_uniform_initializer())
+    weights: tf.Variable = tf.get_variable(
+        "weights", shape, initializer=tf.glorot_uniform_initializer()
+    )
+    return weights
 
 
 def _accuracy(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """Share of rows whose highest score is at the label."""
     right = tf.equal(tf.argmax(scores, 1), tf.argmax(labels, 1))
-    return tf.reduce_mean(tf.cast(right, tf.float32))
+    share: tf.Tensor = tf.reduce_mean(tf.cast(right, tf.float32))
+    return share

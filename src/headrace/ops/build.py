@@ -282,7 +282,7 @@ def output_types(op_def: OpDef, attrs: dict[str, Any]) -> list[DType]:
         if arg.type_list_attr is not None:
             types.extend(attrs[arg.type_list_attr])
             continue
-        dtype = arg.dtype if arg.dtype is not None else attrs[arg.type_attr]
+        dtype = arg.dtype if arg.dtype is not None else attrs[str(arg.type_attr)]
         if arg.number_attr is not None:
             types.extend([dtype] * attrs[arg.number_attr])
         else:
@@ -520,10 +520,7 @@ def function_placeholder(graph: FuncGraph, dtype: DType, dims: Any, name: str) -
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """A tensor whose value is fed: ``session.run(fetches, feed_dict={p: value})``."""
-    attrs = {
-        "dtype": dtypes.as_dtype(dtype).base_dtype,
-        "shape": TensorShape(shape),
-    }
-    graph = get_default_graph()
-    op = graph.add_op(PLACEHOLDER, (), attrs, (attrs["dtype"],), name or "Placeholder")
+    kind = dtypes.as_dtype(dtype).base_dtype
+    attrs = {"dtype": kind, "shape": TensorShape(shape)}
+    op = get_default_graph().add_op(PLACEHOLDER, (), attrs, (kind,), name or "Placeholder")
     return op.outputs[0]

@@ -82,7 +82,7 @@ def clip_by_global_norm(
         )
         finite = raw.IsFinite(norm)
         scale = raw.SelectV2(finite, scale, constant(float("nan"), norm.dtype))
-        clipped = []
+        clipped: list[Any] = []
         for t in t_list:
             if t is None:
                 clipped.append(None)

@@ -124,7 +124,8 @@ class OpDef:
             receive attributes.
         static: positions of inputs that must be known when the kernel is traced (shapes, axes);
             they arrive as NumPy arrays. A function of the attributes gives flat positions.
-        gradient: graph gradient rule, NotDifferentiable, or None for the kernel's own VJP.
+        gradient: graph gradient rule (which may return NotImplemented for cases it leaves to the
+            kernel's own VJP), NotDifferentiable, or None for the VJP in all cases.
         cost: ``cost(op) -> floating point operations``; None counts one per output element.
         shape_only: outputs depend on the shapes of the inputs, not on their values.
         makes_handle: instead of an implementation: the output is a handle of such a resource,

@@ -184,10 +184,8 @@ def lower_with_known(
     """``lower=`` of an op that compiles only where input ``position`` is known."""
 
     def lower(evaluation: Any, node: Any, args: list[Any]) -> Any:
-        from headrace.executor.evaluate import NeedsHost  # the executor needs the op registry
-
         if not isinstance(args[position], np.ndarray):
-            raise NeedsHost(node, "the size of the result depends on values")
+            raise checks.NeedsValue("the size of the result depends on values")
         return (compute(*args),)
 
     return lower

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.errors import suggest
 from headrace.graph import dtypes
-from headrace.graph.graph import Graph
+from headrace.graph.graph import Graph, foreign_tensor
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import to_ndarray
@@ -102,6 +101,10 @@ class Fetches:
 
     def _leaf(self, element: Tensor | Operation) -> Callable[[list[Any]], Any]:
         if element.graph is not self._graph:
+            if isinstance(element, Tensor) and element.graph.building_function:
+                raise ValueError(
+                    f"Fetch argument {element!r} cannot be fetched. {foreign_tensor(element)}"
+                )
             raise ValueError(
                 f"Fetch argument {element!r} cannot be interpreted as a Tensor. ({element!r} is "
                 "not an element of this graph.)"
@@ -116,22 +119,32 @@ class Fetches:
 
 
 class Feeds:
-    """Tensors that are fed, and the conversion of their values."""
+    """Tensors that are fed, and the conversion of their values.
+
+    Attributes:
+        tensors: each fed tensor once, in the order of the graph whatever the order of ``keys``.
+    """
 
     def __init__(self, graph: Graph, keys: list[Any]) -> None:
-        self.tensors: list[Tensor] = []
+        self._given: list[Tensor] = []
         self._composite: list[tuple[Any, Callable[[Any], list[Any]] | None, int]] = []
         for key in keys:
             self._add(graph, key)
         self.simple = all(split is None for _, split, _ in self._composite)
-        self._checks = [(np.dtype(t.dtype.np_dtype), t, _fixed_rank(t)) for t in self.tensors]
+        self._checks = [(np.dtype(t.dtype.np_dtype), t, t.dims) for t in self._given]
+        # A tensor may be given twice, say by name and as an object: the last value counts.
+        position = {t: i for i, t in enumerate(self._given)}
+        self.tensors = sorted(position, key=lambda t: (t.op._id, t.value_index))
+        self._order: list[int] | None = [position[t] for t in self.tensors]
+        if self.tensors == self._given:
+            self._order = None
 
     def _add(self, graph: Graph, key: Any) -> None:
         for kind, split, _ in _composites:
             if isinstance(key, kind):
                 parts = [p for p in split(key) if p is not None]
                 self._composite.append((key, lambda value: list(value), len(parts)))
-                self.tensors.extend(parts)
+                self._given.extend(parts)
                 return
         try:
             element = graph.as_graph_element(key, allow_operation=False)
@@ -142,7 +155,7 @@ class Feeds:
         if not graph.is_feedable(element):
             raise ValueError(f"Tensor {element!r} may not be fed.")
         self._composite.append((key, None, 1))
-        self.tensors.append(element)
+        self._given.append(element)
 
     def convert(self, values: list[Any]) -> list[Any]:
         """Arrays for ``tensors`` from the values of the feed dictionary.
@@ -161,18 +174,16 @@ class Feeds:
                 array = value
             else:
                 array = _convert_feed(value, dtype, tensor)
+                if not isinstance(array, np.ndarray):  # a resource handle
+                    result.append(array)
+                    continue
             if array.shape != dims and not _fits(tensor.dims, array.shape):
                 raise ValueError(
                     f"Cannot feed value of shape {array.shape!r} for Tensor '{tensor.name}', which "
                     f"has shape '{tensor.shape}'"
                 )
             result.append(array)
-        return result
-
-
-def _fixed_rank(tensor: Tensor) -> Any:
-    """The full static shape when it is known, for the quick test."""
-    return tensor.dims
+        return result if self._order is None else [result[i] for i in self._order]
 
 
 def _fits(dims: Any, shape: tuple[int, ...]) -> bool:
@@ -184,6 +195,11 @@ def _fits(dims: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _convert_feed(value: Any, dtype: np.dtype[Any], tensor: Tensor) -> Any:
+    if value is None:
+        raise TypeError(
+            f"None was fed to '{tensor.name}' ({tensor.dtype.name}, shape "
+            f"{TensorShape.of(tensor.dims)}): feed a value, or leave the tensor out."
+        )
     if isinstance(value, (Tensor, Operation)):
         raise TypeError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
@@ -211,18 +227,14 @@ def _convert_feed(value: Any, dtype: np.dtype[Any], tensor: Tensor) -> Any:
         ) from None
 
 
-def no_such_key(name: str, graph: Graph) -> str:
-    """The nearest op name, for messages."""
-    return suggest(name, [op.name for op in graph.get_operations()])
-
-
 def _parts_of_slices(slices: IndexedSlices) -> list[Any]:
     parts = [slices.values, slices.indices, slices.dense_shape]
     return [p for p in parts if p is not None]
 
 
 def _slices_value(parts: list[Any]) -> IndexedSlicesValue:
-    return IndexedSlicesValue(*parts) if len(parts) == 3 else IndexedSlicesValue(*parts, None)
+    values, indices, *shape = parts
+    return IndexedSlicesValue(values, indices, shape[0] if shape else None)
 
 
 register_composite(IndexedSlices, _parts_of_slices, _slices_value)
