@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax
-
-from headrace.errors import InternalError, InvalidArgumentError, OpError, ResourceExhaustedError
+from headrace.errors import InternalError, InvalidArgumentError, OpError
+from headrace.executor.failures import is_out_of_memory, out_of_memory
 from headrace.executor.host import HostRunner
 from headrace.executor.partial import PartialRun
 from headrace.executor.plan import Plan
@@ -118,8 +117,8 @@ class Engine:
 def explain(error: Exception) -> OpError:
     """An error of JAX or XLA as one of ours."""
     text = str(error)
-    if isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in text:
-        return ResourceExhaustedError(None, None, text)
+    if is_out_of_memory(error):
+        return out_of_memory(None)
     if isinstance(error, (TypeError, ValueError)):
         return InvalidArgumentError(None, None, text)
     return InternalError(None, None, f"{type(error).__name__}: {text}")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, OpError
-from headrace.executor.failures import came, check_memory, kernel_error, shape_problem
+from headrace.executor.failures import came, count_bytes, kernel_error, shape_problem
 from headrace.executor.resources import (
     RandomStream,
     ResourceStore,
@@ -273,6 +273,9 @@ class Tracing(Evaluation):
         self.platform = platform
         #: Keys written so far, in order.
         self.written: dict[StateKey, None] = {}
+        #: Bytes of all values computed, and the node with the largest.
+        self.bytes = 0
+        self.largest: tuple[int, Node | None] = (0, None)
 
     def scratch(self) -> Tracing:
         """An evaluation that starts from the same state and keeps its changes to itself."""
@@ -287,6 +290,12 @@ class Tracing(Evaluation):
     def write(self, key: StateKey, value: Any) -> None:
         self.state[key] = value
         self.written[key] = None
+
+    def _count(self, node: Node, outputs: Sequence[Any], args: Sequence[Any]) -> None:
+        size = count_bytes(node.op, outputs, args)
+        self.bytes += size
+        if size > self.largest[0]:
+            self.largest = (size, node)
 
     def evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:
         p = prepared(node)
@@ -307,7 +316,7 @@ class Tracing(Evaluation):
                 raise NeedsHost(node, f"input {i} must be known before the program is compiled")
         if not p.pure:
             outputs = self._stateful_call(node, p.kernel, args, p)  # type: ignore[arg-type]
-            check_memory(node.op, outputs, args)
+            self._count(node, outputs, args)
             return outputs
         if p.seen_shapes is not None:
             check_shapes(node, args, p.seen_shapes)
@@ -315,7 +324,7 @@ class Tracing(Evaluation):
             with np.errstate(all="ignore"), checks.collecting(None):
                 return as_outputs(p.interpret(*grouped(args, p.groups)), p.outputs)
         outputs = as_outputs(p.kernel(*grouped(args, p.groups)), p.outputs)  # type: ignore[misc]
-        check_memory(node.op, outputs, args)
+        self._count(node, outputs, args)
         return outputs
 
 

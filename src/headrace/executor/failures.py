@@ -30,6 +30,11 @@ def physical_memory() -> int:
 MEMORY = physical_memory()
 
 
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether NumPy or XLA could not get the memory it needed."""
+    return isinstance(error, MemoryError) or any(sign in str(error) for sign in _NO_MEMORY)
+
+
 def kernel_error(node: Node | None, error: Exception, args: Sequence[Any] = ()) -> OpError:
     """What a kernel raised (a shape or type it cannot take), as an error of the user's op.
 
@@ -37,7 +42,7 @@ def kernel_error(node: Node | None, error: Exception, args: Sequence[Any] = ()) 
     mistake gets when the graph is built. Otherwise the reason is the kernel's own, with the inputs.
     """
     op = node.op if node is not None else None
-    if isinstance(error, MemoryError) or any(sign in str(error) for sign in _NO_MEMORY):
+    if is_out_of_memory(error):
         return out_of_memory(op, args)
     if node is None:
         return InvalidArgumentError(None, None, _reason(error))
@@ -55,9 +60,9 @@ def out_of_memory(op: Any, args: Sequence[Any] = ()) -> ResourceExhaustedError:
     return ResourceExhaustedError(
         None,
         op,
-        f"Out of memory: a tensor of this step does not fit into the {MEMORY / 2**30:.3g} GiB of "
-        f"this machine{f' (inputs of the op: {given})' if given else ''}. Use a smaller batch or "
-        "shape.",
+        f"Out of memory: a tensor does not fit into what is left of the {MEMORY / 2**30:.3g} GiB "
+        f"of this machine{f' (inputs of the op: {given})' if given else ''}. Use a smaller batch "
+        "or shape.",
     )
 
 
@@ -68,17 +73,21 @@ def static_inputs(node: Node) -> frozenset[int]:
     return frozenset(declared) if not any(a.is_list for a in definition.inputs) else frozenset()
 
 
-def check_memory(op: Any, outputs: Sequence[Any], args: Sequence[Any]) -> None:
-    """Refuse traced values larger than all memory: XLA would end the process.
+def count_bytes(op: Any, outputs: Sequence[Any], args: Sequence[Any]) -> int:
+    """The size of traced values.
 
     Raises:
-        ResourceExhaustedError: naming the op.
+        ResourceExhaustedError: naming the op, if one is larger than all memory: XLA would end the
+            process.
     """
+    total = 0
     for value in outputs:
-        dtype = getattr(value, "dtype", None)  # lists have none
-        size = 0 if dtype is None else value.size
-        if size and size * dtype.itemsize > MEMORY:
-            raise out_of_memory(op, args)
+        dtype = getattr(value, "dtype", None)
+        if dtype is not None:
+            total += value.size * dtype.itemsize
+    if total > MEMORY:
+        raise out_of_memory(op, args)
+    return total
 
 
 def came(node: Node, args: Sequence[Any]) -> str:
@@ -160,4 +169,11 @@ def _stand_in(graph: Graph, node: Node, position: int, value: Any, is_static: bo
     return op.outputs[0]
 
 
-__all__ = ["check_memory", "kernel_error", "out_of_memory", "shape_problem"]
+__all__ = [
+    "came",
+    "count_bytes",
+    "is_out_of_memory",
+    "kernel_error",
+    "out_of_memory",
+    "shape_problem",
+]

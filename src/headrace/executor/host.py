@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -107,7 +108,12 @@ class HostRunner:
         host = node.op_def.host
         assert host is not None
         attrs = {n: node.attrs[n] for n in node.op_def.host_params}
-        result = host(HostContext(self, node, store, step), *grouped(args, p.groups), **attrs)
+        context = HostContext(self, node, store, step)
+        call = partial(host, context, *grouped(args, p.groups), **attrs)
+        if step is not None and step.deadline is not None and node.op_def.effects.external:
+            result = step.call_in_time(call, node)
+        else:
+            result = call()
         return as_outputs(result, p.outputs)
 
     def run_compiled_op(

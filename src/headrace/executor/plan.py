@@ -114,23 +114,33 @@ class Plan:
             table[slot] = value
         if self._in_threads:
             self._run_threads(schedule.units, table, context)
-        elif schedule.transactional:
-            with self.store.lock:
-                transaction = Transaction(self.store)
-                self._run_units(schedule.units, table, context, transaction)
-                transaction.commit()
         else:
-            self._run_units(schedule.units, table, context, self.store)
+            self._run_in_order(schedule, table, context)
         if not self._fetch_slots:
             for unit in schedule.units:
                 if unit.region is not None:
                     unit.region.wait()
         return [table[slot] for slot in self._fetch_slots]
 
+    def _run_in_order(self, schedule: Schedule, table: list[Any], context: Any) -> None:
+        """Run the units one after another in the caller's thread."""
+        units = schedule.units
+        if not schedule.transactional:
+            units = self._run_units(units, table, context, self.store)
+        if units:
+            with self.store.lock:
+                transaction = Transaction(self.store)
+                self._run_units(units, table, context, transaction)
+                transaction.commit()
+
     def _run_units(
         self, units: list[Unit], table: list[Any], context: Any, store: ResourceStore
-    ) -> None:
-        """Run the units one after another in the caller's thread."""
+    ) -> list[Unit]:
+        """Run the units one after another.
+
+        Returns:
+            Units that have not run, because a unit was split and they now need a transaction.
+        """
         done = 0
         while done < len(units):
             try:
@@ -140,6 +150,9 @@ class Plan:
                 parts, template = self._split(units[done], signal)
                 table += template[len(table) :]
                 units = [*units[:done], *parts, *units[done + 1 :]]
+                if store is self.store and self._schedule.transactional:
+                    return units[done:]
+        return []
 
     def run_by_op(self, feeds: Sequence[Any], context: Any) -> list[Any]:
         """Run one step op by op, so that ``context`` sees each op.

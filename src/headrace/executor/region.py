@@ -36,6 +36,9 @@ from headrace.ops.kernels import tensor_list as lists
 from headrace.ops.registry import IndexCheck
 from headrace.passes.ir import Edge, Node, function_step
 
+#: Bytes of all values of a program from which on it is watched for a lack of memory.
+_LARGE = 16 << 20
+
 #: Stands for the shape of a variable, to see whether a bound depends on anything else.
 _ANY_DIMS = (1,) * 8
 
@@ -126,7 +129,7 @@ class RegionState:
         while inner:
             for body_node in function_step(inner.pop()).nodes:
                 effects = body_node.op_def.effects
-                self.may_fail |= effects.checks
+                self.may_fail |= effects.checks or body_node.op_def.host is not None
                 writes |= bool(effects.writes)
                 if effects.random:
                     self.reads[RandomStream(body_node.name)] = body_node
@@ -204,6 +207,10 @@ class Program:
         self.static = dict(zip(region.static, static, strict=True))
         self.interpretations = region.interpreted_runs
         self.last_run = 0
+        #: Whether it has run to its end: what fails for lack of memory mostly does at once.
+        self.proven = False
+        #: For a program with much data: the node that makes the largest piece of it.
+        self.largest: Node | None = None
         #: Code of each check.
         self.messages: dict[tuple[Node | None, str], int] = {}
 
@@ -230,6 +237,8 @@ class Program:
         sink = CheckSink(tracing, region.touched.checked, self.messages)
         with checks.collecting(sink):
             tracing.run(region.nodes, values)
+        if tracing.bytes > _LARGE:
+            self.largest = tracing.largest[1]
         outputs = [_result(values[n][i]) for n, i in region.outputs]
         new_state = [state[k] for k in region.written]
         failed = state[CheckSink.KEY] if sink.used else None
@@ -367,18 +376,48 @@ class Region:
         args = [self._state_value(store, k) for k in self.donated]
         args += [self._state_value(store, k) for k in self.kept]
         args += dynamic
+        saved = [] if program.proven else [np.array(a) for a in args[: len(self.donated)]]
         with self.options.scope():
             try:
                 outputs, new_state, outcome, self.pending = program.function(*args)
+                if program.largest is not None:
+                    # XLA may run out of memory after the call: nothing may rest on its results.
+                    for array in jax.tree.leaves((outputs, new_state)):
+                        array.block_until_ready()
             except (OpError, NeedsHost):
                 raise
             except Exception as error:
-                raise self.options.explain(error) from error
+                raise self._failed(program, store, saved, error) from error
+        program.proven = True
         if outcome is not None:
             program.raise_failed(outcome)
         for key, value in zip(self.written, new_state, strict=True):
             store.put(key, value)
         return outputs  # type: ignore[no-any-return]
+
+    def _failed(
+        self, program: Program, store: ResourceStore, saved: Sequence[Any], error: Exception
+    ) -> OpError:
+        """What to raise when XLA fails. Variables whose memory it has taken get their old values.
+
+        These are at hand in the first run of a program only; later they are lost.
+        """
+        explained = self.options.explain(error)
+        lost = []
+        for i, key in enumerate(self.donated):
+            value = store.get(key)
+            if isinstance(value, jax.Array) and value.is_deleted():
+                if saved:
+                    store.put(key, saved[i])
+                else:
+                    store.drop(key)
+                    lost.append(key.name if isinstance(key, ResourceHandle) else key.op_name)
+        if lost:
+            names = ", ".join(sorted(lost))
+            text = f"{explained.message} These variables have lost their values: {names}."
+            explained = type(explained)(None, None, text)  # type: ignore[call-arg]
+        node = program.largest
+        return explained if node is None or node.op is None else with_op(explained, node.op)
 
     def wait(self) -> None:
         """Wait until the last run is over, when nothing was fetched that would tell."""

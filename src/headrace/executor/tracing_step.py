@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from typing import Any
 
 from headrace.errors import CancelledError, DeadlineExceededError
@@ -40,6 +42,35 @@ class StepContext:
                 None,
                 f"The step did not finish within timeout_in_ms={self.timeout_ms}.",
             )
+
+    def call_in_time(self, call: Callable[[], Any], node: Any) -> Any:
+        """The result of ``call()``, which is given up when the deadline passes.
+
+        It runs in a thread of its own: nothing can stop Python code that waits. The thread is left
+        alone then, its result is dropped, and it does not keep the process alive.
+
+        Raises:
+            DeadlineExceededError: naming ``node``.
+        """
+        outcome: Future[Any] = Future()
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            try:
+                outcome.set_result(context.run(call))
+            except BaseException as error:
+                outcome.set_exception(error)
+
+        threading.Thread(target=work, name=f"headrace {node.name}", daemon=True).start()
+        wait((outcome,), self.remaining())
+        if not outcome.done():
+            raise DeadlineExceededError(
+                None,
+                node.op,
+                f"The step did not finish within timeout_in_ms={self.timeout_ms}: this op still "
+                "runs, and what it does outside the step goes on.",
+            )
+        return outcome.result()
 
     def remaining(self) -> float | None:
         """Seconds until the deadline, or None when there is none; blocking ops wait this long."""

@@ -64,7 +64,10 @@ class Graph:
         """
         with self._lock:
             if self._finalized:
-                raise RuntimeError("Graph is finalized and cannot be modified.")
+                raise RuntimeError(
+                    "Graph is finalized and cannot be modified: it refuses operation "
+                    f"'{name or op_def.name}'."
+                )
             local = tuple(t if t.op.graph is self else self.capture(t) for t in inputs)
             op = Operation(self, self._op_name(name or op_def.name), op_def, local, attrs)
             op.site = user_site()
@@ -133,10 +136,7 @@ class Graph:
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Bring a tensor of another graph into this one; plain graphs cannot."""
-        raise ValueError(
-            f"Tensor {tensor.name} (made at {_place(tensor.op)}) is from another graph than the "
-            "one being built. Build both in the same graph: `with graph.as_default():`."
-        )
+        raise ValueError(foreign_tensor(tensor))
 
     # -- scopes -----------------------------------------------------------------------------
 
@@ -201,7 +201,8 @@ class Graph:
     def _local_control(self, op: Operation) -> Operation | None:
         if op.graph is not self:
             raise ValueError(
-                f"Control dependency '{op.name}' belongs to another graph than the one being built."
+                f"Control dependency '{op.name}' (made at {_place(op)}) belongs to another graph "
+                "than the one being built."
             )
         return op
 
@@ -557,6 +558,20 @@ def get_default_graph() -> Graph:
 def reset_default_graph() -> None:
     """Forget the thread's default graph; the next op makes a new one."""
     default_graph_stack.reset()
+
+
+def foreign_tensor(tensor: Tensor) -> str:
+    """Why a tensor cannot be used outside its graph."""
+    where = f"Tensor {tensor.name} (made at {_place(tensor.op)})"
+    if tensor.graph.building_function:
+        return (
+            f"{where} belongs to the body of a loop, branch or function and has no value outside "
+            "it. Return it from the body to use it."
+        )
+    return (
+        f"{where} is from another graph than the one being built. Build both in the same graph: "
+        "`with graph.as_default():`."
+    )
 
 
 def _place(op: Operation) -> str:

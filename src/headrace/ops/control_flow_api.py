@@ -48,8 +48,8 @@ def cond(
         fn1, fn2: former names of ``true_fn`` and ``false_fn``.
 
     Raises:
-        TypeError: if ``pred`` is a Python bool or a function cannot be called.
-        ValueError: if the functions return different structures or types.
+        TypeError: if ``pred`` is a Python bool, no boolean, or a function cannot be called.
+        ValueError: if ``pred`` is no scalar, or the functions return different structures or types.
     """
     true_fn = _renamed(true_fn, fn1, "fn1", "true_fn")
     false_fn = _renamed(false_fn, fn2, "fn2", "false_fn")
@@ -57,7 +57,7 @@ def cond(
         raise TypeError("pred must not be a Python bool")
     graph = get_default_graph()
     with graph.name_scope(name or "cond"):
-        truth = convert_to_tensor(pred, name="pred")
+        truth = _scalar_predicate(pred)
         branches = [_Branch("true", true_fn, strict), _Branch("false", false_fn, strict)]
         _check_branches(branches, "true_fn and false_fn")
         bodies = [b.body for b in branches]
@@ -69,6 +69,19 @@ def cond(
         }
         op = call_op("If", "StatelessIf", bodies, [truth, captured], attrs, "If")
         return branches[0].pack(op)
+
+
+def _scalar_predicate(pred: Any) -> Tensor:
+    truth: Tensor = convert_to_tensor(pred, name="pred")
+    if truth.dtype is not dtypes.bool:
+        raise TypeError(f"pred must be a boolean scalar, not {truth!r}. Compare it: x > 0.")
+    if truth.dims is None:
+        truth = raw.EnsureShape(truth, shape=())
+    elif truth.dims:
+        raise ValueError(
+            f"pred must be a scalar, not {truth!r}. To choose element by element use tf.where."
+        )
+    return truth
 
 
 def _renamed(

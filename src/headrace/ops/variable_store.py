@@ -233,9 +233,8 @@ def _bound(
         return functools.partial(initializer, shape.as_list(), dtype=dtype, **extra)
     if _required_arguments(initializer):
         raise ValueError(
-            "The initializer passed is not valid. It should be a callable with no arguments and "
-            "the shape should not be provided or an instance of `tf.keras.initializers.*' and "
-            "`shape` should be fully defined."
+            f"Shape of a new variable must be fully defined for its initializer {initializer!r}, "
+            f"but instead was {shape}. Give all sizes, or an initializer without arguments."
         )
     function: Callable[[], Any] = initializer
     return function
