@@ -384,8 +384,8 @@ def normalize_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
         if kind.startswith("list("):
             if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
                 raise TypeError
-            inner = AttrDef(attr.name, kind[5:-1])
-            return tuple(normalize_attr(inner, v, op_name) for v in value)
+            normalize = _NORMALIZERS[kind[5:-1]]
+            return tuple([normalize(v) for v in value])
         return _NORMALIZERS[kind](value)
     except (TypeError, ValueError):
         raise TypeError(

@@ -306,7 +306,8 @@ def range(
     Raises:
         ValueError: if ``delta`` is 0 or leads away from ``limit``.
 
-    >>> range(3, 18, 5)                           # [3, 8, 13]   # doctest: +SKIP
+    >>> Session().run(range(3, 18, 5)).tolist()
+    [3, 8, 13]
     """
     if limit is None:
         start, limit = 0, start

@@ -156,7 +156,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         ValueError: if the equation is malformed or does not fit the shapes.
         TypeError: for an unknown keyword.
 
-    >>> einsum("ij,jk->ik", a, b)              # doctest: +SKIP
+    >>> einsum("ij,jk->ik", constant([[1.0, 2.0]]), constant([[3.0], [4.0]])).shape.as_list()
+    [1, 1]
     """
     name = kwargs.pop("name", None)
     kwargs.pop("optimize", None)

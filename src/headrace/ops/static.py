@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -161,7 +161,7 @@ def static_shape(tensor: Tensor) -> Dims:
     if rule is not None:
         found = rule(op)
         if found is not None:
-            return found  # type: ignore[no-any-return]
+            return found
     dims = tensor.dims
     if dims is not None and len(dims) == 1 and dims[0] is not None:
         return (None,) * dims[0]
@@ -212,7 +212,7 @@ def _of_strided_slice(op: Operation) -> Dims:
     return source[chosen]
 
 
-_PARTIAL = {
+_PARTIAL: dict[str, Callable[[Operation], Dims]] = {
     "Shape": lambda op: op.inputs[0].dims,
     "Pack": _of_pack,
     "ConcatV2": _of_concat,

@@ -1,0 +1,51 @@
+"""Examples in docstrings, and the one in the README, run and give what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import io
+import pathlib
+import pkgutil
+
+import pytest
+
+import headrace as tf
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+
+def _modules():
+    for info in pkgutil.walk_packages(tf.__path__, "headrace."):
+        if "_pb2" not in info.name and not info.name.endswith("__main__"):
+            yield info.name
+
+
+def _examples():
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    for name in _modules():
+        module = importlib.import_module(name)
+        for test in finder.find(module, name, globs={**vars(tf), "tf": tf, **vars(module)}):
+            if test.examples:
+                yield pytest.param(test, id=test.name)
+
+
+@pytest.mark.parametrize("example", list(_examples()))
+def test_docstring_example(example):
+    output = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    result = runner.run(example, out=output.write)
+    assert result.failed == 0, output.getvalue()
+    assert not any(e.options.get(doctest.SKIP) for e in example.examples), "an example is skipped"
+
+
+def test_readme_example(monkeypatch):
+    text = (ROOT / "README.md").read_text()
+    code = text.split("```python\n")[1].split("```")[0]
+    assert len([line for line in code.splitlines() if line.strip()]) == 15
+    monkeypatch.chdir(ROOT)
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(code.replace("range(1000)", "range(300)"), "README.md", "exec"), {})
+    assert float(output.getvalue()) > 0.85
