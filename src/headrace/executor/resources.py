@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 from headrace.errors import FailedPreconditionError
 
 
-@dataclass(frozen=True, slots=True)
 class ResourceHandle:
-    """What a resource tensor holds: the name of some state. Equal handles name the same state."""
+    """What a resource tensor holds: the name of some state.
+
+    Equal handles are one object, so that looking up a variable costs a step next to nothing.
+    """
+
+    __slots__ = ("__weakref__", "container", "kind", "name")
 
     kind: str
     container: str
     name: str
+
+    _all: ClassVar[WeakValueDictionary[tuple[str, str, str], Any]] = WeakValueDictionary()
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __new__(cls, kind: str, container: str, name: str) -> ResourceHandle:
+        key = (kind, container, name)
+        with cls._lock:
+            handle = cls._all.get(key)
+            if handle is None:
+                handle = cls._all[key] = super().__new__(cls)
+                handle.kind, handle.container, handle.name = key
+            return handle  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        return ResourceHandle, (self.kind, self.container, self.name)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.container + '/' if self.container else ''}{self.name}>"
@@ -47,9 +67,17 @@ class ResourceStore:
         """The value, or None when there is none yet."""
         return self._values.get(key)
 
+    def get_all(self, keys: Sequence[StateKey]) -> list[Any]:
+        """The values of several keys."""
+        return list(map(self._values.get, keys))
+
     def put(self, key: StateKey, value: Any) -> None:
         """Replace a value."""
         self._values[key] = value
+
+    def put_all(self, keys: Sequence[StateKey], values: Sequence[Any]) -> None:
+        """Replace several values."""
+        self._values.update(zip(keys, values, strict=True))
 
     def drop(self, key: StateKey) -> bool:
         """Forget a value; tells whether there was one."""
@@ -81,6 +109,9 @@ class Transaction(ResourceStore):
 
     def get(self, key: StateKey) -> Any:
         return self._values[key] if key in self._values else self._base.get(key)
+
+    def get_all(self, keys: Sequence[StateKey]) -> list[Any]:
+        return [self.get(k) for k in keys]
 
     def drop(self, key: StateKey) -> bool:
         found = self.get(key) is not None

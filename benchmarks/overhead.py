@@ -1,0 +1,92 @@
+"""What a step costs beside its arithmetic: `python benchmarks/overhead.py` prints microseconds.
+
+Each row runs a step so small that nearly all of its time is Session.run, the plan, and the call of
+the compiled program. The last rows show how the cost grows with the number of variables.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import headrace as tf
+
+WARM_UP = 20
+REPEATS = 7
+SECONDS = 0.1
+
+Step = Callable[[], Any]
+
+
+def microseconds(step: Step) -> float:
+    """The median time of one call over several batches of calls."""
+    for _ in range(WARM_UP):
+        step()
+    start = time.perf_counter()
+    step()
+    count = max(1, int(SECONDS / max(time.perf_counter() - start, 1e-7)))
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        for _ in range(count):
+            step()
+        times.append((time.perf_counter() - start) / count)
+    return statistics.median(times) * 1e6
+
+
+def no_op(sess: tf.Session) -> Step:
+    op = tf.no_op()
+    return lambda: sess.run(op)
+
+
+def constant(sess: tf.Session) -> Step:
+    value = tf.constant(1.0)
+    return lambda: sess.run(value)
+
+
+def fed(sess: tf.Session) -> Step:
+    x = tf.placeholder(tf.float32, [4])
+    y, value = tf.tanh(x), np.ones(4, np.float32)
+    return lambda: sess.run(y, {x: value})
+
+
+def fed_callable(sess: tf.Session) -> Step:
+    x = tf.placeholder(tf.float32, [4])
+    step, value = sess.make_callable(tf.tanh(x), [x]), np.ones(4, np.float32)
+    return lambda: step(value)
+
+
+def update(count: int) -> Callable[[tf.Session], Step]:
+    def make(sess: tf.Session) -> Step:
+        x = tf.placeholder(tf.float32, [4])
+        variables = [tf.Variable(tf.zeros([4])) for _ in range(count)]
+        step = tf.group(*[v.assign_add(x * 0.5, read_value=False) for v in variables])
+        sess.run(tf.global_variables_initializer())
+        value = np.ones(4, np.float32)
+        return lambda: sess.run(step, {x: value})
+
+    return make
+
+
+ROWS: dict[str, Callable[[tf.Session], Step]] = {
+    "no-op": no_op,
+    "constant": constant,
+    "tanh of a fed vector": fed,
+    "the same, by make_callable": fed_callable,
+    "update of 2 variables": update(2),
+    "update of 100 variables": update(100),
+}
+
+
+def main() -> None:
+    for name, make in ROWS.items():
+        with tf.Graph().as_default(), tf.Session() as sess:
+            print(f"{name:32}{microseconds(make(sess)):10.1f} us")
+
+
+if __name__ == "__main__":
+    main()
