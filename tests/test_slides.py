@@ -70,7 +70,5 @@ def test_a_program_for_a_gpu_runs_on_the_cpu_under_soft_placement():
     import headrace as tf
 
     c = _gpu_program(tf)
-    sess = tf.Session(
-        config=tf.ConfigProto(allow_soft_placement=True, log_device_placement=True)
-    )
+    sess = tf.Session(config=tf.ConfigProto(allow_soft_placement=True, log_device_placement=True))
     np.testing.assert_array_equal(sess.run(c), [[22.0, 28.0], [49.0, 64.0]])

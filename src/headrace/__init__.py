@@ -7,8 +7,8 @@ from typing import Any as _Any
 
 from headrace import (
     _families,
-    debugging,
     bitwise,
+    debugging,
     errors,
     graph_util,
     initializers,
@@ -70,9 +70,9 @@ from headrace.graph.shapes import Dimension, TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
-from headrace.ops.array_api import *  # noqa: F403
-from headrace.ops.array_layout_api import *  # noqa: F403
-from headrace.ops.array_sort import *  # noqa: F403
+from headrace.ops.array_api import *
+from headrace.ops.array_layout_api import *
+from headrace.ops.array_sort import *
 from headrace.ops.build import (
     constant,
     convert_to_tensor,
@@ -80,43 +80,43 @@ from headrace.ops.build import (
     register_tensor_conversion_function,
 )
 from headrace.ops.build import raw as raw_ops
-from headrace.ops.checking_api import *  # noqa: F403
+from headrace.ops.checking_api import *
 from headrace.ops.checking_print import print_v2 as print
-from headrace.ops.checking_types import *  # noqa: F403
-from headrace.ops.clip import *  # noqa: F403
-from headrace.ops.comparison import *  # noqa: F403
-from headrace.ops.control_basic import *  # noqa: F403
-from headrace.ops.control_flow_api import *  # noqa: F403
-from headrace.ops.counting import *  # noqa: F403
-from headrace.ops.cumulative import *  # noqa: F403
-from headrace.ops.dynamic_api import *  # noqa: F403
-from headrace.ops.einsum import *  # noqa: F403
-from headrace.ops.elementwise import *  # noqa: F403
-from headrace.ops.elementwise_binary import *  # noqa: F403
-from headrace.ops.elementwise_cast import *  # noqa: F403
-from headrace.ops.elementwise_nary import *  # noqa: F403
-from headrace.ops.fft import *  # noqa: F403
-from headrace.ops.gather_api import *  # noqa: F403
-from headrace.ops.functional import *  # noqa: F403
+from headrace.ops.checking_types import *
+from headrace.ops.clip import *
+from headrace.ops.comparison import *
+from headrace.ops.control_basic import *
+from headrace.ops.control_flow_api import *
+from headrace.ops.counting import *
+from headrace.ops.cumulative import *
+from headrace.ops.dynamic_api import *
+from headrace.ops.einsum import *
+from headrace.ops.elementwise import *
+from headrace.ops.elementwise_binary import *
+from headrace.ops.elementwise_cast import *
+from headrace.ops.elementwise_nary import *
+from headrace.ops.fft import *
+from headrace.ops.functional import *
+from headrace.ops.gather_api import *
 from headrace.ops.import_graph import import_graph_def
-from headrace.ops.indexed_slices import *  # noqa: F403
-from headrace.ops.initializers import *  # noqa: F403
-from headrace.ops.linalg_api import *  # noqa: F403
-from headrace.ops.matmul import *  # noqa: F403
-from headrace.ops.operators import *  # noqa: F403
-from headrace.ops.partitioned import *  # noqa: F403
-from headrace.ops.random_api import *  # noqa: F403
-from headrace.ops.reduction_api import *  # noqa: F403
-from headrace.ops.reduction_norm import *  # noqa: F403
-from headrace.ops.scopes_api import *  # noqa: F403
-from headrace.ops.script import *  # noqa: F403
-from headrace.ops.segment_api import *  # noqa: F403
-from headrace.ops.slicing_api import *  # noqa: F403
+from headrace.ops.indexed_slices import *
+from headrace.ops.initializers import *
+from headrace.ops.linalg_api import *
+from headrace.ops.matmul import *
+from headrace.ops.operators import *
+from headrace.ops.partitioned import *
+from headrace.ops.random_api import *
+from headrace.ops.reduction_api import *
+from headrace.ops.reduction_norm import *
+from headrace.ops.scopes_api import *
+from headrace.ops.script import *
+from headrace.ops.segment_api import *
+from headrace.ops.slicing_api import *
 from headrace.ops.static import static_value as get_static_value
-from headrace.ops.tensor_array import *  # noqa: F403
-from headrace.ops.variable_scope import *  # noqa: F403
-from headrace.ops.variables import *  # noqa: F403
-from headrace.ops.variables_api import *  # noqa: F403
+from headrace.ops.tensor_array import *
+from headrace.ops.variable_scope import *
+from headrace.ops.variables import *
+from headrace.ops.variables_api import *
 from headrace.session.session import InteractiveSession, Session, get_default_session
 
 __version__ = "0.1.0"
