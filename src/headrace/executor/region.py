@@ -300,6 +300,7 @@ class Region:
         self.written: list[StateKey] = list(touched.writes)
         self.donated = [k for k in self.written if k in touched.reads]
         self.kept = [k for k in touched.reads if k not in touched.writes]
+        self._read_keys: list[StateKey] = [*self.donated, *self.kept]
         self.keeps_old = False
         self.pending: Any = None
         self._programs: dict[Any, Program] = {}
@@ -373,8 +374,10 @@ class Region:
     def _execute(self, program: Program, store: ResourceStore, dynamic: Sequence[Any]) -> list[Any]:
         for early, position in self.early:
             early.run(store, dynamic[position])
-        args = [self._state_value(store, k) for k in self.donated]
-        args += [self._state_value(store, k) for k in self.kept]
+        args = store.get_all(self._read_keys)
+        for position, value in enumerate(args):
+            if value is None:
+                args[position] = self._first_value(store, self._read_keys[position])
         args += dynamic
         saved = [] if program.proven else [np.array(a) for a in args[: len(self.donated)]]
         with self.options.scope():
@@ -391,8 +394,7 @@ class Region:
         program.proven = True
         if outcome is not None:
             program.raise_failed(outcome)
-        for key, value in zip(self.written, new_state, strict=True):
-            store.put(key, value)
+        store.put_all(self.written, new_state)
         return outputs  # type: ignore[no-any-return]
 
     def _failed(
@@ -425,19 +427,16 @@ class Region:
         if pending is not None:
             pending.block_until_ready()
 
-    def _state_value(self, store: ResourceStore, key: StateKey) -> Any:
-        value = store.get(key)
-        if value is None:
-            node = self.touched.reads[key]
-            if isinstance(key, RandomStream):
-                value = initial_stream(node)
-                store.put(key, value)
-            elif key in self.touched.optional:
-                raise NeedsHost(node, f"{key.name} has no value yet")
-            else:
-                error = uninitialized(key)
-                raise with_op(error, node.op)
-        return value
+    def _first_value(self, store: ResourceStore, key: StateKey) -> Any:
+        """The value of state that has none yet, if it can start with one of its own."""
+        node = self.touched.reads[key]
+        if isinstance(key, RandomStream):
+            value = initial_stream(node)
+            store.put(key, value)
+            return value
+        if key in self.touched.optional:
+            raise NeedsHost(node, f"{key.name} has no value yet")
+        raise with_op(uninitialized(key), node.op)
 
     def interpret(
         self, store: ResourceStore, dynamic: Sequence[Any], static: Sequence[Any]

@@ -33,7 +33,7 @@ class ResourceHandle:
             if handle is None:
                 handle = cls._all[key] = super().__new__(cls)
                 handle.kind, handle.container, handle.name = key
-            return handle  # type: ignore[no-any-return]
+            return handle
 
     def __reduce__(self) -> Any:
         return ResourceHandle, (self.kind, self.container, self.name)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import jax
 import numpy as np
@@ -15,13 +16,17 @@ from headrace.graph.graph import Graph, default_session_stack, get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.session.fetches import Feeds, Fetches
 
+#: A session keeps the plans of this many kinds of steps.
+MAX_PLANS = 1024
+
 
 class _Compiled:
-    """A fetch structure and feed list with its plan."""
+    """A fetch structure and feed list with its plan; ``last_run`` counts runs of the session."""
 
-    __slots__ = ("feeds", "fetches", "mutations", "plan")
+    __slots__ = ("feeds", "fetches", "last_run", "mutations", "plan")
 
     def __init__(self, fetches: Fetches, feeds: Feeds, plan: Any, mutations: int) -> None:
+        self.last_run = 0
         self.fetches = fetches
         self.feeds = feeds
         self.plan = plan
@@ -46,6 +51,8 @@ class BaseSession:
             target = target.decode()
         if not isinstance(target, str):
             raise TypeError(f"target must be a string, but got {type(target)}")
+        if config is not None and not hasattr(config, "device_count"):
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
         if target:
             raise ValueError(
                 f"Session target {target!r}: only the in-process engine ('') is there so far."
@@ -55,6 +62,9 @@ class BaseSession:
         self._config = config
         self._engine = Engine(config)
         self._plans: dict[Any, _Compiled] = {}
+        #: The same plans by what they compute: one serves every structure of the same elements.
+        self._by_elements: WeakValueDictionary[Any, Any] = WeakValueDictionary()
+        self._runs = 0
         self._plan_lock = threading.Lock()
         self._partial_runs: dict[str, Any] = {}
         self._closed = False
@@ -105,8 +115,11 @@ class BaseSession:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         if feed_dict:
-            if not isinstance(feed_dict, dict):
-                feed_dict = dict(feed_dict)
+            if not isinstance(feed_dict, Mapping):
+                raise TypeError(
+                    "feed_dict must be a dictionary from tensors to values, but got "
+                    f"{type(feed_dict).__name__}: {feed_dict!r}"
+                )
             keys, raw = tuple(feed_dict), list(feed_dict.values())
         else:
             keys, raw = (), []
@@ -118,8 +131,16 @@ class BaseSession:
         if compiled is None or compiled.mutations != self._graph._mutations:
             compiled = self._compile(fetches, keys)
             if key is not None:
-                self._plans[key] = compiled
+                self._keep(key, compiled)
+        self._runs = compiled.last_run = self._runs + 1
         return compiled, compiled.feeds.convert(raw)
+
+    def _keep(self, key: Any, compiled: _Compiled) -> None:
+        with self._plan_lock:
+            plans = self._plans
+            if key not in plans and len(plans) >= MAX_PLANS:
+                del plans[min(plans, key=lambda k: plans[k].last_run)]
+            plans[key] = compiled
 
     def _compile(self, fetches: Any, keys: Sequence[Any]) -> _Compiled:
         if self._graph.version == 0:
@@ -130,7 +151,12 @@ class BaseSession:
             structure = Fetches(self._graph, fetches)
             feeds = Feeds(self._graph, list(keys))
             mutations = self._graph._mutations
-            plan = self._engine.plan(structure.tensors, feeds.tensors, structure.targets)
+            tensors, targets = structure.tensors, structure.targets
+            key = (mutations, tuple(tensors), tuple(feeds.tensors), tuple(targets))
+            plan = self._by_elements.get(key)
+            if plan is None:
+                plan = self._engine.plan(tensors, feeds.tensors, targets)
+                self._by_elements[key] = plan
             return _Compiled(structure, feeds, plan, mutations)
 
     def make_callable(
