@@ -6,6 +6,8 @@ import pytest
 
 from headrace.config import flags
 from headrace.graph.graph import default_graph_stack, default_session_stack
+from headrace.ops import registry
+from headrace.ops.build import apply_op
 
 
 @pytest.fixture(autouse=True)
@@ -24,3 +26,22 @@ def interpret(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     """Runs the test twice: with compiled and with interpreted plans."""
     monkeypatch.setattr(flags, "interpret", request.param)
     return request.param
+
+
+@pytest.fixture
+def new_op():
+    """``new_op(signature, **definition)`` defines an op and returns a function that applies it."""
+    names = []
+
+    def define(signature, **definition):
+        op_def = registry.define_op(signature, **definition)
+        names.append(op_def.name)
+
+        def apply(*inputs, **attrs):
+            return apply_op(op_def, inputs, attrs)
+
+        return apply
+
+    yield define
+    for name in names:
+        del registry._OPS[name], registry._DEFINED_IN[name]

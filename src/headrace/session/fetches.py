@@ -206,7 +206,7 @@ def _convert_feed(value: Any, dtype: np.dtype[Any], tensor: Tensor) -> Any:
             f"Python scalars, strings, lists, numpy ndarrays. For reference, the tensor object was "
             f"{value!r} which was passed to the feed with key {tensor!r}."
         )
-    if dtype == object and tensor.dtype is not dtypes.string:
+    if dtype.kind == "O" and tensor.dtype is not dtypes.string:
         return value
     if tensor.dtype is dtypes.string:
         return to_ndarray(value, dtypes.string, None)
