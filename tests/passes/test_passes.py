@@ -44,7 +44,7 @@ VECTOR = np.array([-2.0, 0.5, 3.0], np.float32)
         (lambda x: tf.square(x / 1.0), ["Square"]),
         (lambda x: tf.square(tf.pow(x, 1.0)), ["Square"]),
         (lambda x: tf.pow(x, 2.0), ["Square"]),
-        (lambda x: tf.square(-(-x)), ["Square"]),
+        (lambda x: tf.square(tf.negative(tf.negative(x))), ["Square"]),
         (lambda x: x + (-tf.square(x)), ["Square", "Sub"]),
         (lambda x: tf.square(tf.identity(tf.identity(x))), ["Square"]),
         (lambda x: tf.square(tf.stop_gradient(x)), ["Square"]),

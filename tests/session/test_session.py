@@ -85,7 +85,7 @@ def test_feed_errors():
     sess = tf.Session()
     with pytest.raises(ValueError, match=r"Cannot feed value of shape \(3,\) for Tensor 'x:0', wh"):
         sess.run(y, {x: [1, 2, 3]})
-    with pytest.raises(TypeError, match="The value of a feed cannot be a tf.Tensor object"):
+    with pytest.raises(TypeError, match=r"The value of a feed cannot be a tf\.Tensor object"):
         sess.run(y, {x: tf.zeros([1, 2])})
     with pytest.raises(TypeError, match="Cannot interpret feed_dict key as Tensor"):
         sess.run(y, {"nothing:0": 1})
@@ -111,7 +111,7 @@ def test_fetch_errors():
     sess = tf.Session()
     with pytest.raises(TypeError, match="Fetch argument None has invalid type NoneType"):
         sess.run(None)
-    with pytest.raises(TypeError, match="Fetch argument 1.5 has invalid type float"):
+    with pytest.raises(TypeError, match=r"Fetch argument 1\.5 has invalid type float"):
         sess.run(1.5)
     with pytest.raises(ValueError, match="Did you mean 'alpha'"):
         sess.run("alpah:0")

@@ -24,12 +24,16 @@ _INTERPRET_PER_OP = 3e-6
 _SECONDS_PER_OPERATION = 1e-9
 #: A program that compiles within this time is compiled when it runs for the second time.
 _PATIENCE = 3.0
+#: Ops that hand on what they get.
+_MOVES = frozenset({"ReadVariableOp", "Identity"})
 #: Size assumed for dimensions that are not known.
 _UNKNOWN = 64
 
 
 def runs_before_compiling(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
     """How many times to interpret these nodes before they are compiled."""
+    if all(n.op_def.name in _MOVES for n in nodes):
+        return NEVER  # a program would only copy the variables
     if flags.interpret == "never":
         return 0
     if any(n.op_def.interpret is None and not n.op_def.makes_handle for n in nodes):

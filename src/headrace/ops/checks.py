@@ -19,7 +19,7 @@ from headrace.errors import InvalidArgumentError
 DATA_SLOTS = 3
 
 
-class NeedsValue(Exception):  # noqa: N818  (a signal, not an error)
+class NeedsValue(Exception):
     """Raised by a kernel that cannot be traced without the values of its inputs.
 
     The node then runs outside the compiled program.

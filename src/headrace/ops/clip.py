@@ -94,7 +94,7 @@ def clip_by_global_norm(
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
-    """``t`` scaled so that its L2 norm divided by its number of elements is at most ``clip_norm``."""
+    """``t`` scaled so that its L2 norm over its number of elements is at most ``clip_norm``."""
     with get_default_graph().name_scope(name or "clip_by_average_norm") as scope:
         values = convert_to_tensor(t)
         limit = convert_to_tensor(clip_norm, values.dtype)
