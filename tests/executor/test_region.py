@@ -180,3 +180,39 @@ def test_a_thousand_steps_keep_nothing():
         sess.run(train, {x: [1, 2]})
     gc.collect()
     assert len(gc.get_objects()) - before < 50
+
+
+def _old_value_is_given_away(v, step, feed=None):
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        for _ in range(3):
+            sess.run(step.op, feed)
+        store = sess._engine.store
+        (key,) = [k for k in store._values if getattr(k, "name", "") == v.op.name]
+        old = store.get(key)
+        sess.run(step.op, feed)
+        return old.is_deleted()
+
+
+def test_variables_are_updated_in_place_unless_a_check_depends_on_data():
+    v = tf.Variable(tf.ones([4, 3]))
+    assert _old_value_is_given_away(v, v.assign(v / 2.0 + v[1:2, :]))
+    rows = tf.placeholder(tf.int32, [2])
+    feed = {rows: [0, 3]}
+    assert _old_value_is_given_away(v, v.assign(v + tf.gather(v, rows)[:1]), feed)
+    computed = tf.cast(tf.reduce_sum(v) * 0.0, tf.int32)
+    assert not _old_value_is_given_away(v, v.assign(v + tf.gather(v, [computed])))
+
+
+def test_random_ops_of_two_function_bodies_have_streams_of_their_own():
+    def draws(_):
+        return tf.random_uniform([], seed=1)
+
+    one = tf.map_fn(draws, tf.zeros([3]))
+    two = tf.map_fn(draws, tf.zeros([3]))
+    with tf.Session() as sess:
+        first, second = sess.run([one, two])
+        np.testing.assert_array_equal(first, second)  # the same seeds, each from its start
+        again = sess.run(one)
+        assert not np.array_equal(again, first)
+        np.testing.assert_array_equal(sess.run(two), again)

@@ -233,7 +233,7 @@ class Evaluation:
             args[i] = self.read(handle, node) if i in effects.reads else None
         inputs = grouped(args, p.groups)
         if effects.random:
-            stream = RandomStream(node.name)
+            stream = random_stream(node)
             advanced, *drawn = call(*inputs, rng=self.read(stream, node))
             self.write(stream, advanced)
             return list(drawn)
@@ -426,6 +426,14 @@ class Interpreting(Evaluation):
         if p.seen_shapes is not None:
             check_shapes(node, args, p.seen_shapes)
         return self.host.run_compiled_op(node, args)  # type: ignore[no-any-return]
+
+
+def random_stream(node: Node) -> RandomStream:
+    """The stream of a random op; ops of function bodies are told apart by their function."""
+    graph = node.op.graph if node.op is not None else None
+    if isinstance(graph, FuncGraph):
+        return RandomStream(f"{graph.name}/{node.name}")
+    return RandomStream(node.name)
 
 
 def initial_stream(node: Node) -> Any:

@@ -19,10 +19,11 @@ from headrace.executor.evaluate import (
     grouped,
     initial_stream,
     prepared,
+    random_stream,
 )
 from headrace.executor.loops import BoundedLoops
 from headrace.executor.region import Region, RegionOptions
-from headrace.executor.resources import RandomStream, ResourceHandle, ResourceStore
+from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.graph.attrs import attrs_key
 from headrace.ops import checks
 from headrace.ops.kernels import philox
@@ -60,7 +61,7 @@ class HostContext:
 
     def random_state(self, groups: int) -> Any:
         """The Philox state that this run draws from; the op's state moves ``groups`` blocks on."""
-        stream = RandomStream(self.node.name)
+        stream = random_stream(self.node)
         with self.store.lock:
             state = self.store.get(stream)
             state = initial_stream(self.node) if state is None else np.asarray(state)

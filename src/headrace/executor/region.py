@@ -18,6 +18,7 @@ from headrace.executor.evaluate import (
     Tracing,
     Values,
     initial_stream,
+    random_stream,
     with_op,
 )
 from headrace.executor.policy import NEVER
@@ -107,8 +108,8 @@ class RegionState:
         effects = node.op_def.effects
         self.may_fail |= effects.checks and node not in self.checked
         if effects.random:
-            self.reads[RandomStream(node.name)] = node
-            self.writes[RandomStream(node.name)] = node
+            self.reads[random_stream(node)] = node
+            self.writes[random_stream(node)] = node
         for i in effects.reads:
             if handles[node.inputs[i]] not in self._made:
                 self.reads.setdefault(handles[node.inputs[i]], node)
@@ -132,8 +133,8 @@ class RegionState:
                 self.may_fail |= effects.checks or body_node.op_def.host is not None
                 writes |= bool(effects.writes)
                 if effects.random:
-                    self.reads[RandomStream(body_node.name)] = body_node
-                    self.writes[RandomStream(body_node.name)] = body_node
+                    self.reads[random_stream(body_node)] = body_node
+                    self.writes[random_stream(body_node)] = body_node
                 inner.extend(functions_of(body_node))
         for handle in used:
             if handle not in self.reads and handle not in self._made:
@@ -194,6 +195,10 @@ class CheckSink:
         self.tracing.write(self.KEY, jnp.where(failed_now, jnp.stack(entries), state))
 
 
+class _HasChecks(Exception):
+    """A program that was to reuse the buffers of old state may fail, and then needs them."""
+
+
 class Program:
     """A region for given shapes of its inputs and values of its static inputs.
 
@@ -211,6 +216,8 @@ class Program:
         self.proven = False
         #: For a program with much data: the node that makes the largest piece of it.
         self.largest: Node | None = None
+        #: Whether XLA may reuse the buffers of state that is replaced.
+        self.donates = not region.keeps_old
         #: Code of each check.
         self.messages: dict[tuple[Node | None, str], int] = {}
 
@@ -218,11 +225,19 @@ class Program:
     def function(self) -> Callable[..., Any]:
         """The compiled program; XLA reuses the buffers of state that nobody may need again."""
         region = self.region
-        keeps_old = region.may_fail or region.keeps_old
-        donated = () if keeps_old else tuple(range(len(region.donated)))
+        donated = tuple(range(len(region.donated))) if self.donates else ()
         return jax.jit(
             self._trace, donate_argnums=donated, compiler_options=region.compiler_options
         )
+
+    def call(self, args: Sequence[Any]) -> Any:
+        """Run the program. One that turns out to have checks is built again to keep old state."""
+        try:
+            return self.function(*args)
+        except _HasChecks:
+            self.donates = False
+            del self.function
+            return self.function(*args)
 
     def _trace(self, *args: Any) -> tuple[list[Any], list[Any], Any, Any]:
         """Outputs, new state, outcome of the checks (or None), something to wait for (or None)."""
@@ -237,6 +252,8 @@ class Program:
         sink = CheckSink(tracing, region.touched.checked, self.messages)
         with checks.collecting(sink):
             tracing.run(region.nodes, values)
+        if sink.used and self.donates and region.donated:
+            raise _HasChecks
         if tracing.bytes > _LARGE:
             self.largest = tracing.largest[1]
         outputs = [_result(values[n][i]) for n, i in region.outputs]
@@ -296,7 +313,6 @@ class Region:
         self.early = self._early_checks()
         touched = RegionState(nodes, handles, {c.node for c, _ in self.early})
         self.touched = touched
-        self.may_fail = touched.may_fail and bool(touched.writes)
         self.written: list[StateKey] = list(touched.writes)
         self.donated = [k for k in self.written if k in touched.reads]
         self.kept = [k for k in touched.reads if k not in touched.writes]
@@ -382,7 +398,7 @@ class Region:
         saved = [] if program.proven else [np.array(a) for a in args[: len(self.donated)]]
         with self.options.scope():
             try:
-                outputs, new_state, outcome, self.pending = program.function(*args)
+                outputs, new_state, outcome, self.pending = program.call(args)
                 if program.largest is not None:
                     # XLA may run out of memory after the call: nothing may rest on its results.
                     for array in jax.tree.leaves((outputs, new_state)):
