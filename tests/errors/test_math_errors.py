@@ -368,3 +368,35 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_failing_step(case: Case, interpret: str) -> None:
     check(case)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "shape"), [(ones(4), "(4,)"), (ones(2), "(2,)"), (ones(1, 1), "(1, 1)")]
+)
+def test_gradients_are_not_broadcast(interpret: str, gradient: np.ndarray, shape: str) -> None:
+    v = tf.Variable(ones(3, 2), name="v")
+    fed = tf.placeholder(tf.float32)
+    step = tf.train.GradientDescentOptimizer(0.1, name="SGD").apply_gradients([(fed, v)])
+    with tf.Session() as session:
+        session.run(v.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(step, {fed: gradient})
+        assert caught.value.message.startswith(
+            f"The gradient has shape {shape}; the variable has shape (3, 2) (inputs: v:0 float32"
+        )
+        assert caught.value.op.type == "ResourceApplyGradientDescent"
+        np.testing.assert_array_equal(session.run(v), ones(3, 2))
+
+
+def test_rows_of_sparse_gradients(interpret: str) -> None:
+    v = tf.Variable(ones(3, 2), name="v")
+    rows, indices = tf.placeholder(tf.float32), tf.placeholder(tf.int32)
+    optimizer = tf.train.AdagradOptimizer(0.1)
+    step = optimizer.apply_gradients([(tf.IndexedSlices(rows, indices), v)])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for bad in (ones(2, 1), ones(1, 2), ones(2)):
+            with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+                session.run(step, {rows: bad, indices: [0, 2]})
+            assert "2 rows of a variable of shape (3, 2) have (2, 2)" in caught.value.message
+        np.testing.assert_array_equal(session.run(v), ones(3, 2))

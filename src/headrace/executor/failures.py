@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from headrace.ops.kernels.tensor_list import TensorList
 from headrace.passes.ir import Edge, Node
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_RAISE = dis.opmap["RAISE_VARARGS"]
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory", "array is too big")
 
 
@@ -48,9 +50,9 @@ def kernel_error(node: Node | None, error: Exception, args: Sequence[Any] = ()) 
         return InvalidArgumentError(None, None, _reason(error))
     reason = shape_problem(node, args)
     if reason is None:
-        reason = f"{node.type} cannot take these inputs: {_reason(error)}"
-        if _is_ours(error):
-            reason = _reason(error)
+        # What NumPy or JAX says differs between them, and stays with the error as its cause.
+        is_ours = _raised_by_us(error)
+        reason = _reason(error) if is_ours else f"{node.type} cannot take inputs of these shapes"
     return InvalidArgumentError(None, op, reason.rstrip(".") + came(node, args))
 
 
@@ -125,15 +127,17 @@ def _reason(error: Exception) -> str:
     return text.split("\n\n")[0].split("\n---")[0].strip().rstrip(".") or type(error).__name__
 
 
-def _is_ours(error: Exception) -> bool:
-    """Whether one of our kernels raised the error itself, with a text for users."""
+def _raised_by_us(error: Exception) -> bool:
+    """Whether a ``raise`` of this package made the error, with a text for users."""
     trace = error.__traceback__
     if trace is None or not isinstance(error, (ValueError, TypeError, NotImplementedError)):
         return False
     while trace.tb_next is not None:
         trace = trace.tb_next
     code = trace.tb_frame.f_code
-    return os.path.abspath(code.co_filename).startswith(_PACKAGE)
+    # NumPy's C functions have no frame: the innermost one is then the call in our kernel.
+    is_raise = code.co_code[trace.tb_lasti] == _RAISE
+    return is_raise and os.path.abspath(code.co_filename).startswith(_PACKAGE)
 
 
 def shape_problem(node: Node, args: Sequence[Any]) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -181,17 +181,44 @@ def proximal_adagrad(
     return _proximal(xp, var - grad * rate, rate, l1, l2), accum
 
 
+def _on_whole(rule: Rule, states: int, grad_at: int) -> Rule:
+    """A rule that refuses gradients and slots of another shape: it would broadcast them."""
+
+    @wraps(rule)
+    def checked(xp: Any, *args: Any, **attrs: Any) -> tuple[Any, ...]:
+        shape = args[0].shape
+        for i, arg in enumerate(args):
+            if i < states or i == grad_at:
+                if arg.shape != shape:
+                    what = "gradient" if i == grad_at else "slot"
+                    raise ValueError(
+                        f"The {what} has shape {arg.shape}; the variable has shape {shape}"
+                    )
+            elif arg.shape:
+                raise ValueError(f"Input {i} must be a scalar; its shape is {arg.shape}")
+        return rule(xp, *args, **attrs)
+
+    return checked
+
+
 # -- rows ---------------------------------------------------------------------------------------
 
 
-def unique_rows(xp: Any, indices: Any, rows: Any, bound: int) -> tuple[Any, Any]:
-    """Distinct ``indices`` [n] with the sums of their ``rows`` [n, ...].
+def unique_rows(xp: Any, indices: Any, rows: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Distinct ``indices`` [n] with the sums of their ``rows`` [n, ...], for a variable's shape.
 
-    Both results keep length n: places left over have the index ``bound``, which writes drop.
+    Both results keep length n: places left over have the index ``shape[0]``, which writes drop.
 
     Raises:
-        InvalidArgumentError: if an index does not lie in [0, bound).
+        InvalidArgumentError: if an index does not lie in [0, shape[0]).
+        ValueError: if the rows are not as many as the indices, or not like the variable's.
     """
+    if rows.shape != (*indices.shape, *shape[1:]):
+        raise ValueError(
+            f"The gradient's rows have shape {rows.shape}; {indices.size} rows of a variable of "
+            f"shape {shape} have {(*indices.shape, *shape[1:])}"
+        )
+    bound = shape[0]
     checks.require_in_range(np if isinstance(indices, np.ndarray) else xp, indices, bound)
     if xp is np:
         distinct, place = np.unique(indices, return_inverse=True)
@@ -228,7 +255,7 @@ def _on_rows(
     """Apply a dense rule to the rows with a gradient; ``indices`` follow the gradient."""
     states, rest = args[:count], list(args[count:])
     indices = rest.pop(grad_at - count + 1)
-    distinct, sums = unique_rows(xp, indices, rest[grad_at - count], states[0].shape[0])
+    distinct, sums = unique_rows(xp, indices, rest[grad_at - count], states[0].shape)
     rest[grad_at - count] = sums
     rows = [s[distinct] if xp is np else s.at[distinct].get(mode="clip") for s in states]
     updated = rule(xp, *rows, *rest, **attrs)
@@ -250,7 +277,7 @@ def sparse_adam(
     indices: Any,
 ) -> tuple[Any, ...]:
     """Adam where only some rows have a gradient: the moments of the others decay all the same."""
-    distinct, rows = unique_rows(xp, indices, grad, var.shape[0])
+    distinct, rows = unique_rows(xp, indices, grad, var.shape)
     m, v = m * beta1, v * beta2
     if xp is np:
         np.add.at(m, distinct, rows * (1 - beta1))
@@ -299,8 +326,8 @@ def _define(name: str, signature: str, states: int, rule: Rule, attrs: str = "")
         f"ResourceApply{name}({signature})",
         attrs=common,
         shape=partial(_dense_shape, states, grad_at),
-        kernel=partial(rule, jnp),
-        interpret=partial(rule, np),
+        kernel=partial(_on_whole(rule, states, grad_at), jnp),
+        interpret=partial(_on_whole(rule, states, grad_at), np),
         gradient=_UPDATE,
         effects=effects,
     )
