@@ -199,22 +199,11 @@ def _same_attrs(op: Operation) -> dict[str, Any]:
     return {name: op.attrs[name] for name in _COPIED if name in op.attrs}
 
 
-def _define_family(
-    names: tuple[str, str, str],
-    kernels: tuple[Any, Any, Any],
-    attrs: str,
-    rank: int,
-    *,
-    depthwise: bool = False,
-    sizes: str = "int32",
-    types: str = FLOATS,
-) -> None:
-    """A convolution and its gradients for the input and for the filter.
+def _gradients_of(forward: str, input_grad: str, filter_grad: str) -> tuple[Any, Any, Any]:
+    """The gradient rules of a convolution and of its two gradients.
 
     Each of the three is linear in two operands, and the other two are its gradients.
     """
-    forward, input_grad, filter_grad = names
-    integers = types.replace("}", ", int32}") if rank == 4 and not depthwise else types
 
     def of_input(op: Operation, shape: Any, w: Any, dy: Any) -> Tensor:
         return getattr(raw, input_grad)(shape, w, dy, **_same_attrs(op))  # type: ignore[no-any-return]
@@ -237,6 +226,24 @@ def _define_family(
         x, _, dy = op.inputs
         return [of_input(op, shape_tensor(x), g, dy), None, again(op, x, g)]
 
+    return forward_gradient, input_gradient, filter_gradient
+
+
+def _define_family(
+    names: tuple[str, str, str],
+    kernels: tuple[Any, Any, Any],
+    attrs: str,
+    rank: int,
+    *,
+    depthwise: bool = False,
+    sizes: str = "int32",
+    types: str = FLOATS,
+) -> None:
+    """A convolution and its gradients for the input and for the filter."""
+    forward, input_grad, filter_grad = names
+    integers = types.replace("}", ", int32}") if rank == 4 and not depthwise else types
+
+    forward_gradient, input_gradient, filter_gradient = _gradients_of(*names)
     taps = slice(0, -2 if depthwise else -1)
     shape_type = ", Tshape: {int32, int64} = int32" if sizes == "Tshape" else ""
     define_op(

@@ -61,7 +61,9 @@ def check_restorable(restore_op: Operation, filename: Tensor, reader: Checkpoint
         text = _report(lines, "variables that the checkpoint lacks")
         raise NotFoundError(None, None, f"{text}\n  {reader.described_names()}")
     if wrong:
-        raise InvalidArgumentError(None, None, _report(sorted(wrong), "a graph of other types or shapes"))
+        raise InvalidArgumentError(
+            None, None, _report(sorted(wrong), "a graph of other types or shapes")
+        )
     if len(readers) > 1:
         reader.verify(requests)
 
