@@ -341,6 +341,14 @@ CASES = [
         "float32[3], multinomial/Multinomial/num_samples:0 int32[] = 2)",
     ),
     Case(
+        "map_scalar",
+        (np.float32(1),),
+        lambda a: tf.map_fn(lambda x: x, a),
+        "map/Scan",
+        "a sequence of map/Scan is a scalar; elements are taken along the first axis "
+        "(inputs: Placeholder:0 float32[])",
+    ),
+    Case(
         "cond_predicate",
         (np.array([True, False]), ones(2)),
         lambda p, a: tf.cond(p, lambda: a, lambda: a + 1),

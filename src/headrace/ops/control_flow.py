@@ -281,6 +281,10 @@ def _sizes(node: Any, xs: Sequence[Any]) -> Any:
     """The common length of all ``xs``; traced if a list has a computed length."""
     found = None
     for x in xs:
+        if not isinstance(x, TensorList) and not x.shape:
+            raise ValueError(
+                f"a sequence of {node.name} is a scalar; elements are taken along the first axis"
+            )
         size = x.size if isinstance(x, TensorList) else x.shape[0]
         if not isinstance(size, int):
             return size
