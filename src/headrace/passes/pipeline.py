@@ -15,6 +15,7 @@ from headrace.passes.cse import merge_common
 from headrace.passes.fold import fold_constants
 from headrace.passes.ir import StepGraph
 from headrace.passes.rewrite import Rewriter
+from headrace.passes.sums import join_sums
 from headrace.passes.verify import verify_step
 
 #: Above this size only the passes that change what is computed run: XLA does the others' work.
@@ -24,6 +25,7 @@ PASSES: tuple[tuple[str, Callable[[StepGraph], int]], ...] = (
     ("drop dead control edges", drop_dead_control),
     ("fold constants", fold_constants),
     ("algebra", lambda step: Rewriter(step).run(algebra.RULES)),
+    ("join sums of products", join_sums),
     ("merge common subexpressions", merge_common),
     ("numerical stability", lambda step: Rewriter(step).run(stability.RULES)),
 )
