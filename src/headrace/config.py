@@ -16,12 +16,14 @@ class Flags:
         interpret_limit: a region that costs more floating point operations is compiled at once.
         verify: check the step graph around every pass.
         dump_passes: print what each pass changed.
+        keep_memory: let malloc keep freed memory for the next step (see executor.memory).
     """
 
     interpret: str = "auto"
     interpret_limit: float = 2e7
     verify: bool = False
     dump_passes: bool = False
+    keep_memory: bool = True
 
 
 def _from_environment() -> Flags:
@@ -31,6 +33,7 @@ def _from_environment() -> Flags:
         interpret_limit=float(env.get("HEADRACE_INTERPRET_LIMIT", "2e7")),
         verify=env.get("HEADRACE_VERIFY", "0") == "1",
         dump_passes=env.get("HEADRACE_DUMP_PASSES", "0") == "1",
+        keep_memory=env.get("HEADRACE_KEEP_MEMORY", "1") == "1",
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from headrace.errors import InternalError, InvalidArgumentError, OpError
 from headrace.executor.failures import is_out_of_memory, out_of_memory
 from headrace.executor.host import HostRunner
+from headrace.executor.memory import keep_freed_memory
 from headrace.executor.partial import PartialRun
 from headrace.executor.plan import Plan
 from headrace.executor.policy import runs_before_compiling
@@ -38,6 +39,7 @@ class Engine:
         self.config = config
         self.store = ResourceStore()
         self.host = HostRunner()
+        keep_freed_memory()
         self.devices = local_devices(config)
         #: Off for ``OptimizerOptions.opt_level = L0``.
         self.optimizes = (
