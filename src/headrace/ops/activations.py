@@ -335,7 +335,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
     if isinstance(alpha, Tensor):
         with get_default_graph().name_scope(name or "LeakyRelu") as scope:
             return raw.Maximum(raw.Mul(alpha, features), features, name=scope)  # type: ignore[no-any-return]
-    return raw.LeakyRelu(features, alpha=float(alpha), name=name)  # type: ignore[no-any-return]
+    return raw.LeakyRelu(features, alpha=float(np.float32(alpha)), name=name)  # type: ignore[no-any-return]
 
 
 def softplus(features: Any, name: str | None = None) -> Tensor:
@@ -357,9 +357,9 @@ def swish(features: Any, name: str | None = None) -> Tensor:
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     """``relu`` of the features and of their negative, joined along ``axis``."""
-    with get_default_graph().name_scope(name or "CRelu") as scope:
+    with get_default_graph().name_scope(name or "CRelu"):
         features = convert_to_tensor(features, name="features")
-        return raw.Relu(raw.ConcatV2([features, raw.Neg(features)], axis), name=scope)  # type: ignore[no-any-return]
+        return raw.Relu(raw.ConcatV2([features, raw.Neg(features)], axis))  # type: ignore[no-any-return]
 
 
 _LAYOUTS = {

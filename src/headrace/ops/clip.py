@@ -74,7 +74,7 @@ def clip_by_global_norm(
     """
     _check_sequence(t_list)
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
-    with get_default_graph().name_scope(name or "clip_by_global_norm"):
+    with get_default_graph().name_scope(name or "clip_by_global_norm") as scope:
         limit = convert_to_tensor(clip_norm, norm.dtype)
         one = constant(1.0, norm.dtype)
         scale = raw.Mul(
@@ -83,13 +83,13 @@ def clip_by_global_norm(
         finite = raw.IsFinite(norm)
         scale = raw.SelectV2(finite, scale, constant(float("nan"), norm.dtype))
         clipped: list[Any] = []
-        for t in t_list:
+        for index, t in enumerate(t_list):
             if t is None:
                 clipped.append(None)
                 continue
             values = _values(t)
             factor = scale if scale.dtype is values.dtype else raw.Cast(scale, DstT=values.dtype)
-            clipped.append(_like(t, raw.Mul(values, factor)))
+            clipped.append(_like(t, raw.Mul(values, factor, name=f"{scope}_{index}")))
         return clipped, norm
 
 

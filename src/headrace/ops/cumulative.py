@@ -106,6 +106,27 @@ def _cumsum_grad(op: Operation, g: Tensor) -> Grads:
     return [raw.Cumsum(g, op.inputs[1], exclusive=exclusive, reverse=not reverse), None]
 
 
+def _cumulative_logsumexp_grad(op: Operation, g: Tensor) -> Grads:
+    """``sum over j of g[j] * exp(x[i] - out[j])``, with each sign of g summed as logarithms.
+
+    The rule of the kernel's own steps would meet inf - inf where x is -inf.
+    """
+    x, axis = op.inputs
+    exclusive, reverse = op.attrs["exclusive"], op.attrs["reverse"]
+    lowest = raw.Mul(raw.OnesLike(g), float(g.dtype.min))
+
+    def part(sign: Tensor) -> Tensor:
+        positive = raw.Greater(sign, raw.ZerosLike(sign))
+        size = raw.Log(raw.SelectV2(positive, sign, raw.OnesLike(sign)))
+        terms = raw.SelectV2(positive, size, lowest)
+        sums = raw.CumulativeLogsumexp(
+            raw.Sub(terms, op.outputs[0]), axis, exclusive=exclusive, reverse=not reverse
+        )
+        return raw.Exp(raw.AddV2(sums, x))  # type: ignore[no-any-return]
+
+    return [raw.Sub(part(g), part(raw.Neg(g))), None]
+
+
 def _scan_op(
     name: str, types: str, scan: Any, numpy: Any, start: Any, gradient: Any = None
 ) -> OpDef:
@@ -128,6 +149,7 @@ CUMULATIVE_LOGSUMEXP = _scan_op(
     lax.cumlogsumexp,
     None,
     -np.inf,
+    _cumulative_logsumexp_grad,
 )
 
 

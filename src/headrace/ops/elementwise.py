@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 from jax import lax
 
+from headrace.graph import dtypes
+from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.array_util import both
-from headrace.ops.build import raw
+from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import (
     BOOLEAN,
     FLOATS,
@@ -49,6 +52,7 @@ __all__ = [
     "lgamma",
     "log",
     "log1p",
+    "log_sigmoid",
     "logical_not",
     "negative",
     "reciprocal",
@@ -116,10 +120,11 @@ def _bessel(scaled: Any) -> Any:
 
 
 def _ndtri(x: Any) -> Any:
-    """The normal quantile through the inverse error function."""
-    two = lax.full_like(x, 2)
-    one = lax.full_like(x, 1)
-    return lax.mul(lax.erf_inv(lax.sub(lax.mul(two, x), one)), lax.full_like(x, np.sqrt(2.0)))
+    """The normal quantile; in float32 for halves, where its rational functions lose too much."""
+    if x.dtype.itemsize >= 4:
+        return jax.scipy.special.ndtri(x)
+    wide = lax.convert_element_type(x, np.float32)
+    return lax.convert_element_type(jax.scipy.special.ndtri(wide), x.dtype)
 
 
 # -- gradients ----------------------------------------------------------------------------------
@@ -244,6 +249,14 @@ def _lgamma_grad(op: Operation, g: Tensor) -> Grads:
     return [raw.Mul(g, raw.Digamma(op.inputs[0]))]
 
 
+def _digamma_grad(op: Operation, g: Tensor) -> Grads:
+    x = op.inputs[0]
+    if x.dtype.size >= 4:
+        return [raw.Mul(g, raw.Polygamma(1, x))]
+    slope = raw.Polygamma(1, raw.Cast(x, DstT=dtypes.float32))
+    return [raw.Mul(g, raw.Cast(slope, DstT=x.dtype))]
+
+
 # -- the table ----------------------------------------------------------------------------------
 # Each row: op, types, kernel, NumPy form (None: compiled alone), gradient, what it is.
 
@@ -279,7 +292,7 @@ erfc = unary("Erfc", FLOATS, lax.erfc, None, _erfc_grad, "``1 - erf(x)``, for la
 erfinv = unary("Erfinv", FLOATS, lax.erf_inv, None, _erfinv_grad, "The inverse of erf.")
 ndtri = unary("Ndtri", FLOATS, _ndtri, None, _ndtri_grad, "The quantile of the normal law.")
 lgamma = unary("Lgamma", FLOATS, lax.lgamma, None, _lgamma_grad, "``log(|gamma(x)|)``.")
-digamma = unary("Digamma", FLOATS, lax.digamma, None, None, "The derivative of lgamma.")
+digamma = unary("Digamma", FLOATS, lax.digamma, None, _digamma_grad, "The derivative of lgamma.")
 bessel_i0e = unary("BesselI0e", FLOATS, lax.bessel_i0e, None, None, "``exp(-|x|) * I0(x)``.")
 bessel_i1e = unary("BesselI1e", FLOATS, lax.bessel_i1e, None, None, "``exp(-|x|) * I1(x)``.")
 bessel_i0 = unary("BesselI0", FLOATS, _bessel(lax.bessel_i0e), None, None, "Bessel function I0.")
@@ -320,6 +333,20 @@ _LOGICAL_NOT = define_op(
 def logical_not(x: Any, name: str | None = None) -> Tensor:
     """``not x``, elementwise, for boolean ``x``."""
     return raw.LogicalNot(x, name=name)  # type: ignore[no-any-return]
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """``log(sigmoid(x))`` without underflow for large negative ``x``, elementwise."""
+    with get_default_graph().name_scope(name or "LogSigmoid") as scope:
+        x = convert_to_tensor(x, name="x")
+        return raw.Neg(raw.Softplus(raw.Neg(x)), name=scope)  # type: ignore[no-any-return]
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """``1 / x``, and 0 where ``x`` is 0, elementwise; float or complex."""
+    with get_default_graph().name_scope(name or "reciprocal_no_nan") as scope:
+        x = convert_to_tensor(x, name="x")
+        return raw.DivNoNan(raw.OnesLike(x), x, name=scope)  # type: ignore[no-any-return]
 
 
 # -- what gradients of the above are made of ----------------------------------------------------

@@ -246,6 +246,58 @@ def _right_shift(xp: Any, x: Any, y: Any) -> Any:
 # -- special functions --------------------------------------------------------------------------
 
 
+def _zeta(x: Any, q: Any) -> Any:
+    """The sum of ``(q + k) ** -x``, also for negative q, where XLA's series does not hold."""
+    below = (q < 0) & (q > -_LONGEST_SUM) & (q != lax.floor(q))
+
+    def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        start, total = state
+        is_below = below & (start < 0)
+        total = lax.select(is_below, total + lax.pow(start, -x), total)
+        return lax.select(is_below, start + scalar(1, start), start), total
+
+    start, total = lax.while_loop(
+        lambda state: (below & (state[0] < 0)).any(), step, (q, lax.full_like(q, 0))
+    )
+    result = total + lax.zeta(x, start)
+    undefined = (below & (x != lax.floor(x))) | ((q <= -_LONGEST_SUM) & (q != lax.floor(q)))
+    result = lax.select(undefined, lax.full_like(q, np.nan), result)
+    at_infinity = (q == scalar(np.inf, q)) & (x > scalar(1, x))
+    return lax.select(at_infinity, lax.full_like(q, 0), result)
+
+
+#: As many terms of a sum from a negative start are added one by one; further away: NaN.
+_LONGEST_SUM = 1e6
+
+
+def _polygamma(a: Any, x: Any) -> Any:
+    one = lax.full_like(a, 1)
+    odd = lax.rem(a, lax.full_like(a, 2)) == one
+    size = lax.exp(lax.lgamma(a + one)) * _zeta(a + one, x)
+    beyond = ((x < 0) | (x == scalar(np.inf, x))) & (a >= one) & (a == lax.floor(a))
+    return lax.select(beyond, lax.select(odd, size, -size), lax.polygamma(a, x))
+
+
+def _igamma(a: Any, x: Any) -> Any:
+    """XLA gives NaN for an infinite order, whose weight lies beyond every finite x."""
+    beyond = (a == scalar(np.inf, a)) & (x >= 0) & lax.is_finite(x)
+    return lax.select(beyond, lax.full_like(a, 0), lax.igamma(a, x))
+
+
+def _igammac(a: Any, x: Any) -> Any:
+    beyond = (a == scalar(np.inf, a)) & (x >= 0) & lax.is_finite(x)
+    return lax.select(beyond, lax.full_like(a, 1), lax.igammac(a, x))
+
+
+def _mul_no_nan_grad(op: Operation, g: Tensor) -> Grads:
+    x, y = op.inputs
+    return unbroadcast(op, raw.MulNoNan(g, conj(y)), raw.MulNoNan(conj(x), g))
+
+
+def _nextafter_grad(op: Operation, g: Tensor) -> Grads:
+    return unbroadcast(op, g, raw.ZerosLike(g))
+
+
 def _zeta_grad(op: Operation, g: Tensor) -> Grads:
     x, q = op.inputs
     slope = raw.Neg(raw.Mul(x, raw.Zeta(raw.AddV2(x, 1), q)))
@@ -322,21 +374,21 @@ nextafter = _row(
     "{float32, float64} = float32",
     lax.nextafter,
     np.nextafter,
-    no_gradient(2),
+    _nextafter_grad,
     "The next number after x1 towards x2.",
     "x1 x2",
 )
 igamma = _row(
-    "Igamma", FLOATS, lax.igamma, None, _igamma_grad, "Lower regularised incomplete gamma.", "a x"
+    "Igamma", FLOATS, _igamma, None, _igamma_grad, "Lower regularised incomplete gamma.", "a x"
 )
-igammac = _row("Igammac", FLOATS, lax.igammac, None, _igammac_grad, "``1 - igamma(a, x)``.", "a x")
+igammac = _row("Igammac", FLOATS, _igammac, None, _igammac_grad, "``1 - igamma(a, x)``.", "a x")
 _row("IgammaGradA", FLOATS, lax.igamma_grad_a, None, no_gradient(2), "Slope of igamma in a.", "a x")
 _row("RandomGammaGrad", FLOATS, lax.random_gamma_grad, None, no_gradient(2), "", "alpha sample")
-zeta = _row("Zeta", "{float32, float64}", lax.zeta, None, _zeta_grad, "Hurwitz zeta.", "x q")
+zeta = _row("Zeta", "{float32, float64}", _zeta, None, _zeta_grad, "Hurwitz zeta.", "x q")
 polygamma = _row(
     "Polygamma",
     "{float32, float64}",
-    lax.polygamma,
+    _polygamma,
     None,
     _polygamma_grad,
     "The derivative of order a of digamma.",
@@ -363,7 +415,10 @@ floormod = mod = _shared(
 _pow_function = _shared("Pow", SIGNED_NUMBERS, _pow, _pow_grad, "x to the power y.", CHECKS)
 _shared("DivNoNan", INEXACT, _div_no_nan, None, "")
 div_no_nan = binary_function(get_op_def("DivNoNan"), "div_no_nan", "x / y; 0 where y is 0.")
-multiply_no_nan = _shared("MulNoNan", INEXACT, _mul_no_nan, None, "x * y; 0 where y is 0.")
+_shared("MulNoNan", INEXACT, _mul_no_nan, _mul_no_nan_grad, "")
+multiply_no_nan = binary_function(
+    get_op_def("MulNoNan"), "multiply_no_nan", "x * y; 0 where y is 0."
+)
 xlogy = _shared("Xlogy", INEXACT, _xlogy, None, "x * log(y); 0 where x is 0.")
 xlog1py = _shared("Xlog1py", INEXACT, _xlog1py, None, "x * log1p(y); 0 where x is 0.")
 xdivy = _shared("Xdivy", INEXACT, _xdivy, None, "x / y; 0 where x is 0.")

@@ -105,18 +105,66 @@ def binary(
         gradient=gradient,
         effects=effects,
     )
-    return binary_function(definition, op_name, doc)
+    return binary_function(definition, op_name, doc, arguments)
 
 
-def binary_function(definition: OpDef, default_name: str, doc: str) -> Callable[..., Tensor]:
-    """The public function of an op of two inputs."""
+def binary_function(
+    definition: OpDef, default_name: str, doc: str, arguments: str = "x y"
+) -> Callable[..., Tensor]:
+    """The public function of an op of two inputs, which callers may give by name."""
 
-    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+    def build(x: Any, y: Any, name: str | None) -> Tensor:
         return apply_op(  # type: ignore[no-any-return]
             definition, (x, y), {"name": name or default_name}
         )
 
-    return documented(function, default_name, doc)
+    return documented(_SPELLINGS[arguments](build), default_name, doc)
+
+
+def _x_y(build: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+        return build(x, y, name)
+
+    return function
+
+
+def _y_x(build: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def function(y: Any, x: Any, name: str | None = None) -> Tensor:
+        return build(y, x, name)
+
+    return function
+
+
+def _a_x(build: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def function(a: Any, x: Any, name: str | None = None) -> Tensor:
+        return build(a, x, name)
+
+    return function
+
+
+def _x_q(build: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def function(x: Any, q: Any, name: str | None = None) -> Tensor:
+        return build(x, q, name)
+
+    return function
+
+
+def _x1_x2(build: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def function(x1: Any, x2: Any, name: str | None = None) -> Tensor:
+        return build(x1, x2, name)
+
+    return function
+
+
+#: Functions of two inputs by the names of their arguments; other spellings are not public.
+_SPELLINGS: dict[str, Callable[[Callable[..., Tensor]], Callable[..., Tensor]]] = {
+    "x y": _x_y,
+    "y x": _y_x,
+    "a x": _a_x,
+    "x q": _x_q,
+    "x1 x2": _x1_x2,
+    "alpha sample": _x_y,
+}
 
 
 def documented(function: Callable[..., Tensor], op_name: str, doc: str) -> Callable[..., Tensor]:

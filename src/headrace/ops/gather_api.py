@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from headrace.graph import dtypes
@@ -143,17 +144,21 @@ def searchsorted(
     with get_default_graph().name_scope(name or "searchsorted"):
         rows = convert_to_tensor(sorted_sequence)
         wanted = convert_to_tensor(values, rows.dtype)
-        flat = [raw.Reshape(t, raw.Pack([-1, _last_size(t)])) for t in (rows, wanted)]
+        flat = [_as_rows(t) for t in (rows, wanted)]
         find = raw.LowerBound if side == "left" else raw.UpperBound
         found = find(*flat, out_type=out_type)
         return raw.Reshape(found, raw.Shape(wanted))  # type: ignore[no-any-return]
 
 
-def _last_size(tensor: Tensor) -> Any:
+def _as_rows(tensor: Tensor) -> Tensor:
+    """The rows of a tensor as a matrix; their number is computed, for rows may be empty."""
     dims = tensor._dims
-    if dims and dims[-1] is not None:
-        return dims[-1]
-    return raw.StridedSlice(raw.Shape(tensor), [-1], [0], [1], shrink_axis_mask=1)
+    if dims and None not in dims:
+        return raw.Reshape(tensor, [math.prod(dims[:-1]), dims[-1]])  # type: ignore[no-any-return]
+    shape = raw.Shape(tensor)
+    width = raw.StridedSlice(shape, [-1], [0], [1], shrink_axis_mask=1, end_mask=1)
+    count = raw.Prod(raw.StridedSlice(shape, [0], [-1], [1]), [0])
+    return raw.Reshape(tensor, raw.Pack([count, width]))  # type: ignore[no-any-return]
 
 
 __all__ = [

@@ -42,13 +42,14 @@ def norm(
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     is_matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
     _check_order(ord, axis, is_matrix)
+    last = None if keep else "Squeeze"  # the name of the tensor that TensorFlow returns
     with default_graph_stack.current().name_scope(name or "norm"):
         x = convert_to_tensor(tensor)
         if is_matrix and ord in (2, 2.0):
             return _spectral(x, list(axis), keep)
         if ord in ("fro", "euclidean", 2, 2.0):
             squares = raw.Mul(x, conj(x))
-            return raw.Sqrt(reduce_sum(squares, axis, keepdims=keep))  # type: ignore[no-any-return]
+            return raw.Sqrt(reduce_sum(squares, axis, keepdims=keep), name=last)  # type: ignore[no-any-return]
         size = raw.ComplexAbs(x, Tout=x.dtype.real_dtype) if x.dtype.is_complex else raw.Abs(x)
         if is_matrix:
             inner, outer = (axis[0], axis[1]) if ord == 1 else (axis[1], axis[0])
@@ -56,11 +57,11 @@ def norm(
             greatest = reduce_max(sums, outer, keepdims=True)
             return greatest if keep else _squeezed(greatest, axis)
         if ord == np.inf:
-            return reduce_max(size, axis, keepdims=keep)  # type: ignore[no-any-return]
+            return reduce_max(size, axis, keepdims=keep, name=last)  # type: ignore[no-any-return]
         if ord == 1:
-            return reduce_sum(size, axis, keepdims=keep)  # type: ignore[no-any-return]
+            return reduce_sum(size, axis, keepdims=keep, name=last)  # type: ignore[no-any-return]
         total = reduce_sum(raw.Pow(size, ord), axis, keepdims=keep)
-        return raw.Pow(total, 1.0 / ord)  # type: ignore[no-any-return]
+        return raw.Pow(total, 1.0 / ord, name=last)  # type: ignore[no-any-return]
 
 
 def _check_order(order: Any, axis: Any, is_matrix: bool) -> None:
@@ -138,4 +139,4 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     with default_graph_stack.current().name_scope(name or "zero_fraction"):
         value = convert_to_tensor(value, name="value")
         is_zero = raw.Cast(raw.Equal(value, raw.ZerosLike(value)), DstT=dtypes.float32)
-        return reduce_mean(is_zero)  # type: ignore[no-any-return]
+        return reduce_mean(is_zero, name="fraction")  # type: ignore[no-any-return]
