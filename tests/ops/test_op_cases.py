@@ -57,7 +57,8 @@ def test_graph_def_round_trip(case: OpCase) -> None:
 @pytest.mark.skipif(cases.IS_PARTIAL, reason="HEADRACE_CASES leaves families out")
 def test_every_op_has_a_case() -> None:
     with_case = {case.op for case in cases.CASES}
-    missing = sorted(all_op_defs().keys() - with_case - cases.COVERED.keys())
+    own = {name for name in all_op_defs() if not name.startswith("Test")}  # tests define those
+    missing = sorted(own - with_case - cases.COVERED.keys())
     assert not missing, f"{len(missing)} ops without a case: {missing}"
 
 

@@ -51,7 +51,7 @@ def kernel_error(node: Node | None, error: Exception, args: Sequence[Any] = ()) 
     reason = shape_problem(node, args)
     if reason is None:
         # What NumPy or JAX says differs between them, and stays with the error as its cause.
-        is_ours = _raised_by_us(error)
+        is_ours = node.op_def.host is not None or _raised_by_us(error)
         reason = _reason(error) if is_ours else f"{node.type} cannot take inputs of these shapes"
     return InvalidArgumentError(None, op, reason.rstrip(".") + came(node, args))
 
