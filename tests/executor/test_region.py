@@ -204,6 +204,26 @@ def test_variables_are_updated_in_place_unless_a_check_depends_on_data():
     assert not _old_value_is_given_away(v, v.assign(v + tf.gather(v, [computed])))
 
 
+def test_a_program_that_turns_out_to_have_checks_is_compiled_once(new_op, monkeypatch):
+    monkeypatch.setattr(flags, "interpret", "never")
+    traced = []
+
+    def kernel(value):
+        traced.append(1)
+        checks.require(value < 100, "it is {0}", value)
+        return value * 1
+
+    below = new_op("TestUnder(x: int64) -> y: int64", kernel=kernel, effects=CHECKS)
+    v = tf.Variable(np.int64(1))
+    step = v.assign(below(v.read_value()) + 1)
+    sess = tf.Session()
+    sess.run(v.initializer)
+    for value in (2, 3, 4, 5):
+        assert sess.run(step) == value
+        gc.collect()
+    assert len(traced) == 2  # to find the check, and to compile
+
+
 def test_random_ops_of_two_function_bodies_have_streams_of_their_own():
     def draws(_):
         return tf.random_uniform([], seed=1)

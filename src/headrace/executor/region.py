@@ -226,9 +226,13 @@ class Program:
         """The compiled program; XLA reuses the buffers of state that nobody may need again."""
         region = self.region
         donated = tuple(range(len(region.donated))) if self.donates else ()
-        return jax.jit(
-            self._trace, donate_argnums=donated, compiler_options=region.compiler_options
-        )
+
+        # A function of its own: bound methods are equal, so JAX would file what it compiles under
+        # the method of a program that is given up, forget it with that, and compile once more.
+        def program(*args: Any) -> Any:
+            return self._trace(*args)
+
+        return jax.jit(program, donate_argnums=donated, compiler_options=region.compiler_options)
 
     def call(self, args: Sequence[Any]) -> Any:
         """Run the program. One that turns out to have checks is built again to keep old state."""
