@@ -24,7 +24,8 @@ _SMALL = 1 << 16
 
 def join_sums(step: StepGraph) -> int:
     """Join the products and column sums that AddN adds up; returns how many it joined."""
-    private = _private(step)
+    users, known = _users(step)
+    private = {n for n, count in users.items() if count == 1 and n not in known}
     mapping: dict[Edge, Edge] = {}
     joined = 0
     for node in list(step.nodes):
@@ -39,7 +40,7 @@ def join_sums(step: StepGraph) -> int:
             if len(terms) > 1 and _pays(key, terms):
                 joined += len(terms)
                 _replace_terms(node, terms, _JOIN[key[0]](step, terms))
-        if joined and len(node.inputs) == 1 and node in private:
+        if len(node.inputs) == 1 and node in users and node not in known:
             mapping[(node, 0)] = node.inputs[0]
     if joined:
         step.replace(mapping)
@@ -47,15 +48,17 @@ def join_sums(step: StepGraph) -> int:
     return joined
 
 
-def _private(step: StepGraph) -> set[Node]:
-    """Nodes with one user, which takes them once, and that nothing else knows of."""
+def _users(step: StepGraph) -> tuple[dict[Node, int], set[Node]]:
+    """How many inputs take each node; and the nodes that are more than that: fetches, targets,
+    and those with control edges."""
     users: dict[Node, int] = {}
     known: set[Node] = set(step.roots())
     for node in step.nodes:
-        known.update(node.control)
+        if node.control:
+            known.update(node.control, (node,))
         for source, _ in node.inputs:
             users[source] = users.get(source, 0) + 1
-    return {n for n, count in users.items() if count == 1 and n not in known and not n.control}
+    return users, known
 
 
 def _kind(node: Node) -> Any:
