@@ -162,19 +162,20 @@ def eye(
 ) -> Tensor:
     """Identity matrices: shape ``batch_shape + [num_rows, num_columns]``."""
     wanted = dtypes.as_dtype(dtype).base_dtype
-    with get_default_graph().name_scope(name or "eye") as scope:
+    with get_default_graph().name_scope(name or "eye"):
         columns = num_rows if num_columns is None else num_columns
+        last = "diag" if columns is num_rows or columns == num_rows else "set_diag"
         if not isinstance(num_rows, Tensor) and not isinstance(columns, Tensor):
             rows, width = int(num_rows), int(columns)
             batch = () if batch_shape is None else _whole_sizes(batch_shape)
             if batch is not None and int(np.prod((*batch, rows, width))) < _SMALL:
                 matrix = np.broadcast_to(np.eye(rows, width), (*batch, rows, width))
-                return _const(np.array(matrix, wanted.np_dtype), wanted, scope)
+                return _const(np.array(matrix, wanted.np_dtype), wanted, last)
         lead = int_const([]) if batch_shape is None else shape_argument(batch_shape)
         size = shape_argument([num_rows, columns])
         zero = zeros(raw.ConcatV2([lead, size], 0), wanted)
         diagonal = ones(raw.ConcatV2([lead, raw.Reshape(raw.Min(size, 0), [1])], 0), wanted)
-        return raw.MatrixSetDiag(zero, diagonal, name=scope)  # type: ignore[no-any-return]
+        return raw.MatrixSetDiag(zero, diagonal, name=last)  # type: ignore[no-any-return]
 
 
 # -- shapes -------------------------------------------------------------------------------------
@@ -313,7 +314,8 @@ def matrix_transpose(
                 f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {tensor.shape}"
             )
         order = [*range(len(dims) - 2), len(dims) - 1, len(dims) - 2]
-        return transpose(tensor, order, name, conjugate)
+        with get_default_graph().name_scope(name or "matrix_transpose"):
+            return transpose(tensor, order, conjugate=conjugate)
     with get_default_graph().name_scope(name or "matrix_transpose"):
         count = raw.Rank(tensor)
         perm = raw.ConcatV2(

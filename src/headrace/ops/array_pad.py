@@ -64,7 +64,8 @@ def _pad_shape(op: Operation) -> list[Dims]:
 
 def _pad(xp: Any, x: Any, paddings: Any) -> Any:
     fill = b"" if x.dtype == object else 0
-    return xp.pad(x, _pairs(paddings, x.ndim), constant_values=fill)
+    pairs = _pairs(paddings, x.ndim)
+    return xp.pad(x, pairs, constant_values=fill) if pairs else x  # NumPy refuses no pairs at all
 
 
 def _pad_v2(xp: Any, x: Any, paddings: Any, constant: Any) -> Any:

@@ -197,7 +197,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     Raises:
         ValueError: if the axes do not fit, a rank is unknown, or ``axes`` is not a constant.
     """
-    with default_graph_stack.current().name_scope(name or "Tensordot"):
+    with default_graph_stack.current().name_scope(name or "Tensordot") as scope:
         dtype = b.dtype if isinstance(b, Tensor) and not isinstance(a, Tensor) else None
         a = convert_to_tensor(a, dtype, "a")
         b = convert_to_tensor(b, a.dtype, "b")
@@ -212,7 +212,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         kept = [c for c in a_labels if c not in b_labels]
         kept += [c for c in b_labels if c not in a_labels]
         equation = f"{''.join(a_labels)},{''.join(b_labels)}->{''.join(kept)}"
-        return raw.Einsum([a, b], equation=equation)  # type: ignore[no-any-return]
+        return raw.Einsum([a, b], equation=equation, name=scope)  # type: ignore[no-any-return]
 
 
 def _axis_pairs(axes: Any, a_rank: int, b_rank: int) -> tuple[list[int], list[int]]:

@@ -275,7 +275,7 @@ def softmax_cross_entropy_with_logits_v2(
         ValueError: if a shape or the axis does not fit.
     """
     axis = _one_of(axis, dim, "axis", "dim")
-    with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits") as scope:
+    with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits"):
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, logits.dtype, name="labels")
         low = logits.dtype in (dtypes.float16, dtypes.bfloat16)
@@ -283,23 +283,37 @@ def softmax_cross_entropy_with_logits_v2(
             precise = [raw.Cast(t, DstT=dtypes.float32) for t in (logits, labels)]
         else:
             precise = [logits, labels]
-        loss = _cross_entropy_any_rank(precise[0], precise[1], -1 if axis is None else axis, scope)
+        loss = _cross_entropy_any_rank(precise[0], precise[1], -1 if axis is None else axis)
         return raw.Cast(loss, DstT=logits.dtype) if low else loss
 
 
-def _cross_entropy_any_rank(logits: Tensor, labels: Tensor, axis: int, scope: str) -> Tensor:
+def _cross_entropy_any_rank(logits: Tensor, labels: Tensor, axis: int) -> Tensor:
+    """The loss; "Reshape_2" is the name under which TensorFlow returns it."""
     dims = logits.dims
     if dims is not None and len(dims) == 2 and axis in (-1, 1):
-        return raw.SoftmaxCrossEntropyWithLogits(logits, labels, name=scope)[0]  # type: ignore[no-any-return]
-    if dims is not None and axis not in (-1, len(dims) - 1):
+        return raw.SoftmaxCrossEntropyWithLogits(logits, labels, name="Reshape_2")[0]  # type: ignore[no-any-return]
+    if dims is None:
+        if axis != -1:
+            order = _last_by_rank(raw.Rank(logits), axis)
+            logits, labels = raw.Transpose(logits, order), raw.Transpose(labels, order)
+    elif not -len(dims) <= axis < len(dims):
+        raise ValueError(f"axis {axis} is not in [{-len(dims)}, {len(dims)}) for logits {dims}.")
+    elif axis not in (-1, len(dims) - 1):
         order = [i for i in range(len(dims)) if i != axis % len(dims)] + [axis % len(dims)]
         logits, labels = raw.Transpose(logits, order), raw.Transpose(labels, order)
     shape = raw.Shape(logits)
     rows = raw.StridedSlice(shape, [0], [-1], [1])
     flat = [-1, raw.StridedSlice(shape, [-1], [0], [1], shrink_axis_mask=1)]
     matrices = [raw.Reshape(t, raw.Pack(flat)) for t in (logits, labels)]
-    loss = raw.SoftmaxCrossEntropyWithLogits(*matrices, name=scope)[0]
-    return raw.Reshape(loss, rows)  # type: ignore[no-any-return]
+    loss = raw.SoftmaxCrossEntropyWithLogits(*matrices)[0]
+    return raw.Reshape(loss, rows, name="Reshape_2")  # type: ignore[no-any-return]
+
+
+def _last_by_rank(rank: Tensor, axis: int) -> Tensor:
+    """The permutation that puts ``axis`` last, of a rank known only when the graph runs."""
+    place = axis if axis >= 0 else raw.AddV2(rank, axis)
+    parts = [raw.Range(0, place, 1), raw.Range(raw.AddV2(place, 1), rank, 1), raw.Pack([place])]
+    return raw.ConcatV2(parts, 0)  # type: ignore[no-any-return]
 
 
 def softmax_cross_entropy_with_logits(
@@ -312,10 +326,10 @@ def softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """As ``softmax_cross_entropy_with_logits_v2``; no gradient flows to the labels."""
     _require_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    stopped = raw.StopGradient(convert_to_tensor(labels), name="labels_stop_gradient")
-    return softmax_cross_entropy_with_logits_v2(
-        labels=stopped, logits=logits, axis=_one_of(axis, dim, "axis", "dim"), name=name
-    )
+    axis = _one_of(axis, dim, "axis", "dim")
+    with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits_sg") as scope:
+        stopped = raw.StopGradient(convert_to_tensor(labels), name="labels_stop_gradient")
+        return softmax_cross_entropy_with_logits_v2(stopped, logits, axis, name=scope)
 
 
 def sparse_softmax_cross_entropy_with_logits(
@@ -331,7 +345,7 @@ def sparse_softmax_cross_entropy_with_logits(
     """
     _require_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     label = "SparseSoftmaxCrossEntropyWithLogits"
-    with get_default_graph().name_scope(name or label) as scope:
+    with get_default_graph().name_scope(name or label):
         labels = convert_to_tensor(labels)
         logits = convert_to_tensor(logits)
         wanted, given = labels.dims, logits.dims
@@ -346,18 +360,18 @@ def sparse_softmax_cross_entropy_with_logits(
             merge_static(wanted, given[:-1])
         low = logits.dtype in (dtypes.float16, dtypes.bfloat16)
         precise = raw.Cast(logits, DstT=dtypes.float32) if low else logits
-        loss = _sparse_any_rank(precise, labels, scope)
+        loss = _sparse_any_rank(precise, labels)
         return raw.Cast(loss, DstT=logits.dtype) if low else loss
 
 
-def _sparse_any_rank(logits: Tensor, labels: Tensor, scope: str) -> Tensor:
+def _sparse_any_rank(logits: Tensor, labels: Tensor) -> Tensor:
     if logits.dims is not None and len(logits.dims) == 2:
-        return raw.SparseSoftmaxCrossEntropyWithLogits(logits, labels, name=scope)[0]  # type: ignore[no-any-return]
+        return raw.SparseSoftmaxCrossEntropyWithLogits(logits, labels)[0]  # type: ignore[no-any-return]
     shape = raw.Shape(labels)
     last = raw.StridedSlice(raw.Shape(logits), [-1], [0], [1], shrink_axis_mask=1)
     matrix = raw.Reshape(logits, raw.Pack([-1, last]))
     flat = raw.Reshape(labels, [-1])
-    loss = raw.SparseSoftmaxCrossEntropyWithLogits(matrix, flat, name=scope)[0]
+    loss = raw.SparseSoftmaxCrossEntropyWithLogits(matrix, flat)[0]
     return raw.Reshape(loss, shape)  # type: ignore[no-any-return]
 
 
