@@ -53,8 +53,11 @@ def test_integer_paths_carry_no_gradient():
     x = tf.constant([1.5, 2.5])
     y = tf.cast(tf.cast(x, tf.int32), tf.float32)
     assert tf.gradients(y, x) == [None]
+    assert tf.gradients(tf.constant(1), x) == [None]
+    (both,) = tf.gradients([tf.reduce_sum(x * x), tf.argmax(x), x > 2.0], x)
+    np.testing.assert_allclose(run(both), [3.0, 5.0])
     with pytest.raises(TypeError, match="only floating and complex tensors have gradients"):
-        tf.gradients(tf.constant(1), x)
+        tf.gradients(tf.constant("a"), x)
 
 
 def test_gradients_through_broadcasting(interpret):

@@ -71,7 +71,8 @@ def gradients(
 
     Raises:
         LookupError: if an op on the way has no gradient.
-        TypeError: if a y is not of a differentiable type.
+        TypeError: if a y is of a type without numbers, or complex without a grad_ys of its own.
+            Integers and booleans are as constants: nothing depends on them smoothly.
     """
     ys, xs = _as_list(ys), _as_list(xs)
     grad_ys = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
@@ -139,7 +140,8 @@ class _Backward:
     ) -> list[Gradient]:
         pending = self._pending(ys, xs, stops)
         for y, grad in zip(ys, grad_ys, strict=True):
-            self.arrived.setdefault(y, []).append(_initial(y, grad))
+            if not (y.dtype.is_integer or y.dtype.is_bool):  # these carry no gradient
+                self.arrived.setdefault(y, []).append(_initial(y, grad))
         ready = deque(
             op for op in dict.fromkeys(y.op for y in ys) if op in pending and pending[op] == 0
         )
