@@ -167,3 +167,44 @@ def test_unknown_shapes_are_reduced_when_run() -> None:
     got = run(grads, {x: X, y: X[:, :1]})
     np.testing.assert_array_equal(got[0], np.broadcast_to(X[:, :1], (2, 3)))
     np.testing.assert_array_equal(got[1], X.sum(1, keepdims=True))
+
+
+def test_arguments_by_name() -> None:
+    assert run(tf.atan2(y=1.0, x=0.0)) == pytest.approx(np.pi / 2)
+    assert run(tf.igammac(a=np.inf, x=2.0)) == 1.0
+    assert run(tf.polygamma(a=1.0, x=np.inf)) == 0.0
+    assert run(tf.zeta(x=2.0, q=1.0)) == pytest.approx(np.pi**2 / 6)
+
+
+def test_slopes_where_functions_are_cut() -> None:
+    x, y = tf.constant([2.0, -np.inf]), tf.constant([0.0, 0.0])
+    slopes = tf.gradients(tf.math.multiply_no_nan(x, y), [x, y], grad_ys=[[1.0, 0.0]])
+    assert [s.tolist() for s in run(slopes)] == [[0.0, 0.0], [2.0, 0.0]]
+    start = tf.constant(-29.7, tf.float64)  # trigamma(x) + trigamma(1 - x) = (pi / sin(pi x))**2
+    reflected = (np.pi / np.sin(np.pi * 29.7)) ** 2 - run(tf.polygamma(np.float64(1), 30.7))
+    assert run(tf.gradients(tf.digamma(start), start))[0] == pytest.approx(reflected, rel=1e-5)
+    rows = tf.constant([-np.inf, -np.inf, 1.0, 2.0])
+    sums = tf.math.cumulative_logsumexp(rows, reverse=True)
+    assert np.isfinite(run(tf.gradients(sums[0], rows)[0])).all()
+
+
+def test_extreme_quantiles() -> None:
+    quantiles = run(tf.math.ndtri(np.float64([1e-40, 0.0, 1.0])))
+    np.testing.assert_allclose(quantiles, [-13.310921371425, -np.inf, np.inf])
+
+
+def test_sort_of_unknown_rank() -> None:
+    x = tf.placeholder(tf.int32, None)
+    assert run(tf.sort(x), {x: [[3, 1], [0, 2]]}).tolist() == [[1, 3], [0, 2]]
+    with pytest.raises(ValueError, match="needs a tensor of known rank"):
+        tf.sort(x, axis=0)
+
+
+def test_search_in_empty_rows() -> None:
+    found = tf.searchsorted(tf.zeros([0], tf.int32), [4, 4, 0])
+    assert run(found).tolist() == [0, 0, 0]
+
+
+def test_padding_of_a_scalar() -> None:
+    x, none = tf.placeholder(tf.float32, []), tf.constant(np.zeros((0, 2), np.int32))
+    assert run(tf.pad(x, none), {x: 2.0}) == 2.0

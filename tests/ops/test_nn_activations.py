@@ -48,7 +48,7 @@ def test_default_names() -> None:
     assert tf.nn.leaky_relu(x).op.name == "LeakyRelu"
     assert tf.nn.bias_add(x, [1.0, 2.0]).op.name == "BiasAdd"
     assert tf.nn.softmax(x).op.name == "Softmax"
-    assert tf.nn.crelu(x).op.name == "CRelu"
+    assert tf.nn.crelu(x).op.name == "CRelu/Relu"
     assert tf.nn.xw_plus_b(x, [[1.0], [1.0]], [1.0]).op.name == "xw_plus_b"
 
 
@@ -206,3 +206,14 @@ def test_sparse_cross_entropy_of_any_rank_and_unknown_sizes() -> None:
     p = _softmax(logits, -1)
     np.testing.assert_allclose(got[0], [[-np.log(p[0, 0, 0]), -np.log(p[0, 1, 1])]], 1e-5)
     np.testing.assert_allclose(got[1], p - np.eye(3)[[[0, 1]]], 1e-5, 1e-6)
+
+
+def test_cross_entropy_along_an_axis_of_unknown_rank() -> None:
+    logits, labels = normal(2, 3, 4), np.abs(normal(2, 3, 4, seed=1))
+    x = tf.placeholder(tf.float64, None)
+    for axis in (0, -2, 2):
+        loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=x, axis=axis)
+        shifted = logits - np.log(np.exp(logits).sum(axis, keepdims=True))
+        np.testing.assert_allclose(run(loss, {x: logits}), -(labels * shifted).sum(axis))
+    with pytest.raises(ValueError, match="axis 3 is not in"):
+        tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, axis=3)

@@ -20,7 +20,8 @@ def sort(
         direction: "ASCENDING" or "DESCENDING".
 
     Raises:
-        ValueError: for another direction, an axis out of range, or an unknown rank.
+        ValueError: for another direction, an axis out of range, or one but -1 of a tensor of
+            unknown rank.
     """
     with get_default_graph().name_scope(name or "sort"):
         return _ordered(values, axis, direction)[0]
@@ -42,10 +43,11 @@ def _ordered(values: Any, axis: int, direction: str) -> tuple[Tensor, Tensor]:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"Unknown direction {direction!r}: use 'ASCENDING' or 'DESCENDING'.")
     tensor = convert_to_tensor(values)
-    if tensor._dims is None:
-        raise ValueError("tf.sort and tf.argsort need a tensor of known rank.")
-    rank = len(tensor._dims)
-    at = checked_axis(axis, rank)
+    dims = tensor._dims
+    if dims is None and axis != -1:
+        raise ValueError(f"Sorting along axis {axis} needs a tensor of known rank; use set_shape.")
+    rank = 0 if dims is None else len(dims)
+    at = -1 if dims is None else checked_axis(axis, rank)
     order = [*range(at), *range(at + 1, rank), at]
     back = [*range(at), rank - 1, *range(at, rank - 1)]
     moved = at != rank - 1
@@ -53,7 +55,7 @@ def _ordered(values: Any, axis: int, direction: str) -> tuple[Tensor, Tensor]:
         tensor = transpose(tensor, order)
     ascending = direction == "ASCENDING"
     keys = _reversed(tensor) if ascending else tensor
-    size = tensor._dims[-1]  # type: ignore[index]
+    size = None if dims is None else tensor._dims[-1]  # type: ignore[index]
     if size is None:
         size = raw.StridedSlice(raw.Shape(tensor), [-1], [0], [1], shrink_axis_mask=1)
     found, places = raw.TopKV2(keys, size, sorted=True)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jax import lax
+from jax import numpy as jnp
 
 from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
@@ -212,7 +213,14 @@ def _check_k(x: Any, k: Any) -> int:
 
 
 def _top_k(x: Any, k: Any, *, index_type: Any) -> tuple[Any, Any]:
-    values, indices = lax.top_k(x, _check_k(x, k))
+    k = _check_k(x, k)
+    if x.dtype.kind in "iu":
+        values, indices = lax.top_k(x, k)
+    else:
+        # XLA puts 0.0 before -0.0, but they are equal: the first one comes first.
+        keys = lax.select(x == 0, lax.full_like(x, 0), x)
+        indices = lax.top_k(keys, k)[1]
+        values = jnp.take_along_axis(x, indices, -1, mode="promise_in_bounds")
     return values, lax.convert_element_type(indices, index_type.np_dtype)
 
 

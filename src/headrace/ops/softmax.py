@@ -294,7 +294,7 @@ def _cross_entropy_any_rank(logits: Tensor, labels: Tensor, axis: int) -> Tensor
         return raw.SoftmaxCrossEntropyWithLogits(logits, labels, name="Reshape_2")[0]  # type: ignore[no-any-return]
     if dims is None:
         if axis != -1:
-            order = _last_by_rank(raw.Rank(logits), axis)
+            order: Any = _last_by_rank(raw.Rank(logits), axis)
             logits, labels = raw.Transpose(logits, order), raw.Transpose(labels, order)
     elif not -len(dims) <= axis < len(dims):
         raise ValueError(f"axis {axis} is not in [{-len(dims)}, {len(dims)}) for logits {dims}.")

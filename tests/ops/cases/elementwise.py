@@ -289,6 +289,13 @@ CASES += [
         ),
     ),
     OpCase("RandomGammaGrad", (_P, _Q), grad=()),
+    OpCase(
+        "Zeta",  # far below zero, where the first terms change sign: the sum written out
+        (np.array([2.0, 2.0, 3.0]), np.array([-29.7, np.inf, -0.5])),
+        expected=lambda x, q: np.array([15.046304144366, 0.0, 0.414398322117]),
+        grad=(),
+        name="negative",
+    ),
     OpCase("Zeta", (_P + np.float32(1.5), _Q), expected=special.zeta, grad=(1,), rtol=1e-4),
     OpCase(
         "Polygamma",

@@ -147,6 +147,9 @@ _DISTINCT = np.array([[3.0, 1.0, 4.0, 1.5], [9.0, 2.0, 6.0, 5.0]], np.float32)
 CASES += [
     OpCase("TopKV2", (_TIES, np.array(3, np.int32)), grad=(), name="ties",
            expected=_top([[5, 5, 5], [0.5, 0, -1]], [[1, 2, 4], [2, 0, 1]])),
+    OpCase("TopKV2", (np.array([-0.0, 0.0, -1.0, 0.0], np.float32), np.array(4, np.int32)),
+           grad=(), name="zeros",
+           expected=lambda x, k: (np.float32([0, 0, 0, -1]), np.int32([0, 1, 3, 2]))),
     OpCase("TopKV2", (_DISTINCT, np.array(2, np.int32)),
            expected=_top([[4, 3], [9, 6]], [[2, 0], [0, 2]])),
     OpCase("TopKV2", (np.array([4, 9, 4, 9, 1], np.int32), np.array(4, np.int32)), name="int",
