@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import resource
-
 import pytest
 
-import headrace as tf
 from headrace.config import flags
 from headrace.executor import memory
 
@@ -33,14 +30,14 @@ def undecided(monkeypatch):
 decide = memory.keep_freed_memory.__wrapped__
 
 
-def test_malloc_is_told_three_things(undecided):
+def test_malloc_is_told_two_things(undecided):
     assert decide()
-    assert undecided == [(-8, 1), (-3, memory.KEPT_BYTES), (-1, memory.KEPT_BYTES)]
+    assert undecided == [(-3, memory.KEPT_BYTES), (-1, memory.KEPT_BYTES)]
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [(n, "1") for n in memory._OVERRIDES] + [("GLIBC_TUNABLES", "glibc.malloc.arena_max=2")],
+    [(n, "1") for n in memory._OVERRIDES] + [("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")],
 )
 def test_settings_of_the_user_stand(undecided, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
@@ -60,18 +57,3 @@ def test_other_systems_and_libraries_are_left_alone(undecided, monkeypatch):
     monkeypatch.setattr(memory.sys, "platform", "linux")
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
     assert not decide()
-
-
-@pytest.mark.skipif(not memory.keep_freed_memory(), reason="malloc is another one, or set already")
-def test_steps_take_their_scratch_memory_without_page_faults():
-    x = tf.placeholder(tf.float32, [3, 1 << 20])
-    y = tf.reduce_sum(tf.cumsum(tf.sin(x), axis=1) * tf.cumsum(tf.cos(x), axis=1))
-    with tf.Session() as sess:
-        step = sess.make_callable(y, [x])
-        value = sess.run(tf.zeros([3, 1 << 20]))
-        for _ in range(3):
-            step(value)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        step(value)
-        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-    assert faults < 3 << 8  # a third of the pages of one buffer, of several
