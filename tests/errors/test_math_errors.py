@@ -255,14 +255,14 @@ CASES = [
         "label_range",
         (ones(2, 3), ints(0, 7)),
         lambda a, b: tf.nn.sparse_softmax_cross_entropy_with_logits(logits=a, labels=b),
-        "SparseSoftmaxCrossEntropyWithLogits",
+        "SparseSoftmaxCrossEntropyWithLogits/SparseSoftmaxCrossEntropyWithLogits",
         "Received a label value of 7 which is outside the valid range of [0, 3).",
     ),
     Case(
         "label_shape",
         (ones(2, 3), ints(0, 1, 2)),
         lambda a, b: tf.nn.sparse_softmax_cross_entropy_with_logits(logits=a, labels=b),
-        "SparseSoftmaxCrossEntropyWithLogits",
+        "SparseSoftmaxCrossEntropyWithLogits/SparseSoftmaxCrossEntropyWithLogits",
         "Shapes (2,) and (3,) are not compatible (inputs: "
         "SparseSoftmaxCrossEntropyWithLogits/Reshape:0 float32[2, 3], "
         "SparseSoftmaxCrossEntropyWithLogits/Reshape_1:0 int32[3])",
