@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
+
 from headrace.errors import InternalError, InvalidArgumentError, OpError
 from headrace.executor.failures import is_out_of_memory, out_of_memory
 from headrace.executor.host import HostRunner
@@ -26,6 +28,9 @@ from headrace.placement.placer import place
 _CPU_OPTIONS = {
     "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
 }
+if jax.__version_info__[:2] == (0, 10):
+    # Drops optimization barriers before fusion, as if there were none; later versions keep them.
+    _CPU_OPTIONS["xla_disable_hlo_passes"] = "cse_barrier_expander"
 #: OptimizerOptions.L0
 _NO_OPTIMIZATION = -1
 #: RunOptions.FULL_TRACE

@@ -14,6 +14,7 @@ from headrace.passes.control import drop_dead_control
 from headrace.passes.cse import merge_common
 from headrace.passes.fold import fold_constants
 from headrace.passes.ir import StepGraph
+from headrace.passes.materialize import materialize
 from headrace.passes.rewrite import Rewriter
 from headrace.passes.sums import join_sums
 from headrace.passes.verify import verify_step
@@ -28,6 +29,7 @@ PASSES: tuple[tuple[str, Callable[[StepGraph], int]], ...] = (
     ("join sums of products", join_sums),
     ("merge common subexpressions", merge_common),
     ("numerical stability", lambda step: Rewriter(step).run(stability.RULES)),
+    ("keep what has many users", materialize),
 )
 
 

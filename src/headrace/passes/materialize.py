@@ -1,0 +1,78 @@
+"""Values that are computed once: where fusion would compute a long chain again for each user.
+
+XLA's CPU compiler copies cheap arithmetic into every kernel that uses it. Along a recurrence (the
+gradient of an LSTM's cell, say) each step then repeats all the steps before it: code that grows
+with the square of the number of steps, and compile time with it. A barrier after a value that has
+several users, and more than a few operations behind it, keeps it in memory for all of them.
+"""
+
+from __future__ import annotations
+
+from jax import lax
+
+from headrace.ops.registry import ArgDef, OpDef
+from headrace.passes.ir import Edge, Node, StepGraph
+
+#: Cheap arithmetic: XLA repeats it rather than keep its results.
+_CHEAP = frozenset(
+    [
+        "Add",
+        "AddN",
+        "AddV2",
+        "Maximum",
+        "Minimum",
+        "Mul",
+        "Neg",
+        "ReluGrad",
+        "SigmoidGrad",
+        "Square",
+        "Sub",
+        "TanhGrad",
+    ]
+)
+#: So many operations may be repeated for each user.
+LIMIT = 8
+
+#: Its value, kept in memory; not an op that programs can make.
+MATERIALIZE = OpDef(
+    "_Materialize",
+    (ArgDef("x"),),
+    (ArgDef("y"),),
+    {},
+    kernel=lax.optimization_barrier,
+    interpret=lambda x: x,
+)
+
+
+def materialize(step: StepGraph) -> int:
+    """Put barriers where cheap arithmetic would be repeated; returns how many."""
+    users: dict[Node, int] = {}
+    for node in step.nodes:
+        for source in {n for n, _ in node.inputs}:
+            users[source] = users.get(source, 0) + 1
+    for node in {n for n, _ in step.fetches}:
+        users[node] = users.get(node, 0) + 1
+    #: Operations that one more user of a value repeats.
+    repeated: dict[Node, int] = {}
+    kept: dict[Edge, Node] = {}
+    for node in step.nodes:
+        if node.type not in _CHEAP:
+            continue
+        size = 1 + sum(repeated.get(n, 0) for n in {n for n, _ in node.inputs})
+        if size > LIMIT and users.get(node, 0) > 1:
+            kept[(node, 0)] = _barrier(node)
+            size = 0
+        repeated[node] = size
+    if kept:
+        step.replace({edge: (barrier, 0) for edge, barrier in kept.items()})
+        for edge, barrier in kept.items():
+            barrier.inputs = [edge]
+        step.nodes.extend(kept.values())
+        step.prune()
+    return len(kept)
+
+
+def _barrier(node: Node) -> Node:
+    made = Node(MATERIALIZE, node.name, [], {}, node.dtypes, node.dims, node.op)
+    made.device, made.colocation = node.device, node.colocation
+    return made
