@@ -15,20 +15,8 @@ from headrace.passes.ir import Edge, Node, StepGraph
 
 #: Cheap arithmetic: XLA repeats it rather than keep its results.
 _CHEAP = frozenset(
-    [
-        "Add",
-        "AddN",
-        "AddV2",
-        "Maximum",
-        "Minimum",
-        "Mul",
-        "Neg",
-        "ReluGrad",
-        "SigmoidGrad",
-        "Square",
-        "Sub",
-        "TanhGrad",
-    ]
+    ("Add", "AddN", "AddV2", "Maximum", "Minimum", "Mul", "Neg", "Square", "Sub")
+    + ("ReluGrad", "SigmoidGrad", "TanhGrad")
 )
 #: So many operations may be repeated for each user.
 LIMIT = 8
