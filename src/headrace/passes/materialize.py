@@ -14,9 +14,8 @@ from headrace.ops.registry import ArgDef, OpDef
 from headrace.passes.ir import Edge, Node, StepGraph
 
 #: Cheap arithmetic: XLA repeats it rather than keep its results.
-_CHEAP = frozenset(
-    ("Add", "AddN", "AddV2", "Maximum", "Minimum", "Mul", "Neg", "Square", "Sub")
-    + ("ReluGrad", "SigmoidGrad", "TanhGrad")
+_CHEAP = frozenset(("Add", "AddN", "AddV2", "Maximum", "Minimum", "Mul", "Neg", "ReluGrad")).union(
+    ("SigmoidGrad", "Square", "Sub", "TanhGrad")
 )
 #: So many operations may be repeated for each user.
 LIMIT = 8
