@@ -127,12 +127,12 @@ def kernel_gradient(op: Operation, grads: Sequence[Tensor | None]) -> list[Tenso
     it with the original where both are in one program.
     """
     effects = op.op_def.effects
-    has_bodies = op.op_def.lower is not None
+    is_lowered = op.op_def.lower is not None
 
     def differentiable(position: int, dtype: dtypes.DType) -> bool:
         if dtype is dtypes.resource:
-            return has_bodies or position in effects.reads
-        return is_differentiable(dtype) or (has_bodies and dtype is dtypes.variant)
+            return is_lowered or position in effects.reads
+        return is_differentiable(dtype) or (is_lowered and dtype is dtypes.variant)
 
     wrt = [i for i, t in enumerate(op.inputs) if differentiable(i, t.dtype)]
     used = [i for i, g in enumerate(grads) if g is not None]

@@ -27,7 +27,7 @@ from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Tensor
 from headrace.ops import checks
 from headrace.ops.kernels import philox
-from headrace.ops.registry import OpDef
+from headrace.ops.registry import grouped
 from headrace.passes.ir import Node, StepGraph, function_step, partial_step
 
 #: Arrays above this size are not computed while tracing: XLA does it when the program runs.
@@ -71,7 +71,7 @@ class Prepared:
         self.effects = d.effects
         self.pure = not (d.effects.reads or d.effects.writes or d.effects.random)
         self.static = d.static(node.attrs) if callable(d.static) else d.static
-        self.groups = _groups(d, node.attrs)
+        self.groups = d.group_sizes(node.attrs)
         self.kernel = _bind(d.kernel, d.kernel_params, node.attrs)
         self.interpret = _bind(d.interpret, d.interpret_params, node.attrs)
         self.outputs = len(node.dtypes)
@@ -92,37 +92,6 @@ def _bind(
         return None
     chosen = {n: attrs[n] for n in names if n in attrs}
     return partial(function, **chosen) if chosen else function
-
-
-def _groups(d: OpDef, attrs: dict[str, Any]) -> list[int | None] | None:
-    """Sizes of list inputs (None: a single input), or None when there are no lists."""
-    if not any(a.is_list for a in d.inputs):
-        return None
-    sizes: list[int | None] = []
-    for arg in d.inputs:
-        if arg.number_attr is not None:
-            sizes.append(int(attrs[arg.number_attr]))
-        elif arg.type_list_attr is not None:
-            sizes.append(len(attrs[arg.type_list_attr]))
-        else:
-            sizes.append(None)
-    return sizes
-
-
-def grouped(args: Sequence[Any], groups: list[int | None] | None) -> list[Any]:
-    """Flat inputs as declared: list inputs as lists."""
-    if groups is None:
-        return list(args)
-    result: list[Any] = []
-    position = 0
-    for size in groups:
-        if size is None:
-            result.append(args[position])
-            position += 1
-        else:
-            result.append(list(args[position : position + size]))
-            position += size
-    return result
 
 
 def prepared(node: Node) -> Prepared:

@@ -16,7 +16,6 @@ from headrace.executor.evaluate import (
     NeedsHost,
     as_outputs,
     flat_static,
-    grouped,
     initial_stream,
     prepared,
     random_stream,
@@ -28,6 +27,7 @@ from headrace.graph.attrs import attrs_key
 from headrace.ops import checks
 from headrace.ops.kernels import philox
 from headrace.ops.kernels import tensor_list as lists
+from headrace.ops.registry import grouped
 from headrace.passes.ir import Node
 
 
@@ -126,7 +126,9 @@ class HostRunner:
         key = (
             node.type,
             attrs_key(node.attrs),
-            tuple((i, np.asarray(args[i]).tobytes(), args[i].shape) for i in static),
+            tuple([np.asarray(args[i]).tobytes() for i in static]),
+            # Checks depend on shapes: each program belongs to one set of them.
+            tuple([getattr(a, "shape", None) for a in args]),
         )
         entry = self._compiled.get(key)
         if entry is None:
@@ -184,19 +186,14 @@ class _SingleOp:
             dynamic[i] if i in dynamic else self.static[i]
             for i in range(len(dynamic) + len(self.static))
         ]
-        codes: list[Any] = []
-        self.messages.clear()
-
-        def sink(ok: Any, message: str, data: tuple[Any, ...]) -> None:
-            self.messages.append(message)
-            codes.append((ok, data))
-
-        with checks.collecting(sink):
-            out = as_outputs(p.kernel(*grouped(args, p.groups)), p.outputs)  # type: ignore[misc]
-        return list(out), codes
+        out, codes = self._checked(*grouped(args, p.groups))
+        return list(as_outputs(out, p.outputs)), codes
 
     def _trace_state(self, args: Any, kwargs: Any) -> Any:
-        p = prepared(self.node)
+        return self._checked(*args, **kwargs)
+
+    def _checked(self, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+        """What the kernel returns, and the conditions it states."""
         codes: list[Any] = []
         self.messages.clear()
 
@@ -205,7 +202,7 @@ class _SingleOp:
             codes.append((ok, data))
 
         with checks.collecting(sink):
-            return p.kernel(*args, **kwargs), codes  # type: ignore[misc]
+            return prepared(self.node).kernel(*args, **kwargs), codes  # type: ignore[misc]
 
     def call(self, args: list[Any]) -> list[Any]:
         dynamic = {i: a for i, a in enumerate(args) if i not in self.static}

@@ -37,7 +37,6 @@ class Graph:
         self._unfetchable: set[Tensor | Operation] = set()
         #: Changes to ops that exist already (rewired inputs, devices, shapes): plans check it.
         self._mutations = 0
-        self._shapes_version = 0
         #: Graph functions by name, for files and for ops whose attributes name a function.
         self._functions: dict[str, Any] = {}
         #: The variable of each op that makes a variable's handle. The name of such an op's output

@@ -19,7 +19,7 @@ Dims = tuple[int | None, ...] | None
 class Tensor:
     """One output of an operation: a symbolic value of a known type and a partly known shape."""
 
-    __slots__ = ("__weakref__", "_consumers", "_dims", "_user_attrs", "dtype", "op", "value_index")
+    __slots__ = ("__weakref__", "_consumers", "_dims", "dtype", "op", "value_index")
 
     #: NumPy must not broadcast over a symbolic tensor in ``array + tensor``.
     __array_priority__ = 100
@@ -64,7 +64,6 @@ class Tensor:
             ValueError: if ``shape`` contradicts what is known already.
         """
         self._dims = merge_static(self._dims, TensorShape(shape).as_tuple)
-        self.op.graph._shapes_version += 1
 
     def consumers(self) -> list[Operation]:
         """The operations that take this tensor as an input."""
@@ -159,7 +158,6 @@ class Operation:
     __slots__ = (
         "__weakref__",
         "_id",
-        "_original_op",
         "attrs",
         "colocation",
         "control_inputs",
@@ -194,7 +192,6 @@ class Operation:
         self.colocation: tuple[str, ...] = ()
         self.site: SourceSite | None = None
         self.outputs: tuple[Tensor, ...] = ()
-        self._original_op: Operation | None = None
         self._id = -1
 
     @property

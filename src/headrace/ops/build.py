@@ -209,19 +209,13 @@ def group_outputs(op: Operation) -> Any:
     position = 0
     for arg in declared:
         if arg.is_list:
-            size = _list_size(arg, op.attrs)
+            size = arg.size(op.attrs)
             grouped.append(list(op.outputs[position : position + size]))
             position += size
         else:
             grouped.append(op.outputs[position])
             position += 1
     return grouped[0] if len(grouped) == 1 else tuple(grouped)
-
-
-def _list_size(arg: ArgDef, attrs: dict[str, Any]) -> int:
-    if arg.number_attr is not None:
-        return int(attrs[arg.number_attr])
-    return len(attrs[arg.type_list_attr])  # type: ignore[index]
 
 
 def add_node(op_def: OpDef, args: Iterable[Any], kwargs: dict[str, Any]) -> Operation:
@@ -493,7 +487,7 @@ def _create_by_name(
     single = len(op_def.inputs) == 1
     for arg in op_def.inputs:
         if arg.is_list:
-            size = len(rest) if single else _list_size(arg, attrs)
+            size = len(rest) if single else arg.size(attrs)
             values.append(rest[:size])
             rest = rest[size:]
         else:

@@ -91,6 +91,12 @@ class ArgDef:
     def is_list(self) -> bool:
         return self.number_attr is not None or self.type_list_attr is not None
 
+    def size(self, attrs: dict[str, Any]) -> int:
+        """How many tensors a list argument stands for."""
+        if self.number_attr is not None:
+            return int(attrs[self.number_attr])
+        return len(attrs[str(self.type_list_attr)])
+
 
 @dataclass(frozen=True)
 class AttrDef:
@@ -105,6 +111,22 @@ class AttrDef:
     @property
     def has_default(self) -> bool:
         return self.default is not _MISSING
+
+
+def grouped(flat: Sequence[Any], sizes: list[int | None] | None) -> list[Any]:
+    """Flat inputs as declared: list inputs as lists; ``sizes`` are those of ``group_sizes``."""
+    if sizes is None:
+        return list(flat)
+    result: list[Any] = []
+    position = 0
+    for size in sizes:
+        if size is None:
+            result.append(flat[position])
+            position += 1
+        else:
+            result.append(list(flat[position : position + size]))
+            position += size
+    return result
 
 
 GradientRule = Callable[..., Sequence[Any]]
@@ -170,6 +192,12 @@ class OpDef:
     @property
     def is_stateful(self) -> bool:
         return not self.effects.pure
+
+    def group_sizes(self, attrs: dict[str, Any]) -> list[int | None] | None:
+        """Sizes of list inputs (None: a single input), or None when there are no lists."""
+        if not any(a.is_list for a in self.inputs):
+            return None
+        return [a.size(attrs) if a.is_list else None for a in self.inputs]
 
 
 _OPS: dict[str, OpDef] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops.registry import OpDef
+from headrace.ops.registry import OpDef, grouped
 
 #: Larger results are not computed while the graph is built.
 _LIMIT = 1 << 14
@@ -100,7 +100,7 @@ def fold_values(
     try:
         with np.errstate(all="ignore"):
             result = function(  # type: ignore[misc]
-                *_group(attrs, definition, inputs), **{n: attrs[n] for n in names}
+                *grouped(inputs, definition.group_sizes(attrs)), **{n: attrs[n] for n in names}
             )
     except Exception:
         return None
@@ -109,26 +109,6 @@ def fold_values(
         flat = [x for f in flat for x in (f if isinstance(f, list) else [f])]
     arrays = [np.asarray(f) for f in flat]
     return None if any(a.size > limit for a in arrays) else arrays
-
-
-def _group(attrs: dict[str, Any], definition: OpDef, flat: list[Any]) -> list[Any]:
-    """Flat inputs as declared: list inputs as lists."""
-    if not any(a.is_list for a in definition.inputs):
-        return flat
-    grouped: list[Any] = []
-    position = 0
-    for arg in definition.inputs:
-        if arg.number_attr is not None:
-            size = attrs[arg.number_attr]
-        elif arg.type_list_attr is not None:
-            size = len(attrs[arg.type_list_attr])
-        else:
-            grouped.append(flat[position])
-            position += 1
-            continue
-        grouped.append(flat[position : position + size])
-        position += size
-    return grouped
 
 
 class _ShapeOnly:

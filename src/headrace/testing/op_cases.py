@@ -14,14 +14,14 @@ import jax
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.executor.evaluate import as_outputs, flat_static, grouped, prepared
+from headrace.executor.evaluate import as_outputs, flat_static, prepared
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph
 from headrace.graph.shapes import compatible_static
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.build import add_node, constant, placeholder
-from headrace.ops.registry import NotDifferentiable, OpDef, get_op_def
+from headrace.ops.registry import NotDifferentiable, OpDef, get_op_def, grouped
 from headrace.passes.ir import Node, make_node
 from headrace.session.session import Session
 
