@@ -8,7 +8,7 @@ from typing import Any
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.ops import variable_scope
-from headrace.ops.build import raw
+from headrace.ops.build import constant, raw
 from headrace.ops.variables import Variable
 
 
@@ -33,21 +33,19 @@ def create_zeros_slot(
     primary: Any, name: str, dtype: DType | None = None, colocate_with_primary: bool = True
 ) -> Variable:
     """A slot of ``primary``'s shape that starts at zero."""
-    wanted = dtype or primary.dtype
+    return _create(primary, filled(primary, 0, dtype or primary.dtype), name, colocate_with_primary)
+
+
+def filled(primary: Any, value: Any, dtype: DType | None = None) -> Callable[[], Any]:
+    """An initial value of ``primary``'s shape, all of it ``value``."""
     dims = primary.shape.as_tuple
+    known = dims is not None and None not in dims
 
-    def zeros() -> Any:
-        if dims is not None and None not in dims:
-            return raw.Fill(list(dims), _zero(wanted))
-        return raw.Fill(raw.Shape(primary.initialized_value()), _zero(wanted))
+    def initial() -> Any:
+        shape = list(dims) if known else raw.Shape(primary.initialized_value())
+        return raw.Fill(shape, constant(value, dtype or primary.dtype))
 
-    return _create(primary, zeros, name, colocate_with_primary)
-
-
-def _zero(dtype: DType) -> Any:
-    from headrace.ops.build import constant
-
-    return constant(0, dtype)
+    return initial
 
 
 def _create(primary: Any, value: Any, name: str, colocate: bool) -> Variable:
