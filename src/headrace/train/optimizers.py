@@ -10,6 +10,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.control_basic import group
+from headrace.train import slot_creator
 from headrace.train.optimizer import Optimizer
 
 __all__ = [
@@ -62,13 +63,7 @@ class _RuleOptimizer(Optimizer):
     def _constant_slot(
         self, var: Any, value: float, slot_name: str, op_name: str | None = None
     ) -> None:
-        dims = var.shape.as_tuple
-        if dims is not None and None not in dims:
-            start = lambda: raw.Fill(list(dims), convert_to_tensor(value, var.dtype))  # noqa: E731
-        else:
-            start = lambda: raw.Fill(  # noqa: E731
-                raw.Shape(var.initialized_value()), convert_to_tensor(value, var.dtype)
-            )
+        start = slot_creator.filled(var, value)
         self._get_or_make_slot(var, start, slot_name, op_name or self._name)
 
 
