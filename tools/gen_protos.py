@@ -1,4 +1,4 @@
-"""Regenerate ``src/headrace/graph/proto/*_pb2.py`` and ``.pyi`` from the ``.proto`` files.
+"""Regenerate the ``*_pb2.py`` and ``.pyi`` beside the ``.proto`` files of the package.
 
     python tools/gen_protos.py            # write the files
     python tools/gen_protos.py --check    # fail if the written files are out of date
@@ -22,7 +22,10 @@ from pathlib import Path
 
 GENERATOR = ("grpcio-tools==1.64.3", "setuptools<81")  # its protoc is version 26.1
 SOURCE_ROOT = Path(__file__).resolve().parent.parent / "src"
-PROTO_DIR = SOURCE_ROOT / "headrace" / "graph" / "proto"
+PROTO_DIRS = (
+    SOURCE_ROOT / "headrace" / "graph" / "proto",
+    SOURCE_ROOT / "headrace" / "distributed" / "protocol",
+)
 
 
 def make_generator(cache: Path) -> Path:
@@ -35,7 +38,8 @@ def make_generator(cache: Path) -> Path:
 
 
 def protoc(python: Path, *arguments: str) -> None:
-    protos = [str(path.relative_to(SOURCE_ROOT)) for path in sorted(PROTO_DIR.glob("*.proto"))]
+    found = [path for folder in PROTO_DIRS for path in sorted(folder.glob("*.proto"))]
+    protos = [str(path.relative_to(SOURCE_ROOT)) for path in found]
     command = [python, "-m", "grpc_tools.protoc", f"-I{SOURCE_ROOT}", *arguments, *protos]
     subprocess.run(command, cwd=SOURCE_ROOT, check=True)
 

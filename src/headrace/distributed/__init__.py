@@ -1,0 +1,1 @@
+"""The distributed runtime: servers, masters, workers and what carries tensors between them."""

@@ -1,0 +1,1 @@
+"""Cutting a placed step into one part for each task."""
