@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +14,10 @@ from headrace.executor.evaluate import NeedsHost, Values
 from headrace.executor.host import HostRunner
 from headrace.executor.region import RegionOptions
 from headrace.executor.resources import ResourceStore, Transaction
+from headrace.executor.stages import is_large, known_values
+from headrace.executor.stepping import Driver, Flow, StepRun
 from headrace.executor.tracing_step import StepContext
-from headrace.executor.units import Slots, Splitter, Unit, is_large, known_values
+from headrace.executor.units import Slots, Splitter, Unit
 from headrace.passes.ir import Edge, Node, StepGraph
 
 
@@ -45,6 +47,7 @@ class Plan:
         store: ResourceStore,
         options: Callable[[str], RegionOptions],
         host: HostRunner,
+        is_part: bool = False,
     ) -> None:
         self.step = step
         self.store = store
@@ -57,11 +60,13 @@ class Plan:
         units = self._splitter(step.nodes).units(set(step.fetches))
         self._fetch_slots = [self._slots.of(e) for e in step.fetches]
         self._blocks = any(u.blocks for u in units)
-        #: Whether units have to run side by side: one may wait for what a later one does.
-        self._in_threads = self._blocks and not _in_line(units)
+        #: Whether units run as events come: they wait for other tasks, or for each other.
+        self.is_stepped = is_part or (self._blocks and not _in_line(units))
         #: Large constants, which programs share.
         self._on_device: dict[Edge, Any] = {}
         self._schedule = self._scheduled(units)
+        if self.is_stepped:
+            self.flow = Flow(units)
 
     @property
     def units(self) -> list[Unit]:
@@ -88,7 +93,7 @@ class Plan:
         They must where something can fail after a region that writes; its old values then stay
         alive. Steps with ops that block cannot: others must see what they did before they wait.
         """
-        if self._blocks:
+        if self._blocks or self.is_stepped:
             return False
         found = False
         may_fail_later = False
@@ -108,19 +113,51 @@ class Plan:
         Raises:
             OpError: when an op fails.
         """
+        if self.is_stepped:
+            return self._run_stepped(feeds, context)
         schedule = self._schedule
-        table = schedule.template.copy()
+        table = self._table(feeds)
+        self._run_in_order(schedule, table, context)
+        return self.results(table)
+
+    def _table(self, feeds: Sequence[Any]) -> list[Any]:
+        table = self._schedule.template.copy()
         for slot, value in zip(self._feed_slots, feeds, strict=True):
             table[slot] = value
-        if self._in_threads:
-            self._run_threads(schedule.units, table, context)
-        else:
-            self._run_in_order(schedule, table, context)
+        return table
+
+    def results(self, table: list[Any]) -> list[Any]:
+        """The fetched values; where there are none, waits until all has been computed."""
         if not self._fetch_slots:
-            for unit in schedule.units:
+            for unit in self._schedule.units:
                 if unit.region is not None:
                     unit.region.wait()
         return [table[slot] for slot in self._fetch_slots]
+
+    def begin(self, feeds: Sequence[Any], context: StepContext) -> StepRun:
+        """One run of a stepped plan, for a Driver of `run_unit`."""
+        return StepRun(self.flow, self._table(feeds), context)
+
+    def _run_stepped(self, feeds: Sequence[Any], context: Any) -> list[Any]:
+        ended = threading.Event()
+        run = self.begin(feeds, StepContext() if context is None else context)
+        Driver(self.run_unit, lambda _: ended.set()).start(run)
+        ended.wait()
+        if run.error is not None:
+            raise run.error
+        return self.results(run.table)
+
+    def run_unit(self, unit: Unit, table: list[Any], context: Any) -> None:
+        """Run one unit of a stepped plan, or the parts that it had to be split into."""
+        if unit.parts is None:
+            try:
+                self._run_unit(unit, table, context, self.store)
+                return
+            except NeedsHost as signal:
+                self._split_unit(unit, signal)
+        table += self._schedule.template[len(table) :]
+        for part in unit.parts or ():
+            self.run_unit(part, table, context)
 
     def _run_in_order(self, schedule: Schedule, table: list[Any], context: Any) -> None:
         """Run the units one after another in the caller's thread."""
@@ -206,43 +243,16 @@ class Plan:
                 self._schedule = self._scheduled(units)
             return unit.parts, self._schedule.template
 
-    def _run_threads(self, units: list[Unit], table: list[Any], context: Any) -> None:
-        """Run each unit in a thread of its own as soon as all it waits for is done.
-
-        When one fails, those that wait are told to give up.
-        """
-        context = StepContext() if context is None else context
-        pending = {u: len(u.waits) for u in units}
-        users: dict[Unit, list[Unit]] = {u: [] for u in units}
-        for unit in units:
-            for source in unit.waits:
-                users[source].append(unit)
-        running: dict[Future[None], Unit] = {}
-        with ThreadPoolExecutor(max_workers=len(units)) as pool:
-            ready = [u for u in units if pending[u] == 0]
-            while ready or running:
-                for unit in ready:
-                    running[pool.submit(self._run_whole, unit, table, context)] = unit
-                ready = []
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    unit = running.pop(future)
-                    if future.exception() is not None:
-                        context.cancel()
-                        future.result()
-                    for user in users[unit]:
-                        pending[user] -= 1
-                        if pending[user] == 0:
-                            ready.append(user)
-
-    def _run_whole(self, unit: Unit, table: list[Any], context: Any) -> None:
-        """Run a unit in a thread; if one of its nodes needs the host, all are interpreted."""
-        try:
-            self._run_unit(unit, table, context, self.store)
-        except NeedsHost as signal:
-            if unit.region is None:
-                raise _cannot_run(signal) from None
-            unit.region.interpret_always()
-            self._run_unit(unit, table, context, self.store)
+    def _split_unit(self, unit: Unit, signal: NeedsHost) -> None:
+        """Give a unit parts, to run one after another in its place."""
+        with self.store.lock:
+            if unit.parts is None:
+                region = unit.region
+                if region is None or signal.node in self._force_host:
+                    raise _cannot_run(signal)
+                self._force_host.add(signal.node)
+                unit.parts = self._splitter(region.nodes).units(set(region.outputs))
+                self._schedule = self._scheduled(self.units)
 
     def describe(self) -> str:
         """The schedule as text: units in order, with what each takes and gives."""

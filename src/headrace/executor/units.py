@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from headrace.executor.evaluate import FOLD_LIMIT, flat_static
 from headrace.executor.region import Region, RegionOptions
-from headrace.executor.resources import ResourceHandle, handle_for
-from headrace.graph import dtypes
-from headrace.passes.ir import FEED, Edge, Node
+from headrace.executor.stages import Staging, is_large
+from headrace.passes.ir import Edge, Node
 
 
 class Unit:
@@ -50,28 +46,8 @@ class Slots:
         return self.index.setdefault(edge, len(self.index))
 
 
-def known_values(nodes: Sequence[Node]) -> dict[Edge, Any]:
-    """Edges whose value the graph itself tells: constants and resource handles."""
-    known: dict[Edge, Any] = {}
-    for node in nodes:
-        if node.op_def.makes_handle:
-            known[(node, 0)] = handle_for(node)
-        elif node.type == "Const" and not node.control:
-            known[(node, 0)] = node.attrs["value"]
-        elif node.type in ("Identity", "IdentityN"):
-            for i, source in enumerate(node.inputs):
-                if isinstance(known.get(source), ResourceHandle):
-                    known[(node, i)] = known[source]
-    return known
-
-
 class Splitter:
-    """Builds the units of a list of nodes.
-
-    Nodes of one device and stage form a region. The stage of a node grows by one wherever a value
-    crosses from or to a host op, another device, or must become known before compiling; so no
-    region can wait for itself through another unit.
-    """
+    """Builds the units of a list of nodes: nodes of one device and stage form a region."""
 
     def __init__(
         self,
@@ -81,47 +57,21 @@ class Splitter:
         options: Callable[[str], RegionOptions],
         force_host: set[Node],
     ) -> None:
-        self.nodes = [n for n in nodes if (n, 0) not in known and n.op_def is not FEED]
+        self.staging = Staging(nodes, known, force_host)
+        self.nodes = self.staging.nodes
         self.known = known
         self.slots = slots
         self.options = options
-        self.force_host = force_host
-        self.inside = set(self.nodes)
-        self._off_xla = self._nodes_off_xla()
-        self.boundaries = StaticNeeds(self).pairs
-
-    def is_host(self, node: Node) -> bool:
-        return node in self._off_xla
-
-    def _nodes_off_xla(self) -> set[Node]:
-        """Host ops, nodes that turned out to need the host, and what no program can be made of:
-        strings, and resources that are known only as the step runs."""
-        text_variables = {
-            value
-            for (source, _), value in self.known.items()
-            if isinstance(value, ResourceHandle) and source.attrs.get("dtype") is dtypes.string
-        }
-
-        def has_odd_handle(node: Node) -> bool:
-            handles = [self.known.get(e) for e in node.inputs if e[0].dtypes[e[1]] is _RESOURCE]
-            return any(h is None or h in text_variables for h in handles)
-
-        return {
-            n
-            for n in self.nodes
-            if n.op_def.host is not None
-            or n in self.force_host
-            or _handles_text(n)
-            or has_odd_handle(n)
-        }
+        self.boundaries = self.staging.boundaries
 
     def units(self, wanted: set[Edge]) -> list[Unit]:
         """The units in an order that may run; ``wanted`` edges are kept for later users."""
-        stage = self._stages()
+        stage = self.staging.stages()
         groups: dict[Any, list[Node]] = {}
         for node in self.nodes:
-            host = self.is_host(node)
-            key = (stage[node], "host", node) if host else (stage[node], node.device, None)
+            key: Any = (stage[node], "host", node)
+            if not self.staging.is_host(node):
+                key = (stage[node], node.device, node.group and node.group[1])
             groups.setdefault(key, []).append(node)
         unit_of: dict[Node, Unit] = {}
         users: dict[Edge, list[Node]] = {}
@@ -147,28 +97,6 @@ class Splitter:
                 )
             )
         return result
-
-    def _stages(self) -> dict[Node, int]:
-        stage: dict[Node, int] = {}
-        for node in self.nodes:
-            host = self.is_host(node)
-            level = 0
-            for edge in node.inputs:
-                source = edge[0]
-                if source in self.inside:
-                    joined = (
-                        not host
-                        and not self.is_host(source)
-                        and source.device == node.device
-                        and (node, edge) not in self.boundaries
-                    )
-                    level = max(level, stage[source] + (0 if joined else 1))
-            for source in node.control:
-                if source in self.inside:
-                    joined = not host and not self.is_host(source) and source.device == node.device
-                    level = max(level, stage[source] + (0 if joined else 1))
-            stage[node] = level
-        return stage
 
     def _unit(
         self, members: list[Node], host: bool, wanted: set[Edge], users: dict[Edge, list[Node]]
@@ -212,54 +140,3 @@ class Splitter:
                 else:
                     dynamic[edge] = None
         return list(static), [e for e in dynamic if e not in static], known
-
-
-_RESOURCE = dtypes.resource
-
-
-def _handles_text(node: Node) -> bool:
-    """Whether a node takes or makes strings: XLA has none, so it runs on NumPy objects."""
-    text = dtypes.string
-    return text in node.dtypes or any(text is source.dtypes[i] for source, i in node.inputs)
-
-
-def is_large(value: Any) -> bool:
-    """Constants of this size are passed to programs, not built into them."""
-    return isinstance(value, np.ndarray) and value.size > FOLD_LIMIT and value.dtype != object
-
-
-class StaticNeeds:
-    """Finds the edges whose values must be known before compiling.
-
-    ``pairs`` holds (consumer, edge): the consumer needs the edge's value while it is traced, and
-    the value comes from a feed, a host op or another region.
-    """
-
-    def __init__(self, splitter: Splitter) -> None:
-        self.splitter = splitter
-        self.pairs: set[tuple[Node, Edge]] = set()
-        wanted = [
-            (node, node.inputs[i])
-            for node in splitter.nodes
-            if not splitter.is_host(node)
-            for i in flat_static(node)
-        ]
-        visited: set[tuple[Node, Edge]] = set()
-        while wanted:
-            pair = wanted.pop()
-            if pair not in visited:
-                visited.add(pair)
-                wanted += self._before(*pair)
-
-    def _before(self, consumer: Node, edge: Edge) -> list[tuple[Node, Edge]]:
-        """The needs that one need leads to; notes it if its value can only come from outside."""
-        source = edge[0]
-        if edge in self.splitter.known:
-            return []
-        if source in self.splitter.inside and not self.splitter.is_host(source):
-            if source.op_def.shape_only:
-                return []
-            if source.op_def.interpret is not None and source.op_def.effects.pure:
-                return [(source, inner) for inner in source.inputs]
-        self.pairs.add((consumer, edge))
-        return []

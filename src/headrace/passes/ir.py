@@ -20,11 +20,13 @@ class Node:
 
     __slots__ = (
         "attrs",
+        "calls",
         "colocation",
         "control",
         "device",
         "dims",
         "dtypes",
+        "group",
         "inputs",
         "name",
         "op",
@@ -55,6 +57,10 @@ class Node:
         self.op = op
         #: Prepared by the executor on first use.
         self.runner: Any = None
+        #: In a step over several tasks: (stage, component), see ``executor.stages``.
+        self.group: tuple[int, int] | None = None
+        #: For a control flow op whose bodies run on several tasks: see ``partition.functions``.
+        self.calls: Any = None
 
     @property
     def type(self) -> str:

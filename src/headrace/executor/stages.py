@@ -1,0 +1,155 @@
+"""Which nodes may run together: what runs off XLA, and the stage of each node.
+
+Nodes of one device and stage form a region. The stage of a node grows by one wherever a value
+crosses from or to a host op, another device, or must become known before compiling; so no region
+can wait for itself through another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.executor.evaluate import FOLD_LIMIT, flat_static
+from headrace.executor.resources import ResourceHandle, handle_for
+from headrace.executor.transfers import RECV
+from headrace.graph import dtypes
+from headrace.passes.ir import FEED, Edge, Node
+
+#: Room between two stages of a step over several tasks, for stages that one task adds: what it
+#: merges then never depends on a task that waits for it.
+STAGE_GAP = 1 << 10
+
+_RESOURCE = dtypes.resource
+
+
+def known_values(nodes: Sequence[Node]) -> dict[Edge, Any]:
+    """Edges whose value the graph itself tells: constants and resource handles."""
+    known: dict[Edge, Any] = {}
+    for node in nodes:
+        if node.op_def.makes_handle:
+            known[(node, 0)] = handle_for(node)
+        elif node.type == "Const" and not node.control:
+            known[(node, 0)] = node.attrs["value"]
+        elif node.type in ("Identity", "IdentityN"):
+            for i, source in enumerate(node.inputs):
+                if isinstance(known.get(source), ResourceHandle):
+                    known[(node, i)] = known[source]
+    return known
+
+
+class Staging:
+    """What of a list of nodes runs off XLA, what must be known early, and each node's stage.
+
+    Attributes:
+        nodes: those that run: neither feeds nor known values.
+        boundaries: (consumer, edge) where the consumer needs the edge's value while it is traced,
+            and the value comes from a feed, a host op or another region.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], known: dict[Edge, Any], force_host: set[Node]
+    ) -> None:
+        self.nodes = [n for n in nodes if (n, 0) not in known and n.op_def is not FEED]
+        self.known = known
+        self.force_host = force_host
+        self.inside = set(self.nodes)
+        self._off_xla = self._nodes_off_xla()
+        self.boundaries = StaticNeeds(self).pairs
+
+    def is_host(self, node: Node) -> bool:
+        return node in self._off_xla
+
+    def _nodes_off_xla(self) -> set[Node]:
+        """Host ops, nodes that turned out to need the host, and what no program can be made of:
+        strings, and resources that are known only as the step runs."""
+        text_variables = {
+            value
+            for (source, _), value in self.known.items()
+            if isinstance(value, ResourceHandle) and source.attrs.get("dtype") is dtypes.string
+        }
+
+        def has_odd_handle(node: Node) -> bool:
+            handles = [self.known.get(e) for e in node.inputs if e[0].dtypes[e[1]] is _RESOURCE]
+            return any(h is None or h in text_variables for h in handles)
+
+        return {
+            n
+            for n in self.nodes
+            if n.op_def.host is not None
+            or n.op_def is RECV
+            or n.calls is not None
+            or n in self.force_host
+            or _handles_text(n)
+            or has_odd_handle(n)
+        }
+
+    def stages(self) -> dict[Node, int]:
+        """The stage of each node, from 0; never before the stage that its ``group`` names."""
+        stage: dict[Node, int] = {}
+        for node in self.nodes:
+            host = self.is_host(node)
+            level = 0 if node.group is None else node.group[0] * STAGE_GAP
+            for edge in node.inputs:
+                source = edge[0]
+                if source in self.inside:
+                    joined = (
+                        not host
+                        and not self.is_host(source)
+                        and source.device == node.device
+                        and (node, edge) not in self.boundaries
+                    )
+                    level = max(level, stage[source] + (0 if joined else 1))
+            for source in node.control:
+                if source in self.inside:
+                    joined = not host and not self.is_host(source) and source.device == node.device
+                    level = max(level, stage[source] + (0 if joined else 1))
+            stage[node] = level
+        return stage
+
+
+def _handles_text(node: Node) -> bool:
+    """Whether a node takes or makes strings: XLA has none, so it runs on NumPy objects."""
+    text = dtypes.string
+    return text in node.dtypes or any(text is source.dtypes[i] for source, i in node.inputs)
+
+
+def is_large(value: Any) -> bool:
+    """Constants of this size are passed to programs, not built into them."""
+    return isinstance(value, np.ndarray) and value.size > FOLD_LIMIT and value.dtype != object
+
+
+class StaticNeeds:
+    """Finds the edges whose values must be known before compiling, as ``pairs``."""
+
+    def __init__(self, staging: Staging) -> None:
+        self.staging = staging
+        self.pairs: set[tuple[Node, Edge]] = set()
+        wanted = [
+            (node, node.inputs[i])
+            for node in staging.nodes
+            if not staging.is_host(node)
+            for i in flat_static(node)
+        ]
+        visited: set[tuple[Node, Edge]] = set()
+        while wanted:
+            pair = wanted.pop()
+            if pair not in visited:
+                visited.add(pair)
+                wanted += self._before(*pair)
+
+    def _before(self, consumer: Node, edge: Edge) -> list[tuple[Node, Edge]]:
+        """The needs that one need leads to; notes it if its value can only come from outside."""
+        source = edge[0]
+        if edge in self.staging.known:
+            return []
+        here = source in self.staging.inside and source.device == consumer.device
+        if here and not self.staging.is_host(source):
+            if source.op_def.shape_only:
+                return []
+            if source.op_def.interpret is not None and source.op_def.effects.pure:
+                return [(source, inner) for inner in source.inputs]
+        self.pairs.add((consumer, edge))
+        return []

@@ -1,0 +1,206 @@
+"""Running the units of a step as events come in: units that finish, tensors that arrive.
+
+Each unit counts what it waits for (white paper 2015, section 3.1). `StepRun` is the bookkeeping of
+one step: events in, units that may now run out; it does no work itself. `Driver` does the work, in
+the thread that brought the event where a unit is cheap, else in a pool.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from headrace.executor.policy import node_cost
+from headrace.executor.tracing_step import StepContext
+from headrace.executor.transfers import RECV
+from headrace.executor.units import Unit
+
+#: Units that cost more operations than this run in a thread of the pool.
+INLINE_COST = 1e6
+#: The pool makes a thread whenever none is idle: units may wait for each other.
+_MAX_THREADS = 1 << 14
+
+
+class Flow:
+    """The units of a schedule as a graph of numbers.
+
+    Attributes:
+        needs: for each unit how many others must finish first.
+        users: for each unit those that wait for it.
+        first: units that wait for nothing.
+        arrivals: the unit of each transfer that comes in.
+        heavy: for each unit whether it belongs in the pool.
+    """
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self.units = list(units)
+        number = {u: i for i, u in enumerate(self.units)}
+        self.needs = [len(u.waits) for u in self.units]
+        self.users: list[list[int]] = [[] for _ in self.units]
+        for i, unit in enumerate(self.units):
+            for source in unit.waits:
+                self.users[number[source]].append(i)
+        self.arrivals = {
+            u.node.attrs["transfer"].number: i
+            for i, u in enumerate(self.units)
+            if u.node is not None and u.node.op_def is RECV
+        }
+        incoming = set(self.arrivals.values())
+        self.first = [i for i, n in enumerate(self.needs) if n == 0 and i not in incoming]
+        self.heavy = [_is_heavy(u) for u in self.units]
+
+
+def _is_heavy(unit: Unit) -> bool:
+    if unit.region is None:
+        node = unit.node
+        assert node is not None
+        return unit.blocks or node.calls is not None
+    return sum(node_cost(n) for n in unit.region.nodes) > INLINE_COST
+
+
+class StepRun:
+    """One run of a flow: events in, units out that may now run.
+
+    Attributes:
+        table: the value of each slot.
+        error: why the step failed.
+    """
+
+    __slots__ = ("_ended", "_left", "_lock", "_needs", "_seen", "context", "error", "flow", "table")
+
+    def __init__(self, flow: Flow, table: list[Any], context: StepContext) -> None:
+        self.flow = flow
+        self.table = table
+        self.context = context
+        self.error: BaseException | None = None
+        self._needs = flow.needs.copy()
+        self._left = len(flow.units)
+        self._ended = False
+        #: Transfers that have arrived.
+        self._seen: set[int] = set()
+        self._lock = threading.Lock()
+
+    def take_end(self) -> bool:
+        """Whether every unit has run; true once only, for the one who acts on it."""
+        if self._left:
+            return False
+        with self._lock:
+            first, self._ended = not self._ended, True
+        return first
+
+    @property
+    def missing(self) -> list[int]:
+        """Transfers that have not arrived."""
+        return [n for n in self.flow.arrivals if n not in self._seen]
+
+    def start(self) -> list[int]:
+        """The step begins."""
+        return list(self.flow.first)
+
+    def arrived(self, transfer: int, values: Sequence[Any]) -> list[int] | None:
+        """The tensors of a transfer are there; None for a transfer that came before, or is not
+        one of this step."""
+        index = self.flow.arrivals.get(transfer)
+        with self._lock:
+            if index is None or transfer in self._seen:
+                return None
+            self._seen.add(transfer)
+            for slot, value in zip(self.flow.units[index].outputs, values, strict=True):
+                self.table[slot] = value
+            return self._after(index)
+
+    def done(self, index: int) -> list[int]:
+        """A unit has run."""
+        with self._lock:
+            return self._after(index)
+
+    def _after(self, index: int) -> list[int]:
+        self._left -= 1
+        ready = []
+        needs = self._needs
+        for user in self.flow.users[index]:
+            needs[user] -= 1
+            if needs[user] == 0:
+                ready.append(user)
+        return ready
+
+    def fail(self, error: BaseException) -> bool:
+        """The step fails; false if it has ended before."""
+        with self._lock:
+            if self._ended:
+                return False
+            self.error, self._ended = error, True
+            return True
+
+
+class Driver:
+    """Runs the units of steps.
+
+    Args:
+        run_unit: ``run_unit(unit, table, context)`` does the work of one unit.
+        ended: called once for each step, when all units have run or the first has failed.
+    """
+
+    _pool: ThreadPoolExecutor | None = None
+    _pool_lock = threading.Lock()
+
+    def __init__(
+        self,
+        run_unit: Callable[[Unit, list[Any], StepContext], None],
+        ended: Callable[[StepRun], None],
+    ) -> None:
+        self._run_unit = run_unit
+        self._ended = ended
+
+    def start(self, run: StepRun, patient: bool = False) -> None:
+        """Begin a step. ``patient``: the calling thread has nothing else to do."""
+        if run.take_end():
+            self._ended(run)
+        else:
+            self.drive(run, run.start(), patient)
+
+    def arrived(self, run: StepRun, transfer: int, values: Sequence[Any]) -> None:
+        """Tensors have come in; run what they make possible."""
+        ready = run.arrived(transfer, values)
+        if ready is None:
+            return
+        if ready:
+            self.drive(run, ready)
+        elif run.take_end():
+            self._ended(run)
+
+    def drive(self, run: StepRun, ready: list[int], patient: bool = False) -> None:
+        """Run ready units, and those that become ready, in this thread or the pool."""
+        flow = run.flow
+        while ready:
+            index = ready.pop()
+            if flow.heavy[index] and (ready or not patient):
+                self.pool().submit(self.drive, run, [index], True)
+                continue
+            if run.error is not None:
+                return
+            try:
+                self._run_unit(flow.units[index], run.table, run.context)
+            except BaseException as error:
+                self.fail(run, error)
+                return
+            ready += run.done(index)
+            if run.take_end():
+                self._ended(run)
+
+    def fail(self, run: StepRun, error: BaseException) -> None:
+        """End a step; its ops that wait give up."""
+        if run.fail(error):
+            run.context.cancel()
+            self._ended(run)
+
+    @classmethod
+    def pool(cls) -> ThreadPoolExecutor:
+        """The threads of all steps of this process."""
+        if cls._pool is None:
+            with cls._pool_lock:
+                if cls._pool is None:
+                    cls._pool = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="headrace unit")
+        return cls._pool
