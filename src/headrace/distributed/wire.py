@@ -16,20 +16,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any, Final
 
 import jax
 import numpy as np
 
+from headrace.distributed.compress import (
+    Buffer,
+    ErrorFeedback,
+    compress,
+    damaged,
+    expand,
+    malformed,
+    size_of,
+)
 from headrace.distributed.protocol import wire_pb2 as pb
 from headrace.distributed.protocol.wire_pb2 import TensorMeta
-from headrace.errors import DataLossError, InvalidArgumentError
+from headrace.errors import InvalidArgumentError
 from headrace.executor.resources import ResourceHandle
 from headrace.graph import dtypes
 from headrace.ops.kernels.tensor_list import TensorList
-
-#: What carries contents: C-contiguous bytes.
-Buffer = np.ndarray[Any, Any] | memoryview | bytes
 
 #: Lists within lists; deeper ones are refused on both sides.
 MAX_DEPTH: Final = 32
@@ -51,7 +58,9 @@ _VARIANT: Final = dtypes.variant.as_datatype_enum
 _OFFSETS: Final = np.dtype("<i8")
 
 
-def encode(value: Any) -> tuple[TensorMeta, list[Buffer]]:
+def encode(
+    value: Any, precision: str = "", feedback: ErrorFeedback | None = None
+) -> tuple[TensorMeta, list[Buffer]]:
     """Describes ``value`` and gives its contents as buffers, without copying where that can be.
 
     Takes NumPy and JAX arrays and scalars of every tensor type (strings: bytes and str), Python
@@ -59,23 +68,47 @@ def encode(value: Any) -> tuple[TensorMeta, list[Buffer]]:
     `ResourceHandle`, and None for a value that is absent. The value must not change until the
     buffers are written.
 
+    Args:
+      precision: one of `wire_precision.PRECISIONS` or "": how arrays of float32 and float64 go;
+        arrays within lists always go as they are.
+      feedback: what earlier "int8" transfers of the same edge left out.
+
     Raises:
-      InvalidArgumentError: no tensor can hold the value.
+      InvalidArgumentError: no tensor can hold the value, or there is no such precision.
     """
-    if value.__class__ is np.ndarray:
-        return _encode_array(value)
-    if isinstance(value, jax.Array):
-        return _encode_array(np.asarray(value))
-    buffers: list[Buffer] = []
-    return _encode_any(value, buffers, 0), buffers
+    if value.__class__ is not np.ndarray:
+        if not isinstance(value, (jax.Array, np.generic)):
+            buffers: list[Buffer] = []
+            return _encode_any(value, buffers, 0), buffers
+        value = np.asarray(value)
+    if precision:
+        compressed = compress(value, precision, feedback)
+        if compressed is not None:
+            encoding, buffers = compressed
+            number = _NUMBERS[value.dtype]
+            return TensorMeta(
+                dtype=number, dims=value.shape, encoding=encoding, buffers=len(buffers)
+            ), buffers
+    return _encode_array(value)
 
 
-def encode_many(values: Iterable[Any]) -> tuple[list[TensorMeta], list[Buffer]]:
-    """`encode` of each value; the buffers of all of them stand one after the other."""
+def encode_many(
+    values: Sequence[Any],
+    precisions: Sequence[str] | None = None,
+    feedbacks: Sequence[ErrorFeedback | None] | None = None,
+) -> tuple[list[TensorMeta], list[Buffer]]:
+    """`encode` of each value; the buffers of all of them stand one after the other.
+
+    Raises:
+      InvalidArgumentError: as `encode`.
+      ValueError: the sequences differ in length.
+    """
     metas: list[TensorMeta] = []
     buffers: list[Buffer] = []
-    for value in values:
-        meta, own = encode(value)
+    choices = repeat("", len(values)) if precisions is None else precisions
+    residues = repeat(None, len(values)) if feedbacks is None else feedbacks
+    for value, precision, feedback in zip(values, choices, residues, strict=True):
+        meta, own = encode(value, precision, feedback)
         metas.append(meta)
         buffers += own
     return metas, buffers
@@ -92,7 +125,7 @@ def decode(meta: TensorMeta, buffers: Sequence[Buffer]) -> Any:
       DataLossError: the contents do not fit the description.
     """
     if meta.buffers != len(buffers):
-        raise _lost(f"{len(buffers)} buffers came for a value that has {meta.buffers}")
+        raise damaged(f"{len(buffers)} buffers came for a value that has {meta.buffers}")
     return _Decoder(buffers).value(meta, 0, 0)
 
 
@@ -105,7 +138,7 @@ def decode_many(metas: Iterable[TensorMeta], buffers: Sequence[Buffer]) -> list[
     decoder = _Decoder(buffers)
     values = [decoder.value(meta, 0, 0) for meta in metas]
     if decoder.next != len(buffers):
-        raise _lost(f"{len(buffers)} buffers came for values that have {decoder.next}")
+        raise damaged(f"{len(buffers)} buffers came for values that have {decoder.next}")
     return values
 
 
@@ -231,18 +264,6 @@ def _encode_list(value: TensorList, buffers: list[Buffer], depth: int) -> Tensor
 # -- decoding -----------------------------------------------------------------------------------
 
 
-def _invalid(problem: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"A received tensor is malformed: {problem}.")
-
-
-def _lost(problem: str) -> DataLossError:
-    return DataLossError(None, None, f"A received tensor is damaged: {problem}.")
-
-
-def _size_of(buffer: Buffer) -> int:
-    return len(buffer) if isinstance(buffer, bytes) else buffer.nbytes
-
-
 class _Decoder:
     """Takes values from a row of buffers; ``next`` is the first buffer not taken yet."""
 
@@ -262,61 +283,77 @@ class _Decoder:
             value: Any = self._strings(meta)
         elif encoding in (pb.LIST_ITEMS, pb.LIST_STACKED, pb.LIST_REPEATED):
             value = self._list(meta, depth, stacked)
+        elif encoding in (pb.BFLOAT16_TRUNCATED, pb.FLOAT16, pb.INT8_BLOCKS):
+            value = self._compressed(meta)
         elif encoding == pb.HANDLE:
             name = meta.handle
             value = ResourceHandle(name.kind, name.container, name.name)
         elif encoding == pb.NONE:
             value = None
         else:
-            raise _invalid(f"unknown encoding {encoding}")
+            raise malformed(f"unknown encoding {encoding}")
         if self.next - start != meta.buffers:
-            raise _invalid(f"it takes {self.next - start} buffers but names {meta.buffers}")
+            raise malformed(f"it takes {self.next - start} buffers but names {meta.buffers}")
         return value
 
     def _take(self) -> Buffer:
         if self.next >= len(self.buffers):
-            raise _lost(f"it needs more than the {len(self.buffers)} buffers that came")
+            raise damaged(f"it needs more than the {len(self.buffers)} buffers that came")
         self.next += 1
         return self.buffers[self.next - 1]
 
     def _raw(self, meta: TensorMeta) -> np.ndarray[Any, Any]:
         dtype = _NP_DTYPES.get(meta.dtype)
         if dtype is None:
-            raise _invalid(f"unknown element type {meta.dtype}")
+            raise malformed(f"unknown element type {meta.dtype}")
         dims = tuple(meta.dims)
         count = _element_count(dims)
         if meta.buffers != (count > 0):
-            raise _invalid(f"{count} elements in {meta.buffers} buffers")
+            raise malformed(f"{count} elements in {meta.buffers} buffers")
         if not count:
             return _empty(dims, dtype)
         buffer = self._take()
-        if _size_of(buffer) != count * dtype.itemsize:
-            raise _lost(f"{dtype}{list(dims)} in {_size_of(buffer)} bytes")
+        if size_of(buffer) != count * dtype.itemsize:
+            raise damaged(f"{dtype}{list(dims)} in {size_of(buffer)} bytes")
         array: np.ndarray[Any, Any] = np.ndarray(dims, dtype, buffer)
         if not array.flags.aligned:
             array = array.copy()
         array.flags.writeable = False
         if meta.dtype == _BOOL and array.view(np.uint8).max() > 1:
-            raise _lost("a bool that is neither 0 nor 1")
+            raise damaged("a bool that is neither 0 nor 1")
+        return array
+
+    def _compressed(self, meta: TensorMeta) -> np.ndarray[Any, Any]:
+        dims = tuple(meta.dims)
+        count = _element_count(dims)
+        if not count:
+            raise malformed("compressed though it has no elements")
+        if meta.dtype not in _NP_DTYPES:
+            raise malformed(f"unknown element type {meta.dtype}")
+        if not 1 <= meta.buffers <= 3:
+            raise malformed(f"compressed elements in {meta.buffers} buffers")
+        buffers = [self._take() for _ in range(meta.buffers)]
+        array = expand(meta.encoding, _NP_DTYPES[meta.dtype], count, buffers).reshape(dims)
+        array.flags.writeable = False
         return array
 
     def _strings(self, meta: TensorMeta) -> np.ndarray[Any, Any]:
         if meta.dtype != _STRING:
-            raise _invalid(f"strings of element type {meta.dtype}")
+            raise malformed(f"strings of element type {meta.dtype}")
         dims = tuple(meta.dims)
         count = _element_count(dims)
         if not count:
             return _empty(dims, np.dtype(object))
         buffer = self._take()
-        if _size_of(buffer) != count * _OFFSETS.itemsize:
-            raise _lost(f"offsets of {count} strings in {_size_of(buffer)} bytes")
+        if size_of(buffer) != count * _OFFSETS.itemsize:
+            raise damaged(f"offsets of {count} strings in {size_of(buffer)} bytes")
         ends = np.frombuffer(buffer, _OFFSETS)
         total = int(ends[-1])
         if ends[0] < 0 or (ends[1:] < ends[:-1]).any():
-            raise _lost("the offsets of its strings are not in order")
+            raise damaged("the offsets of its strings are not in order")
         data = bytes(self._take()) if total else b""
         if len(data) != total:
-            raise _lost(f"strings of {total} bytes in {len(data)} bytes")
+            raise damaged(f"strings of {total} bytes in {len(data)} bytes")
         array = np.empty(count, object)
         places = ends.tolist()
         array[:] = [data[a:b] for a, b in zip([0, *places], places, strict=False)]
@@ -324,24 +361,24 @@ class _Decoder:
 
     def _list(self, meta: TensorMeta, depth: int, stacked: int) -> TensorList:
         if depth >= MAX_DEPTH:
-            raise _invalid(f"lists are nested deeper than {MAX_DEPTH}")
+            raise malformed(f"lists are nested deeper than {MAX_DEPTH}")
         if meta.encoding == pb.LIST_ITEMS:
             return TensorList(tuple([self.value(m, depth + 1, stacked) for m in meta.items]))
         repeats = meta.encoding == pb.LIST_REPEATED
         if len(meta.items) not in (1, 2):
-            raise _invalid(f"a list made of {len(meta.items)} items")
+            raise malformed(f"a list made of {len(meta.items)} items")
         content = self.value(meta.items[0], depth + 1, stacked + (not repeats))
         size: Any = meta.list_size
         if len(meta.items) == 2:
             size = self.value(meta.items[1], depth + 1, stacked)
             if not isinstance(size, np.ndarray) or size.dtype.kind not in "iu":
-                raise _invalid("the size of a list is no integer")
+                raise malformed("the size of a list is no integer")
         if stacked == 0:
             _check_size(size, MAX_LIST_SIZE if repeats else _rows(content))
         elif isinstance(size, int) and not 0 <= size <= MAX_LIST_SIZE:
-            raise _invalid(f"a list of {size} elements")
+            raise malformed(f"a list of {size} elements")
         if content is None:
-            raise _invalid("a list of nothing")
+            raise malformed("a list of nothing")
         return (
             TensorList(repeated=content, size=size)
             if repeats
@@ -351,9 +388,9 @@ class _Decoder:
 
 def _element_count(dims: tuple[int, ...]) -> int:
     if len(dims) > MAX_RANK:
-        raise _invalid(f"{len(dims)} dimensions; there may be {MAX_RANK}")
+        raise malformed(f"{len(dims)} dimensions; there may be {MAX_RANK}")
     if dims and min(dims) < 0:
-        raise _invalid(f"negative dimension in {list(dims)}")
+        raise malformed(f"negative dimension in {list(dims)}")
     return math.prod(dims)
 
 
@@ -361,7 +398,7 @@ def _empty(dims: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     try:
         array: np.ndarray[Any, Any] = np.empty(dims, dtype)
     except ValueError:  # NumPy refuses shapes whose other dimensions overflow
-        raise _invalid(f"dimensions {list(dims)} are too large") from None
+        raise malformed(f"dimensions {list(dims)} are too large") from None
     array.flags.writeable = False
     return array
 
@@ -371,10 +408,10 @@ def _rows(content: Any) -> int:
     leaves = jax.tree.leaves(content)
     rows = {leaf.shape[0] if np.ndim(leaf) else -1 for leaf in leaves}
     if len(rows) != 1 or -1 in rows:
-        raise _invalid("a list whose stack has no common first dimension")
+        raise malformed("a list whose stack has no common first dimension")
     return int(rows.pop())
 
 
 def _check_size(size: Any, limit: int) -> None:
     if np.ndim(size) or not 0 <= int(size) <= limit:
-        raise _invalid(f"a list of size {size} where at most {limit} elements can be")
+        raise malformed(f"a list of size {size} where at most {limit} elements can be")

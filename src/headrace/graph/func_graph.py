@@ -32,6 +32,7 @@ class FuncGraph(Graph):
         self._seed = outer._seed
         self._container = outer._container
         self._gradient_overrides = list(outer._gradient_overrides)
+        self._attr_scopes = list(outer._attr_scopes)
         self._devices.entries = list(outer._devices.entries)
         self._devices._merged = outer._devices._merged
 
