@@ -43,3 +43,36 @@ def demo_command(steps: int | None, output_dir: Path, seed: int, picture: bool) 
 
     if not run_demo(steps=steps, output_dir=output_dir, seed=seed, picture=picture):
         raise SystemExit(1)
+
+
+@main.command("certs")
+@click.option(
+    "--output-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Where the files go.",
+)
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    required=True,
+    metavar="NAME_OR_IP",
+    help="A machine of the cluster, as others dial it; give the option once for each.",
+)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=30,
+    show_default=True,
+    help="How long the certificates are valid.",
+)
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+def certs_command(output_dir: Path, hosts: tuple[str, ...], days: int, force: bool) -> None:
+    """Make a test authority, certificates and keys for the machines of a cluster, and its token.
+
+    A cluster needs them on any address but loopback. Prints the settings that use them.
+    """
+    from headrace.cli.certs import run_certs
+
+    run_certs(output_dir, hosts, days, force)
