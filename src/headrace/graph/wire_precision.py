@@ -53,6 +53,19 @@ def _scope(name: str) -> Iterator[None]:
         yield
 
 
+def carry(source: Mapping[str, Any], attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """``attrs`` with the choice of ``source``, for what a pass puts in an operation's place."""
+    result = {k: v for k, v in attrs.items() if k != ATTRIBUTE}
+    if ATTRIBUTE in source:
+        result[ATTRIBUTE] = source[ATTRIBUTE]
+    return result
+
+
+def same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether two operations chose alike, so that one may stand for the other."""
+    return bool(a.get(ATTRIBUTE) == b.get(ATTRIBUTE))
+
+
 def chosen(attrs: Mapping[str, Any]) -> str:
     """The precision that an operation's attributes name; "" if they leave it open.
 

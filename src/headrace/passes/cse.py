@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.attrs import attr_key
+from headrace.graph.wire_precision import ATTRIBUTE as WIRE_PRECISION
 from headrace.passes.ir import Edge, Node, StepGraph
 
 #: Constants above this size are not compared.
@@ -41,6 +42,10 @@ def _key(node: Node) -> Any:
     if node.type == "Const" and node.attrs["value"].size > _MAX_CONSTANT:
         return None
     attrs = tuple(
-        [(k, attr_key(v)) for k, v in sorted(node.attrs.items()) if not k.startswith("_")]
+        [
+            (k, attr_key(v))
+            for k, v in sorted(node.attrs.items())
+            if not k.startswith("_") or k == WIRE_PRECISION
+        ]
     )
     return (d.name, tuple(node.inputs), attrs, node.device, frozenset(node.control))

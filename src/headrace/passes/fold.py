@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph.dtypes import variant
+from headrace.graph.wire_precision import carry
 from headrace.ops.registry import get_op_def
 from headrace.ops.static import fold_values
 from headrace.passes.ir import Edge, Node, StepGraph
@@ -55,7 +56,7 @@ def _values(node: Node, known: dict[Edge, Any]) -> list[np.ndarray[Any, Any]] | 
 
 def _constant(node: Node, index: int, value: Any) -> Node:
     dtype = node.dtypes[index]
-    attrs = {"value": value, "dtype": dtype}
+    attrs = carry(node.attrs, {"value": value, "dtype": dtype})
     constant = Node(get_op_def("Const"), node.name, [], attrs, (dtype,), (value.shape,), node.op)
     constant.device = node.device
     return constant

@@ -9,6 +9,7 @@ from typing import Any
 from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.graph.wire_precision import carry
 from headrace.ops.registry import OpDef
 
 #: Stands for a fed tensor; not an op that programs can make.
@@ -213,7 +214,8 @@ def make_node(op: Operation) -> Node:
 
 def feed_node(tensor: Tensor) -> Node:
     """The node that stands for a fed tensor."""
-    node = Node(FEED, tensor.name, [], {}, (tensor.dtype,), (tensor.dims,), tensor.op)
+    attrs = carry(tensor.op.attrs, {})
+    node = Node(FEED, tensor.name, [], attrs, (tensor.dtype,), (tensor.dims,), tensor.op)
     node.device = ""
     return node
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from jax import lax
 
+from headrace.graph.wire_precision import carry
 from headrace.ops.registry import ArgDef, OpDef
 from headrace.passes.ir import Edge, Node, StepGraph
 
@@ -60,6 +61,7 @@ def materialize(step: StepGraph) -> int:
 
 
 def _barrier(node: Node) -> Node:
-    made = Node(MATERIALIZE, node.name, [], {}, node.dtypes, node.dims, node.op)
+    attrs = carry(node.attrs, {})
+    made = Node(MATERIALIZE, node.name, [], attrs, node.dtypes, node.dims, node.op)
     made.device, made.colocation = node.device, node.colocation
     return made

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace.config import flags
+from headrace.graph import wire_precision
 from headrace.ops.registry import get_op_def
 from headrace.passes.ir import Edge, Node, StepGraph
 
@@ -145,6 +146,8 @@ class Rewriter:
             if rules and node.op_def.effects.pure:
                 edge = self._apply(rules, node)
                 if edge is not None and edge[0] is not node and self._may_take(edge[0], node):
+                    if edge[0] in self._fresh:
+                        edge[0].attrs = wire_precision.carry(node.attrs, edge[0].attrs)
                     mapping[(node, 0)] = edge
                     replaced[node] = edge[0]
         if mapping:
@@ -154,8 +157,11 @@ class Rewriter:
 
     def _may_take(self, new: Node, old: Node) -> bool:
         """Whether ``new`` may stand for ``old``: what ``old`` waits for must not become a matter
-        of the other users of ``new``, or of what it waits for itself."""
-        return not old.control or new in self._fresh
+        of the other users of ``new``, or of what it waits for itself; nor may it travel to other
+        tasks in another precision."""
+        if new in self._fresh:
+            return True
+        return not old.control and wire_precision.same(new.attrs, old.attrs)
 
     def _apply(self, rules: list[Rule], node: Node) -> Edge | None:
         for rule in rules:

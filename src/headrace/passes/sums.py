@@ -15,6 +15,7 @@ import numpy as np
 
 from headrace.graph.dtypes import int32
 from headrace.graph.tensor import Dims
+from headrace.graph.wire_precision import ATTRIBUTE, carry
 from headrace.ops.registry import get_op_def
 from headrace.passes.ir import Edge, Node, StepGraph
 
@@ -35,12 +36,14 @@ def join_sums(step: StepGraph) -> int:
         for source, _ in node.inputs:
             key = _kind(source) if source in private and source.device == node.device else None
             if key is not None:
-                groups.setdefault(key, []).append(source)
+                groups.setdefault((*key, source.attrs.get(ATTRIBUTE)), []).append(source)
         for key, terms in groups.items():
             if len(terms) > 1 and _pays(key, terms):
                 joined += len(terms)
                 _replace_terms(node, terms, _JOIN[key[0]](step, terms))
         if len(node.inputs) == 1 and node in users and node not in known:
+            only = node.inputs[0][0]
+            only.attrs = carry(node.attrs, only.attrs)
             mapping[(node, 0)] = node.inputs[0]
     if joined:
         step.replace(mapping)
