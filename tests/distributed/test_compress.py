@@ -179,6 +179,17 @@ def test_float64_becomes_half_in_one_rounding():
     assert there_and_back(x, "float16")[0] == 1 + 2.0**-10
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("precision", ["bfloat16", "float16", "int8"])
+def test_signalling_nan_pass_without_a_warning(dtype, precision):
+    x = np.ones(3, dtype)
+    x.view(np.uint32 if dtype is np.float32 else np.uint64)[1] = (
+        0x7F800001 if dtype is np.float32 else 0x7FF0000000000001
+    )
+    for feedback in (None, ErrorFeedback()):
+        np.testing.assert_array_equal(there_and_back(x, precision, feedback), [1, np.nan, 1])
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.float16, np.complex64, np.bool_, object])
 @pytest.mark.parametrize("precision", ["bfloat16", "float16", "int8"])
 def test_other_types_are_left_alone(dtype, precision):

@@ -118,12 +118,14 @@ def compress(
     if encoding == pb.RAW or array.dtype not in _FLOATS or not array.size:
         return None
     array = np.ascontiguousarray(array).reshape(array.shape)
-    if encoding == pb.INT8_BLOCKS:
-        if feedback is not None:
-            return encoding, feedback.quantize(array)
-        return encoding, _quantize(array.reshape(-1), None)
-    narrow = _truncate if encoding == pb.BFLOAT16_TRUNCATED else _to_half
-    return encoding, [narrow(array.reshape(-1)).view(np.uint8)]
+    flat = array.reshape(-1)
+    # What overflows, and NaN of every kind, is meant to pass in silence.
+    with np.errstate(all="ignore"):
+        if encoding == pb.BFLOAT16_TRUNCATED:
+            return encoding, [_truncate(flat).view(np.uint8)]
+        if encoding == pb.FLOAT16:
+            return encoding, [flat.astype(np.float16).view(np.uint8)]
+        return encoding, _quantize(flat, None) if feedback is None else feedback.quantize(array)
 
 
 _ENCODINGS: Final[dict[str, pb.Encoding]] = {
@@ -146,20 +148,10 @@ def expand(
     """
     if dtype not in _FLOATS:
         raise malformed(f"{dtype} elements are never compressed")
-    if encoding == pb.INT8_BLOCKS:
-        return _expand_blocks(dtype, count, buffers)
-    _expect(len(buffers) == 1, f"{len(buffers)} buffers of 16-bit elements")
-    _expect(
-        size_of(buffers[0]) == 2 * count, f"{count} 16-bit elements in {size_of(buffers[0])} bytes"
-    )
-    narrow = np.frombuffer(buffers[0], np.uint16)
-    if encoding == pb.FLOAT16:
-        return np.asarray(narrow.view(np.float16), dtype)
-    if dtype == np.float64:
-        return np.asarray(narrow.view(ml_dtypes.bfloat16), dtype)
-    wide: Array = np.zeros(count, np.float32)
-    wide.view(np.uint16)[1::2] = narrow
-    return wide
+    with np.errstate(all="ignore"):
+        if encoding == pb.INT8_BLOCKS:
+            return _expand_blocks(dtype, count, buffers)
+        return _expand_halves(encoding, dtype, count, buffers)
 
 
 def size_of(buffer: Buffer) -> int:
@@ -200,16 +192,24 @@ def _truncate(flat: Array) -> Array:
     return out
 
 
-def _to_half(flat: Array) -> Array:
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return flat.astype(np.float16)
-
-
 def _as_float32(part: Array) -> Array:
-    if part.dtype == np.float32:
-        return part
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return part.astype(np.float32)
+    return part.astype(np.float32, copy=False)
+
+
+def _expand_halves(
+    encoding: pb.Encoding, dtype: np.dtype[Any], count: int, buffers: Sequence[Buffer]
+) -> Array:
+    _expect(len(buffers) == 1, f"{len(buffers)} buffers of 16-bit elements")
+    came = size_of(buffers[0])
+    _expect(came == 2 * count, f"{count} 16-bit elements in {came} bytes")
+    narrow: Array = np.frombuffer(buffers[0], np.uint16)
+    if encoding == pb.FLOAT16:
+        return np.asarray(narrow.view(np.float16), dtype)
+    if dtype == np.float64:
+        return np.asarray(narrow.view(ml_dtypes.bfloat16), dtype)
+    wide: Array = np.zeros(count, np.float32)
+    wide.view(np.uint16)[1::2] = narrow
+    return wide
 
 
 # -- 8 bits -------------------------------------------------------------------------------------
@@ -266,8 +266,7 @@ def _to_codes(blocks: Array, scale: Array, codes: Array) -> None:
     scale[scale < _MIN_SCALE] = 0
     scale[odd] = 0
     inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
-    with np.errstate(invalid="ignore"):
-        np.multiply(blocks, inverse[:, None], out=codes)
+    np.multiply(blocks, inverse[:, None], out=codes)
     np.rint(codes, out=codes)
     if odd.any():
         codes[odd] = 0
