@@ -20,7 +20,7 @@ from headrace.executor.tracing_step import StepContext, fill_metadata
 from headrace.graph.tensor import Operation, Tensor
 from headrace.passes.ir import StepGraph, build_step
 from headrace.passes.pipeline import optimize
-from headrace.placement.devices import DeviceAttributes, local_devices
+from headrace.placement.devices import DeviceAttributes, default_device, local_devices
 from headrace.placement.placer import place
 
 #: XLA fuses convolutions badly on CPUs unless told to hand only single products to its library
@@ -51,6 +51,8 @@ class Engine:
             config is None or config.graph_options.optimizer_options.opt_level != _NO_OPTIMIZATION
         )
         self._options: dict[str, RegionOptions] = {}
+        #: Where nodes with state were placed; later plans leave them there.
+        self._pinned: dict[str, str] = {}
 
     def plan(
         self, fetches: Sequence[Tensor], feeds: Sequence[Tensor], targets: Sequence[Operation]
@@ -64,12 +66,15 @@ class Engine:
 
     def _place(self, step: StepGraph) -> None:
         config = self.config
-        place(
+        decided = place(
             step.nodes,
             self.devices,
+            default_device=default_device(self.devices).name,
             allow_soft_placement=config is not None and config.allow_soft_placement,
             log_device_placement=config is not None and config.log_device_placement,
+            pinned=self._pinned,
         )
+        self._pinned.update(decided)
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices that nodes can be placed on."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from headrace.config import flags
 from headrace.passes.ir import Edge, Node
+from headrace.placement.cost import node_cost
 
 #: So many runs before compiling mean: never.
 NEVER = 1 << 60
@@ -26,8 +27,6 @@ _SECONDS_PER_OPERATION = 1e-9
 _PATIENCE = 3.0
 #: Ops that hand on what they get.
 _MOVES = frozenset({"ReadVariableOp", "Identity"})
-#: Size assumed for dimensions that are not known.
-_UNKNOWN = 64
 
 
 def runs_before_compiling(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
@@ -53,19 +52,6 @@ def runs_before_compiling(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int
     return math.ceil(compiling / (_INTERPRET_PER_OP * len(nodes) + _SECONDS_PER_OPERATION * work))
 
 
-def node_cost(node: Node) -> float:
-    """Estimated floating point operations: the op's own rule, else one per output element."""
-    if node.op_def.cost is not None and node.op is not None:
-        return node.op_def.cost(node.op)
-    total = 0.0
-    for dims in node.dims:
-        size = 1.0
-        for d in dims or (None,):
-            size *= _UNKNOWN if d is None else d
-        total += size
-    return total
-
-
 def _kernels(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
     """About how many kernels XLA makes: elementwise ops with one user join that user's."""
     users: dict[Node, int] = {}
@@ -80,3 +66,6 @@ def _is_elementwise(node: Node) -> bool:
     return bool(node.inputs) and any(
         source.dims[i] == node.dims[0] for source, i in node.inputs if node.dims
     )
+
+
+__all__ = ["NEVER", "node_cost", "runs_before_compiling"]

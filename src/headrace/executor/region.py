@@ -21,6 +21,7 @@ from headrace.executor.evaluate import (
     random_stream,
     with_op,
 )
+from headrace.executor.null import NullProgram, is_null
 from headrace.executor.policy import NEVER
 from headrace.executor.resources import (
     RandomStream,
@@ -325,7 +326,10 @@ class Region:
         self.pending: Any = None
         self._programs: dict[Any, Program] = {}
         self._runs = 0
-        self.interpreted_runs = options.runs_before_compiling(nodes, outputs)
+        #: What runs in place of programs on a NULL device.
+        self.null = NullProgram(self) if is_null(nodes[0].device) else None
+        if self.null is None:
+            self.interpreted_runs = options.runs_before_compiling(nodes, outputs)
 
     def _early_checks(self) -> list[tuple[EarlyCheck, int]]:
         """Checks on values that come in as arrays, each with the position of its value."""
@@ -359,6 +363,8 @@ class Region:
             OpError: when an op fails; no variable has changed then.
             NeedsHost: when a node turns out to need the host; nothing has run then.
         """
+        if self.null is not None:
+            return self.null.run(store)
         if self.takes_lists:
             dynamic = [lists.to_program(a) for a in dynamic]
         with store.lock:

@@ -1,32 +1,38 @@
-"""The devices of this process."""
+"""Devices: those of this process, and how placement asks about those of many tasks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import jax
 
-_TASK = "/job:localhost/replica:0/task:0"
+from headrace.graph import devices as names
+
+LOCAL_TASK = "/job:localhost/replica:0/task:0"
 
 
 @dataclass(frozen=True)
 class DeviceAttributes:
-    """One device: its full name, type and memory limit.
+    """One device: its full name, type and memory limit (0 where it states none).
 
     ``jax_device`` runs its programs; None stands for JAX's default CPU device. Several CPU devices
     share the processor: each has its own place in the graph, none has its own cores.
+    ``incarnation`` tells one life of the device's task from the next.
     """
 
     name: str
     device_type: str
     memory_limit_bytes: int = 0
     jax_device: Any = None
+    incarnation: int = 0
 
     @property
-    def incarnation(self) -> int:
-        return 0
+    def task(self) -> str:
+        """The name without its device: ``/job:ps/replica:0/task:1``."""
+        return self.name.partition("/device:")[0]
 
 
 @lru_cache(maxsize=1)
@@ -40,11 +46,17 @@ def _cpu() -> Any:
     return jax.local_devices(backend="cpu")[0] if _accelerators() else None
 
 
-def local_devices(config: Any = None) -> list[DeviceAttributes]:
-    """The devices that a session with this ConfigProto sees; ``device_count`` limits them."""
+def local_devices(
+    config: Any = None, task: str = LOCAL_TASK, incarnation: int = 0
+) -> list[DeviceAttributes]:
+    """The devices of this process under a ConfigProto, as devices of ``task``.
+
+    ``device_count`` limits the accelerators, and says how many CPU devices (at least one) and how
+    many NULL devices (which compute nothing; see executor.null) there are.
+    """
     counts = dict(config.device_count) if config is not None else {}
     devices = [
-        DeviceAttributes(f"{_TASK}/device:CPU:{i}", "CPU", _memory(None), _cpu())
+        DeviceAttributes(f"{task}/device:CPU:{i}", "CPU", _memory(None), _cpu(), incarnation)
         for i in range(max(1, counts.get("CPU", 1)))
     ]
     numbers: dict[str, int] = {}
@@ -53,11 +65,88 @@ def local_devices(config: Any = None) -> list[DeviceAttributes]:
         index = numbers.get(kind, 0)
         if index < counts.get(kind, 1 << 30):
             numbers[kind] = index + 1
-            name = f"{_TASK}/device:{kind}:{index}"
-            devices.append(DeviceAttributes(name, kind, _memory(accelerator), accelerator))
+            name = f"{task}/device:{kind}:{index}"
+            limit = _memory(accelerator)
+            devices.append(DeviceAttributes(name, kind, limit, accelerator, incarnation))
+    devices += [
+        DeviceAttributes(f"{task}/device:NULL:{i}", "NULL", 0, None, incarnation)
+        for i in range(counts.get("NULL", 0))
+    ]
     return devices
 
 
 def _memory(device: Any) -> int:
     stats = device.memory_stats() if device is not None else None
     return int(stats.get("bytes_limit", 0)) if stats else 0
+
+
+def is_accelerator(device: DeviceAttributes) -> bool:
+    return device.device_type not in ("CPU", "NULL")
+
+
+def default_device(devices: Iterable[DeviceAttributes]) -> DeviceAttributes:
+    """Where things go that ask for nothing: the first accelerator, else the first device.
+
+    Raises:
+        ValueError: if there is no device.
+    """
+    found = list(devices)
+    if not found:
+        raise ValueError("There are no devices to place operations on.")
+    return next((d for d in found if is_accelerator(d)), found[0])
+
+
+class DeviceSet:
+    """The devices that a step may use, by name, task and constraint.
+
+    Attributes:
+        default: where things go that ask for nothing.
+    """
+
+    def __init__(self, available: Sequence[DeviceAttributes], default: str) -> None:
+        self.all = list(available)
+        self.by_name = {d.name: d for d in self.all}
+        self.tasks: dict[str, list[DeviceAttributes]] = {}
+        for device in self.all:
+            self.tasks.setdefault(device.task, []).append(device)
+        found = self.by_name.get(default)
+        if found is None:
+            raise ValueError(f"The default device {default!r} is not among the available ones.")
+        self.default = found
+        self._fitting: dict[str, list[DeviceAttributes]] = {}
+
+    def fitting(self, constraint: str) -> list[DeviceAttributes]:
+        """The devices that satisfy a partial name."""
+        found = self._fitting.get(constraint)
+        if found is None:
+            exact = self.by_name.get(constraint)
+            found = (
+                [exact]
+                if exact is not None
+                else [d for d in self.all if names.matches(constraint, d.name)]
+            )
+            self._fitting[constraint] = found
+        return found
+
+    def preferred(self, devices: Sequence[DeviceAttributes], host: bool) -> DeviceAttributes:
+        """The best of some devices of one task: the default device, else an accelerator.
+
+        ``host`` asks for a CPU device in place of an accelerator. With a NULL device as the
+        default, NULL devices are preferred in every task.
+        """
+        if host:
+            return next((d for d in devices if d.device_type == "CPU"), devices[0])
+        if self.default in devices:
+            return self.default
+        if self.default.device_type == "NULL":
+            nulls = [d for d in devices if d.device_type == "NULL"]
+            if nulls:
+                return nulls[0]
+        return default_device(devices)
+
+    @cached_property
+    def default_host(self) -> DeviceAttributes:
+        """Where host ops go that ask for nothing."""
+        if not is_accelerator(self.default):
+            return self.default
+        return self.preferred(self.tasks[self.default.task], host=True)

@@ -1,136 +1,218 @@
 """Placing the nodes of a step on devices.
 
-Constraints are partial device names; ops that must share a device form groups (union-find, as in
-the 2015 white paper, section 4.3). A group goes to the first device that all its constraints
-allow: an accelerator before the CPU when the group says nothing.
+1. Nodes that must share a device form groups with one merged constraint (constraints.py).
+2. A group with state (variables, random streams, ops that touch the world outside) stays where an
+   earlier plan of the session put it. Otherwise a constraint that leaves one device open decides.
+3. What is left is unconstrained or has a choice. State goes to the default device. Other groups
+   choose among the *candidates* by a simulated run (simulate.py); so do random ops in their first
+   plan, since random initial values are cheaper to make than to send.
+
+The candidates are the default device and, in each task that some constraint of this step names (or
+an earlier plan pinned some of its nodes to), the preferred device (an accelerator before the CPU)
+and those of the same type that the constraints named. So beside the default task a step needs only
+tasks that it names. A constraint that leaves the task open ("/job:worker") takes a candidate where
+one fits, else the first task that does.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from headrace.errors import InvalidArgumentError
 from headrace.graph import devices as names
-from headrace.graph import dtypes
-from headrace.passes.ir import Node
-from headrace.placement.devices import DeviceAttributes
+from headrace.passes.ir import FEED, Node
+from headrace.placement.constraints import (
+    Group,
+    is_stateful,
+    make_groups,
+    soften,
+    unknown_device,
+)
+from headrace.placement.cost import CostModel, HeuristicCosts, state_bytes
+from headrace.placement.devices import DeviceAttributes, DeviceSet, is_accelerator
+from headrace.placement.simulate import Feasible, simulate
 
 _log = logging.getLogger("headrace.placement")
 
-
-class _Groups:
-    """Union-find over nodes."""
-
-    def __init__(self) -> None:
-        self._parent: dict[Node, Node] = {}
-
-    def find(self, node: Node) -> Node:
-        parent = self._parent
-        root = node
-        while parent.get(root, root) is not root:
-            root = parent[root]
-        while parent.get(node, node) is not root:
-            parent[node], node = root, parent[node]
-        return root
-
-    def join(self, a: Node, b: Node) -> None:
-        first, second = self.find(a), self.find(b)
-        if first is not second:
-            self._parent[second] = first
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def place(
     nodes: Sequence[Node],
     available: Sequence[DeviceAttributes],
+    *,
+    default_device: str,
     allow_soft_placement: bool = False,
     log_device_placement: bool = False,
-) -> None:
+    cost_model: CostModel | None = None,
+    pinned: Mapping[str, str] = _NOTHING,
+) -> dict[str, str]:
     """Give every node the full name of one of the ``available`` devices.
+
+    Args:
+        nodes: a step, each node after those it depends on.
+        available: devices of any number of tasks.
+        default_device: the name of the one where unconstrained things go by default.
+        pinned: the device of each stateful node that earlier plans of the session placed, by the
+            node's name. They stay there.
+
+    Returns:
+        The devices of the stateful nodes that ``pinned`` does not have, to be added to it.
 
     Raises:
         InvalidArgumentError: if no device satisfies a constraint and soft placement is off, or
             ops that must share a device ask for different ones.
+        ValueError: if ``default_device`` is not available.
     """
-    default = _default(available)
-    if len(available) == 1 and not any(n.device for n in nodes):
+    devices = DeviceSet(available, default_device)
+    if _is_plain(nodes, devices, pinned):
         for node in nodes:
-            node.device = default.name
+            node.device = default_device
     else:
-        _place_groups(nodes, available, default, allow_soft_placement)
+        costs = HeuristicCosts() if cost_model is None else cost_model
+        _Placer(nodes, devices, allow_soft_placement, costs, pinned).run()
     if log_device_placement:
         for node in nodes:
             _log.warning("%s: (%s): %s", node.name, node.type, node.device)
+    return {n.name: n.device for n in nodes if is_stateful(n) and n.name not in pinned}
 
 
-def _default(available: Sequence[DeviceAttributes]) -> DeviceAttributes:
-    accelerators = [d for d in available if d.device_type != "CPU"]
-    return accelerators[0] if accelerators else available[0]
-
-
-def _place_groups(
-    nodes: Sequence[Node],
-    available: Sequence[DeviceAttributes],
-    default: DeviceAttributes,
-    soft: bool,
-) -> None:
-    groups = _Groups()
-    by_name = {n.name: n for n in nodes}
-    for node in nodes:
-        for name in node.colocation:
-            if name in by_name:
-                groups.join(by_name[name], node)
-        for source, index in node.inputs:
-            if source.dtypes[index] is dtypes.resource:
-                groups.join(source, node)
-    constraint: dict[Node, str] = {}
-    for node in nodes:
-        root = groups.find(node)
-        if node.device:
-            known = constraint.get(root, "")
-            if known and not names.is_compatible(known, node.device):
-                if not soft:
-                    raise _conflict(node, known)
-                continue
-            constraint[root] = names.merge(known, node.device)
-    for node in nodes:
-        wanted = constraint.get(groups.find(node), "")
-        node.device = _choose(node, wanted, available, default, soft)
-
-
-def _choose(
-    node: Node,
-    wanted: str,
-    available: Sequence[DeviceAttributes],
-    default: DeviceAttributes,
-    soft: bool,
-) -> str:
-    if node.op_def.host is not None:
-        default = available[0]
-    if not wanted:
-        return default.name
-    fitting = [d.name for d in available if names.matches(wanted, d.name)]
-    if default.name in fitting:
-        return default.name
-    if fitting:
-        return fitting[0]
-    if soft:
-        return available[0].name
-    listed = ", ".join(d.name for d in available)
-    raise InvalidArgumentError(
-        None,
-        node.op,
-        f"Cannot assign a device for operation '{node.name}': Operation was explicitly assigned to "
-        f"{wanted} but available devices are [ {listed} ]. Make sure the device specification "
-        "refers to a valid device, or let it run elsewhere with "
-        "tf.ConfigProto(allow_soft_placement=True).",
+def _is_plain(nodes: Sequence[Node], devices: DeviceSet, pinned: Mapping[str, str]) -> bool:
+    """Whether nothing asks for any device but the default one."""
+    default = devices.default
+    if devices.default_host is not default or default.memory_limit_bytes:
+        return False
+    if any(n.device or n.colocation for n in nodes):
+        return False
+    return not pinned or all(
+        pinned.get(n.name, default.name) == default.name for n in nodes if is_stateful(n)
     )
 
 
-def _conflict(node: Node, known: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None,
-        node.op,
-        f"Cannot colocate nodes: '{node.name}' asks for device {node.device}, and the ops it must "
-        f"share a device with ask for {known}.",
-    )
+class _Placer:
+    """Decides the device of each group of one step."""
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        devices: DeviceSet,
+        soft: bool,
+        costs: CostModel,
+        pinned: Mapping[str, str],
+    ) -> None:
+        self.nodes = nodes
+        self.devices = devices
+        self.soft = soft
+        self.costs = costs
+        self.groups, self.group_of = make_groups(nodes, pinned, soft)
+        #: Bytes of state that this step puts on each device.
+        self.state: dict[DeviceAttributes, float] = {}
+
+    def run(self) -> None:
+        open_groups = [g for g in self.groups if not self._decide_early(g)]
+        candidates = self._candidates([d for d in (g.device for g in self.groups) if d])
+        hosts = self._hosts(candidates)
+        feasible: Feasible = {}
+        for group in open_groups:
+            choices = self._choices(group, hosts if group.is_host else candidates)
+            if len(choices) == 1:
+                self._decide(group, choices[0])
+            else:
+                feasible[group] = choices
+        if feasible:
+            simulate(self.nodes, self.group_of, feasible, candidates, self.costs)
+        for node, group in zip(self.nodes, self.group_of, strict=True):
+            assert group.device is not None
+            node.device = group.device.name
+
+    def _decide(self, group: Group, device: DeviceAttributes) -> None:
+        group.device = device
+        size = sum([state_bytes(n) for n in group.nodes])
+        if size:
+            self.state[device] = self.state.get(device, 0.0) + size
+
+    def _decide_early(self, group: Group) -> bool:
+        """Place a group that has no choice, before the candidates are known; tells whether it did.
+
+        Raises:
+            InvalidArgumentError: if no device satisfies its constraint.
+        """
+        devices = self.devices
+        if group.pinned:
+            device = devices.by_name.get(group.pinned)
+            if device is None:
+                group.wanted = group.pinned
+                raise unknown_device(group, devices)
+        elif group.wanted:
+            fitting = devices.fitting(group.wanted)
+            if not fitting:
+                if not self.soft:
+                    raise unknown_device(group, devices)
+                device = soften(group.wanted, devices, group.is_host)
+            elif len(fitting) == 1:
+                device = fitting[0]
+            elif all(d.task == fitting[0].task for d in fitting):
+                device = devices.preferred(fitting, group.is_host)
+            else:
+                return False
+        elif group.nodes[0].op_def is FEED:
+            device = devices.default
+        else:
+            return False
+        self._decide(group, device)
+        return True
+
+    def _candidates(self, named: Sequence[DeviceAttributes]) -> list[DeviceAttributes]:
+        """The devices of groups that ask for nothing: the default, then those of named tasks."""
+        devices = self.devices
+        found = [devices.default]
+        used = dict.fromkeys(named)
+        tasks = dict.fromkeys(d.task for d in used)
+        for task, own in devices.tasks.items():
+            if task in tasks:
+                best = devices.preferred(own, host=False)
+                same = [d for d in own if d.device_type == best.device_type and d in used]
+                found += [best, *same]
+        return list(dict.fromkeys(found))
+
+    def _hosts(self, candidates: Sequence[DeviceAttributes]) -> list[DeviceAttributes]:
+        """The candidates of groups that need no accelerator."""
+        devices = self.devices
+        if not any(is_accelerator(d) for d in candidates):
+            return list(candidates)
+        hosts = [devices.default_host]
+        for device in candidates:
+            own = devices.tasks[device.task]
+            hosts.append(devices.preferred(own, host=True) if is_accelerator(device) else device)
+        return list(dict.fromkeys(hosts))
+
+    def _choices(
+        self, group: Group, candidates: Sequence[DeviceAttributes]
+    ) -> Sequence[DeviceAttributes]:
+        """The devices that a group may be on; one for groups with state."""
+        fitting: Sequence[DeviceAttributes] = candidates
+        if group.wanted:
+            fitting = [d for d in candidates if names.matches(group.wanted, d.name)]
+            if not fitting:
+                found = self.devices.fitting(group.wanted)
+                own = [d for d in found if d.task == self.devices.default.task]
+                task = (own or found)[0].task
+                same = [d for d in found if d.task == task]
+                return [self.devices.preferred(same, group.is_host)]
+        if group.stays_home:
+            return [self._with_room(group, fitting[0])]
+        return fitting
+
+    def _with_room(self, group: Group, device: DeviceAttributes) -> DeviceAttributes:
+        """``device``, or the CPU of its task where the group's state is too large for it."""
+        size = sum([state_bytes(n) for n in group.nodes])
+        limit = device.memory_limit_bytes
+        if not limit or self.state.get(device, 0.0) + size <= limit:
+            return device
+        others = [
+            d
+            for d in self.devices.tasks[device.task]
+            if d.device_type == "CPU" and names.matches(group.wanted, d.name)
+        ]
+        return others[0] if others else device

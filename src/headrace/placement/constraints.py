@@ -1,0 +1,302 @@
+"""Which devices the nodes of a step may run on: groups, merged constraints, and their errors.
+
+Nodes that must share a device form a group (union-find, as in the 2015 white paper, section 4.3):
+nodes colocated with one another, and nodes that use a resource with the one that makes it. An op
+with function bodies may use resources of several devices; it joins the groups whose constraints
+agree with its own and leaves the others alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace.errors import InvalidArgumentError, suggest
+from headrace.graph import devices as names
+from headrace.graph import dtypes
+from headrace.passes.ir import FEED, Node
+from headrace.placement.devices import DeviceAttributes, DeviceSet
+
+#: So many device names are listed in an error.
+_LISTED = 8
+_SOFT_HINT = (
+    "Make sure the device specification refers to a valid device, or let it run elsewhere with "
+    "tf.ConfigProto(allow_soft_placement=True)."
+)
+
+
+class Group:
+    """Nodes that share a device.
+
+    Attributes:
+        nodes: in the order of the step.
+        wanted: their merged constraint, "" when they ask for nothing.
+        pinned: the device that an earlier plan chose, "" when none did.
+        device: the choice.
+    """
+
+    __slots__ = ("device", "nodes", "pinned", "wanted")
+
+    def __init__(self, wanted: str, pinned: str) -> None:
+        self.nodes: list[Node] = []
+        self.wanted = wanted
+        self.pinned = pinned
+        self.device: DeviceAttributes | None = None
+
+    @property
+    def is_host(self) -> bool:
+        """Whether none of its nodes has any use for an accelerator."""
+        return all(n.op_def.host is not None for n in self.nodes)
+
+    @property
+    def stays_home(self) -> bool:
+        """Whether it belongs on the default device when it asks for nothing.
+
+        Random ops do not: until their first plan has pinned them, they may be anywhere.
+        """
+        return any(is_stateful(n) and not n.op_def.effects.random for n in self.nodes)
+
+
+def is_stateful(node: Node) -> bool:
+    """Whether a node must stay where it ran first: it owns state or touches the world outside."""
+    effects = node.op_def.effects
+    return bool(node.op_def.makes_handle or effects.random or effects.external or effects.blocks)
+
+
+class _Members:
+    """Union-find over the nodes of a step and the absent ops they are colocated with.
+
+    Members are numbers: nodes by position, then absent ops. Each root knows the merged constraint
+    and the pinned device of its set, and which members gave them.
+    """
+
+    def __init__(self, nodes: Sequence[Node], pinned: Mapping[str, str], soft: bool) -> None:
+        self.nodes = nodes
+        self.pinned_names = pinned
+        self.soft = soft
+        self.parent = list(range(len(nodes)))
+        self.wanted = [n.device if n.op_def is not FEED else "" for n in nodes]
+        self.pinned = [""] * len(nodes)
+        if pinned:
+            self.pinned = [pinned.get(n.name, "") if is_stateful(n) else "" for n in nodes]
+        #: The members of each set with more than one, by root.
+        self.sets: dict[int, list[int]] = {}
+        #: What stands behind the numbers of absent ops.
+        self.absent: list[Any] = []
+        for i, device in enumerate(self.pinned):
+            if device:
+                self.wanted[i] = ""  # what it asked for was settled when it was pinned
+
+    def find(self, i: int) -> int:
+        parent = self.parent
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    def add_absent(self, name: str, user: Node) -> int:
+        """A member for an op outside the step; its device counts all the same."""
+        op = user.op.graph._by_name.get(name) if user.op is not None else None
+        self.parent.append(len(self.parent))
+        self.pinned.append(self.pinned_names.get(name, ""))
+        self.wanted.append("" if op is None or self.pinned[-1] else op.device)
+        self.absent.append(op)
+        return len(self.parent) - 1
+
+    def join(self, a: int, b: int, must: bool = True) -> None:
+        """Make two sets one. Sets that disagree are an error, or stay apart unless they ``must``.
+
+        Raises:
+            InvalidArgumentError: if they must and no device can satisfy both.
+        """
+        first, second = sorted((self.find(a), self.find(b)))
+        if first == second:
+            return
+        pinned = self.pinned[first] or self.pinned[second]
+        one, two = self.wanted[first], self.wanted[second]
+        agree = (
+            (not one or not two or names.is_compatible(one, two))
+            and self.pinned[second] in ("", pinned)
+            and (not pinned or (_allows(one, pinned) and _allows(two, pinned)))
+        )
+        if not agree:
+            if not must:
+                return
+            if not self.soft or self.pinned[second] not in ("", pinned):
+                raise self._conflict(first, second)
+        # What the first asked for wins under soft placement; else they agree.
+        self.wanted[first] = names.merge(two, one) if one and two else one or two
+        self.pinned[first] = pinned
+        self.parent[second] = first
+        members = self.sets.setdefault(first, [first])
+        members += self.sets.pop(second, [second])
+
+    def _conflict(self, first: int, second: int) -> InvalidArgumentError:
+        """The error for two sets, naming one member of each that cannot share a device."""
+        left = self.sets.get(first, [first])
+        right = self.sets.get(second, [second])
+        a, b = next(
+            (
+                (a, b)
+                for a in left
+                for b in right
+                if self._demand(a)
+                and self._demand(b)
+                and not names.is_compatible(self._demand(a), self._demand(b))
+            ),
+            (first, second),
+        )
+        op = self._op(b) or self._op(a)
+        return InvalidArgumentError(
+            None,
+            op,
+            f"Cannot colocate nodes: {self._describe(b)}, but must share a device with "
+            f"{self._describe(a)}.",
+        )
+
+    def _demand(self, i: int) -> str:
+        """What one member asks for by itself."""
+        if i >= len(self.nodes):
+            op = self.absent[i - len(self.nodes)]
+            return self.pinned_names.get(op.name) or op.device if op is not None else ""
+        node = self.nodes[i]
+        return (self.pinned_names.get(node.name, "") if is_stateful(node) else "") or node.device
+
+    def _op(self, i: int) -> Any:
+        return self.nodes[i].op if i < len(self.nodes) else self.absent[i - len(self.nodes)]
+
+    def _describe(self, i: int) -> str:
+        op = self._op(i)
+        name = self.nodes[i].name if i < len(self.nodes) else getattr(op, "name", "")
+        site = getattr(op, "site", None)
+        made = "" if site is None else f' (made by File "{site.filename}", line {site.lineno})'
+        verb = "was placed on" if name in self.pinned_names else "asks for"
+        return f"'{name}'{made} {verb} device {self._demand(i) or 'none'}"
+
+
+def _allows(wanted: str, device: str) -> bool:
+    return not wanted or names.matches(wanted, device)
+
+
+def make_groups(
+    nodes: Sequence[Node], pinned: Mapping[str, str], soft: bool
+) -> tuple[list[Group], list[Group]]:
+    """The groups of a step, and for each node the one it belongs to.
+
+    Raises:
+        InvalidArgumentError: if nodes that must share a device ask for different ones. With
+            ``soft`` the first of them wins.
+    """
+    members = _Members(nodes, pinned, soft)
+    position = {n: i for i, n in enumerate(nodes)}
+    by_name: dict[str, int] = {}
+    if any(n.colocation for n in nodes):
+        by_name = {n.name: i for i, n in enumerate(nodes) if n.op_def is not FEED}
+    bodies: list[int] = []
+    resource = dtypes.resource
+    for i, node in enumerate(nodes):
+        if node.op_def is FEED:
+            continue  # a fed value has no need of the op it stands for
+        for name in node.colocation:
+            other = by_name.get(name)
+            if other is None:
+                other = by_name[name] = members.add_absent(name, node)
+            members.join(other, i)
+        for source, index in node.inputs:
+            if source.dtypes[index] is resource:
+                if node.op_def.lower is not None:
+                    bodies.append(i)
+                    break
+                members.join(position[source], i)
+    for i in bodies:
+        for source, index in nodes[i].inputs:
+            if source.dtypes[index] is resource:
+                members.join(i, position[source], must=False)
+    groups: dict[int, Group] = {}
+    group_of = []
+    for i, node in enumerate(nodes):
+        root = members.find(i)
+        group = groups.get(root)
+        if group is None:
+            group = groups[root] = Group(members.wanted[root], members.pinned[root])
+        group.nodes.append(node)
+        group_of.append(group)
+    return list(groups.values()), group_of
+
+
+def soften(wanted: str, devices: DeviceSet, host: bool) -> DeviceAttributes:
+    """The stand-in for a device that does not exist.
+
+    The first of these that does: a CPU of the task, any device of the task, a CPU of the job, the
+    default task's CPU.
+    """
+    spec = names.DeviceSpec.from_string(wanted)
+    for part in (
+        spec.replace(device_type="CPU", device_index=None),
+        spec.replace(device_type=None, device_index=None),
+        names.DeviceSpec(job=spec.job, device_type="CPU"),
+    ):
+        found = devices.fitting(part.to_string()) if part.to_string() else []
+        if found:
+            own = [d for d in found if d.task == devices.default.task]
+            chosen = own or found
+            return devices.preferred([d for d in chosen if d.task == chosen[0].task], host)
+    return devices.preferred(devices.tasks[devices.default.task], host=True)
+
+
+def unknown_device(group: Group, devices: DeviceSet) -> InvalidArgumentError:
+    """The error for a group whose constraint no device satisfies."""
+    node = next((n for n in group.nodes if n.device), group.nodes[0])
+    wanted = group.wanted
+    known = [d.name for d in devices.all]
+    listed = ", ".join(_nearest(wanted, known))
+    if len(known) > _LISTED:
+        listed += f", ... ({len(known)} in all)"
+    merged = ""
+    if node.device and node.device != wanted:
+        merged = " (merged from the constraints of the ops it must share a device with)"
+    return InvalidArgumentError(
+        None,
+        node.op,
+        f"Cannot assign a device for operation '{node.name}': Operation was explicitly assigned to "
+        f"{wanted}{merged} but available devices are [ {listed} ].{_suggestion(wanted, known)} "
+        + _SOFT_HINT,
+    )
+
+
+_PARTS = re.compile(r"/([A-Za-z]+):([^/]*)")
+
+
+def _score(wanted: dict[str, str], name: str) -> int:
+    """How much of a name is as wanted; a job weighs more than a task, that more than a type."""
+    parts = dict(_PARTS.findall(name))
+    weights = {"job": 8, "replica": 1, "task": 4, "device": 2}
+    return sum(w for key, w in weights.items() if key in wanted and wanted[key] == parts.get(key))
+
+
+def _nearest(wanted: str, known: list[str]) -> list[str]:
+    """All names when they are few, else those most like the wanted one."""
+    if len(known) <= _LISTED:
+        return known
+    parts = dict(_PARTS.findall(wanted))
+    return sorted(known, key=lambda name: -_score(parts, name))[:_LISTED]
+
+
+def _suggestion(wanted: str, known: list[str]) -> str:
+    """What is wrong with the name, where only one part of it is; '' or a sentence."""
+    parts = dict(_PARTS.findall(wanted))
+    rows = [dict(_PARTS.findall(name)) for name in known]
+    job, task = parts.get("job"), parts.get("task")
+    jobs = sorted({row["job"] for row in rows})
+    if job is not None and job not in jobs:
+        return f" There is no job '{job}'." + suggest(job, jobs)
+    if len({(row["job"], row["task"]) for row in rows}) == 1:
+        return ""
+    own = [i for i, row in enumerate(rows) if job in (None, row["job"])]
+    if task is not None and all(rows[i]["task"] != task for i in own):
+        tasks = len({(rows[i]["job"], rows[i]["task"]) for i in own})
+        where = f"Job '{job}'" if job is not None else "The cluster"
+        return f" {where} has {tasks} task{'' if tasks == 1 else 's'}, none of them {task}."
+    own = [i for i in own if task in (None, rows[i]["task"])]
+    return f" Did you mean '{known[own[0]]}'?" if own else ""
