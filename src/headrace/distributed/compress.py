@@ -37,7 +37,7 @@ Buffer = Array | memoryview | bytes
 #: Elements that share a scale.
 BLOCK: Final = 256
 #: Elements worked on at a time; a multiple of BLOCK.
-CHUNK: Final = 1 << 16
+CHUNK: Final = 1 << 18
 
 _LEVELS: Final = np.float32(127)
 _FLOATS: Final = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
