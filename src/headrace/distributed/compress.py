@@ -4,7 +4,7 @@
 precision   bits   an element travels as                                 error
 =========== ====== ===================================================== ========================
 "bfloat16"  16     the upper half of its float32 bits (white paper 5.5)  < 2^-7 relative, to zero
-"float16"   16     IEEE half, rounded to nearest; above 65504 infinite   <= 2^-11 relative
+"float16"   16     IEEE half, rounded to nearest; above 65504 infinite   <= 2^-11 relative; 2^-25
 "int8"      8.125  a multiple of its block's largest magnitude / 127     <= largest / 254
 =========== ====== ===================================================== ========================
 
