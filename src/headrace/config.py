@@ -17,6 +17,8 @@ class Flags:
         verify: check the step graph around every pass.
         dump_passes: print what each pass changed.
         keep_memory: let malloc keep freed memory for the next step (see executor.memory).
+        connect_timeout: seconds that a session waits for a task that its step needs.
+        shared_memory: whether tasks on one host exchange tensors through shared memory.
     """
 
     interpret: str = "auto"
@@ -24,6 +26,8 @@ class Flags:
     verify: bool = False
     dump_passes: bool = False
     keep_memory: bool = True
+    connect_timeout: float = 60.0
+    shared_memory: bool = True
 
 
 def _from_environment() -> Flags:
@@ -34,6 +38,8 @@ def _from_environment() -> Flags:
         verify=env.get("HEADRACE_VERIFY", "0") == "1",
         dump_passes=env.get("HEADRACE_DUMP_PASSES", "0") == "1",
         keep_memory=env.get("HEADRACE_KEEP_MEMORY", "1") == "1",
+        connect_timeout=float(env.get("HEADRACE_CONNECT_TIMEOUT", "60")),
+        shared_memory=env.get("HEADRACE_SHARED_MEMORY", "1") == "1",
     )
 
 

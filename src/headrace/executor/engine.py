@@ -38,14 +38,24 @@ _FULL_TRACE = 3
 
 
 class Engine:
-    """Plans and state of one session."""
+    """Plans and state of one session in one process.
 
-    def __init__(self, config: Any) -> None:
+    Args:
+        config: a ConfigProto or None.
+        store, devices: those of a server that the session uses; by default its own.
+    """
+
+    def __init__(
+        self,
+        config: Any,
+        store: ResourceStore | None = None,
+        devices: list[DeviceAttributes] | None = None,
+    ) -> None:
         self.config = config
-        self.store = ResourceStore()
+        self.store = ResourceStore() if store is None else store
         self.host = HostRunner()
         keep_freed_memory()
-        self.devices = local_devices(config)
+        self.devices = local_devices(config) if devices is None else devices
         #: Off for ``OptimizerOptions.opt_level = L0``.
         self.optimizes = (
             config is None or config.graph_options.optimizer_options.opt_level != _NO_OPTIMIZATION
@@ -63,6 +73,10 @@ class Engine:
         if self.optimizes:
             optimize(step)
         return Plan(step, self.store, self._device_options, self.host)
+
+    def part_plan(self, step: StepGraph) -> Plan:
+        """The plan of this task's part of a step, which is placed and optimised already."""
+        return Plan(step, self.store, self._device_options, self.host, is_part=True)
 
     def _place(self, step: StepGraph) -> None:
         config = self.config
@@ -122,8 +136,8 @@ class Engine:
         return options
 
     def close(self) -> None:
-        """Free all state."""
-        self.store.clear()
+        """Free all state; what waits in a step is cancelled."""
+        self.store.close()
 
 
 def explain(error: Exception) -> OpError:

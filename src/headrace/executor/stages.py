@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from headrace.executor.evaluate import FOLD_LIMIT, flat_static
+from headrace.executor.region import may_block
 from headrace.executor.resources import ResourceHandle, handle_for
 from headrace.executor.transfers import RECV
 from headrace.graph import dtypes
@@ -73,6 +74,8 @@ class Staging:
 
         def has_odd_handle(node: Node) -> bool:
             handles = [self.known.get(e) for e in node.inputs if e[0].dtypes[e[1]] is _RESOURCE]
+            if handles and node.op_def.lower is None and _RESOURCE in node.dtypes:
+                return True  # makes handles of handles
             return any(h is None or h in text_variables for h in handles)
 
         return {
@@ -82,6 +85,7 @@ class Staging:
             or n.op_def is RECV
             or n.calls is not None
             or n in self.force_host
+            or may_block(n)
             or _handles_text(n)
             or has_odd_handle(n)
         }

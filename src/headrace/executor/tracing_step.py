@@ -83,6 +83,11 @@ class StepContext:
             with condition:
                 condition.notify_all()
 
+    def check_cancelled(self) -> None:
+        """Raise CancelledError when another op of the step has failed."""
+        if self._cancelled:
+            raise CancelledError(None, None, "Another operation of the step has failed.")
+
     def wait_for(self, condition: threading.Condition, ready: Callable[[], bool]) -> None:
         """Wait in a blocking op until ``ready()``; the caller holds ``condition``.
 
@@ -93,8 +98,7 @@ class StepContext:
         self._waiting.append(condition)
         try:
             while not ready():
-                if self._cancelled:
-                    raise CancelledError(None, None, "Another operation of the step has failed.")
+                self.check_cancelled()
                 self.check_deadline()
                 condition.wait(self.remaining())
         finally:

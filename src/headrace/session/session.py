@@ -11,9 +11,9 @@ import jax
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.executor.engine import Engine
 from headrace.graph.graph import Graph, default_session_stack, get_default_graph
 from headrace.graph.tensor import Operation, Tensor
+from headrace.session import engines
 from headrace.session.fetches import Feeds, Fetches
 
 #: A session keeps the plans of this many kinds of steps.
@@ -53,14 +53,10 @@ class BaseSession:
             raise TypeError(f"target must be a string, but got {type(target)}")
         if config is not None and not hasattr(config, "device_count"):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        if target:
-            raise ValueError(
-                f"Session target {target!r}: only the in-process engine ('') is there so far."
-            )
         self._graph = graph
         self._target = target
         self._config = config
-        self._engine = Engine(config)
+        self._engine = engines.open_engine(target, graph, config)
         self._plans: dict[Any, _Compiled] = {}
         #: The same plans by what they compute: one serves every structure of the same elements.
         self._by_elements: WeakValueDictionary[Any, Any] = WeakValueDictionary()
@@ -260,15 +256,17 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: list[str] | None = None, config: Any = None) -> None:
-        """Clear resource containers of a server.
+        """Clear the state of a server and of all tasks that it sees; its sessions end.
+
+        Args:
+            target: "grpc://host:port".
+            containers: those to clear; by default that of resources without a container.
+            config: a ConfigProto whose ``device_filters`` say which tasks are meant.
 
         Raises:
             ValueError: for the in-process target, whose state lives in each session.
         """
-        raise ValueError(
-            f"Session.reset works on servers; target {target!r} is in this process, where each "
-            "session owns its state: close the session and make a new one."
-        )
+        engines.reset(target, containers, config)
 
 
 class InteractiveSession(BaseSession):

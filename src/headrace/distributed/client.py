@@ -1,0 +1,352 @@
+"""Sessions on a cluster, from a process that may or may not be one of its tasks."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import secrets
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.config import flags
+from headrace.distributed import wire
+from headrace.distributed.control import Controls
+from headrace.distributed.failures import to_error, to_failure, unavailable
+from headrace.distributed.master.session import MasterPlan, MasterSession
+from headrace.distributed.master.traces import run_traced
+from headrace.distributed.messages import pack, unpack
+from headrace.distributed.peers import Peers
+from headrace.distributed.protocol import control_pb2 as cpb
+from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.security import Security
+from headrace.distributed.server import Server, ask_endpoint, device_of, dial, local_server
+from headrace.distributed.transport.base import PeerInfo, Pipe, PipeBroken
+from headrace.distributed.transport.link import Link
+from headrace.errors import AbortedError, OpError, UnavailableError, UnimplementedError
+from headrace.graph.graph_def import graph_to_graph_def
+from headrace.graph.proto import ConfigProto, GraphDef, RunMetadata, RunOptions
+
+_log = logging.getLogger("headrace.distributed")
+
+#: Nodes of a graph travel in messages of about so many bytes.
+_PIECE_BYTES = 64 << 20
+#: A control call that only asks takes at most so many seconds.
+_CALL_SECONDS = 30.0
+
+
+def open_engine(target: str, graph: Any, config: Any) -> Any:
+    """The engine of a session on ``grpc://host:port``; nothing is asked of the network yet."""
+    address = _address(target)
+    server = local_server(address)
+    if server is not None:
+        return LocalEngine(server, graph, config)
+    return RemoteEngine(address, graph, config)
+
+
+def reset(target: str, containers: list[str] | None, config: Any) -> None:
+    """Clear containers of the tasks behind a target. See `Session.reset`."""
+    filters = list(config.device_filters) if config is not None else []
+    request = cpb.ResetRequest(containers=containers or [], device_filters=filters)
+    controls = Controls(Security.from_environment())
+    try:
+        controls.at(_address(target)).call("Reset", request, _CALL_SECONDS)
+    finally:
+        controls.close()
+
+
+def _address(target: str) -> str:
+    address = target.partition("://")[2].rstrip("/")
+    host, colon, port = address.rpartition(":")
+    if not (host and colon and port.isdigit()):
+        raise ValueError(f"Session target {target!r} is not of the form grpc://host:port.")
+    return address
+
+
+class _Engine:
+    """What both kinds of engine share."""
+
+    def partial_run(self, fetches: Any, feeds: Any, targets: Any) -> Any:
+        raise UnimplementedError(
+            None,
+            None,
+            "partial_run is for sessions of one process; on a cluster run the parts as steps.",
+        )
+
+
+class LocalEngine(_Engine):
+    """A session whose master is a server of this process: values go by reference."""
+
+    def __init__(self, server: Server, graph: Any, config: Any) -> None:
+        merged = ConfigProto()
+        merged.CopyFrom(server.server_def.default_session_config)
+        if config is not None:
+            merged.MergeFrom(config)
+        self.graph = graph
+        self._server = server
+        self._session: MasterSession = server.task.master.open_session(graph, merged, "")
+
+    def plan(self, fetches: Any, feeds: Any, targets: Any) -> Any:
+        return _LocalPlan(self, self._named(self._session.plan, fetches, feeds, targets))
+
+    def run_with_options(self, plan: Any, feeds: Any, options: Any, run_metadata: Any) -> Any:
+        return self._named(run_traced, plan.plan, feeds, options, run_metadata)
+
+    def list_devices(self) -> list[Any]:
+        """The devices of all tasks that answer."""
+        return self._session.list_devices()
+
+    def close(self) -> None:
+        """End the session; shared variables stay on the servers."""
+        self._server.task.master.close_session(self._session)
+
+    def _named(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Call, and let errors that came from other tasks name this graph's operations."""
+        try:
+            return call(*args)
+        except OpError as error:
+            raise named(error, self.graph) from error.__cause__
+
+
+class _LocalPlan:
+    """A plan of a session whose master is in this process."""
+
+    def __init__(self, engine: LocalEngine, plan: MasterPlan) -> None:
+        self.engine = engine
+        self.plan = plan
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        try:
+            return self.plan.run(feeds)
+        except OpError as error:
+            raise named(error, self.engine.graph) from error.__cause__
+
+    def describe(self) -> str:
+        return self.plan.describe()
+
+
+def named(error: OpError, graph: Any) -> OpError:
+    """The same error with the operation of ``graph`` that it names."""
+    if error.op is None or getattr(error.op, "graph", None) is graph:
+        return error
+    return to_error(to_failure(error, getattr(error, "task", "")), graph)
+
+
+class RemoteEngine(_Engine):
+    """A session whose master is the server of another process."""
+
+    def __init__(self, address: str, graph: Any, config: Any) -> None:
+        self.address = address
+        self.graph = graph
+        self.config = ConfigProto() if config is None else config
+        self._security = Security.from_environment()
+        self._security.check_address(address.rpartition(":")[0])
+        self._controls = Controls(self._security)
+        self._me = PeerInfo(f"client:{uuid.uuid4()}", secrets.randbits(63) | 1)
+        self._peers: Peers | None = None
+        self._task = ""
+        self._session = 0
+        self._version = 0
+        self._mutations = graph._mutations
+        self._requests = itertools.count(1)
+        self._waiting: dict[int, _Waiting] = {}
+        self._lock = threading.RLock()
+
+    # -- the session ------------------------------------------------------------------------------
+
+    def _open(self) -> int:
+        """The session at the master, made on first use; waits for the master."""
+        with self._lock:
+            if not self._session:
+                self._task = self._find_master()
+                peers = self._peers = Peers(self, self._dial)
+                peers.link(self._task, self.address, flags.connect_timeout)
+                request = cpb.CreateSessionRequest(config=self.config, client=self._me.task)
+                self._session = self._call("CreateSession", request).session
+            return self._session
+
+    def _find_master(self) -> str:
+        began = noticed = time.monotonic()
+        while True:
+            try:
+                return str(ask_endpoint(self._controls, self.address, "", _CALL_SECONDS).task)
+            except UnavailableError as error:
+                now = time.monotonic()
+                if now - began > flags.connect_timeout:
+                    reason = f"no answer for {now - began:.0f} s ({error.message})"
+                    raise unavailable(f"at {self.address}", None, reason) from None
+                if now - noticed > 10:
+                    noticed = now
+                    _log.warning("Waiting for the server at %s: %s", self.address, error.message)
+                threading.Event().wait(0.2)
+
+    def _dial(self, address: str, task: str, timeout: float) -> tuple[Pipe, PeerInfo]:
+        return dial(self._controls, address, task, self._me, self._security, timeout)
+
+    def _call(self, name: str, request: Any, timeout: float = _CALL_SECONDS) -> Any:
+        return self._controls.at(self.address).call(name, request, timeout)
+
+    def _link(self) -> Link:
+        peers = self._peers
+        link = peers.known(self._task) if peers is not None else None
+        if link is None:
+            raise AbortedError(
+                None,
+                None,
+                f"The connection to {self._task} at {self.address} was lost, and the session with "
+                "it. Make a new session.",
+            )
+        return link
+
+    # -- plans ------------------------------------------------------------------------------------
+
+    def plan(self, fetches: Any, feeds: Any, targets: Any) -> Any:
+        """The plan for one kind of step, made by the master."""
+        try:
+            with self._lock:
+                session = self._open()
+                self._extend()
+                request = cpb.MakePlanRequest(
+                    session=session,
+                    fetches=[t.name for t in fetches],
+                    feeds=[t.name for t in feeds],
+                    targets=[o.name for o in targets],
+                )
+                timeout = flags.connect_timeout + _CALL_SECONDS
+                answer = self._call("MakePlan", request, timeout)
+        except OpError as error:
+            raise named(error, self.graph) from None
+        return _RemotePlan(self, answer.plan, answer.description)
+
+    def _extend(self) -> None:
+        """Send the master what the graph has grown by."""
+        graph = self.graph
+        if graph._mutations != self._mutations:
+            self._mutations, self._version = graph._mutations, 0
+        if self._version == graph.version and self._version:
+            return
+        whole = graph_to_graph_def(graph, self._version or None)
+        pieces = _pieces(whole)
+        for i, piece in enumerate(pieces):
+            request = cpb.ExtendGraphRequest(
+                session=self._session,
+                from_version=self._version,
+                graph=piece,
+                more=i + 1 < len(pieces),
+            )
+            self._version = self._call("ExtendGraph", request, 600.0).version
+
+    def run(self, plan: int, feeds: Sequence[Any], options: Any, run_metadata: Any) -> list[Any]:
+        """Run a step of a plan."""
+        request = next(self._requests)
+        metas, buffers = wire.encode_many(feeds)
+        message = pb.RunStep(request=request, session=self._session, plan=plan, feeds=metas)
+        if options is not None:
+            message.options = options.SerializeToString()
+        message.metadata = run_metadata is not None
+        waiting = self._waiting[request] = _Waiting()
+        try:
+            self._link().send(pack(message), buffers)
+            result, values = waiting.result()
+        except PipeBroken as error:
+            raise unavailable(self._task, None, error.reason) from None
+        finally:
+            del self._waiting[request]
+        if result.HasField("failure"):
+            raise to_error(result.failure, self.graph)
+        if run_metadata is not None:
+            run_metadata.CopyFrom(RunMetadata.FromString(result.metadata))
+        return values
+
+    def run_with_options(self, plan: Any, feeds: Any, options: Any, run_metadata: Any) -> Any:
+        return self.run(plan.number, feeds, options or RunOptions(), run_metadata)
+
+    def list_devices(self) -> list[Any]:
+        """The devices of all tasks that answer the master."""
+        request = cpb.ListDevicesRequest(session=self._open())
+        return [device_of(d) for d in self._call("ListDevices", request).devices]
+
+    def close(self) -> None:
+        """End the session; shared variables stay on the servers."""
+        with self._lock:
+            session, self._session = self._session, 0
+            try:
+                if session:
+                    self._call("CloseSession", cpb.CloseSessionRequest(session=session), 5.0)
+            except OpError as error:
+                _log.info("The session was not closed at its master: %s", error.message)
+            if self._peers is not None:
+                self._peers.close()
+            self._controls.close()
+            for waiting in list(self._waiting.values()):
+                waiting.fail(AbortedError(None, None, "The session was closed."))
+
+    # -- events of the link -----------------------------------------------------------------------
+
+    def on_frame(self, link: Link, head: bytes, buffers: list[Any]) -> None:
+        """The result of a step."""
+        message = unpack(head)
+        waiting = self._waiting.get(message.request)
+        if waiting is not None:
+            waiting.set(message, wire.decode_many(message.fetches, buffers))
+
+    def on_lost(self, link: Link, reason: str) -> None:
+        """The master is gone."""
+        for waiting in list(self._waiting.values()):
+            waiting.fail(unavailable(self._task, None, reason))
+
+    def on_tick(self, now: float) -> None:
+        """Time has passed; nothing depends on it."""
+
+
+class _RemotePlan:
+    def __init__(self, engine: RemoteEngine, number: int, text: str) -> None:
+        self.engine = engine
+        self.number = number
+        self._text = text
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        return self.engine.run(self.number, feeds, None, None)
+
+    def describe(self) -> str:
+        return self._text
+
+
+class _Waiting:
+    """A step whose result is on its way."""
+
+    def __init__(self) -> None:
+        self._there = threading.Event()
+        self._result: Any = None
+        self._error: OpError | None = None
+
+    def set(self, message: Any, values: list[Any]) -> None:
+        self._result = (message, values)
+        self._there.set()
+
+    def fail(self, error: OpError) -> None:
+        self._error = error
+        self._there.set()
+
+    def result(self) -> tuple[Any, list[Any]]:
+        self._there.wait()
+        if self._error is not None:
+            raise self._error
+        return self._result  # type: ignore[no-any-return]
+
+
+def _pieces(graph: Any) -> list[Any]:
+    """A GraphDef in messages of limited size; the functions come with the first."""
+    if graph.ByteSize() <= _PIECE_BYTES:
+        return [graph]
+    pieces = [GraphDef(versions=graph.versions, library=graph.library)]
+    size = 0
+    for node in graph.node:
+        if size > _PIECE_BYTES:
+            pieces.append(GraphDef())
+            size = 0
+        pieces[-1].node.append(node)
+        size += node.ByteSize()
+    return pieces

@@ -1,0 +1,1 @@
+"""Masters: a client's graph, cut into parts that run on workers."""

@@ -1,0 +1,373 @@
+"""A session at its master: the graph, where its state lies, and the plans of its steps."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from headrace.config import flags
+from headrace.distributed import part_def
+from headrace.distributed.compress import precision_of
+from headrace.distributed.failures import unavailable
+from headrace.distributed.messages import pack
+from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.steps import StepOptions, StepPlan
+from headrace.distributed.transport.base import PipeBroken
+from headrace.distributed.transport.link import Link
+from headrace.errors import AbortedError, CancelledError, OpError
+from headrace.graph import devices as names
+from headrace.graph.proto import ConfigProto
+from headrace.graph.tensor import Operation, Tensor
+from headrace.partition.parts import Part, Partition, split
+from headrace.passes.ir import StepGraph, build_step
+from headrace.passes.pipeline import optimize
+from headrace.placement.devices import DeviceAttributes, default_device
+from headrace.placement.placer import place
+
+if TYPE_CHECKING:
+    from headrace.distributed.master.master import Master
+
+_log = logging.getLogger("headrace.distributed")
+
+#: OptimizerOptions.L0
+_NO_OPTIMIZATION = -1
+#: A plan that has run before looks this long (seconds) for a task that is gone.
+_RECONNECT_SECONDS = 1.0
+
+
+class MasterPlan:
+    """One kind of step of a session, registered with the tasks that run it."""
+
+    def __init__(
+        self, session: MasterSession, step_plan: StepPlan, partition: Partition, text: str
+    ) -> None:
+        self.session = session
+        self.step_plan = step_plan
+        self.partition = partition
+        self._text = text
+
+    def run(self, feeds: Sequence[Any], timeout: float | None = None) -> list[Any]:
+        """Run one step; ``feeds`` in the order of the plan's.
+
+        Raises:
+            OpError: when an op fails, or a task that the step needs is gone.
+        """
+        results = self.session.run(self.step_plan, feeds, timeout)
+        return self.step_plan.assemble(feeds, results)
+
+    def describe(self) -> str:
+        """The partition as text."""
+        return self._text
+
+
+class MasterSession:
+    """One client's view of the cluster.
+
+    Args:
+        number: of the session, unique in the cluster.
+        graph: the client's graph, or what was imported of it.
+        client: who it is, for status.
+    """
+
+    def __init__(self, master: Master, number: int, graph: Any, config: Any, client: str) -> None:
+        self.master = master
+        self.number = number
+        self.graph = graph
+        self.config = ConfigProto() if config is None else config
+        self.client = client
+        self.plans: dict[int, MasterPlan] = {}
+        self.steps = 0
+        self.closed = False
+        #: Where each stateful node was placed by the first plan that had it.
+        self._placed: dict[str, str] = {}
+        #: The start of each task that this session's plans and state belong to.
+        self._incarnations: dict[str, int] = {}
+        self._devices: dict[str, list[DeviceAttributes]] = {}
+        self._lock = threading.Lock()
+        self.tasks = self._visible(self.config.device_filters)
+
+    def _visible(self, filters: Iterable[str]) -> dict[str, str]:
+        """Address of each task that the session may use: the own one and those of the filters."""
+        found = list(filters)
+        own = self.master.task
+        return {
+            task: address
+            for task, address in self.master.addresses.items()
+            if task == own or not found or any(names.matches(f, task) for f in found)
+        }
+
+    # -- plans ------------------------------------------------------------------------------------
+
+    def plan(
+        self, fetches: Sequence[Tensor], feeds: Sequence[Tensor], targets: Sequence[Operation]
+    ) -> MasterPlan:
+        """The plan for one kind of step: placed, cut into parts, and registered.
+
+        Raises:
+            UnavailableError: if a task that the step needs does not come in time.
+            OpError: if the step cannot be placed.
+        """
+        with self._lock:
+            self._check_open()
+            step = build_step(fetches, feeds, targets)
+            available = self._devices_for(step)
+            self._place(step, available)
+            if self.config.graph_options.optimizer_options.opt_level != _NO_OPTIMIZATION:
+                optimize(step)
+            partition = split(step, precision_of({}, self.config))
+            number = self.master.steps.number()
+            text = self._register(number, partition)
+        step_plan = StepPlan(
+            number,
+            {t: [i for i, _ in p.feeds] for t, p in partition.parts.items()},
+            {t: [i for i, _ in p.fetches] for t, p in partition.parts.items()},
+            partition.fed,
+            partition.constants,
+            partition.fetches,
+        )
+        made = self.plans[number] = MasterPlan(self, step_plan, partition, text)
+        return made
+
+    def plan_of(self, number: int) -> MasterPlan:
+        """The plan of a number.
+
+        Raises:
+            AbortedError: if the session has none.
+        """
+        found = self.plans.get(number)
+        if found is None:
+            raise AbortedError(None, None, f"The session has no plan {number:016x}.")
+        return found
+
+    def _place(self, step: StepGraph, available: list[DeviceAttributes]) -> None:
+        own = [d for d in available if d.task == self.master.task]
+        made = place(
+            step.nodes,
+            available,
+            default_device=default_device(own).name,
+            allow_soft_placement=self.config.allow_soft_placement,
+            log_device_placement=self.config.log_device_placement,
+            pinned=self._placed,
+        )
+        self._placed.update(made)
+
+    def _devices_for(self, step: StepGraph) -> list[DeviceAttributes]:
+        """The devices of the own task and of those that constraints name; waits for these."""
+        needed = {self.master.task: None}
+        constraints = {n.device for n in step.nodes if n.device}
+        pinned = {self._placed[n.name] for n in step.nodes if n.name in self._placed}
+        for constraint in sorted(constraints | pinned):
+            spec = names.DeviceSpec.from_string(constraint)
+            if spec.job is None and spec.task is None and spec.replica is None:
+                continue
+            wanted = names.DeviceSpec(spec.job, spec.replica, spec.task).to_string()
+            fitting = [t for t in self.tasks if names.matches(wanted, t)]
+            if fitting and not any(t in needed for t in fitting):
+                needed[fitting[0]] = None
+        self._connect([t for t in needed if t not in self._devices])
+        return [d for t in needed for d in self._devices[t]]
+
+    def _connect(self, tasks: list[str]) -> None:
+        """Get to know some tasks, all at once."""
+        if not tasks:
+            return
+        with ThreadPoolExecutor(len(tasks)) as pool:
+            answers = [pool.submit(self.master.devices_of, t, self._timeout()) for t in tasks]
+        for task, answer in zip(tasks, answers, strict=True):
+            incarnation, devices = answer.result()
+            self._incarnations[task] = incarnation
+            self._devices[task] = devices
+
+    def _timeout(self) -> float:
+        limit = self.config.operation_timeout_in_ms
+        return limit / 1e3 if limit > 0 else flags.connect_timeout
+
+    def _register(self, plan: int, partition: Partition) -> str:
+        """Hand each task its part; returns the partition as text."""
+        from headrace.partition.describe import describe
+
+        text = describe(partition)
+        remote = [p for t, p in partition.parts.items() if t != self.master.task]
+        waiting = self.master.registrations.expect(plan, [p.task for p in remote])
+        try:
+            for part in remote:
+                self._send_part(plan, part)
+            own = partition.parts.get(self.master.task)
+            if own is not None:
+                worker = self.master.worker
+                worker.register(plan, self.number, own, self.config, self._addresses(own))
+            waiting.wait(self._timeout())
+        except BaseException:
+            self.drop_plan(plan, list(partition.parts))
+            raise
+        finally:
+            self.master.registrations.forget(plan)
+        return text
+
+    def _addresses(self, part: Part) -> dict[str, str]:
+        tasks = {t.destination for t in part.sends} | {t.source for t in part.recvs}
+        return {t: self.master.addresses[t] for t in tasks}
+
+    def _send_part(self, plan: int, part: Part) -> None:
+        message, buffers = part_def.to_message(part)
+        request = pb.RegisterPart(
+            plan=plan,
+            session=self.number,
+            part=message,
+            config=self.config.SerializeToString(),
+            addresses=self._addresses(part),
+        )
+        try:
+            self.find(part.task, self._timeout()).send(pack(request), buffers)
+        except PipeBroken as error:
+            raise unavailable(part.task, None, error.reason) from None
+
+    def drop_plan(self, plan: int, tasks: Iterable[str]) -> None:
+        """Let tasks forget a plan."""
+        self.plans.pop(plan, None)
+        self._tell(tasks, pb.DropPlans(plans=[plan]))
+
+    def _tell(self, tasks: Iterable[str], message: pb.DropPlans) -> None:
+        for task in tasks:
+            if task == self.master.task:
+                self.master.worker.drop(list(message.plans), message.session)
+                continue
+            link = self.master.peers.known(task)
+            try:
+                if link is not None:
+                    link.send(pack(message), block=False)
+            except PipeBroken:
+                continue  # it forgets by itself when its master is gone
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        plan: StepPlan,
+        feeds: Sequence[Any],
+        timeout: float | None = None,
+        trace: int = 0,
+    ) -> dict[str, Any]:
+        """Run a step; returns what each task gave. See `Steps.run`."""
+        self._check_open()
+        self.steps += 1
+        if timeout is None and self.config.operation_timeout_in_ms > 0:
+            timeout = self.config.operation_timeout_in_ms / 1e3
+        options = StepOptions(self._find_again, timeout, trace, self)
+        return self.master.steps.run(plan, feeds, options)
+
+    def _find_again(self, task: str) -> Link:
+        link = self.master.peers.known(task)
+        if link is None or link.peer.incarnation != self._incarnations[task]:
+            link = self.find(task, _RECONNECT_SECONDS)
+        return link
+
+    def find(self, task: str, timeout: float) -> Link:
+        """The link to a task of this session.
+
+        Raises:
+            UnavailableError: if it does not answer.
+            AbortedError: if it was started again since this session used it first.
+        """
+        link = self.master.peers.link(task, self.master.addresses[task], timeout)
+        known = self._incarnations.setdefault(task, link.peer.incarnation)
+        if link.peer.incarnation != known:
+            raise AbortedError(
+                None,
+                None,
+                f"Task {task} was started again: what this session had there (variables, plans) is "
+                "gone. Make a new session and initialise or restore the variables.",
+            )
+        return link
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise CancelledError(None, None, "The session is closed.")
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The devices of all visible tasks that answer within some seconds."""
+        missing = [t for t in self.tasks if t not in self._devices]
+        timeout = min(self._timeout(), 5.0)
+        with ThreadPoolExecutor(max(1, len(missing))) as pool:
+            answers = {t: pool.submit(self.master.devices_of, t, timeout) for t in missing}
+        found = dict(self._devices)
+        for task, answer in answers.items():
+            try:
+                _, found[task] = answer.result()
+            except OpError as error:
+                _log.warning("list_devices leaves out task %s: %s", task, error.message)
+        return [d for t in self.tasks for d in found.get(t, [])]
+
+    def close(self) -> None:
+        """Give up its steps and forget its plans everywhere. Shared variables stay."""
+        self.closed = True
+        error = CancelledError(None, None, "The session was closed while a step ran.")
+        self.master.steps.cancel_of(self, error)
+        self._tell(self._devices, pb.DropPlans(session=self.number))
+
+
+class Registrations:
+    """Plans whose parts wait for the answers of tasks."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, Registration] = {}
+
+    def expect(self, plan: int, tasks: Sequence[str]) -> Registration:
+        """Wait for these tasks."""
+        made = self._waiting[plan] = Registration(tasks)
+        return made
+
+    def forget(self, plan: int) -> None:
+        """No longer wait."""
+        self._waiting.pop(plan, None)
+
+    def registered(self, plan: int, task: str, error: OpError | None) -> None:
+        """A task has answered."""
+        waiting = self._waiting.get(plan)
+        if waiting is not None:
+            waiting.answered(task, error)
+
+    def peer_lost(self, task: str, reason: str) -> None:
+        """A task will not answer."""
+        for waiting in list(self._waiting.values()):
+            waiting.answered(task, unavailable(task, None, reason))
+
+
+class Registration:
+    """The answers that one plan waits for."""
+
+    def __init__(self, tasks: Sequence[str]) -> None:
+        self._tasks = set(tasks)
+        self._error: OpError | None = None
+        self._condition = threading.Condition()
+
+    def answered(self, task: str, error: OpError | None) -> None:
+        """A task has answered, or will not."""
+        with self._condition:
+            if task in self._tasks:
+                self._tasks.discard(task)
+                self._error = self._error or error
+                self._condition.notify_all()
+
+    def wait(self, timeout: float) -> None:
+        """Wait until all have answered.
+
+        Raises:
+            OpError: what a task answered.
+            UnavailableError: if one does not answer in time.
+        """
+        deadline = time.monotonic() + timeout
+        with self._condition:
+            while self._tasks and self._error is None:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    task = min(self._tasks)
+                    reason = f"it did not take its part of a plan within {timeout:g} s"
+                    raise unavailable(task, None, reason)
+                self._condition.wait(left)
+            if self._error is not None:
+                raise self._error

@@ -1,0 +1,47 @@
+"""Step timelines over all tasks: the traces of each, on one clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from headrace.distributed.worker.results import PartResult
+
+if TYPE_CHECKING:
+    from headrace.distributed.master.session import MasterPlan
+
+
+def run_traced(plan: MasterPlan, feeds: Sequence[Any], options: Any, metadata: Any) -> list[Any]:
+    """Run a step under RunOptions; fills the RunMetadata message ``metadata`` if it is given.
+
+    Every unit of work and every wait of every task stands in ``step_stats``, by the clock of the
+    master: the offset of a task's clock is what makes its span lie in the middle of the time
+    between question and answer (as NTP does).
+    """
+    timeout = options.timeout_in_ms / 1e3 if options is not None and options.timeout_in_ms else None
+    trace = options.trace_level if options is not None else 0
+    asked = time.time()
+    results = plan.session.run(plan.step_plan, feeds, timeout, trace)
+    if metadata is not None:
+        metadata.Clear()
+        own = plan.session.master.task
+        for task, result in sorted(results.items()):
+            if result.stats is not None:
+                offset = 0.0 if task == own else clock_offset(asked, result)
+                _merge(metadata.step_stats, result.stats, offset)
+    return plan.step_plan.assemble(feeds, results)
+
+
+def clock_offset(asked: float, result: PartResult) -> float:
+    """How many seconds a task's clock is ahead of the one that asked."""
+    return ((result.began - asked) + (result.ended - result.arrived)) / 2
+
+
+def _merge(into: Any, stats: Any, offset: float) -> None:
+    shift = int(offset * 1e6)
+    for device in stats.dev_stats:
+        made = into.dev_stats.add()
+        made.CopyFrom(device)
+        for node in made.node_stats:
+            node.all_start_micros -= shift

@@ -1,0 +1,49 @@
+"""Frames: one byte that says what a message is, the message, and the values it describes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.distributed.protocol import step_pb2 as pb
+from headrace.errors import DataLossError
+
+_CLASSES: dict[int, Any] = {
+    pb.RUN_PART: pb.RunPart,
+    pb.PART_DONE: pb.PartDone,
+    pb.TENSORS: pb.Tensors,
+    pb.CANCEL_STEP: pb.CancelStep,
+    pb.REGISTER_PART: pb.RegisterPart,
+    pb.REGISTERED: pb.Registered,
+    pb.DROP_PLANS: pb.DropPlans,
+    pb.RUN_STEP: pb.RunStep,
+    pb.STEP_RESULT: pb.StepResult,
+}
+_PREFIX = {c: bytes([k]) for k, c in _CLASSES.items()}
+
+
+def pack(message: Any) -> bytes:
+    """The head of a frame."""
+    return _PREFIX[message.__class__] + message.SerializeToString()
+
+
+def unpack(head: bytes) -> Any:
+    """The message in the head of a frame.
+
+    Raises:
+        DataLossError: if it is none of ours.
+    """
+    from google.protobuf.message import DecodeError
+
+    kind = _CLASSES.get(head[0]) if head else None
+    if kind is None:
+        raise DataLossError(None, None, f"A frame of unknown kind {head[:1]!r} arrived.")
+    try:
+        return kind.FromString(head[1:])
+    except DecodeError as error:
+        raise DataLossError(None, None, f"A frame of kind {head[0]} is torn: {error}") from None
+
+
+def values_size(values: Sequence[Any]) -> int:
+    """Bytes of some arrays."""
+    return sum(int(getattr(v, "nbytes", 0)) for v in values)

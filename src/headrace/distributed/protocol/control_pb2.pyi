@@ -1,0 +1,234 @@
+# mypy: ignore-errors
+from headrace.distributed.protocol import step_pb2 as _step_pb2
+from headrace.graph.proto import config_pb2 as _config_pb2
+from headrace.graph.proto import graph_pb2 as _graph_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class EndpointRequest(_message.Message):
+    __slots__ = ("version",)
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    def __init__(self, version: _Optional[int] = ...) -> None: ...
+
+class EndpointResponse(_message.Message):
+    __slots__ = ("version", "task", "incarnation", "host", "port", "unix_name", "host_id", "devices", "package_version")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    UNIX_NAME_FIELD_NUMBER: _ClassVar[int]
+    HOST_ID_FIELD_NUMBER: _ClassVar[int]
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
+    PACKAGE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    task: str
+    incarnation: int
+    host: str
+    port: int
+    unix_name: str
+    host_id: str
+    devices: _containers.RepeatedCompositeFieldContainer[_config_pb2.DeviceAttributes]
+    package_version: str
+    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., incarnation: _Optional[int] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., unix_name: _Optional[str] = ..., host_id: _Optional[str] = ..., devices: _Optional[_Iterable[_Union[_config_pb2.DeviceAttributes, _Mapping]]] = ..., package_version: _Optional[str] = ...) -> None: ...
+
+class CreateSessionRequest(_message.Message):
+    __slots__ = ("config", "client")
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_FIELD_NUMBER: _ClassVar[int]
+    config: _config_pb2.ConfigProto
+    client: str
+    def __init__(self, config: _Optional[_Union[_config_pb2.ConfigProto, _Mapping]] = ..., client: _Optional[str] = ...) -> None: ...
+
+class CreateSessionResponse(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    def __init__(self, session: _Optional[int] = ...) -> None: ...
+
+class ExtendGraphRequest(_message.Message):
+    __slots__ = ("session", "from_version", "graph", "more")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    FROM_VERSION_FIELD_NUMBER: _ClassVar[int]
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    from_version: int
+    graph: _graph_pb2.GraphDef
+    more: bool
+    def __init__(self, session: _Optional[int] = ..., from_version: _Optional[int] = ..., graph: _Optional[_Union[_graph_pb2.GraphDef, _Mapping]] = ..., more: bool = ...) -> None: ...
+
+class ExtendGraphResponse(_message.Message):
+    __slots__ = ("version",)
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    def __init__(self, version: _Optional[int] = ...) -> None: ...
+
+class MakePlanRequest(_message.Message):
+    __slots__ = ("session", "fetches", "feeds", "targets")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    FETCHES_FIELD_NUMBER: _ClassVar[int]
+    FEEDS_FIELD_NUMBER: _ClassVar[int]
+    TARGETS_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    fetches: _containers.RepeatedScalarFieldContainer[str]
+    feeds: _containers.RepeatedScalarFieldContainer[str]
+    targets: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, session: _Optional[int] = ..., fetches: _Optional[_Iterable[str]] = ..., feeds: _Optional[_Iterable[str]] = ..., targets: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class MakePlanResponse(_message.Message):
+    __slots__ = ("plan", "description")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    plan: int
+    description: str
+    def __init__(self, plan: _Optional[int] = ..., description: _Optional[str] = ...) -> None: ...
+
+class CloseSessionRequest(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    def __init__(self, session: _Optional[int] = ...) -> None: ...
+
+class CloseSessionResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ResetRequest(_message.Message):
+    __slots__ = ("containers", "device_filters", "only_here")
+    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FILTERS_FIELD_NUMBER: _ClassVar[int]
+    ONLY_HERE_FIELD_NUMBER: _ClassVar[int]
+    containers: _containers.RepeatedScalarFieldContainer[str]
+    device_filters: _containers.RepeatedScalarFieldContainer[str]
+    only_here: bool
+    def __init__(self, containers: _Optional[_Iterable[str]] = ..., device_filters: _Optional[_Iterable[str]] = ..., only_here: bool = ...) -> None: ...
+
+class ResetResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListDevicesRequest(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    def __init__(self, session: _Optional[int] = ...) -> None: ...
+
+class ListDevicesResponse(_message.Message):
+    __slots__ = ("devices",)
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
+    devices: _containers.RepeatedCompositeFieldContainer[_config_pb2.DeviceAttributes]
+    def __init__(self, devices: _Optional[_Iterable[_Union[_config_pb2.DeviceAttributes, _Mapping]]] = ...) -> None: ...
+
+class StatusRequest(_message.Message):
+    __slots__ = ("cluster",)
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: bool
+    def __init__(self, cluster: bool = ...) -> None: ...
+
+class VariableStatus(_message.Message):
+    __slots__ = ("container", "name", "kind", "dtype", "dims", "bytes")
+    CONTAINER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    DIMS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    container: str
+    name: str
+    kind: str
+    dtype: str
+    dims: _containers.RepeatedScalarFieldContainer[int]
+    bytes: int
+    def __init__(self, container: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[str] = ..., dtype: _Optional[str] = ..., dims: _Optional[_Iterable[int]] = ..., bytes: _Optional[int] = ...) -> None: ...
+
+class LinkStatus(_message.Message):
+    __slots__ = ("peer", "transport", "bytes_in", "bytes_out", "frames_in", "frames_out")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    TRANSPORT_FIELD_NUMBER: _ClassVar[int]
+    BYTES_IN_FIELD_NUMBER: _ClassVar[int]
+    BYTES_OUT_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_IN_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_OUT_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    transport: str
+    bytes_in: int
+    bytes_out: int
+    frames_in: int
+    frames_out: int
+    def __init__(self, peer: _Optional[str] = ..., transport: _Optional[str] = ..., bytes_in: _Optional[int] = ..., bytes_out: _Optional[int] = ..., frames_in: _Optional[int] = ..., frames_out: _Optional[int] = ...) -> None: ...
+
+class StepStatus(_message.Message):
+    __slots__ = ("step", "seconds", "waiting_for")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FOR_FIELD_NUMBER: _ClassVar[int]
+    step: int
+    seconds: float
+    waiting_for: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, step: _Optional[int] = ..., seconds: _Optional[float] = ..., waiting_for: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class SessionStatus(_message.Message):
+    __slots__ = ("session", "client", "steps", "plans")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    PLANS_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    client: str
+    steps: int
+    plans: int
+    def __init__(self, session: _Optional[int] = ..., client: _Optional[str] = ..., steps: _Optional[int] = ..., plans: _Optional[int] = ...) -> None: ...
+
+class TaskStatus(_message.Message):
+    __slots__ = ("task", "address", "problem", "incarnation", "uptime_seconds", "memory_bytes", "sessions", "steps", "variables", "links", "steps_run", "package_version")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    UPTIME_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    VARIABLES_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    STEPS_RUN_FIELD_NUMBER: _ClassVar[int]
+    PACKAGE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    address: str
+    problem: str
+    incarnation: int
+    uptime_seconds: float
+    memory_bytes: int
+    sessions: _containers.RepeatedCompositeFieldContainer[SessionStatus]
+    steps: _containers.RepeatedCompositeFieldContainer[StepStatus]
+    variables: _containers.RepeatedCompositeFieldContainer[VariableStatus]
+    links: _containers.RepeatedCompositeFieldContainer[LinkStatus]
+    steps_run: int
+    package_version: str
+    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ...) -> None: ...
+
+class StatusResponse(_message.Message):
+    __slots__ = ("tasks",)
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    tasks: _containers.RepeatedCompositeFieldContainer[TaskStatus]
+    def __init__(self, tasks: _Optional[_Iterable[_Union[TaskStatus, _Mapping]]] = ...) -> None: ...
+
+class ShutdownRequest(_message.Message):
+    __slots__ = ("cluster",)
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: bool
+    def __init__(self, cluster: bool = ...) -> None: ...
+
+class ShutdownResponse(_message.Message):
+    __slots__ = ("stopped", "missing")
+    STOPPED_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    stopped: _containers.RepeatedScalarFieldContainer[str]
+    missing: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, stopped: _Optional[_Iterable[str]] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -1,0 +1,258 @@
+# mypy: ignore-errors
+from headrace.distributed.protocol import wire_pb2 as _wire_pb2
+from headrace.graph.proto import graph_pb2 as _graph_pb2
+from headrace.graph.proto import trace_pb2 as _trace_pb2
+from headrace.graph.proto import types_pb2 as _types_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    UNUSED: _ClassVar[Kind]
+    RUN_PART: _ClassVar[Kind]
+    PART_DONE: _ClassVar[Kind]
+    TENSORS: _ClassVar[Kind]
+    CANCEL_STEP: _ClassVar[Kind]
+    REGISTER_PART: _ClassVar[Kind]
+    REGISTERED: _ClassVar[Kind]
+    DROP_PLANS: _ClassVar[Kind]
+    RUN_STEP: _ClassVar[Kind]
+    STEP_RESULT: _ClassVar[Kind]
+UNUSED: Kind
+RUN_PART: Kind
+PART_DONE: Kind
+TENSORS: Kind
+CANCEL_STEP: Kind
+REGISTER_PART: Kind
+REGISTERED: Kind
+DROP_PLANS: Kind
+RUN_STEP: Kind
+STEP_RESULT: Kind
+
+class Failure(_message.Message):
+    __slots__ = ("code", "message", "op_name", "op_type", "device", "task", "derived")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    OP_NAME_FIELD_NUMBER: _ClassVar[int]
+    OP_TYPE_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    DERIVED_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    message: str
+    op_name: str
+    op_type: str
+    device: str
+    task: str
+    derived: bool
+    def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., op_name: _Optional[str] = ..., op_type: _Optional[str] = ..., device: _Optional[str] = ..., task: _Optional[str] = ..., derived: bool = ...) -> None: ...
+
+class RunPart(_message.Message):
+    __slots__ = ("step", "plan", "feeds", "trace")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    FEEDS_FIELD_NUMBER: _ClassVar[int]
+    TRACE_FIELD_NUMBER: _ClassVar[int]
+    step: int
+    plan: int
+    feeds: _containers.RepeatedCompositeFieldContainer[_wire_pb2.TensorMeta]
+    trace: int
+    def __init__(self, step: _Optional[int] = ..., plan: _Optional[int] = ..., feeds: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ..., trace: _Optional[int] = ...) -> None: ...
+
+class PartDone(_message.Message):
+    __slots__ = ("step", "fetches", "failure", "stats", "began", "ended")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    FETCHES_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    STATS_FIELD_NUMBER: _ClassVar[int]
+    BEGAN_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
+    step: int
+    fetches: _containers.RepeatedCompositeFieldContainer[_wire_pb2.TensorMeta]
+    failure: Failure
+    stats: _trace_pb2.StepStats
+    began: float
+    ended: float
+    def __init__(self, step: _Optional[int] = ..., fetches: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., stats: _Optional[_Union[_trace_pb2.StepStats, _Mapping]] = ..., began: _Optional[float] = ..., ended: _Optional[float] = ...) -> None: ...
+
+class Tensors(_message.Message):
+    __slots__ = ("step", "transfer", "values")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    step: int
+    transfer: int
+    values: _containers.RepeatedCompositeFieldContainer[_wire_pb2.TensorMeta]
+    def __init__(self, step: _Optional[int] = ..., transfer: _Optional[int] = ..., values: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ...) -> None: ...
+
+class CancelStep(_message.Message):
+    __slots__ = ("step", "reason")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    step: int
+    reason: str
+    def __init__(self, step: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RegisterPart(_message.Message):
+    __slots__ = ("plan", "session", "part", "config", "addresses")
+    class AddressesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    plan: int
+    session: int
+    part: PartDef
+    config: bytes
+    addresses: _containers.ScalarMap[str, str]
+    def __init__(self, plan: _Optional[int] = ..., session: _Optional[int] = ..., part: _Optional[_Union[PartDef, _Mapping]] = ..., config: _Optional[bytes] = ..., addresses: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class Registered(_message.Message):
+    __slots__ = ("plan", "failure")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    plan: int
+    failure: Failure
+    def __init__(self, plan: _Optional[int] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+
+class DropPlans(_message.Message):
+    __slots__ = ("plans", "session")
+    PLANS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    plans: _containers.RepeatedScalarFieldContainer[int]
+    session: int
+    def __init__(self, plans: _Optional[_Iterable[int]] = ..., session: _Optional[int] = ...) -> None: ...
+
+class MovedDef(_message.Message):
+    __slots__ = ("name", "dtype", "shape", "source", "destination", "precision")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    DESTINATION_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    dtype: int
+    shape: _types_pb2.TensorShapeProto
+    source: str
+    destination: str
+    precision: str
+    def __init__(self, name: _Optional[str] = ..., dtype: _Optional[int] = ..., shape: _Optional[_Union[_types_pb2.TensorShapeProto, _Mapping]] = ..., source: _Optional[str] = ..., destination: _Optional[str] = ..., precision: _Optional[str] = ...) -> None: ...
+
+class TransferDef(_message.Message):
+    __slots__ = ("number", "source", "destination", "tensors")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    DESTINATION_FIELD_NUMBER: _ClassVar[int]
+    TENSORS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    source: str
+    destination: str
+    tensors: _containers.RepeatedCompositeFieldContainer[MovedDef]
+    def __init__(self, number: _Optional[int] = ..., source: _Optional[str] = ..., destination: _Optional[str] = ..., tensors: _Optional[_Iterable[_Union[MovedDef, _Mapping]]] = ...) -> None: ...
+
+class PartNode(_message.Message):
+    __slots__ = ("name", "op", "input_nodes", "input_indices", "controls", "attr", "device", "stage", "component", "dtypes", "shapes", "value", "transfer", "calls")
+    class AttrEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _graph_pb2.AttrValue
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_graph_pb2.AttrValue, _Mapping]] = ...) -> None: ...
+    class CallsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OP_FIELD_NUMBER: _ClassVar[int]
+    INPUT_NODES_FIELD_NUMBER: _ClassVar[int]
+    INPUT_INDICES_FIELD_NUMBER: _ClassVar[int]
+    CONTROLS_FIELD_NUMBER: _ClassVar[int]
+    ATTR_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    COMPONENT_FIELD_NUMBER: _ClassVar[int]
+    DTYPES_FIELD_NUMBER: _ClassVar[int]
+    SHAPES_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    op: str
+    input_nodes: _containers.RepeatedScalarFieldContainer[int]
+    input_indices: _containers.RepeatedScalarFieldContainer[int]
+    controls: _containers.RepeatedScalarFieldContainer[int]
+    attr: _containers.MessageMap[str, _graph_pb2.AttrValue]
+    device: str
+    stage: int
+    component: int
+    dtypes: _containers.RepeatedScalarFieldContainer[int]
+    shapes: _containers.RepeatedCompositeFieldContainer[_types_pb2.TensorShapeProto]
+    value: int
+    transfer: int
+    calls: _containers.ScalarMap[str, int]
+    def __init__(self, name: _Optional[str] = ..., op: _Optional[str] = ..., input_nodes: _Optional[_Iterable[int]] = ..., input_indices: _Optional[_Iterable[int]] = ..., controls: _Optional[_Iterable[int]] = ..., attr: _Optional[_Mapping[str, _graph_pb2.AttrValue]] = ..., device: _Optional[str] = ..., stage: _Optional[int] = ..., component: _Optional[int] = ..., dtypes: _Optional[_Iterable[int]] = ..., shapes: _Optional[_Iterable[_Union[_types_pb2.TensorShapeProto, _Mapping]]] = ..., value: _Optional[int] = ..., transfer: _Optional[int] = ..., calls: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class PartDef(_message.Message):
+    __slots__ = ("task", "nodes", "feeds", "fetch_nodes", "fetch_indices", "transfers", "library", "values")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    FEEDS_FIELD_NUMBER: _ClassVar[int]
+    FETCH_NODES_FIELD_NUMBER: _ClassVar[int]
+    FETCH_INDICES_FIELD_NUMBER: _ClassVar[int]
+    TRANSFERS_FIELD_NUMBER: _ClassVar[int]
+    LIBRARY_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    nodes: _containers.RepeatedCompositeFieldContainer[PartNode]
+    feeds: _containers.RepeatedScalarFieldContainer[int]
+    fetch_nodes: _containers.RepeatedScalarFieldContainer[int]
+    fetch_indices: _containers.RepeatedScalarFieldContainer[int]
+    transfers: _containers.RepeatedCompositeFieldContainer[TransferDef]
+    library: _graph_pb2.FunctionDefLibrary
+    values: _containers.RepeatedCompositeFieldContainer[_wire_pb2.TensorMeta]
+    def __init__(self, task: _Optional[str] = ..., nodes: _Optional[_Iterable[_Union[PartNode, _Mapping]]] = ..., feeds: _Optional[_Iterable[int]] = ..., fetch_nodes: _Optional[_Iterable[int]] = ..., fetch_indices: _Optional[_Iterable[int]] = ..., transfers: _Optional[_Iterable[_Union[TransferDef, _Mapping]]] = ..., library: _Optional[_Union[_graph_pb2.FunctionDefLibrary, _Mapping]] = ..., values: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ...) -> None: ...
+
+class RunStep(_message.Message):
+    __slots__ = ("request", "session", "plan", "feeds", "options", "metadata")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    FEEDS_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    request: int
+    session: int
+    plan: int
+    feeds: _containers.RepeatedCompositeFieldContainer[_wire_pb2.TensorMeta]
+    options: bytes
+    metadata: bool
+    def __init__(self, request: _Optional[int] = ..., session: _Optional[int] = ..., plan: _Optional[int] = ..., feeds: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ..., options: _Optional[bytes] = ..., metadata: bool = ...) -> None: ...
+
+class StepResult(_message.Message):
+    __slots__ = ("request", "fetches", "failure", "metadata")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    FETCHES_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    request: int
+    fetches: _containers.RepeatedCompositeFieldContainer[_wire_pb2.TensorMeta]
+    failure: Failure
+    metadata: bytes
+    def __init__(self, request: _Optional[int] = ..., fetches: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., metadata: _Optional[bytes] = ...) -> None: ...

@@ -1,0 +1,1 @@
+"""Workers: each task's share of the steps of all masters."""

@@ -1,0 +1,53 @@
+"""Calls of function bodies that several tasks share: loops and branches across tasks.
+
+The task of the control flow op owns each call and acts as its master: it asks the other tasks to
+run their parts of the body as a step of its own, so every iteration has a rendezvous of its own
+(white paper 2015, section 4.4: the owner tells the others to start each iteration).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from headrace.distributed.failures import cancelled
+from headrace.distributed.steps import StepOptions, StepPlan, Steps
+from headrace.distributed.transport.link import Link
+
+if TYPE_CHECKING:
+    from headrace.distributed.worker.worker import PartContext, Worker
+
+#: Look so long (seconds) for a task that shares a body.
+_FIND_SECONDS = 5.0
+
+
+class BodyCalls:
+    """The calls that one worker owns.
+
+    Attributes:
+        steps: runs them; set once the task is complete.
+    """
+
+    steps: Steps
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+
+    def call(self, context: PartContext, plan: StepPlan, args: Sequence[Any]) -> list[Any]:
+        """Run a body once.
+
+        Raises:
+            OpError: if a part of it fails, or the step that it belongs to is given up.
+        """
+        addresses = context.part.addresses
+
+        def find(task: str) -> Link:
+            return self.worker.peers.link(task, addresses[task], _FIND_SECONDS)
+
+        context.check_cancelled()
+        options = StepOptions(find, context.remaining(), owner=context)
+        return plan.assemble(args, self.steps.run(plan, args, options))
+
+    def cancel(self, context: PartContext) -> None:
+        """The step that owns calls is given up."""
+        self.steps.cancel_of(context, cancelled("The step of the loop or branch has failed."))

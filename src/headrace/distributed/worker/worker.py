@@ -1,0 +1,381 @@
+"""The worker of a task: registers parts of plans and runs them when masters ask."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.distributed import part_def, wire
+from headrace.distributed.compress import ErrorFeedback
+from headrace.distributed.failures import cancelled, to_failure, unavailable
+from headrace.distributed.messages import pack
+from headrace.distributed.peers import Peers
+from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.transport.base import PipeBroken
+from headrace.distributed.transport.link import Link
+from headrace.distributed.worker.bodies import BodyCalls
+from headrace.distributed.worker.machine import Abort, Refuse, WorkerMachine
+from headrace.distributed.worker.results import PartResult
+from headrace.errors import AbortedError, OpError
+from headrace.executor.engine import Engine
+from headrace.executor.plan import Plan
+from headrace.executor.resources import ResourceStore, SessionStore
+from headrace.executor.stepping import Driver, StepRun
+from headrace.executor.tracing_step import StepContext, fill_metadata
+from headrace.graph.proto import ConfigProto
+from headrace.partition.parts import Part, Transfer
+from headrace.placement.devices import DeviceAttributes
+
+#: ``reply(task result)``: values of the fetches, or an error; and what was traced.
+Reply = Callable[["PartResult"], None]
+
+#: Wait so long (seconds) for a task that tensors are to be sent to.
+SEND_TIMEOUT = 5.0
+
+_reading = threading.local()
+
+
+class reading:
+    """In the thread of a reader: what is sent here must not wait for room."""
+
+    def __enter__(self) -> None:
+        _reading.now = True
+
+    def __exit__(self, *exc: Any) -> None:
+        _reading.now = False
+
+
+class RegisteredPart:
+    """A part of a plan that this task runs."""
+
+    def __init__(self, part: Part, plan: Plan, session: int, addresses: dict[str, str]) -> None:
+        self.part = part
+        self.plan = plan
+        self.session = session
+        self.addresses = addresses
+        #: For each transfer that is shortened: precisions, and what "int8" has left out so far.
+        self._compression: dict[int, tuple[list[str], list[ErrorFeedback | None]]] = {}
+        for transfer in part.sends:
+            precisions = [m.precision for m in transfer.tensors]
+            if any(precisions):
+                feedbacks = [ErrorFeedback() if p == "int8" else None for p in precisions]
+                self._compression[transfer.number] = (precisions, feedbacks)
+
+    def compression(self, transfer: Transfer) -> tuple[Any, ...]:
+        """How the tensors of a transfer are shortened: more arguments for ``encode_many``."""
+        return self._compression.get(transfer.number, ())
+
+    @property
+    def peers(self) -> set[str]:
+        return {t.destination for t in self.part.sends} | {t.source for t in self.part.recvs}
+
+
+class PartContext(StepContext):
+    """What accompanies one run of a part."""
+
+    def __init__(
+        self, worker: Worker, number: int, part: RegisteredPart, reply: Reply, trace: int
+    ) -> None:
+        super().__init__(record=trace > 0)
+        self.worker = worker
+        self.number = number
+        self.part = part
+        self.reply = reply
+        self.began = time.time() if trace else 0.0
+        #: Set before anyone else sees this.
+        self.run: StepRun = None  # type: ignore[assignment]
+
+    def send(self, transfer: Transfer, values: Sequence[Any]) -> None:
+        """Hand the tensors of a transfer to the task that waits for them."""
+        self.worker.send_tensors(self, transfer, values)
+
+    def call_body(self, plan: Any, args: Sequence[Any]) -> list[Any]:
+        """Run a function body that several tasks share."""
+        return self.worker.bodies.call(self, plan, args)
+
+    def cancel(self) -> None:
+        super().cancel()
+        self.worker.bodies.cancel(self)
+
+
+class Worker:
+    """Parts and steps of one task.
+
+    Args:
+        task: its full name.
+        store: the state of the task; ``devices``: what it can run on.
+        peers: how it reaches other tasks.
+    """
+
+    def __init__(
+        self, task: str, store: ResourceStore, devices: list[DeviceAttributes], peers: Peers
+    ) -> None:
+        self.task = task
+        self.store = store
+        self.devices = devices
+        self.peers = peers
+        self.machine = WorkerMachine()
+        self.steps_run = 0
+        self.bodies = BodyCalls(self)
+        self._parts: dict[int, RegisteredPart] = {}
+        self._engines: dict[int, Engine] = {}
+        self._lock = threading.Lock()
+        self._driver = Driver(self._run_unit, self._ended)
+
+    # -- plans ------------------------------------------------------------------------------------
+
+    def register(
+        self, plan: int, session: int, part: Part, config: Any, addresses: dict[str, str]
+    ) -> None:
+        """Keep a part; links to the tasks that it sends to are made now, not in its first step.
+
+        Raises:
+            OpError: if such a task cannot be reached, or the part does not fit this task.
+        """
+        made = self._engine(session, config).part_plan(part.step())
+        registered = RegisteredPart(part, made, session, addresses)
+        for task in sorted({t.destination for t in part.sends}):
+            self.peers.link(task, addresses.get(task, ""), SEND_TIMEOUT)
+        with self._lock:
+            self._parts[plan] = registered
+        self.machine.plan_registered(plan, registered.peers)
+
+    def _engine(self, session: int, config: Any) -> Engine:
+        with self._lock:
+            engine = self._engines.get(session)
+            if engine is None:
+                shared = ResourceStore() if config.isolate_session_state else self.store
+                engine = Engine(config, SessionStore(shared), self.devices)
+                self._engines[session] = engine
+            return engine
+
+    def drop(self, plans: Sequence[int], session: int = 0) -> None:
+        """Forget plans; with ``session`` all that belongs to it."""
+        with self._lock:
+            gone = [p for p, r in self._parts.items() if p in plans or r.session == session]
+            for plan in gone:
+                del self._parts[plan]
+            self._engines.pop(session, None)
+        for plan in gone:
+            self.machine.plan_dropped(plan)
+
+    @property
+    def plans(self) -> int:
+        """How many parts are registered."""
+        return len(self._parts)
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def run_part(
+        self,
+        step: int,
+        plan: int,
+        feeds: Sequence[Any],
+        asker: str,
+        reply: Reply,
+        trace: int = 0,
+        patient: bool = False,
+    ) -> None:
+        """Run a part; ``reply`` gets what came of it, in whichever thread ends it.
+
+        Args:
+            asker: the task that wants the answer: when it is lost, the part is given up.
+            patient: the calling thread only waits for the step.
+        """
+        registered = self._parts.get(plan)
+        context = None
+        if registered is not None:
+            context = PartContext(self, step, registered, reply, trace)
+            context.run = registered.plan.begin(feeds, context)
+        instruction = self.machine.run_asked(step, plan, asker, context)
+        if isinstance(instruction, Refuse):
+            reply(PartResult(error=self._unknown(plan)))
+        elif instruction is not None and context is not None:
+            for transfer, values in instruction.held:
+                self._arrive(context, transfer, values)
+            self._driver.start(context.run, patient)
+
+    def _unknown(self, plan: int) -> AbortedError:
+        return AbortedError(
+            None,
+            None,
+            f"Task {self.task} does not know plan {plan:016x}: it was started again since the plan "
+            "was made, or the session was closed. Make a new session.",
+        )
+
+    def _run_unit(self, unit: Any, table: list[Any], context: Any) -> None:
+        context.part.plan.run_unit(unit, table, context)
+
+    def _ended(self, run: StepRun) -> None:
+        context = run.context
+        assert isinstance(context, PartContext)
+        result = PartResult()
+        if run.error is None:
+            try:
+                result.fetches = context.part.plan.results(run.table)
+            except Exception as error:
+                run.error = error
+        if run.error is not None:
+            result.error = as_op_error(run.error, self.task)
+        if context.events is not None:
+            result.began, result.ended = context.began, time.time()
+            result.stats = _stats(context)
+        self.steps_run += 1
+        self.machine.ended(context.number)
+        context.reply(result)
+
+    # -- tensors ----------------------------------------------------------------------------------
+
+    def send_tensors(self, context: PartContext, transfer: Transfer, values: Sequence[Any]) -> None:
+        """Send the tensors of a transfer.
+
+        Raises:
+            UnavailableError: if their destination cannot be reached.
+        """
+        started = time.time() if context.events is not None else 0.0
+        metas, buffers = wire.encode_many(values, *context.part.compression(transfer))
+        head = pack(pb.Tensors(step=context.number, transfer=transfer.number, values=metas))
+        task = transfer.destination
+        try:
+            link = self.peers.known(task)
+            if link is None:
+                address = context.part.addresses.get(task, "")
+                link = self.peers.link(task, address, SEND_TIMEOUT, context.number)
+            link.send(head, buffers, block=not getattr(_reading, "now", False))
+        except PipeBroken as error:
+            raise unavailable(task, context.number, error.reason) from None
+        if context.events is not None:
+            label = f"send {sum(len(b) for b in buffers)} bytes to {task}"
+            context.record(label, "Send", f"{self.task}/device:CPU:0", started)
+
+    def tensors_came(self, step: int, transfer: int, values: Sequence[Any]) -> None:
+        """The tensors of a transfer have arrived."""
+        deliver = self.machine.tensors_came(step, transfer, values, time.monotonic())
+        if deliver is not None:
+            self._arrive(deliver.run, transfer, values)
+
+    def _arrive(self, context: PartContext, transfer: int, values: Sequence[Any]) -> None:
+        if context.events is not None:
+            source = next((t.source for t in context.part.part.recvs if t.number == transfer), "?")
+            label = f"wait for {source}"
+            context.record(label, "Recv", f"{self.task}/device:CPU:0", context.began)
+        self._driver.arrived(context.run, transfer, values)
+
+    # -- failures ---------------------------------------------------------------------------------
+
+    def cancel(self, step: int, reason: str) -> None:
+        """Give a step up."""
+        abort = self.machine.cancel_asked(step, reason)
+        if abort is not None:
+            self._abort(abort)
+
+    def peer_lost(self, peer: str, reason: str) -> None:
+        """Give up the steps that a lost peer asked for or takes part in."""
+        for abort in self.machine.peer_lost(peer, reason):
+            self._abort(abort)
+
+    def _abort(self, abort: Abort) -> None:
+        context = abort.run
+        error: OpError = cancelled(abort.reason)
+        if abort.lost:
+            error = unavailable(abort.lost, context.number, abort.reason)
+        self._driver.fail(context.run, error)
+
+    def tick(self, now: float) -> None:
+        """Time has passed."""
+        self.machine.tick(now)
+
+    def running(self) -> list[PartContext]:
+        """The runs that have not ended."""
+        return self.machine.running()
+
+    def close(self) -> None:
+        """Give up all steps."""
+        for context in self.running():
+            self._driver.fail(context.run, cancelled(f"Task {self.task} stops."))
+
+
+def as_op_error(error: BaseException, task: str) -> OpError:
+    """Whatever a part raised, as an error that can cross to another task."""
+    if isinstance(error, OpError):
+        return error
+    from headrace.distributed.failures import to_error
+
+    return to_error(to_failure(error, task))
+
+
+def _stats(context: PartContext) -> Any:
+    from headrace.graph.proto import RunMetadata
+
+    metadata = RunMetadata()
+    fill_metadata(context, metadata)
+    return metadata.step_stats
+
+
+class WorkerFrames:
+    """The messages of masters and other workers, turned into calls of a worker."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+
+    def run_part(self, link: Link, message: pb.RunPart, buffers: list[Any]) -> None:
+        feeds = wire.decode_many(message.feeds, buffers)
+
+        def reply(result: PartResult) -> None:
+            _send_result(link, message.step, result, self.worker.task)
+
+        with reading():
+            self.worker.run_part(
+                message.step, message.plan, feeds, link.peer.task, reply, message.trace
+            )
+
+    def tensors(self, link: Link, message: pb.Tensors, buffers: list[Any]) -> None:
+        values = wire.decode_many(message.values, buffers)
+        with reading():
+            self.worker.tensors_came(message.step, message.transfer, values)
+
+    def cancel_step(self, link: Link, message: pb.CancelStep, buffers: list[Any]) -> None:
+        self.worker.cancel(message.step, message.reason)
+
+    def register_part(self, link: Link, message: pb.RegisterPart, buffers: list[Any]) -> None:
+        Driver.pool().submit(self._register, link, message, buffers)
+
+    def _register(self, link: Link, message: pb.RegisterPart, buffers: list[Any]) -> None:
+        answer = pb.Registered(plan=message.plan)
+        try:
+            config = ConfigProto.FromString(message.config)
+            part = part_def.from_message(message.part, buffers)
+            addresses = dict(message.addresses)
+            self.worker.register(message.plan, message.session, part, config, addresses)
+        except Exception as error:
+            answer.failure.CopyFrom(to_failure(error, self.worker.task))
+        _answer(link, pack(answer), [])
+
+    def drop_plans(self, link: Link, message: pb.DropPlans, buffers: list[Any]) -> None:
+        self.worker.drop(list(message.plans), message.session)
+
+
+def _send_result(link: Link, step: int, result: PartResult, task: str) -> None:
+    done = pb.PartDone(step=step)
+    buffers: list[Any] = []
+    if result.error is None:
+        try:
+            metas, buffers = wire.encode_many(result.fetches)
+            done.fetches.extend(metas)
+        except OpError as error:
+            result.error = error
+    if result.error is not None:
+        done.failure.CopyFrom(to_failure(result.error, task))
+    if result.stats is not None:
+        done.stats.CopyFrom(result.stats)
+        done.began, done.ended = result.began, result.ended
+    _answer(link, pack(done), buffers)
+
+
+def _answer(link: Link, head: bytes, buffers: list[Any]) -> None:
+    """Send an answer to whoever asked, unless it is gone."""
+    with contextlib.suppress(PipeBroken):  # its loss is noticed elsewhere
+        link.send(head, buffers, block=False)

@@ -1,0 +1,77 @@
+"""Where sessions run: an engine for each scheme of targets.
+
+A session knows no network. A package that can run steps elsewhere registers a factory for the
+scheme of its targets, as a path that is imported when the first such session is made.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Protocol
+
+from headrace.errors import suggest
+from headrace.executor.engine import Engine
+
+
+class SessionEngine(Protocol):
+    """What a session needs. Plans have ``run(feeds) -> values`` and ``describe()``."""
+
+    def plan(self, fetches: Any, feeds: Any, targets: Any) -> Any: ...
+
+    def run_with_options(self, plan: Any, feeds: Any, options: Any, run_metadata: Any) -> Any: ...
+
+    def partial_run(self, fetches: Any, feeds: Any, targets: Any) -> Any: ...
+
+    def list_devices(self) -> list[Any]: ...
+
+    def close(self) -> None: ...
+
+
+#: Scheme -> "module:function"; ``function(target, graph, config)`` makes an engine and
+#: ``reset(target, containers, config)`` of the same module clears state.
+_ENGINES = {"grpc": "headrace.distributed.client:open_engine"}
+
+
+def register_engine(scheme: str, factory: str) -> None:
+    """Let targets ``scheme://...`` be run by the engine of a factory, "module:function"."""
+    _ENGINES[scheme] = factory
+
+
+def open_engine(target: str, graph: Any, config: Any) -> SessionEngine:
+    """The engine for a target; the empty one is this process.
+
+    Raises:
+        ValueError: if the target has no scheme that is known.
+    """
+    if not target:
+        return Engine(config)
+    module, function = _factory(target)
+    return getattr(import_module(module), function)(target, graph, config)  # type: ignore[no-any-return]
+
+
+def reset(target: str, containers: list[str] | None, config: Any) -> None:
+    """Clear resource containers of the servers behind a target.
+
+    Raises:
+        ValueError: for the in-process target, whose state lives in each session.
+    """
+    if not target:
+        raise ValueError(
+            "Session.reset works on servers; target '' is in this process, where each session owns "
+            "its state: close the session and make a new one."
+        )
+    module, _ = _factory(target)
+    import_module(module).reset(target, containers, config)
+
+
+def _factory(target: str) -> tuple[str, str]:
+    scheme, mark, _ = target.partition("://")
+    factory = _ENGINES.get(scheme) if mark else None
+    if factory is None:
+        known = [f"{s}://host:port" for s in sorted(_ENGINES)]
+        raise ValueError(
+            f"Session target {target!r} names no engine: use '' for this process or "
+            f"{' or '.join(known)}.{suggest(target, known)}"
+        )
+    module, _, function = factory.partition(":")
+    return module, function
