@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.headrace-installed
 PEER_STAMP := $(PEER_VENV)/.peer-installed
 
-.PHONY: help install demo test test-slow check format bench test-pythons goldens peer clean
+.PHONY: help install demo test test-slow check format bench bench-distributed test-pythons goldens peer clean
 
 help:
 	@echo "make demo          learn handwritten digits and draw the learning curves"
@@ -18,6 +18,7 @@ help:
 	@echo "make check         ruff, mypy, import rules, size limits"
 	@echo "make format        let ruff rewrite what it can"
 	@echo "make bench         time Headrace against TensorFlow, side by side"
+	@echo "make bench-distributed  time clusters of both, side by side"
 	@echo "make test-pythons  the tests under Python 3.11, 3.12 and 3.13, where found"
 	@echo "make goldens       run the reference programs under real TensorFlow again"
 
@@ -53,6 +54,9 @@ format: $(STAMP)
 
 bench: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/run.py
+
+bench-distributed: $(STAMP) $(PEER_STAMP)
+	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/distributed.py
 
 peer: $(PEER_STAMP)
 

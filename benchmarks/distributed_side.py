@@ -1,0 +1,127 @@
+"""One task of one side's cluster in a process of its own, for `distributed.py`.
+
+Started as `python distributed_side.py headrace|tensorflow TASK`, where TASK is JSON: the job, the
+index, the cluster, and for workers what they build. A parameter server starts its server and
+serves. A worker answers requests, a line of JSON each, over its pipes:
+
+    {"do": "build"}                      builds the program and warms up        {}
+    {"do": "time", "seconds": s, "least": n}   runs steps for s seconds         {"seconds": [...]}
+    {"do": "check"}                      checks what the steps did              {}
+
+A failure is answered by {"error": text}. When the pipe in ends, as it does when the starter is
+killed, the process ends at once, whatever it is doing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from typing import Any
+
+MODULES = {"headrace": "headrace", "tensorflow": "tensorflow.compat.v1"}
+WARM_UP_STEPS = 3
+WARM_UP_SECONDS = 1.0
+
+
+def take_stdout() -> Any:
+    """Keep the pipe for answers only: whatever libraries print goes to standard error."""
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(answers, "w", buffering=1)
+
+
+def read_requests() -> queue.Queue[dict]:
+    """Requests as they come in; the end of the pipe is the end of the process."""
+    requests: queue.Queue[dict] = queue.Queue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            requests.put(json.loads(line))
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    return requests
+
+
+class Worker:
+    """The program of one worker."""
+
+    def __init__(self, module: Any, server: Any, spec: dict) -> None:
+        from distributed_workloads import Task
+
+        cluster = spec["cluster"]
+        self._spec = spec
+        self._task = Task(
+            tf=module,
+            cluster=module.train.ClusterSpec(cluster),
+            target=server.target,
+            index=spec["index"],
+            workers=len(cluster["worker"]),
+            servers=len(cluster["ps"]),
+        )
+        self._program: Any = None
+
+    def answer(self, request: dict) -> dict:
+        if request["do"] == "build":
+            from distributed_workloads import BUILDERS
+
+            self._program = BUILDERS[self._spec["build"]](self._task, **self._spec["arguments"])
+            self._run(WARM_UP_SECONDS, WARM_UP_STEPS)
+            return {}
+        if request["do"] == "time":
+            return {"seconds": self._run(request["seconds"], request["least"])}
+        self._program.check()
+        return {}
+
+    def _run(self, seconds: float, least: int) -> list[float]:
+        """Run steps for so long, but at least so many; the seconds of each."""
+        run, now = self._program.run, time.perf_counter
+        taken: list[float] = []
+        start = now()
+        end = start + seconds
+        while start < end or len(taken) < least:
+            run()
+            done = now()
+            taken.append(done - start)
+            start = done
+        return taken
+
+
+def main() -> None:
+    side, spec = sys.argv[1], json.loads(sys.argv[2])
+    answers = take_stdout()
+    requests = read_requests()
+    try:
+        module = importlib.import_module(MODULES[side])
+        if side == "tensorflow":
+            module.disable_v2_behavior()
+            module.logging.set_verbosity(module.logging.FATAL)
+        cluster = module.train.ClusterSpec(spec["cluster"])
+        server = module.train.Server(cluster, job_name=spec["job"], task_index=spec["index"])
+    except Exception as error:
+        traceback.print_exc()
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=answers)
+        os._exit(1)
+    print(json.dumps({"version": module.__version__}), file=answers)
+    if spec["job"] == "ps":
+        server.join()
+        return
+    worker = Worker(module, server, spec)
+    while True:
+        request = requests.get()
+        try:
+            answer = worker.answer(request)
+        except Exception as error:
+            traceback.print_exc()
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), file=answers)
+
+
+if __name__ == "__main__":
+    main()
