@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from headrace.distributed.protocol import step_pb2 as pb
@@ -24,7 +23,8 @@ _PREFIX = {c: bytes([k]) for k, c in _CLASSES.items()}
 
 def pack(message: Any) -> bytes:
     """The head of a frame."""
-    return _PREFIX[message.__class__] + message.SerializeToString()
+    content: bytes = message.SerializeToString()
+    return _PREFIX[message.__class__] + content
 
 
 def unpack(head: bytes) -> Any:
@@ -42,8 +42,3 @@ def unpack(head: bytes) -> Any:
         return kind.FromString(head[1:])
     except DecodeError as error:
         raise DataLossError(None, None, f"A frame of kind {head[0]} is torn: {error}") from None
-
-
-def values_size(values: Sequence[Any]) -> int:
-    """Bytes of some arrays."""
-    return sum(int(getattr(v, "nbytes", 0)) for v in values)

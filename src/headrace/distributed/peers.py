@@ -59,16 +59,14 @@ class Peers:
 
     def adopt(self, pipe: Pipe, peer: PeerInfo) -> Link:
         """Make a link of a pipe that was connected, by us or by the peer."""
-        link = Link(pipe, peer, self._handler.on_frame, self._lost)
+        link = Link(pipe, peer, self._handler.on_frame, self._lost, self._clock)
         with self._lock:
             stopped = self._stop.is_set()
-            if not stopped:
+            if not stopped and not link.lost:
                 self._links[peer.task] = link
                 self._all.add(link)
         if stopped:
-            pipe.close()
-        else:
-            link.start()
+            link.close()
         return link
 
     def known(self, task: str) -> Link | None:

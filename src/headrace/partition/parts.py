@@ -118,7 +118,24 @@ def split(step: StepGraph, default_precision: str = "") -> Partition:
         step: every node has the full name of a device.
         default_precision: for tensors whose op says nothing about it.
     """
+    _drop_idle_ends(step)
     return _Splitter(step, default_precision).run()
+
+
+def _drop_idle_ends(step: StepGraph) -> None:
+    """Drop no-ops that nothing waits for: a step ends when every part has, in whatever order."""
+    users: dict[Node, int] = {}
+    for node in step.nodes:
+        for source in {*[n for n, _ in node.inputs], *node.control}:
+            users[source] = users.get(source, 0) + 1
+    for node in reversed(step.nodes):
+        if node.type == "NoOp" and not users.get(node):
+            for source in dict.fromkeys(node.control):
+                users[source] -= 1
+            node.control = []
+            users[node] = -1
+    step.nodes = [n for n in step.nodes if users.get(n) != -1]
+    step.targets = [n for n in step.targets if users.get(n) != -1]
 
 
 class _Splitter:

@@ -171,14 +171,9 @@ class MasterService:
 
 def _without_doubles(graph: GraphDef) -> GraphDef:
     """The graph with each function once: every piece brings those that it uses."""
-    seen: set[str] = set()
-    unique = [
-        f
-        for f in graph.library.function
-        if not (f.signature.name in seen or seen.add(f.signature.name))
-    ]  # type: ignore[func-returns-value]
+    unique = {f.signature.name: f for f in graph.library.function}
     made = GraphDef()
     made.CopyFrom(graph)
     del made.library.function[:]
-    made.library.function.extend(unique)
+    made.library.function.extend(unique.values())
     return made
