@@ -16,6 +16,7 @@ from headrace import (
     linalg,
     math,
     nn,
+    queue,
     random,
     signal,
     spectral,
@@ -106,6 +107,7 @@ from headrace.ops.linalg_api import *
 from headrace.ops.matmul import *
 from headrace.ops.operators import *
 from headrace.ops.partitioned import *
+from headrace.ops.queues_api import *
 from headrace.ops.random_api import *
 from headrace.ops.reduction_api import *
 from headrace.ops.reduction_norm import *
@@ -152,5 +154,9 @@ def __getattr__(name: str) -> _Any:
         from headrace.graph import proto
 
         return getattr(proto, name)
+    if name == "contrib":
+        from importlib import import_module
+
+        return import_module("headrace.contrib")
     message = f"module 'headrace' has no attribute {name!r}."
     raise AttributeError(message + errors.suggest(name, globals()))

@@ -58,6 +58,7 @@ class Prepared:
         "groups",
         "interpret",
         "kernel",
+        "may_block",
         "op_def",
         "outputs",
         "pure",
@@ -75,6 +76,8 @@ class Prepared:
         self.kernel = _bind(d.kernel, d.kernel_params, node.attrs)
         self.interpret = _bind(d.interpret, d.interpret_params, node.attrs)
         self.outputs = len(node.dtypes)
+        #: Whether an op in its bodies may wait for another; worked out on first use.
+        self.may_block: bool | None = None
         #: Input shapes that the shape rule has accepted; None when the graph's own shapes say all.
         self.seen_shapes: set[Any] | None = None
         if self.pure and any(not _is_full(source.dims[i]) for source, i in node.inputs):
@@ -387,7 +390,10 @@ class Interpreting(Evaluation):
             return self._stateful_call(node, p.interpret, args, p)
         d = p.op_def
         if d.makes_handle:
-            return (handle_for(node),)
+            handle = handle_for(node)
+            if d.provide is not None:
+                d.provide(self.store, handle, node)
+            return (handle,)
         if d.lower is not None:
             return d.lower(self, node, args)  # type: ignore[no-any-return]
         if d.host is not None:

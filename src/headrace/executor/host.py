@@ -21,8 +21,8 @@ from headrace.executor.evaluate import (
     random_stream,
 )
 from headrace.executor.loops import BoundedLoops
-from headrace.executor.region import Region, RegionOptions
-from headrace.executor.resources import ResourceHandle, ResourceStore
+from headrace.executor.region import Region, RegionOptions, may_block
+from headrace.executor.resources import ResourceHandle, ResourceStore, owned
 from headrace.graph.attrs import attrs_key
 from headrace.ops import checks
 from headrace.ops.kernels import philox
@@ -68,6 +68,10 @@ class HostContext:
             self.store.put(stream, philox.advance(state, groups))
         return state
 
+    def owned(self, value: Any) -> Any:
+        """An array that may be kept after the step: a copy unless nobody else can change it."""
+        return owned(value)
+
     def call(self, function: Any, args: Sequence[Any]) -> list[Any]:
         """Run a function body on arrays."""
         return self.runner.interpreter(self.store).call(function, args)
@@ -97,7 +101,10 @@ class HostRunner:
         args = [lists.to_host(a) for a in inputs]
         evaluation = Interpreting(store, _BoundRunner(self, store, step))
         d = node.op_def
-        touches_state = d.lower is not None or (d.host is None and not d.effects.pure)
+        # What waits must not hold the lock: it may wait for a step that needs it.
+        touches_state = (d.lower is not None and not may_block(node)) or (
+            d.host is None and d.lower is None and not d.effects.pure
+        )
         lock = store.lock if touches_state else contextlib.nullcontext()
         with lock, np.errstate(all="ignore"):
             return evaluation.guarded(node, args)

@@ -56,6 +56,9 @@ class Plan:
         self._force_host: set[Node] = set()
         self._slots = Slots()
         self._known = known_values(step.nodes)
+        for node in step.nodes:
+            if node.op_def.provide is not None:
+                node.op_def.provide(store, self._known[(node, 0)], node)
         self._feed_slots = [self._slots.of((f, 0)) for f in step.feeds]
         units = self._splitter(step.nodes).units(set(step.fetches))
         self._fetch_slots = [self._slots.of(e) for e in step.fetches]

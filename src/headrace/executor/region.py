@@ -18,6 +18,7 @@ from headrace.executor.evaluate import (
     Tracing,
     Values,
     initial_stream,
+    prepared,
     random_stream,
     with_op,
 )
@@ -143,6 +144,17 @@ class RegionState:
                 self.optional.add(handle)
             if writes:
                 self.writes.setdefault(handle, node)
+
+
+def may_block(node: Node) -> bool:
+    """Whether a node, or a node of its function bodies, may wait for another op."""
+    if node.op_def.lower is None:
+        return node.op_def.effects.blocks
+    p = prepared(node)
+    if p.may_block is None:
+        inner = (n for body in functions_of(node) for n in function_step(body).nodes)
+        p.may_block = any(map(may_block, inner))
+    return p.may_block
 
 
 def functions_of(node: Node) -> list[FuncGraph]:

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
-from headrace.errors import FailedPreconditionError
+import numpy as np
+
+from headrace.errors import CancelledError, FailedPreconditionError
+from headrace.executor.borrowed import Borrowed
+from headrace.ops.registry import HostResource
+
+#: Begins the kind of resources that each session has for itself.
+_PRIVATE = "private "
 
 
 class ResourceHandle:
@@ -22,6 +29,9 @@ class ResourceHandle:
     kind: str
     container: str
     name: str
+    #: A handle is a scalar to ops that hand on any value.
+    shape: ClassVar[tuple[int, ...]] = ()
+    ndim: ClassVar[int] = 0
 
     _all: ClassVar[WeakValueDictionary[tuple[str, str, str], Any]] = WeakValueDictionary()
     _lock: ClassVar[threading.Lock] = threading.Lock()
@@ -34,6 +44,11 @@ class ResourceHandle:
                 handle = cls._all[key] = super().__new__(cls)
                 handle.kind, handle.container, handle.name = key
             return handle
+
+    @property
+    def is_private(self) -> bool:
+        """Whether each session has such a resource of its own."""
+        return self.kind.startswith(_PRIVATE)
 
     def __reduce__(self) -> Any:
         return ResourceHandle, (self.kind, self.container, self.name)
@@ -58,6 +73,8 @@ class ResourceStore:
     Variables hold immutable arrays (NumPy or JAX); an update stores a new array, so a reader never
     sees half of one.
     """
+
+    _is_closed = False
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -84,18 +101,40 @@ class ResourceStore:
         return self._values.pop(key, None) is not None
 
     def object(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """A host resource (queue, table ...), made on first use."""
+        """A host resource (queue, table ...), made on first use.
+
+        Raises:
+            CancelledError: if the store is closed.
+        """
         with self.lock:
+            if self._is_closed:
+                raise CancelledError(None, None, "The session has been closed.")
             if key not in self._values:
                 self._values[key] = make()
             return self._values[key]
 
-    def clear(self, containers: set[str] | None = None) -> None:
-        """Forget all state, or that of some containers."""
+    def items(self) -> list[tuple[Hashable, Any]]:
+        """Everything there is, for those who only look."""
         with self.lock:
-            for key in list(self._values):
-                if containers is None or getattr(key, "container", "") in containers:
-                    del self._values[key]
+            return list(self._values.items())
+
+    def clear(self, containers: set[str] | None = None) -> None:
+        """Forget all state, or that of some containers; who waits there is cancelled."""
+        with self.lock:
+            dropped = [
+                self._values.pop(key)
+                for key in list(self._values)
+                if containers is None or getattr(key, "container", "") in containers
+            ]
+        for value in dropped:
+            if isinstance(value, HostResource):
+                value.abandon()
+
+    def close(self) -> None:
+        """Forget all state for good."""
+        with self.lock:
+            self._is_closed = True
+        self.clear()
 
 
 class Transaction(ResourceStore):
@@ -130,6 +169,43 @@ class Transaction(ResourceStore):
                 self._base.put(key, value)  # type: ignore[arg-type]
 
 
+class SessionStore(ResourceStore):
+    """The state of a server as one session sees it: shared, but for what is private to it."""
+
+    def __init__(self, shared: ResourceStore) -> None:
+        self.lock = shared.lock
+        self._shared = shared
+        #: Random streams, and host resources without a shared name.
+        self._values = {}
+
+    def get(self, key: StateKey) -> Any:
+        return self._of(key)._values.get(key)
+
+    def get_all(self, keys: Sequence[StateKey]) -> list[Any]:
+        if not self._values:
+            return self._shared.get_all(keys)
+        return [self.get(k) for k in keys]
+
+    def put(self, key: StateKey, value: Any) -> None:
+        self._of(key)._values[key] = value
+
+    def put_all(self, keys: Sequence[StateKey], values: Sequence[Any]) -> None:
+        for key, value in zip(keys, values, strict=True):
+            self.put(key, value)
+
+    def drop(self, key: StateKey) -> bool:
+        return self._of(key)._values.pop(key, None) is not None
+
+    def object(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        if isinstance(key, ResourceHandle) and key.is_private:
+            return super().object(key, make)
+        return self._shared.object(key, make)
+
+    def _of(self, key: StateKey) -> ResourceStore:
+        own = isinstance(key, RandomStream) or key.is_private
+        return self if own else self._shared
+
+
 def uninitialized(handle: ResourceHandle) -> FailedPreconditionError:
     """The error for reading a variable that has no value."""
     return FailedPreconditionError(
@@ -141,10 +217,26 @@ def uninitialized(handle: ResourceHandle) -> FailedPreconditionError:
 
 
 def handle_for(node: Any) -> ResourceHandle:
-    """The handle that a handle-making node stands for."""
+    """The handle that a handle-making node stands for.
+
+    A variable is named by its node if by nothing else; other resources without a shared name are
+    private to their session.
+    """
     attrs = node.attrs
-    return ResourceHandle(
-        node.op_def.makes_handle,
-        attrs.get("container") or "",
-        attrs.get("shared_name") or node.name,
-    )
+    kind, shared = node.op_def.makes_handle, attrs.get("shared_name")
+    if not shared and kind != "variable":
+        kind = _PRIVATE + kind
+    return ResourceHandle(kind, attrs.get("container") or "", shared or node.name)
+
+
+def owned(value: Any) -> Any:
+    """``value`` if nobody else can change an array's memory or take it back, else a copy."""
+    if not isinstance(value, np.ndarray):
+        return value
+    root: Any = value
+    while isinstance(root, np.ndarray) and root.base is not None:
+        if root.flags.writeable:
+            break
+        root = root.base
+    foreign = root.flags.writeable if isinstance(root, np.ndarray) else isinstance(root, Borrowed)
+    return value.copy() if foreign else value

@@ -56,7 +56,8 @@ def _is_heavy(unit: Unit) -> bool:
     if unit.region is None:
         node = unit.node
         assert node is not None
-        return unit.blocks or node.calls is not None
+        # A Python function may wait for what another unit or step does.
+        return unit.blocks or node.calls is not None or node.op_def.effects.external
     return sum(node_cost(n) for n in unit.region.nodes) > INLINE_COST
 
 

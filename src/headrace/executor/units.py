@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.executor.region import Region, RegionOptions
+from headrace.executor.region import Region, RegionOptions, may_block
 from headrace.executor.stages import Staging, is_large
 from headrace.passes.ir import Edge, Node
 
@@ -33,7 +33,7 @@ class Unit:
 
     @property
     def blocks(self) -> bool:
-        return self.node is not None and self.node.op_def.effects.blocks
+        return self.node is not None and may_block(self.node)
 
 
 class Slots:

@@ -113,6 +113,14 @@ class AttrDef:
         return self.default is not _MISSING
 
 
+class HostResource:
+    """An object that outlives steps and is no array: a queue. Steps may wait for it."""
+
+    def abandon(self) -> None:
+        """Its session or container is gone: cancel all that wait, or come to wait."""
+        raise NotImplementedError
+
+
 def grouped(flat: Sequence[Any], sizes: list[int | None] | None) -> list[Any]:
     """Flat inputs as declared: list inputs as lists; ``sizes`` are those of ``group_sizes``."""
     if sizes is None:
@@ -152,6 +160,8 @@ class OpDef:
         shape_only: outputs depend on the shapes of the inputs, not on their values.
         makes_handle: instead of an implementation: the output is a handle of such a resource,
             named by the attributes ``container`` and ``shared_name`` (else by the op).
+        provide: ``provide(store, handle, node)``: makes the HostResource behind such a handle, or
+            raises InvalidArgumentError if another one is there.
     """
 
     name: str
@@ -170,6 +180,7 @@ class OpDef:
     shape_only: bool = False
     #: The kind of resource whose handle this op makes ("variable", "queue" ...).
     makes_handle: str = ""
+    provide: Callable[[Any, Any, Any], None] | None = None
     #: All that can fail in a kernel with ``effects.checks``, if this is set.
     index_check: IndexCheck | None = None
     #: Names of attributes that each implementation takes as keyword-only parameters.
@@ -241,6 +252,7 @@ def define_op(
     cost: Callable[[Operation], float] | None = None,
     shape_only: bool = False,
     makes_handle: str = "",
+    provide: Callable[[Any, Any, Any], None] | None = None,
     index_check: IndexCheck | None = None,
 ) -> OpDef:
     """Register an operation type.
@@ -280,6 +292,7 @@ def define_op(
         cost=cost,
         shape_only=shape_only,
         makes_handle=makes_handle,
+        provide=provide,
         index_check=index_check,
         kernel_params=_attr_params(kernel, attr_defs, name),
         interpret_params=_attr_params(interpret, attr_defs, name),

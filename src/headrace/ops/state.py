@@ -40,9 +40,9 @@ _INDEX = "Tindices: {int32, int64}"
 
 
 def handle_op(handle: Tensor) -> Operation | None:
-    """The VarHandleOp behind a handle, also from inside function bodies; None if not known."""
+    """The op that made a handle, also from inside function bodies; None if not known."""
     op = handle.op
-    while op.type != "VarHandleOp":
+    while not op.op_def.makes_handle:
         if op.type == "Identity":
             op = op.inputs[0].op
         elif isinstance(op.graph, FuncGraph):
@@ -58,7 +58,7 @@ def handle_op(handle: Tensor) -> Operation | None:
 def handle_dims(handle: Tensor) -> Dims:
     """The declared shape of the variable behind a handle; None when not known."""
     op = handle_op(handle)
-    return None if op is None else _declared(op)
+    return None if op is None or op.type != "VarHandleOp" else _declared(op)
 
 
 def _declared(op: Operation) -> Dims:

@@ -1,0 +1,18 @@
+"""Queue ops wait for each other: no table row tests that."""
+
+from __future__ import annotations
+
+COVERED = {
+    "FIFOQueueV2": "tests/ops/test_queues.py",
+    "PaddingFIFOQueueV2": "tests/ops/test_queues.py",
+    "PriorityQueueV2": "tests/ops/test_queues.py",
+    "RandomShuffleQueueV2": "tests/ops/test_queues.py",
+    "QueueCloseV2": "tests/ops/test_queues.py",
+    "QueueDequeueManyV2": "tests/ops/test_queues.py",
+    "QueueDequeueUpToV2": "tests/ops/test_queues.py",
+    "QueueDequeueV2": "tests/ops/test_queues_waiting.py",
+    "QueueEnqueueManyV2": "tests/ops/test_queues.py",
+    "QueueEnqueueV2": "tests/ops/test_queues_waiting.py",
+    "QueueIsClosedV2": "tests/ops/test_queues.py",
+    "QueueSizeV2": "tests/ops/test_queues.py",
+}
