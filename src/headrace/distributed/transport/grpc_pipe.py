@@ -1,0 +1,500 @@
+"""Pipes inside gRPC, for tasks that can reach nothing of each other but the gRPC port.
+
+One call of the streaming method `Exchange` is one pipe: messages of bytes both ways, which gRPC
+passes through as they are. Together they are one stream of bytes: a frame may fill several
+messages and several small frames share one. An empty message says goodbye.
+
+    server.add_generic_rpc_handlers((exchange_handler(on_pipe, handshake),))     # one side
+    pipe, peer = connect(grpc.insecure_channel(address), handshake)              # the other
+
+gRPC's flow control stops a sender whose receiver does not read; what is not yet with gRPC counts
+as queued. Encryption is the channel's matter.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import grpc
+
+from headrace.distributed.transport.base import (
+    DEFAULT_LIMITS,
+    Buffer,
+    Limits,
+    OnFrame,
+    OnPipeLost,
+    PeerInfo,
+    Pipe,
+    PipeBroken,
+    nbytes_of,
+)
+from headrace.distributed.transport.frame_body import check_announced, encode_body, open_body
+
+__all__ = ["MESSAGE_OPTIONS", "METHOD", "GrpcPipe", "Handshake", "connect", "exchange_handler"]
+
+_log = logging.getLogger(__name__)
+
+_SERVICE: Final = "headrace.DataPlane"
+METHOD: Final = f"/{_SERVICE}/Exchange"
+_MESSAGE: Final = 2 << 20
+_MAX_MESSAGE: Final = 4 << 20
+# For channels and servers that carry exchanges.
+MESSAGE_OPTIONS: Final = (
+    ("grpc.max_send_message_length", _MAX_MESSAGE),
+    ("grpc.max_receive_message_length", _MAX_MESSAGE),
+)
+_PREFIX: Final = struct.Struct("<4sIIQ")  # mark, bytes of the head, number of buffers, of the body
+_MARK: Final = b"HRfr"
+_FRAME_COST: Final = 64  # counted for each frame, so that empty ones fill a queue too
+_GOODBYE: Final = b""
+_GOODBYE_SECONDS: Final = 0.3
+
+# Agrees with the peer over messages of bytes, given (send, receive). Returns who the peer is, or
+# raises PipeBroken to refuse it. `receive` raises PipeBroken when the peer left or is silent.
+Handshake = Callable[[Callable[[bytes], None], Callable[[], bytes]], PeerInfo]
+
+
+class _Outbox:
+    """Bytes on their way to gRPC, taken from it one message at a time."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.changed = threading.Condition()
+        self._limits = limits
+        self._messages: deque[bytes] = deque()  # of the handshake, whole
+        self._pieces: deque[Any] = deque()
+        self._offset = 0  # into the first piece
+        self._offered = 0
+        self._taken = 0
+        self._written = 0  # up to here gRPC took it over
+        self.bytes_out = 0
+        self.reason = ""  # why nothing may be added any more
+        self._ending = False  # what is queued is dropped, the goodbye goes out
+        self.ended = False  # `take` has returned None
+
+    def add_message(self, message: bytes) -> None:
+        with self.changed:
+            if self.reason:
+                raise PipeBroken(self.reason)
+            self._messages.append(message)
+            self.changed.notify_all()
+
+    def add(self, pieces: list[Any], block: bool) -> None:
+        nbytes = sum(nbytes_of(piece) for piece in pieces) + _FRAME_COST
+        with self.changed:
+            if block:
+                self.changed.wait_for(self._has_room)
+            if self.reason:
+                raise PipeBroken(self.reason)
+            self._pieces.extend(pieces)
+            self._pieces.append(None)  # the frame's end, which bears its cost
+            self._offered += nbytes
+            self.changed.notify_all()
+
+    def take(self) -> bytes | None:
+        """The next message, waiting for it; None is the end. The one before is then written."""
+        with self.changed:
+            self._written = self._taken
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: self._messages or self._pieces or self.reason)
+            if self.reason:
+                return self._last()
+            if self._messages:
+                return self._messages.popleft()
+            parts = self._gather()
+        message = parts[0] if len(parts) == 1 and type(parts[0]) is bytes else b"".join(parts)
+        self.bytes_out += len(message)
+        return message
+
+    def _last(self) -> bytes | None:
+        if self._ending:
+            self._ending = False
+            return _GOODBYE
+        self.ended = True
+        self.changed.notify_all()
+        return None
+
+    def _gather(self) -> list[Any]:
+        parts: list[Any] = []
+        room = _MESSAGE
+        while self._pieces and room:
+            piece = self._pieces[0]
+            if piece is None:
+                self._taken += _FRAME_COST
+                self._pieces.popleft()
+                continue
+            left = nbytes_of(piece) - self._offset
+            nbytes = min(left, room)
+            whole = nbytes == left and self._offset == 0
+            parts.append(piece if whole else memoryview(piece)[self._offset :][:nbytes])
+            self._taken += nbytes
+            room -= nbytes
+            if nbytes == left:
+                self._pieces.popleft()
+                self._offset = 0
+            else:
+                self._offset += nbytes
+        return parts
+
+    def stop(self, reason: str, goodbye: bool) -> None:
+        """Drop what is queued; the first reason stays."""
+        with self.changed:
+            if not self.reason:
+                self.reason = reason
+                self._ending = goodbye
+            self._pieces.clear()
+            self._messages.clear()
+            self.changed.notify_all()
+
+    def _has_room(self) -> bool:
+        return bool(self.reason) or self._offered - self._written <= self._limits.high_water
+
+    @property
+    def queued(self) -> int:
+        return 0 if self.reason else self._offered - self._written
+
+    def wait_room(self) -> None:
+        with self.changed:
+            self.changed.wait_for(self._has_room)
+            if self.reason:
+                raise PipeBroken(self.reason)
+
+    def flush(self, timeout: float | None) -> bool:
+        with self.changed:
+            target = self._offered
+            self.changed.wait_for(lambda: self._written >= target or self.reason, timeout)
+            if self._written >= target:
+                return True
+            if self.reason:
+                raise PipeBroken(self.reason)
+            return False
+
+
+class _Assembler:
+    """Puts frames together from the stream of bytes."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._frames: deque[tuple[bytes, list[Buffer]]] = deque()
+        self._rooms = self._parse()
+        self._room = next(self._rooms)
+        self._filled = 0
+
+    def feed(self, message: bytes) -> Iterator[tuple[bytes, list[Buffer]]]:
+        """The frames that end in this message.
+
+        Raises:
+            PipeBroken: the stream is malformed or a frame is over a limit.
+        """
+        view = memoryview(message)
+        while view:
+            nbytes = min(len(self._room) - self._filled, len(view))
+            self._room[self._filled : self._filled + nbytes] = view[:nbytes]
+            view = view[nbytes:]
+            self._filled += nbytes
+            while self._filled == len(self._room):
+                self._room, self._filled = next(self._rooms), 0
+                while self._frames:
+                    yield self._frames.popleft()
+
+    def _parse(self) -> Iterator[memoryview]:
+        """Yields the memory that the next bytes belong into; goes on when it is full."""
+        prefix = bytearray(_PREFIX.size)
+        while True:
+            yield memoryview(prefix)
+            mark, head_bytes, count, body_bytes = _PREFIX.unpack(prefix)
+            if mark != _MARK:
+                raise PipeBroken(f"a malformed frame: it begins with {bytes(prefix)!r}")
+            check_announced(head_bytes, count, body_bytes, self._limits)
+            body = memoryview(bytearray(body_bytes))
+            yield body
+            opened = open_body(body, head_bytes, count, self._limits)
+            for view, _ in opened.rooms:
+                yield view
+            self._frames.append((opened.head, opened.buffers))
+            del opened, body
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One call of `Exchange`, seen from either side.
+
+    Attributes:
+        messages: what arrives; iterating ends or raises RpcError when the call is over.
+        hang_up: ends the call at once; may be called again.
+        over: set when the call has ended.
+        writer: the thread that moves the outbox, where it is ours.
+        release: frees what carries the call.
+    """
+
+    messages: Iterator[bytes]
+    hang_up: Callable[[], Any]
+    over: threading.Event
+    writer: threading.Thread | None
+    release: Callable[[], None]
+
+
+class GrpcPipe(Pipe):
+    """A pipe in one call of `Exchange`; made by `connect` and `exchange_handler`."""
+
+    kind = "grpc"
+
+    def __init__(self, call: _Call, outbox: _Outbox, limits: Limits) -> None:
+        self._call = call
+        self._outbox = outbox
+        self._limits = limits
+        self._state = threading.Lock()
+        self._reader: threading.Thread | None = None
+        self._closed = False
+        self._failure = ""
+        self._bytes_in = 0
+
+    def start(self, on_frame: OnFrame, on_lost: OnPipeLost) -> None:
+        with self._state:
+            if self._reader is not None or self._closed:
+                raise RuntimeError("A pipe is started once, and before it is closed")
+            self._reader = threading.Thread(
+                target=self._read_loop, args=(on_frame, on_lost), name="grpc-reader", daemon=True
+            )
+            self._reader.start()
+
+    def send(self, head: bytes, buffers: Sequence[Any] = (), block: bool = True) -> None:
+        body, count, large = encode_body(head, buffers, self._limits)
+        prefix = _PREFIX.pack(_MARK, len(head), count, len(body))
+        self._outbox.add([prefix + body, *large], block)
+
+    def close(self) -> None:
+        with self._state:
+            first, self._closed = not self._closed, True
+            reader, writer = self._reader, self._call.writer
+        if first:
+            # The goodbye, and what gRPC has taken before it, get a moment to reach the peer, which
+            # then ends the call: hanging up at once would throw them away there.
+            self._outbox.stop("the pipe is closed", goodbye=True)
+            if reader is not threading.current_thread():
+                self._call.over.wait(_GOODBYE_SECONDS)
+            self._call.hang_up()
+            self._call.release()
+        for thread in (reader, writer):
+            if thread is not None and thread is not threading.current_thread():
+                thread.join()
+
+    def fail(self, reason: str) -> None:
+        with self._state:
+            self._failure = self._failure or reason
+        self._outbox.stop(reason, goodbye=False)
+        self._call.hang_up()
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        return self._bytes_in, self._outbox.bytes_out
+
+    @property
+    def queued(self) -> int:
+        return self._outbox.queued
+
+    def wait_room(self) -> None:
+        self._outbox.wait_room()
+
+    def flush(self, timeout: float | None = None) -> bool:
+        return self._outbox.flush(timeout)
+
+    def _read_loop(self, on_frame: OnFrame, on_lost: OnPipeLost) -> None:
+        reason = "the gRPC call ended without a goodbye"
+        try:
+            self._deliver(on_frame)
+        except PipeBroken as error:
+            reason = error.reason
+        except grpc.RpcError as error:
+            reason = _describe(error)
+        except Exception as error:
+            reason = f"a frame could not be handled: {type(error).__name__}: {error}"
+        self._outbox.stop(reason, goodbye=False)
+        with self._state:
+            closed, reason = self._closed, self._failure or reason
+        if not closed:
+            self._call.hang_up()
+            on_lost(reason)
+
+    def _deliver(self, on_frame: OnFrame) -> None:
+        assembler = _Assembler(self._limits)
+        for message in self._call.messages:
+            if message == _GOODBYE:
+                raise PipeBroken("the peer closed the pipe")
+            self._bytes_in += len(message)
+            for head, buffers in assembler.feed(message):
+                if self._closed or self._failure:
+                    return
+                on_frame(head, buffers)
+                del buffers
+
+
+def _describe(error: grpc.RpcError) -> str:
+    if not isinstance(error, grpc.Call):  # the server's side knows no more
+        return "the gRPC call was cancelled, or its connection broke"
+    return f"the gRPC call failed with {error.code().name}: {error.details()}"
+
+
+def _nothing() -> None:
+    return None
+
+
+def connect(
+    channel: grpc.Channel,
+    handshake: Handshake,
+    limits: Limits = DEFAULT_LIMITS,
+    timeout: float = 10.0,
+    owns_channel: bool = False,
+) -> tuple[GrpcPipe, PeerInfo]:
+    """A pipe to the server at the other end of a channel, and who that is.
+
+    Args:
+        channel: to a server with an `exchange_handler`, made with `MESSAGE_OPTIONS`.
+        timeout: seconds that the connection and the handshake may take together.
+        owns_channel: the pipe closes the channel with itself, and so does a failure here.
+
+    Raises:
+        PipeBroken: the server cannot be reached, has no such method, refused us or stayed silent.
+    """
+    outbox = _Outbox(limits)
+    exchange = channel.stream_stream(METHOD, None, None)  # bytes in, bytes out
+    call: Any = exchange(iter(outbox.take, None))
+    release = channel.close if owns_channel else _nothing
+    over = threading.Event()
+
+    def ended() -> None:
+        outbox.stop("the gRPC call is over", goodbye=False)
+        over.set()
+
+    if not call.add_callback(ended):
+        ended()
+    try:
+        peer = _shake_hands(handshake, outbox, call, call.cancel, timeout)
+    except PipeBroken as error:
+        outbox.stop(error.reason, goodbye=False)
+        call.cancel()
+        release()
+        raise
+    return GrpcPipe(_Call(call, call.cancel, over, None, release), outbox, limits), peer
+
+
+def _shake_hands(
+    handshake: Handshake,
+    outbox: _Outbox,
+    messages: Iterator[bytes],
+    hang_up: Callable[[], Any],
+    timeout: float,
+) -> PeerInfo:
+    """Run the handshake, for so long at most."""
+    late = threading.Event()
+
+    def too_late() -> None:
+        late.set()
+        hang_up()
+
+    def receive() -> bytes:
+        try:
+            return next(messages)
+        except StopIteration:
+            reason = "the peer left during the handshake"
+        except grpc.RpcError as error:
+            reason = _describe(error)
+        if late.is_set():
+            reason = f"the peer said nothing for {timeout:g} s"
+        raise PipeBroken(reason)
+
+    timer = threading.Timer(timeout, too_late)
+    timer.daemon = True
+    timer.start()
+    try:
+        return handshake(outbox.add_message, receive)
+    finally:
+        timer.cancel()
+
+
+def exchange_handler(
+    on_pipe: Callable[[GrpcPipe, PeerInfo], None],
+    handshake: Handshake,
+    limits: Limits = DEFAULT_LIMITS,
+    timeout: float = 10.0,
+) -> grpc.GenericRpcHandler[bytes, bytes]:
+    """What a server registers to accept pipes; they take none of the server's own threads.
+
+    Args:
+        on_pipe: called with each new pipe, in a thread of its own; it starts or closes the pipe.
+        timeout: seconds that a client has for the handshake.
+    """
+    return _ExchangeHandler(_Acceptor(on_pipe, handshake, limits, timeout))
+
+
+@dataclass(frozen=True)
+class _Acceptor:
+    """Makes pipes of the calls that arrive."""
+
+    on_pipe: Callable[[GrpcPipe, PeerInfo], None]
+    handshake: Handshake
+    limits: Limits
+    timeout: float
+
+    def accept(
+        self,
+        messages: Iterator[bytes],
+        context: grpc.ServicerContext,
+        respond: Callable[[bytes | None], None],
+    ) -> None:
+        """Called by gRPC for a new call; `respond` waits until its message is with gRPC."""
+        outbox = _Outbox(self.limits)
+        over = threading.Event()
+
+        def ended() -> None:
+            outbox.stop("the gRPC call is over", goodbye=False)
+            over.set()
+
+        def write() -> None:
+            for message in iter(outbox.take, None):
+                respond(message)
+            respond(None)
+
+        if not context.add_callback(ended):
+            return
+        writer = threading.Thread(target=write, name="grpc-writer", daemon=True)
+        writer.start()
+        call = _Call(messages, context.cancel, over, writer, _nothing)
+        threading.Thread(
+            target=self._welcome, args=(call, outbox, context), name="grpc-welcome", daemon=True
+        ).start()
+
+    def _welcome(self, call: _Call, outbox: _Outbox, context: grpc.ServicerContext) -> None:
+        try:
+            peer = _shake_hands(self.handshake, outbox, call.messages, call.hang_up, self.timeout)
+        except PipeBroken as error:
+            _log.warning("A gRPC peer at %s was refused: %s", context.peer(), error.reason)
+            context.set_code(grpc.StatusCode.PERMISSION_DENIED)
+            context.set_details(error.reason)
+            outbox.stop(error.reason, goodbye=False)
+            return
+        self.on_pipe(GrpcPipe(call, outbox, self.limits), peer)
+
+
+class _ExchangeHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]
+    def __init__(self, acceptor: _Acceptor) -> None:
+        def exchange(
+            messages: Iterator[bytes],
+            context: grpc.ServicerContext,
+            respond: Callable[[bytes | None], None],
+        ) -> None:
+            acceptor.accept(messages, context, respond)
+
+        # With this mark gRPC hands over a function that sends, instead of iterating over what we
+        # return in one of the server's threads for as long as the pipe lives.
+        exchange.experimental_non_blocking = True  # type: ignore[attr-defined]
+        self._method = grpc.stream_stream_rpc_method_handler(exchange)
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        """The method, if that is what is called."""
+        return self._method if handler_call_details.method == METHOD else None
