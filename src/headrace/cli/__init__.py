@@ -76,3 +76,31 @@ def certs_command(output_dir: Path, hosts: tuple[str, ...], days: int, force: bo
     from headrace.cli.certs import run_certs
 
     run_certs(output_dir, hosts, days, force)
+
+
+@main.command("status")
+@click.argument("address", metavar="HOST:PORT")
+@click.option("--cluster/--one", default=True, help="All tasks of the cluster, or only this one.")
+def status_command(address: str, cluster: bool) -> None:
+    """Show the tasks of a cluster: sessions, steps, variables with their bytes, and links.
+
+    Exit status 1 means that a task did not answer.
+    """
+    from headrace.cli.cluster import show_status
+
+    if not show_status(address, cluster):
+        raise SystemExit(1)
+
+
+@main.command("shutdown")
+@click.argument("address", metavar="HOST:PORT")
+@click.option("--cluster/--one", default=True, help="All tasks of the cluster, or only this one.")
+def shutdown_command(address: str, cluster: bool) -> None:
+    """Stop the servers of a cluster; `server.join()` returns there.
+
+    Exit status 1 means that a task did not answer.
+    """
+    from headrace.cli.cluster import shut_down
+
+    if not shut_down(address, cluster):
+        raise SystemExit(1)

@@ -1,0 +1,127 @@
+"""`headrace status` and `headrace shutdown`: a look at a running cluster, and its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from headrace.distributed import admin
+from headrace.errors import OpError
+
+
+def show_status(address: str, cluster: bool) -> bool:
+    """Print the state of a task, or of all tasks of its cluster; tells whether all answered.
+
+    Raises:
+        click.ClickException: if nobody answers at ``address``.
+    """
+    try:
+        tasks = admin.status(address, cluster)
+    except (OpError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    console = Console()
+    console.print(_tasks(tasks))
+    for title, make in (
+        ("Variables", _variables),
+        ("Sessions and steps", _work),
+        ("Links", _links),
+    ):
+        table = make(title, tasks)
+        if table.row_count:
+            console.print(table)
+    return not any(t.problem for t in tasks)
+
+
+def shut_down(address: str, cluster: bool) -> bool:
+    """Stop a task, or all tasks of its cluster; tells whether all answered.
+
+    Raises:
+        click.ClickException: if nobody answers at ``address``.
+    """
+    try:
+        stopped, missing = admin.shutdown(address, cluster)
+    except (OpError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    for task in stopped:
+        click.echo(f"stopped {task}")
+    for task in missing:
+        click.echo(f"no answer from {task}", err=True)
+    return not missing
+
+
+def _tasks(tasks: list[Any]) -> Table:
+    table = Table(title="Tasks")
+    for name in ("task", "address", "up", "memory", "parts run", "version"):
+        table.add_column(name, justify="left" if name in ("task", "address") else "right")
+    for task in tasks:
+        if task.problem:
+            table.add_row(task.task, task.address, f"no answer: {task.problem}")
+            continue
+        table.add_row(
+            task.task,
+            task.address,
+            f"{task.uptime_seconds:.0f} s",
+            readable_bytes(task.memory_bytes),
+            str(task.steps_run),
+            task.package_version,
+        )
+    return table
+
+
+def _variables(title: str, tasks: list[Any]) -> Table:
+    table = Table(title=title)
+    for name in ("task", "name", "kind", "type", "bytes"):
+        table.add_column(name, justify="right" if name == "bytes" else "left")
+    for task in tasks:
+        for v in task.variables:
+            name = f"{v.container}/{v.name}" if v.container else v.name
+            dims = f"{v.dtype}[{', '.join(map(str, v.dims))}]" if v.dtype else ""
+            table.add_row(task.task, name, v.kind, dims, readable_bytes(v.bytes))
+    return table
+
+
+def _work(title: str, tasks: list[Any]) -> Table:
+    table = Table(title=title)
+    for name in ("master", "session or step", "of or waits for", "plans", "steps or seconds"):
+        table.add_column(name)
+    for task in tasks:
+        for s in task.sessions:
+            table.add_row(
+                task.task, f"session {s.session:016x}", s.client, str(s.plans), str(s.steps)
+            )
+        for step in task.steps:
+            waiting = ", ".join(step.waiting_for)
+            table.add_row(task.task, f"step {step.step:016x}", waiting, "", f"{step.seconds:.1f}")
+    return table
+
+
+def _links(title: str, tasks: list[Any]) -> Table:
+    table = Table(title=title)
+    for name in ("task", "peer", "transport", "in", "out"):
+        table.add_column(name)
+    for task in tasks:
+        for link in task.links:
+            table.add_row(
+                task.task,
+                link.peer,
+                link.transport,
+                f"{readable_bytes(link.bytes_in)} in {link.frames_in}",
+                f"{readable_bytes(link.bytes_out)} in {link.frames_out}",
+            )
+    return table
+
+
+def readable_bytes(count: float) -> str:
+    """A number of bytes with the unit that suits it.
+
+    >>> readable_bytes(1536)
+    '1.5 KiB'
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            break
+        count /= 1024
+    return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
