@@ -19,7 +19,7 @@ class Borrowed:
     garbage collection, so it must not wait for a lock.
     """
 
-    __slots__ = ("__array_interface__", "_give_back", "_storage", "__weakref__")
+    __slots__ = ("__array_interface__", "__weakref__", "_give_back", "_storage")
 
     def __init__(
         self, storage: Any, address: int, nbytes: int, give_back: Callable[[Any], None] | None

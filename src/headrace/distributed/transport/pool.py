@@ -144,7 +144,7 @@ class ReceivePool:
             return memoryview(bytearray()), EMPTY
         if nbytes < _POOLED:
             block = aligned(nbytes)
-            writable = memoryview(block)
+            writable = block.data
             array = block[:]
             array.flags.writeable = False
             return writable, array
@@ -157,7 +157,7 @@ class ReceivePool:
                 self._idle -= size
         block = aligned(size) if found is None else found
         array = lend(block, address_of(block), nbytes, self._give_back)
-        return memoryview(block)[:nbytes], array
+        return block.data[:nbytes], array
 
     def trim(self, now: float) -> None:
         """Free blocks that were not used for half a minute before `now` (time.monotonic)."""

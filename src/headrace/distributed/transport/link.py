@@ -1,0 +1,238 @@
+"""A pipe between two tasks that knows whether the other one is alive and nothing was lost."""
+
+from __future__ import annotations
+
+import logging
+import random
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headrace.distributed.transport.base import Buffer, PeerInfo, Pipe, PipeBroken
+
+__all__ = ["HEARTBEAT_SECONDS", "SILENCE_SECONDS", "Heart", "Link", "LinkStats"]
+
+HEARTBEAT_SECONDS: Final = 0.5
+SILENCE_SECONDS: Final = 4.0
+_JITTER: Final = 0.2
+_TRIM_SECONDS: Final = 5.0
+_PREFIX: Final = struct.Struct("<BQ")  # kind, number of this frame (or of the next one)
+_DATA: Final = 0
+_HEARTBEAT: Final = 1
+
+_log = logging.getLogger(__name__)
+
+OnLinkFrame = Callable[["Link", bytes, list[Buffer]], None]
+OnLinkLost = Callable[["Link", str], None]
+
+
+@dataclass
+class LinkStats:
+    """What went over a link. Bytes include heads, headers and heartbeats."""
+
+    bytes_in: int = 0
+    bytes_out: int = 0
+    frames_in: int = 0
+    frames_out: int = 0
+    duplicates: int = 0
+
+
+class Link:
+    """Frames between two tasks, each exactly once and in order, until the link is lost for ever.
+
+    Frames have numbers: one that comes twice is dropped, a gap loses the link. Where nothing is
+    to be said, heartbeats tell the number of the next frame, so a lost last frame is noticed, too.
+    A peer from which not a byte comes for `timeout` seconds counts as dead.
+
+    `on_frame(link, head, buffers)` and `on_lost(link, reason)` are called as those of a pipe,
+    except that `on_lost` may also come from the thread that calls `tick`.
+
+    Args:
+        pipe: not yet started; it belongs to the link from now on.
+        peer: who is at the other end.
+        clock: seconds, monotonic; the same that gives `tick` its time.
+        interval: seconds between heartbeats, changed by up to a fifth each time.
+        timeout: seconds without a byte after which the peer is dead.
+        rng: gives the changes.
+
+    Raises:
+        PipeBroken: the pipe broke before.
+    """
+
+    def __init__(
+        self,
+        pipe: Pipe,
+        peer: PeerInfo,
+        on_frame: OnLinkFrame,
+        on_lost: OnLinkLost,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        interval: float = HEARTBEAT_SECONDS,
+        timeout: float = SILENCE_SECONDS,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.pipe = pipe
+        self.peer = peer
+        self._on_frame = on_frame
+        self._on_lost = on_lost
+        self._interval = interval
+        self._timeout = timeout
+        self._rng = rng or random.Random()
+        self._lock = threading.Lock()
+        self._next_out = 0
+        self._next_in = 0
+        self._frames_told = 0  # frames out when the last heartbeat was considered
+        self._duplicates = 0
+        self._gone = False
+        now = clock()
+        self._seen = (pipe.progress[0], now)
+        self._beat_at = now + self._pause()
+        self._trim_at = now + _TRIM_SECONDS
+        pipe.start(self._arrived, self._lose)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the link was lost or closed."""
+        return self._gone
+
+    @property
+    def stats(self) -> LinkStats:
+        """Counts up to now."""
+        bytes_in, bytes_out = self.pipe.progress
+        return LinkStats(bytes_in, bytes_out, self._next_in, self._next_out, self._duplicates)
+
+    def send(self, head: bytes, buffers: Sequence[Any] = (), block: bool = True) -> None:
+        """As `Pipe.send`.
+
+        Raises:
+            PipeBroken: the link is lost or closed.
+            ValueError: the frame is over a limit; the link lives on.
+        """
+        pipe = self.pipe
+        # Waiting and copying happen before the number is taken, so nobody waits for the others'.
+        if block:
+            pipe.wait_room()
+        if buffers:
+            buffers = pipe.stage(buffers)
+        with self._lock:
+            pipe.send(_PREFIX.pack(_DATA, self._next_out) + head, buffers, False)
+            self._next_out += 1
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """As `Pipe.flush`."""
+        return self.pipe.flush(timeout)
+
+    def close(self) -> None:
+        """End the link. `on_lost` is not called any more. Idempotent."""
+        with self._lock:
+            self._gone = True
+        self.pipe.close()
+
+    def tick(self, now: float) -> None:
+        """Send a heartbeat if it is time, and look whether the peer is silent. Never waits."""
+        if self._gone:
+            return
+        bytes_in = self.pipe.progress[0]
+        if bytes_in != self._seen[0]:
+            self._seen = (bytes_in, now)
+        elif now - self._seen[1] > self._timeout:
+            silent = now - self._seen[1]
+            self._lose(f"nothing came from {self.peer.task or 'the peer'} for {silent:.1f} s")
+            self.pipe.fail("the peer was silent")
+            return
+        if now >= self._beat_at:
+            self._beat_at = now + self._pause()
+            self._beat()
+        if now >= self._trim_at:
+            self._trim_at = now + _TRIM_SECONDS
+            self.pipe.trim(now)
+
+    def _pause(self) -> float:
+        return self._interval * self._rng.uniform(1 - _JITTER, 1 + _JITTER)
+
+    def _beat(self) -> None:
+        # Frames that left since the last time, or wait in the queue, say as much as a heartbeat.
+        # Someone who holds the lock is sending.
+        if self.pipe.queued or not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self._next_out == self._frames_told:
+                self.pipe.send(_PREFIX.pack(_HEARTBEAT, self._next_out), (), False)
+            self._frames_told = self._next_out
+        except PipeBroken as error:
+            # The pipe's reader tells everyone.
+            _log.debug("No heartbeat to %s: %s", self.peer.task, error.reason)
+        finally:
+            self._lock.release()
+
+    def _arrived(self, head: bytes, buffers: list[Buffer]) -> None:
+        if self._gone:
+            return
+        if len(head) < _PREFIX.size:
+            raise PipeBroken("malformed frame: no sequence number")
+        kind, number = _PREFIX.unpack_from(head)
+        if kind == _DATA and number < self._next_in:
+            self._duplicates += 1
+            return
+        if number != self._next_in:
+            # A heartbeat behind the count is an old one that came twice: harmless.
+            if kind == _HEARTBEAT and number < self._next_in:
+                return
+            raise PipeBroken(f"frames {self._next_in} to {number - 1} were lost on the way")
+        if kind == _DATA:
+            self._next_in += 1
+            self._on_frame(self, head[_PREFIX.size :], buffers)
+        elif kind != _HEARTBEAT:
+            raise PipeBroken(f"malformed frame: unknown kind {kind}")
+
+    def _lose(self, reason: str) -> None:
+        with self._lock:
+            if self._gone:
+                return
+            self._gone = True
+        self._on_lost(self, reason)
+
+
+class Heart:
+    """The one thread of a process that ticks all its links.
+
+    Args:
+        period: seconds between two rounds.
+        clock: what the links were made with.
+    """
+
+    def __init__(self, period: float = 0.1, clock: Callable[[], float] = time.monotonic) -> None:
+        self._period = period
+        self._clock = clock
+        self._links: set[Link] = set()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="headrace-heart", daemon=True)
+        self._thread.start()
+
+    def add(self, link: Link) -> None:
+        """Tick this link from now on, until it is lost or closed."""
+        with self._lock:
+            self._links.add(link)
+
+    def close(self) -> None:
+        """Stop ticking. The links stay as they are."""
+        self._stop.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._period):
+            with self._lock:
+                self._links = {link for link in self._links if not link.lost}
+                links = list(self._links)
+            now = self._clock()
+            for link in links:
+                try:
+                    link.tick(now)
+                except Exception:
+                    _log.exception("A link to %s could not be looked after", link.peer.task)
+            del links

@@ -1,0 +1,166 @@
+"""Sockets as pipes need them: a write that never waits, one that does, and reads into memory."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import os
+import select
+import socket
+import ssl
+import sys
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+__all__ = ["Channel", "SocketChannel", "TlsChannel", "drop", "tune"]
+
+_MOST_PARTS: Final = 512  # below the systems' limit for one call (1,024)
+_CHUNK: Final = 4 << 20
+_BUFFER: Final = 4 << 20
+_DONT_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
+_MOST_DESCRIPTORS: Final = 253  # of one message, by Linux
+# Larger than net.core.*mem_max, where the process may.
+_FORCE: Final = {socket.SO_SNDBUF: 32, socket.SO_RCVBUF: 33} if sys.platform == "linux" else {}
+
+
+class Channel(Protocol):
+    """Two streams of bytes, one each way. One thread reads, one thread at a time writes."""
+
+    def receive(self, view: memoryview, count: int) -> int:
+        """Wait for bytes; how many were put into `view` (at most `count`), 0 at the end."""
+
+    def write(self, parts: Sequence[Any], descriptors: Sequence[int], wait: bool) -> int:
+        """Write what goes without waiting, or (`wait`) at least some of it: how many bytes.
+
+        File descriptors travel with the first byte.
+        """
+
+    def shutdown(self) -> None:
+        """End both directions: whoever waits in another call here returns from it."""
+
+    def close(self) -> None:
+        """Free the sockets; nobody may be in another call here."""
+
+
+def drop(sock: socket.socket) -> None:
+    """Close without complaint."""
+    with contextlib.suppress(OSError):
+        sock.close()
+
+
+def tune(sock: socket.socket) -> None:
+    """Large buffers, and small frames leave at once."""
+    if sock.family in (socket.AF_INET, socket.AF_INET6):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, _FORCE[option], _BUFFER)
+        except (KeyError, OSError):
+            # A small fixed buffer would be worse than what TCP finds by itself.
+            if sock.family not in (socket.AF_INET, socket.AF_INET6):
+                with contextlib.suppress(OSError):
+                    sock.setsockopt(socket.SOL_SOCKET, option, _BUFFER)
+
+
+def _shut(sock: socket.socket) -> None:
+    # Not SSLSocket.shutdown: that turns the object into a plain socket under its reader.
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+
+class SocketChannel:
+    """A connected TCP or unix socket; the latter may carry file descriptors."""
+
+    def __init__(self, sock: socket.socket, descriptors: bool = False) -> None:
+        sock.settimeout(None)
+        self._sock = sock
+        self.descriptors: deque[int] = deque()  # received, not yet claimed
+        if descriptors:
+            self._room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array.array("i").itemsize)
+            self.receive = self._receive_with_descriptors  # type: ignore[method-assign]
+
+    def receive(self, view: memoryview, count: int) -> int:
+        return self._sock.recv_into(view, count)
+
+    def _receive_with_descriptors(self, view: memoryview, count: int) -> int:
+        got, ancillary, flags, _ = self._sock.recvmsg_into([view[:count]], self._room)
+        if ancillary:
+            for level, kind, data in ancillary:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    whole = len(data) - len(data) % 4
+                    self.descriptors.extend(array.array("i", data[:whole]))
+        if flags & socket.MSG_CTRUNC:
+            raise OSError("file descriptors were lost: the limit of open files (ulimit -n) is low")
+        return got
+
+    def write(self, parts: Sequence[Any], descriptors: Sequence[int], wait: bool) -> int:
+        ancillary = []
+        if descriptors:
+            ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+        if wait:
+            return self._sock.sendmsg(_first(parts), ancillary)
+        try:
+            return self._sock.sendmsg(parts[:_MOST_PARTS], ancillary, _DONT_WAIT)
+        except BlockingIOError:
+            return 0
+
+    def shutdown(self) -> None:
+        _shut(self._sock)
+
+    def close(self) -> None:
+        drop(self._sock)
+        while self.descriptors:
+            os.close(self.descriptors.popleft())
+
+
+class TlsChannel:
+    """Two TLS connections, one each way: an SSL object must not be used by two threads at once."""
+
+    def __init__(self, incoming: ssl.SSLSocket, outgoing: ssl.SSLSocket) -> None:
+        incoming.settimeout(None)
+        outgoing.setblocking(False)
+        self._in = incoming
+        self._out = outgoing
+
+    def receive(self, view: memoryview, count: int) -> int:
+        return self._in.recv_into(view, count)
+
+    def write(self, parts: Sequence[Any], descriptors: Sequence[int], wait: bool) -> int:
+        done = 0
+        for part in parts:
+            view = memoryview(part)
+            while view:
+                try:
+                    sent = self._out.send(view[:_CHUNK])
+                except ssl.SSLWantWriteError:
+                    if done or not wait:
+                        return done
+                    poll = select.poll()
+                    poll.register(self._out, select.POLLOUT)
+                    poll.poll()
+                    continue
+                done += sent
+                view = view[sent:]
+        return done
+
+    def shutdown(self) -> None:
+        _shut(self._in)
+        _shut(self._out)
+
+    def close(self) -> None:
+        drop(self._in)
+        drop(self._out)
+
+
+def _first(parts: Sequence[Any]) -> list[Any]:
+    """The first parts, about a chunk of bytes: progress of a long write can be seen."""
+    chosen: list[Any] = []
+    room = _CHUNK
+    for part in parts[:_MOST_PARTS]:
+        view = memoryview(part)
+        chosen.append(view[:room])
+        room -= view.nbytes
+        if room <= 0:
+            break
+    return chosen
