@@ -96,10 +96,10 @@ class Server:
             raise FailedPreconditionError(
                 None, None, "A server that was stopped does not start again: make a new one."
             )
-        config = self._server_def.default_session_config
+        defaults = self._server_def.default_session_config
         self.incarnation = secrets.randbits(63) | 1
         self.began = time.time()
-        self._devices = local_devices(config, self._task_name, self.incarnation)
+        self._devices = local_devices(defaults, self._task_name, self.incarnation)
         self._controls = Controls(self._security)
         host, _, port = self._address.rpartition(":")
         self._service = MasterService(self)
@@ -110,7 +110,8 @@ class Server:
         me = PeerInfo(self._task_name, self.incarnation, self._address)
         addresses = self._addresses()
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices)
-        self._listener = connect.listen(host, self._security, me, self.task.adopt)
+        config = connect.ListenConfig(host)
+        self._listener = connect.listen(config, self._security, me, self.task.adopt)
         self._started = True
         self._service.ready.set()
         _local[self._address] = self
@@ -261,6 +262,7 @@ def dial(
         expected,
         allow_shared_memory=flags.shared_memory,
         timeout=timeout,
+        allow_unix=flags.shared_memory,
     )
 
 
