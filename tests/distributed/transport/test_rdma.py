@@ -245,9 +245,7 @@ class TestThreads:
         inbox.wait_frames(2)
         passes = []
         real = ucx_ffi.Worker.progress
-        monkeypatch.setattr(
-            ucx_ffi.Worker, "progress", lambda self: passes.append(1) or real(self)
-        )
+        monkeypatch.setattr(ucx_ffi.Worker, "progress", lambda self: passes.append(1) or real(self))
         threading.Event().wait(0.1)
         assert len(passes) < 100, "a reader that polls makes tens of thousands of passes"
 

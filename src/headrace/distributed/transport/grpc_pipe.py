@@ -4,8 +4,8 @@ One call of the streaming method `Exchange` is one pipe: messages of bytes both 
 passes through as they are. Together they are one stream of bytes: a frame may fill several
 messages and several small frames share one. An empty message says goodbye.
 
-    server.add_generic_rpc_handlers((exchange_handler(on_pipe, handshake),))     # one side
-    pipe, peer = connect(grpc.insecure_channel(address), handshake)              # the other
+    server.add_generic_rpc_handlers((exchange_handler(on_pipe, security, local),))   # one side
+    pipe, peer = connect(channel, security, hello, deadline)                         # the other
 
 gRPC's flow control stops a sender whose receiver does not read; what is not yet with gRPC counts
 as queued. Encryption is the channel's matter.
@@ -16,13 +16,17 @@ from __future__ import annotations
 import logging
 import struct
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import grpc
 
+from headrace.distributed.protocol import transport_pb2 as pb
+from headrace.distributed.security import Security
 from headrace.distributed.transport.base import (
     DEFAULT_LIMITS,
     Buffer,
@@ -35,10 +39,12 @@ from headrace.distributed.transport.base import (
     nbytes_of,
 )
 from headrace.distributed.transport.frame_body import check_announced, encode_body, open_body
+from headrace.distributed.transport.handshake import Refused, answer, greet
 
-__all__ = ["MESSAGE_OPTIONS", "METHOD", "GrpcPipe", "Handshake", "connect", "exchange_handler"]
+__all__ = ["MESSAGE_OPTIONS", "METHOD", "GrpcPipe", "connect", "exchange_handler"]
 
 _log = logging.getLogger(__name__)
+_Said = TypeVar("_Said")
 
 _SERVICE: Final = "headrace.DataPlane"
 METHOD: Final = f"/{_SERVICE}/Exchange"
@@ -54,10 +60,6 @@ _MARK: Final = b"HRfr"
 _FRAME_COST: Final = 64  # counted for each frame, so that empty ones fill a queue too
 _GOODBYE: Final = b""
 _GOODBYE_SECONDS: Final = 0.3
-
-# Agrees with the peer over messages of bytes, given (send, receive). Returns who the peer is, or
-# raises PipeBroken to refuse it. `receive` raises PipeBroken when the peer left or is silent.
-Handshake = Callable[[Callable[[bytes], None], Callable[[], bytes]], PeerInfo]
 
 
 class _Outbox:
@@ -75,7 +77,6 @@ class _Outbox:
         self.bytes_out = 0
         self.reason = ""  # why nothing may be added any more
         self._ending = False  # what is queued is dropped, the goodbye goes out
-        self.ended = False  # `take` has returned None
 
     def add_message(self, message: bytes) -> None:
         with self.changed:
@@ -102,10 +103,10 @@ class _Outbox:
             self._written = self._taken
             self.changed.notify_all()
             self.changed.wait_for(lambda: self._messages or self._pieces or self.reason)
-            if self.reason:
-                return self._last()
             if self._messages:
                 return self._messages.popleft()
+            if self.reason:
+                return self._last()
             parts = self._gather()
         message = parts[0] if len(parts) == 1 and type(parts[0]) is bytes else b"".join(parts)
         self.bytes_out += len(message)
@@ -115,8 +116,6 @@ class _Outbox:
         if self._ending:
             self._ending = False
             return _GOODBYE
-        self.ended = True
-        self.changed.notify_all()
         return None
 
     def _gather(self) -> list[Any]:
@@ -148,7 +147,6 @@ class _Outbox:
                 self.reason = reason
                 self._ending = goodbye
             self._pieces.clear()
-            self._messages.clear()
             self.changed.notify_all()
 
     def _has_room(self) -> bool:
@@ -344,22 +342,82 @@ def _nothing() -> None:
     return None
 
 
+class _Words:
+    """The part of a socket that a handshake uses, over the messages of a call."""
+
+    def __init__(self, outbox: _Outbox, messages: Iterator[bytes]) -> None:
+        self._outbox = outbox
+        self._messages = messages
+        self._heard = b""
+
+    def settimeout(self, seconds: float | None) -> None:
+        """A timer over the whole handshake ends the call instead."""
+
+    def sendall(self, data: bytes) -> None:
+        with suppress(PipeBroken):  # `recv` knows better why
+            self._outbox.add_message(data)
+
+    def recv(self, count: int) -> bytes:
+        if not self._heard:
+            try:
+                self._heard = next(self._messages, b"")
+            except grpc.RpcError as error:
+                raise ConnectionResetError(_describe(error)) from None
+        piece, self._heard = self._heard[:count], self._heard[count:]
+        return piece
+
+
+def _shake_hands(
+    talk: Callable[[_Words], _Said],
+    outbox: _Outbox,
+    messages: Iterator[bytes],
+    hang_up: Callable[[], Any],
+    seconds: float,
+) -> _Said:
+    """Run a handshake, for so long at most. Raises OSError and what `talk` raises."""
+    late = threading.Event()
+
+    def too_late() -> None:
+        late.set()
+        hang_up()
+
+    timer = threading.Timer(max(0.0, seconds), too_late)
+    timer.daemon = True
+    timer.start()
+    try:
+        return talk(_Words(outbox, messages))
+    except OSError:
+        if late.is_set():
+            raise TimeoutError("the peer did not finish its greeting in time") from None
+        raise
+    finally:
+        timer.cancel()
+
+
+def _hear_out(words: _Words) -> None:
+    while words.recv(_MESSAGE):
+        pass
+
+
 def connect(
     channel: grpc.Channel,
-    handshake: Handshake,
+    security: Security,
+    hello: pb.Hello,
+    deadline: float,
     limits: Limits = DEFAULT_LIMITS,
-    timeout: float = 10.0,
     owns_channel: bool = False,
 ) -> tuple[GrpcPipe, PeerInfo]:
     """A pipe to the server at the other end of a channel, and who that is.
 
     Args:
         channel: to a server with an `exchange_handler`, made with `MESSAGE_OPTIONS`.
-        timeout: seconds that the connection and the handshake may take together.
+        hello: who dials, and whom; see `handshake.hello_of`.
+        deadline: time.monotonic() by which the connection and the handshake are done.
         owns_channel: the pipe closes the channel with itself, and so does a failure here.
 
     Raises:
-        PipeBroken: the server cannot be reached, has no such method, refused us or stayed silent.
+        Refused: by either side.
+        OSError: the server cannot be reached, has no such method, or stayed silent.
     """
     outbox = _Outbox(limits)
     exchange = channel.stream_stream(METHOD, None, None)  # bytes in, bytes out
@@ -373,73 +431,52 @@ def connect(
 
     if not call.add_callback(ended):
         ended()
+
+    def talk(words: Any) -> pb.Hello:  # not a socket, but all that a handshake uses of one
+        return greet(words, security, hello, deadline)
+
     try:
-        peer = _shake_hands(handshake, outbox, call, call.cancel, timeout)
-    except PipeBroken as error:
-        outbox.stop(error.reason, goodbye=False)
+        seconds = deadline - time.monotonic()
+        said = _shake_hands(talk, outbox, call, call.cancel, seconds)
+    except (OSError, Refused) as error:
+        # What we say of it goes out before the end of the requests; cancelling would overtake it.
+        outbox.stop(str(error), goodbye=True)
+        with suppress(OSError):
+            _shake_hands(_hear_out, outbox, call, call.cancel, _GOODBYE_SECONDS)
         call.cancel()
         release()
         raise
-    return GrpcPipe(_Call(call, call.cancel, over, None, release), outbox, limits), peer
-
-
-def _shake_hands(
-    handshake: Handshake,
-    outbox: _Outbox,
-    messages: Iterator[bytes],
-    hang_up: Callable[[], Any],
-    timeout: float,
-) -> PeerInfo:
-    """Run the handshake, for so long at most."""
-    late = threading.Event()
-
-    def too_late() -> None:
-        late.set()
-        hang_up()
-
-    def receive() -> bytes:
-        try:
-            return next(messages)
-        except StopIteration:
-            reason = "the peer left during the handshake"
-        except grpc.RpcError as error:
-            reason = _describe(error)
-        if late.is_set():
-            reason = f"the peer said nothing for {timeout:g} s"
-        raise PipeBroken(reason)
-
-    timer = threading.Timer(timeout, too_late)
-    timer.daemon = True
-    timer.start()
-    try:
-        return handshake(outbox.add_message, receive)
-    finally:
-        timer.cancel()
+    pipe = GrpcPipe(_Call(call, call.cancel, over, None, release), outbox, limits)
+    return pipe, PeerInfo(said.task, said.incarnation, said.address)
 
 
 def exchange_handler(
-    on_pipe: Callable[[GrpcPipe, PeerInfo], None],
-    handshake: Handshake,
+    on_pipe: Callable[[Pipe, PeerInfo], None],
+    security: Security,
+    local: PeerInfo,
     limits: Limits = DEFAULT_LIMITS,
-    timeout: float = 10.0,
+    greeting_seconds: float = 10.0,
 ) -> grpc.GenericRpcHandler[bytes, bytes]:
     """What a server registers to accept pipes; they take none of the server's own threads.
 
     Args:
-        on_pipe: called with each new pipe, in a thread of its own; it starts or closes the pipe.
-        timeout: seconds that a client has for the handshake.
+        on_pipe: called with each new pipe, not yet started, in a thread of its own. The pipe
+            belongs to the callee; an exception closes it.
+        local: who answers.
+        greeting_seconds: a client that has not introduced itself by then is cut off.
     """
-    return _ExchangeHandler(_Acceptor(on_pipe, handshake, limits, timeout))
+    return _ExchangeHandler(_Acceptor(on_pipe, security, local, limits, greeting_seconds))
 
 
 @dataclass(frozen=True)
 class _Acceptor:
     """Makes pipes of the calls that arrive."""
 
-    on_pipe: Callable[[GrpcPipe, PeerInfo], None]
-    handshake: Handshake
+    on_pipe: Callable[[Pipe, PeerInfo], None]
+    security: Security
+    local: PeerInfo
     limits: Limits
-    timeout: float
+    greeting_seconds: float
 
     def accept(
         self,
@@ -466,19 +503,27 @@ class _Acceptor:
         writer.start()
         call = _Call(messages, context.cancel, over, writer, _nothing)
         threading.Thread(
-            target=self._welcome, args=(call, outbox, context), name="grpc-welcome", daemon=True
+            target=self._welcome, args=(call, outbox, context), name="grpc-greet", daemon=True
         ).start()
 
     def _welcome(self, call: _Call, outbox: _Outbox, context: grpc.ServicerContext) -> None:
+        deadline = time.monotonic() + self.greeting_seconds
+
+        def talk(words: Any) -> pb.Hello:
+            return answer(words, self.security, self.local, False, deadline)
+
         try:
-            peer = _shake_hands(self.handshake, outbox, call.messages, call.hang_up, self.timeout)
-        except PipeBroken as error:
-            _log.warning("A gRPC peer at %s was refused: %s", context.peer(), error.reason)
-            context.set_code(grpc.StatusCode.PERMISSION_DENIED)
-            context.set_details(error.reason)
-            outbox.stop(error.reason, goodbye=False)
+            said = _shake_hands(talk, outbox, call.messages, call.hang_up, self.greeting_seconds)
+        except (OSError, Refused) as error:
+            _log.warning("Connection from %s over gRPC refused: %s", context.peer(), error)
+            outbox.stop(str(error), goodbye=True)
             return
-        self.on_pipe(GrpcPipe(call, outbox, self.limits), peer)
+        pipe = GrpcPipe(call, outbox, self.limits)
+        try:
+            self.on_pipe(pipe, PeerInfo(said.task, said.incarnation, said.address))
+        except Exception:
+            _log.exception("A connection from %s could not be taken", said.task)
+            pipe.close()
 
 
 class _ExchangeHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]
