@@ -268,6 +268,21 @@ def test_a_waiting_branch_does_not_hold_up_variables(
     assert result(got) == 6
 
 
+def test_a_loop_that_waits(waiting: Waiting, spawn: Any) -> None:
+    with tf.Graph().as_default():
+        q = tf.FIFOQueue(1, tf.int32, [()])
+        total = tf.while_loop(lambda i: i < 3, lambda i: i + q.dequeue(), [tf.constant(0)])
+        put, session = q.enqueue(1), tf.Session()
+        summed = spawn(session.run, total, options=tf.RunOptions(timeout_in_ms=60_000))
+        for _ in range(2):
+            waiting.until(1)
+            session.run(put)
+        waiting.until(1)
+        session.close()
+        with pytest.raises(tf.errors.CancelledError, match=r"^Dequeue operation was cancelled"):
+            result(summed)
+
+
 def test_put_and_take_in_one_step(session: Any) -> None:
     """Neither is behind the other, so they run side by side."""
     q = tf.FIFOQueue(1, tf.int32, [()])
