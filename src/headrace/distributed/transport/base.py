@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,6 +30,7 @@ __all__ = [
 
 # What can be sent: C-contiguous memory. What arrives: uint8 arrays, read-only, 64-byte aligned.
 Buffer = np.ndarray[Any, Any] | memoryview | bytes
+_TINY: Final = 512  # a copy takes less time than the look at strides and types
 OnFrame = Callable[[bytes, list[Buffer]], None]
 OnPipeLost = Callable[[str], None]
 
@@ -171,7 +172,7 @@ class Pipe(abc.ABC):
 
 
 def as_bytes(buffer: Any) -> Any:
-    """`buffer` as something with the flat buffer protocol, without a copy.
+    """`buffer` as something with the flat buffer protocol; only tiny ones are copied.
 
     Raises:
         ValueError: the memory is not C-contiguous.
@@ -179,8 +180,8 @@ def as_bytes(buffer: Any) -> Any:
     if type(buffer) is bytes:
         return buffer
     if isinstance(buffer, np.ndarray):
-        if buffer.nbytes == 0:
-            return b""
+        if buffer.nbytes <= _TINY:
+            return buffer.tobytes()
         if not buffer.flags.c_contiguous:
             raise ValueError(
                 f"Only C-contiguous buffers can be sent, got an array of shape {buffer.shape} "

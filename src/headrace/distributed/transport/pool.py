@@ -6,6 +6,7 @@ as the copy itself; so large blocks go back to a pool when the last array over t
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import time
@@ -31,6 +32,7 @@ __all__ = [
 ALIGNMENT: Final = 64  # what XLA needs to take an array without a copy
 _POOLED: Final = 256 << 10  # smaller blocks come from the allocator's own caches
 _SHARED_BLOCK: Final = 4 << 10  # buffers up to this size may share one block of memory
+_MOST_SHARED: Final = 64 << 10
 _IDLE_SECONDS: Final = 30.0
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -38,14 +40,15 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 def address_of(array: np.ndarray[Any, Any]) -> int:
     """The address of the first byte."""
-    address: int = array.__array_interface__["data"][0]
+    address: int = array.ctypes.data
     return address
 
 
 def aligned(nbytes: int) -> Bytes:
     """An uninitialised uint8 array that starts at a multiple of 64."""
     raw = np.empty(nbytes + ALIGNMENT, np.uint8)
-    start = -address_of(raw) % ALIGNMENT
+    # A third of the time that `raw.ctypes.data` takes, and this runs for each received frame.
+    start = -ctypes.addressof(ctypes.c_char.from_buffer(raw)) % ALIGNMENT
     return raw[start : start + nbytes]
 
 
@@ -82,29 +85,39 @@ def split_small(data: memoryview, sizes: list[int]) -> list[Bytes]:
     Tiny ones share a block (so keeping one may keep up to 64 KiB), larger ones have their own.
     """
     arrays: list[Bytes] = []
-    source = np.frombuffer(data, np.uint8)
-    block, room, start = EMPTY, 0, 0
-    left = sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes if size <= _SHARED_BLOCK)
-    for size in sizes:
-        if size == 0:
-            arrays.append(EMPTY)
-            continue
+    first = start = place = 0
+    for index, size in enumerate(sizes):
+        room = -(-size // ALIGNMENT) * ALIGNMENT
+        if place and (size > _SHARED_BLOCK or place + room > _MOST_SHARED):
+            start = _one_block(data, start, sizes[first:index], place, arrays)
+            first, place = index, 0
+        place += room
         if size > _SHARED_BLOCK:
-            target = aligned(size)
-        else:
-            if room < size:
-                block = aligned(min(left, 64 << 10))
-                room = block.nbytes
-            offset = block.nbytes - room
-            target = block[offset : offset + size]
-            taken = -(-size // ALIGNMENT) * ALIGNMENT
-            room -= taken
-            left -= taken
-        target[:] = source[start : start + size]
-        target.flags.writeable = False
-        arrays.append(target)
-        start += size
+            start = _one_block(data, start, sizes[first : index + 1], place, arrays)
+            first, place = index + 1, 0
+    if first < len(sizes):
+        _one_block(data, start, sizes[first:], place, arrays)
     return arrays
+
+
+def _one_block(
+    data: memoryview, start: int, sizes: list[int], room: int, arrays: list[Bytes]
+) -> int:
+    """Adds arrays over one new block of `room` bytes; returns where the next piece starts."""
+    block = aligned(room)
+    # Bytes are copied by memoryviews, which are several times faster here than array slices; a
+    # slice of a read-only array is read-only.
+    target = block.data
+    places = []
+    place = 0
+    for size in sizes:
+        target[place : place + size] = data[start : start + size]
+        places.append((place, place + size))
+        start += size
+        place += -(-size // ALIGNMENT) * ALIGNMENT
+    block.flags.writeable = False
+    arrays += [block[low:high] for low, high in places]
+    return start
 
 
 class ReceivePool:
