@@ -45,8 +45,8 @@ class Row:
     """What one workload gave, by side.
 
     `values` has a figure for each repetition: seconds of its median step, steps per second, or
-    bytes at the peak. `steps` has the seconds of all steps, `resting` the bytes of a server after
-    the warm-up.
+    bytes at the peak. `steps` has the seconds of all steps, `resting` the bytes of a server before
+    anything was asked of it.
     """
 
     name: str
@@ -148,15 +148,13 @@ class Bench:
                 action()
 
     def _time(self, row: Row, cluster: Cluster) -> None:
-        side, server = cluster.side, cluster.servers[0]
-        if row.measure == "bytes":
-            row.resting.setdefault(side, []).append(server.memory("VmRSS"))
-            server.forget_peak()
+        side = cluster.side
         by_worker = cluster.time(self.seconds, LEAST_STEPS)
         steps = [seconds for worker in by_worker for seconds in worker]
         row.steps.setdefault(side, []).extend(steps)
         if row.measure == "bytes":
-            value = float(server.memory("VmHWM"))
+            row.resting.setdefault(side, []).append(cluster.resting)
+            value = float(cluster.servers[0].memory("VmHWM"))
         elif row.measure == "rate":
             value = sum(len(worker) / sum(worker) for worker in by_worker)
         else:
@@ -282,7 +280,7 @@ def main(arguments: list[str] | None = None) -> int:
             if row.skipped:
                 console.print(f"{row.name}: skipped: {row.skipped}", markup=False)
             for text in row.errors.values():
-                console.print(f"{row.name}: {text}", markup=False, highlight=False)
+                console.print(f"{row.name}: {text}", markup=False, highlight=False, soft_wrap=True)
     console.print(table_of(rows))
     save(options.json, rows, bench.versions)
     console.print(f"Written to {options.json}", highlight=False)

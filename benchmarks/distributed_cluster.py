@@ -160,7 +160,9 @@ class TaskProcess:
                 for other in others:
                     other.require_running()
                 if time.monotonic() >= deadline:
-                    raise self.failure(f"gave no answer in {timeout:g} s") from None
+                    silence = self.failure(f"gave no answer in {timeout:g} s")
+                    logs = [str(one.failure("logged")) for one in others if one is not self]
+                    raise SideError("\n".join([str(silence), *logs])) from None
         if line is None:
             raise self.failure(f"ended with status {self.process.wait()}")
         answer = json.loads(line)
@@ -179,15 +181,12 @@ class TaskProcess:
         return SideError("\n    ".join([f"{self.name} {what}", *tail]))
 
     def memory(self, key: str) -> int:
-        """Bytes of VmRSS (now) or VmHWM (the peak since `forget_peak`)."""
+        """Bytes of VmRSS (now) or VmHWM (at the peak)."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         found = re.search(rf"^{key}:\s+(\d+) kB", status, re.MULTILINE)
         if found is None:
             raise self.failure(f"shows no {key}")
         return int(found[1]) * 1024
-
-    def forget_peak(self) -> None:
-        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
 
 class Cluster:
@@ -230,6 +229,7 @@ class Cluster:
             self.version: str = hellos[0]["version"]
             self.servers = self._tasks[: workload.servers]
             self.workers = self._tasks[workload.servers :]
+            self.resting = self.servers[0].memory("VmRSS")
             # The first worker sets the variables; the others find them set.
             self._all([self.workers[0]], do="build")
             self._all(self.workers[1:], do="build")
