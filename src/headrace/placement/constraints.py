@@ -104,8 +104,11 @@ class _Members:
         self.absent.append(op)
         return len(self.parent) - 1
 
-    def join(self, a: int, b: int, must: bool = True) -> None:
+    def join(self, a: int, b: int, must: bool = True, may_part: bool = False) -> None:
         """Make two sets one. Sets that disagree are an error, or stay apart unless they ``must``.
+
+        Args:
+            may_part: whether sets pinned to different devices stay apart.
 
         Raises:
             InvalidArgumentError: if they must and no device can satisfy both.
@@ -115,15 +118,16 @@ class _Members:
             return
         pinned = self.pinned[first] or self.pinned[second]
         one, two = self.wanted[first], self.wanted[second]
+        parted = self.pinned[second] not in ("", pinned)
         agree = (
-            (not one or not two or names.is_compatible(one, two))
-            and self.pinned[second] in ("", pinned)
+            not parted
+            and (not one or not two or names.is_compatible(one, two))
             and (not pinned or (_allows(one, pinned) and _allows(two, pinned)))
         )
         if not agree:
-            if not must:
+            if not must or (parted and may_part):
                 return
-            if not self.soft or self.pinned[second] not in ("", pinned):
+            if parted or not self.soft:
                 raise self._conflict(first, second)
         # What the first asked for wins under soft placement; else they agree.
         self.wanted[first] = names.merge(two, one) if one and two else one or two
@@ -186,33 +190,26 @@ def make_groups(
 
     Raises:
         InvalidArgumentError: if nodes that must share a device ask for different ones. With
-            ``soft`` the first of them wins.
+            ``soft`` the first of them wins, and colocated nodes that earlier plans have pinned to
+            different devices stay apart.
     """
     members = _Members(nodes, pinned, soft)
-    position = {n: i for i, n in enumerate(nodes)}
-    by_name: dict[str, int] = {}
+    uses = _resource_uses(nodes)
+    for i, source in uses:
+        if nodes[i].op_def.lower is None:
+            members.join(source, i)
     if any(n.colocation for n in nodes):
         by_name = {n.name: i for i, n in enumerate(nodes) if n.op_def is not FEED}
-    bodies: list[int] = []
-    resource = dtypes.resource
-    for i, node in enumerate(nodes):
-        if node.op_def is FEED:
-            continue  # a fed value has no need of the op it stands for
-        for name in node.colocation:
-            other = by_name.get(name)
-            if other is None:
-                other = by_name[name] = members.add_absent(name, node)
-            members.join(other, i)
-        for source, index in node.inputs:
-            if source.dtypes[index] is resource:
-                if node.op_def.lower is not None:
-                    bodies.append(i)
-                    break
-                members.join(position[source], i)
-    for i in bodies:
-        for source, index in nodes[i].inputs:
-            if source.dtypes[index] is resource:
-                members.join(i, position[source], must=False)
+        for i, node in enumerate(nodes):
+            # A fed value has no need of the op it stands for.
+            for name in node.colocation if node.op_def is not FEED else ():
+                other = by_name.get(name)
+                if other is None:
+                    other = by_name[name] = members.add_absent(name, node)
+                members.join(other, i, may_part=soft)
+    for i, source in uses:
+        if nodes[i].op_def.lower is not None:
+            members.join(i, source, must=False)
     groups: dict[int, Group] = {}
     group_of = []
     for i, node in enumerate(nodes):
@@ -223,6 +220,21 @@ def make_groups(
         group.nodes.append(node)
         group_of.append(group)
     return list(groups.values()), group_of
+
+
+def _resource_uses(nodes: Sequence[Node]) -> list[tuple[int, int]]:
+    """(user, maker) of each resource input, as positions."""
+    resource = dtypes.resource
+    found = [
+        (i, source)
+        for i, node in enumerate(nodes)
+        for source, index in node.inputs
+        if source.dtypes[index] is resource
+    ]
+    if not found:
+        return []
+    position = {n: i for i, n in enumerate(nodes)}
+    return [(i, position[source]) for i, source in found]
 
 
 def soften(wanted: str, devices: DeviceSet, host: bool) -> DeviceAttributes:
