@@ -146,6 +146,14 @@ def test_unknown_devices_list_those_that_exist():
     assert "Job 'ps' has 2 tasks, none of them 2." in message
 
 
+def test_tasks_whose_devices_are_not_known_count_too():
+    with tf.device("/job:ps/task:7"):
+        x = tf.random_uniform([2])
+    known = [d.task for d in CLUSTER]
+    with pytest.raises(InvalidArgumentError, match="Job 'ps' has 2 tasks, none of them 7"):
+        placed([x], task("master"), task_names=known)
+
+
 def test_near_misses():
     assert "There is no job 'wroker'. Did you mean 'worker'?" in _message("/job:wroker/task:1")
     assert f"Did you mean '{worker(1)}'?" in _message("/job:worker/task:1/device:GPU:0")

@@ -272,7 +272,7 @@ def unknown_device(group: Group, devices: DeviceSet) -> InvalidArgumentError:
         None,
         node.op,
         f"Cannot assign a device for operation '{node.name}': Operation was explicitly assigned to "
-        f"{wanted}{merged} but available devices are [ {listed} ].{_suggestion(wanted, known)} "
+        f"{wanted}{merged} but available devices are [ {listed} ].{_suggestion(wanted, devices)} "
         + _SOFT_HINT,
     )
 
@@ -295,20 +295,21 @@ def _nearest(wanted: str, known: list[str]) -> list[str]:
     return sorted(known, key=lambda name: -_score(parts, name))[:_LISTED]
 
 
-def _suggestion(wanted: str, known: list[str]) -> str:
+def _suggestion(wanted: str, devices: DeviceSet) -> str:
     """What is wrong with the name, where only one part of it is; '' or a sentence."""
     parts = dict(_PARTS.findall(wanted))
-    rows = [dict(_PARTS.findall(name)) for name in known]
+    rows = [dict(_PARTS.findall(name)) for name in devices.task_names]
     job, task = parts.get("job"), parts.get("task")
     jobs = sorted({row["job"] for row in rows})
     if job is not None and job not in jobs:
         return f" There is no job '{job}'." + suggest(job, jobs)
-    if len({(row["job"], row["task"]) for row in rows}) == 1:
+    if len(rows) == 1:
         return ""
     own = [i for i, row in enumerate(rows) if job in (None, row["job"])]
     if task is not None and all(rows[i]["task"] != task for i in own):
-        tasks = len({(rows[i]["job"], rows[i]["task"]) for i in own})
         where = f"Job '{job}'" if job is not None else "The cluster"
-        return f" {where} has {tasks} task{'' if tasks == 1 else 's'}, none of them {task}."
-    own = [i for i in own if task in (None, rows[i]["task"])]
-    return f" Did you mean '{known[own[0]]}'?" if own else ""
+        plural = "" if len(own) == 1 else "s"
+        return f" {where} has {len(own)} task{plural}, none of them {task}."
+    named = [devices.task_names[i] for i in own if task in (None, rows[i]["task"])]
+    near = [d.name for name in named for d in devices.tasks.get(name, ())]
+    return f" Did you mean '{near[0]}'?" if near else ""

@@ -101,9 +101,12 @@ class DeviceSet:
 
     Attributes:
         default: where things go that ask for nothing.
+        task_names: all tasks that there are, also those whose devices are not available here.
     """
 
-    def __init__(self, available: Sequence[DeviceAttributes], default: str) -> None:
+    def __init__(
+        self, available: Sequence[DeviceAttributes], default: str, task_names: Sequence[str] = ()
+    ) -> None:
         self.all = list(available)
         self.by_name = {d.name: d for d in self.all}
         self.tasks: dict[str, list[DeviceAttributes]] = {}
@@ -113,6 +116,7 @@ class DeviceSet:
         if found is None:
             raise ValueError(f"The default device {default!r} is not among the available ones.")
         self.default = found
+        self.task_names = list(dict.fromkeys([*self.tasks, *task_names]))
         self._fitting: dict[str, list[DeviceAttributes]] = {}
 
     def fitting(self, constraint: str) -> list[DeviceAttributes]:

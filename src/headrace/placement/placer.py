@@ -47,6 +47,7 @@ def place(
     log_device_placement: bool = False,
     cost_model: CostModel | None = None,
     pinned: Mapping[str, str] = _NOTHING,
+    task_names: Sequence[str] = (),
 ) -> dict[str, str]:
     """Give every node the full name of one of the ``available`` devices.
 
@@ -56,6 +57,7 @@ def place(
         default_device: the name of the one where unconstrained things go by default.
         pinned: the device of each stateful node that earlier plans of the session placed, by the
             node's name. They stay there.
+        task_names: all tasks of the cluster, for errors; by default those of ``available``.
 
     Returns:
         The devices of the stateful nodes that ``pinned`` does not have, to be added to it.
@@ -65,7 +67,7 @@ def place(
             ops that must share a device ask for different ones.
         ValueError: if ``default_device`` is not available.
     """
-    devices = DeviceSet(available, default_device)
+    devices = DeviceSet(available, default_device, task_names)
     if _is_plain(nodes, devices, pinned):
         for node in nodes:
             node.device = default_device
