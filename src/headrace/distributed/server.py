@@ -152,7 +152,7 @@ class Server:
             self.task.close()
             self._grpc.stop(grace=0.2).wait()
             self._controls.close()
-            self.task.store.clear()
+            self.task.store.close()
         _log.info("Task %s has stopped", self._task_name)
 
     def ask_to_stop(self) -> None:

@@ -158,9 +158,11 @@ class Worker:
             gone = [p for p, r in self._parts.items() if p in plans or r.session == session]
             for plan in gone:
                 del self._parts[plan]
-            self._engines.pop(session, None)
+            engine = self._engines.pop(session, None)
         for plan in gone:
             self.machine.plan_dropped(plan)
+        if engine is not None:
+            engine.close()
 
     @property
     def plans(self) -> int:
