@@ -152,7 +152,7 @@ class MasterSession:
             allow_soft_placement=self.config.allow_soft_placement,
             log_device_placement=self.config.log_device_placement,
             pinned=self._placed,
-            task_names=self.tasks,
+            task_names=list(self.tasks),
         )
         self._placed.update(made)
 
