@@ -70,12 +70,13 @@ class Graph:
             local = tuple(t if t.op.graph is self else self.capture(t) for t in inputs)
             op = Operation(self, self._op_name(name or op_def.name), op_def, local, attrs)
             op.site = user_site()
-            self._apply_scopes(op, control_inputs, device)
             try:
                 dims = op_def.infer_shapes(op, output_types)
             except ValueError as error:
                 raise ValueError(_shape_message(op, error)) from None
             op.outputs = tuple([Tensor(op, i, t, dims[i]) for i, t in enumerate(output_types)])
+            # Device functions see the whole op: some decide by the sizes of its outputs.
+            self._apply_scopes(op, control_inputs, device)
             self._register(op)
             return op
 
@@ -218,7 +219,8 @@ class Graph:
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
         """Ops made inside share the device of ``op``; None lifts colocation."""
         if op is not None:
-            element = self.as_graph_element(op, allow_foreign=True)
+            # Beside a variable means beside its state, not beside one of its reads.
+            element = self.as_graph_element(getattr(op, "handle", op), allow_foreign=True)
             op = element.op if isinstance(element, Tensor) else element
             if op.graph is not self:
                 op = None

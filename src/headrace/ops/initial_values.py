@@ -1,4 +1,4 @@
-"""Initial values that depend on other variables.
+"""Initial values: how they are made, where, and what becomes of those that read variables.
 
 All initialisers may run in one step, in any order. Where the initial value of one variable reads
 another, that read is replaced by "its value if it has one, else its own initial value".
@@ -6,13 +6,39 @@ another, that read is replaced by "its value if it has one, else its own initial
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from headrace.graph import dtypes
+from headrace.graph.dtypes import DType
 from headrace.graph.graph import Graph
 from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.build import convert_to_tensor
 
 #: Ops that know by themselves whether the variable has a value.
 _ASKS = frozenset({"VarIsInitializedOp", "If", "StatelessIf"})
+
+
+def initial_tensor(graph: Graph, value: Any, dtype: DType | None) -> Tensor:
+    """The tensor of an initial value; a function is called under no device constraint."""
+    if not callable(value):
+        return convert_to_tensor(value, dtype, "initial_value")
+    with graph.name_scope("Initializer"), graph.device(None):
+        return convert_to_tensor(value(), dtype, "initial_value")
+
+
+def colocate(made: Iterable[Operation], handle_op: Operation) -> None:
+    """Let what was ``made`` for the initial value of a placed variable run where the variable is.
+
+    Ops that have a place already keep it, and so do those that own or use other resources.
+    """
+    if not handle_op.device:
+        return
+    for op in made:
+        if op.device or op.colocation or op.op_def.makes_handle:
+            continue
+        if not any(t.dtype is dtypes.resource for t in op.inputs):
+            op.colocation = handle_op.colocation_names()
 
 
 def safe_initial_value(graph: Graph, value: Tensor, suffix: str) -> Tensor:

@@ -52,9 +52,10 @@ class VariableSlice(Tensor):
     def assign(self, value: Any, name: str | None = None) -> Any:
         """Set this part of the variable to ``value`` (broadcast); the variable's new value."""
         tensor = convert_to_tensor(value, self.var.dtype.base_dtype)
-        op = raw.ResourceStridedSliceAssign(
-            self.var.handle, *self.spec, tensor, name=name, **self.attrs
-        )
+        with self.var._on_device():
+            op = raw.ResourceStridedSliceAssign(
+                self.var.handle, *self.spec, tensor, name=name, **self.attrs
+            )
         with get_default_graph().control_dependencies([op]):
             return self.var.read_value()
 

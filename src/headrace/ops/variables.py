@@ -8,7 +8,8 @@ dependency: uses outside control-dependency blocks share it, so that graphs stay
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from headrace.graph import dtypes
@@ -20,7 +21,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import save_slices, state_scatter
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.control_basic import init_scope
-from headrace.ops.initial_values import safe_initial_value
+from headrace.ops.initial_values import colocate, initial_tensor, safe_initial_value
 from headrace.ops.registry import OpDef, get_op_def
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
 from headrace.ops.variable_kinds import (
@@ -114,8 +115,10 @@ class Variable:
         with init_scope():
             graph = get_default_graph()
             with graph.name_scope(name or "Variable") as scope:
-                initial = _initial_tensor(graph, initial_value, wanted)
+                first = graph.version
+                initial = initial_tensor(graph, initial_value, wanted)
                 self._build(graph, scope, initial, validate_shape, shape, caching_device)
+                colocate(graph._ops[first : self.op._id - 1], self.op)
             graph.add_to_collections(keys, self)
 
     def _build(
@@ -252,7 +255,7 @@ class Variable:
         from headrace.ops.control_flow_api import cond  # it is built upon this module
 
         with init_scope():
-            ready = raw.VarIsInitializedOp(self._handle)
+            ready = self.is_initialized()
             # What the initialiser assigns: unlike `initial_value`, it reads no other variable that
             # may have no value yet.
             initial = self._initializer_op.inputs[1]
@@ -261,7 +264,8 @@ class Variable:
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """A bool scalar: whether the variable has a value."""
-        result: Tensor = raw.VarIsInitializedOp(self._handle, name=name or "VarIsInitializedOp")
+        with self._on_device():
+            result: Tensor = raw.VarIsInitializedOp(self._handle, name=name)
         return result
 
     def eval(self, session: Any = None) -> Any:
@@ -281,16 +285,20 @@ class Variable:
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """Rows ``indices`` of the variable, without reading all of it."""
-        result: Tensor = raw.ResourceGather(
-            self._handle, _indices(indices), dtype=self._dtype, name=name or "Gather"
-        )
+        rows = _indices(indices)
+        with self._on_device():
+            result: Tensor = raw.ResourceGather(
+                self._handle, rows, dtype=self._dtype, name=name or "Gather"
+            )
         return result
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """The slices at ``indices`` ([..., depth]) of the variable."""
-        result: Tensor = raw.ResourceGatherNd(
-            self._handle, _indices(indices), dtype=self._dtype, name=name or "GatherNd"
-        )
+        places = _indices(indices)
+        with self._on_device():
+            result: Tensor = raw.ResourceGatherNd(
+                self._handle, places, dtype=self._dtype, name=name or "GatherNd"
+            )
         return result
 
     # -- updates ----------------------------------------------------------------------------
@@ -345,11 +353,12 @@ class Variable:
         )
         return self._updated(op, read_value)
 
-    def count_up_to(self, limit: int) -> Tensor:
+    def count_up_to(self, limit: int, name: str | None = None) -> Tensor:
         """Add 1 to a scalar counter and give its old value; OutOfRangeError from ``limit`` on."""
-        result: Tensor = raw.ResourceCountUpTo(
-            self._handle, limit=limit, T=self._dtype, name="CountUpTo"
-        )
+        with self._on_device():
+            result: Tensor = raw.ResourceCountUpTo(
+                self._handle, limit=limit, T=self._dtype, name=name or "CountUpTo"
+            )
         return result
 
     def _scatter(
@@ -371,8 +380,11 @@ class Variable:
             op = state_scatter.scatter_nd(kind, self._handle, self._dtype, indices, updates, name)
         return self._updated(op, read_value)
 
-    def _on_device(self) -> Any:
-        return default_graph_stack.current().device(self._handle.op.device or None)
+    @contextlib.contextmanager
+    def _on_device(self) -> Iterator[None]:
+        graph = default_graph_stack.current()
+        with graph.device(None), graph.device(self._handle.op.device):
+            yield
 
     # -- what the variable is ---------------------------------------------------------------
 
@@ -531,13 +543,6 @@ def _check_not_in_function(initial_value: Any, name: str | None) -> None:
             "construct, such as a loop or conditional. When creating a variable inside a loop or "
             "conditional, use a lambda as the initializer."
         )
-
-
-def _initial_tensor(graph: Graph, initial_value: Any, dtype: DType | None) -> Tensor:
-    if not callable(initial_value) or isinstance(initial_value, (Tensor, Variable)):
-        return convert_to_tensor(initial_value, dtype, "initial_value")
-    with graph.name_scope("Initializer"), graph.device(None):
-        return convert_to_tensor(initial_value(), dtype, "initial_value")
 
 
 def _indices(indices: Any) -> Tensor:

@@ -247,9 +247,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
             f"Value passed to parameter 'ref' has DataType {variable.dtype.name} not in list of "
             "allowed values: int32, int64"
         )
-    result: Tensor = raw.ResourceCountUpTo(
-        variable.handle, limit=limit, T=variable.dtype, name=name or "CountUpTo"
-    )
+    result: Tensor = variable.count_up_to(limit, name)
     return result
 
 

@@ -2,10 +2,12 @@
 
 from typing import Any as _Any
 
+from headrace.distributed.cluster_spec import ClusterSpec as ClusterSpec
 from headrace.errors import suggest as _suggest
 from headrace.graph_util import write_graph as write_graph
 from headrace.train.checkpoint_state import *  # noqa: F403
 from headrace.train.checkpoint_utils import *  # noqa: F403
+from headrace.train.device_setter import replica_device_setter as replica_device_setter
 from headrace.train.global_step import *  # noqa: F403
 from headrace.train.learning_rate_decay import *  # noqa: F403
 from headrace.train.meta_graph import export_meta_graph as export_meta_graph
@@ -22,6 +24,7 @@ _MESSAGES = frozenset(
     (
         *("BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features"),
         *("FloatList", "Int64List", "SequenceExample", "SaverDef"),
+        *("ClusterDef", "JobDef", "ServerDef"),
     )
 )
 
@@ -31,5 +34,10 @@ def __getattr__(name: str) -> _Any:
         from headrace.graph import proto
 
         return getattr(proto, name)
+    if name == "Server":
+        # It brings the network, which most programs never use.
+        from importlib import import_module
+
+        return import_module("headrace.distributed.server").Server
     message = f"module 'headrace.train' has no attribute {name!r}."
     raise AttributeError(message + _suggest(name, globals()))
