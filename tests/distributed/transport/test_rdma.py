@@ -6,16 +6,25 @@ Order, back-pressure, closing and dead peers are the conformance suite's.
 from __future__ import annotations
 
 import os
+import queue
 import re
+import signal
+import socket
 import struct
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 
 from headrace import errors
+from headrace.distributed.certs import make_cluster_files
+from headrace.distributed.security import Security
 from headrace.distributed.transport import rdma, ucx_ffi
-from headrace.distributed.transport.base import Limits, PipeBroken
+from headrace.distributed.transport.base import Limits, PeerInfo, PipeBroken
+from headrace.distributed.transport.connect import ListenConfig, dial, listen
 from headrace.distributed.transport.ucx_frames import goodbye
 
 needs_ucx = pytest.mark.skipif(
@@ -87,7 +96,7 @@ class TestAskingForIt:
         with pytest.raises(errors.PermissionDeniedError) as caught:
             rdma.wanted(encrypted=True, environ={"HEADRACE_RDMA": "1"})
         assert caught.value.message == (
-            "HEADRACE_RDMA=1, but this cluster uses TLS and RDMA sends tensors in clear. Set "
+            "RDMA was asked for, but this cluster uses TLS and RDMA sends tensors in clear. Set "
             "HEADRACE_RDMA=trusted if nobody else can read the fabric, or HEADRACE_RDMA=0."
         )
 
@@ -294,3 +303,121 @@ class TestThreads:
             pipe.close()
             pipe.close()
         assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+
+
+PS = PeerInfo("/job:ps/replica:0/task:0", 7)
+WORKER = PeerInfo("/job:worker/replica:0/task:1", 8, "worker:1")
+
+
+@needs_ucx
+class TestDialling:
+    """RDMA as a choice of `dial`: over TCP or TLS the addresses, over UCX the frames."""
+
+    def meet(self, security, offered, wanted):
+        pipes = queue.Queue()
+        config = ListenConfig(rdma=offered)
+        listener = listen(config, security, PS, lambda *made: pipes.put(made))
+        try:
+            ours, peer = dial(
+                listener.endpoint,
+                security,
+                WORKER,
+                allow_inproc=False,
+                allow_unix=False,
+                use_rdma=wanted,
+            )
+            assert peer.task == PS.task
+            theirs, who = pipes.get(timeout=WAIT)
+            assert who == WORKER
+        finally:
+            listener.close()
+        return ours, theirs
+
+    def check(self, ours, theirs, kind):
+        assert (ours.kind, theirs.kind) == (kind, kind)
+        inbox = Inbox()
+        ours.start(lambda *frame: None, lambda reason: None)
+        theirs.start(inbox.on_frame, inbox.on_lost)
+        ours.send(b"values", [np.arange(5000.0)])
+        assert inbox.wait_frames(1) == [(b"values", [np.arange(5000.0).tobytes()])]
+        ours.close()
+        (reason,) = inbox.wait_lost()
+        assert reason.startswith("the peer closed the ")
+        theirs.close()
+
+    @pytest.mark.parametrize(
+        ("offered", "wanted", "kind"),
+        [
+            (True, True, "rdma"),
+            (True, False, "stream"),
+            (False, True, "stream"),
+            (None, None, "stream"),
+        ],
+    )
+    def test_both_sides_must_want_it(self, offered, wanted, kind, monkeypatch):
+        monkeypatch.delenv("HEADRACE_RDMA", raising=False)
+        self.check(*self.meet(Security(), offered, wanted), kind)
+
+    def test_the_environment_asks_for_it(self, monkeypatch):
+        monkeypatch.setenv("HEADRACE_RDMA", "1")
+        self.check(*self.meet(Security(), None, None), "rdma")
+
+    def test_beside_tls_where_the_fabric_is_trusted(self, monkeypatch, tmp_path):
+        security = make_cluster_files(tmp_path, ["127.0.0.1"]).security("127.0.0.1")
+        monkeypatch.setenv("HEADRACE_RDMA", "trusted")
+        self.check(*self.meet(security, None, None), "rdma")
+
+    def test_a_peer_that_cannot_start_ucx(self, monkeypatch):
+        real = rdma.upgrade
+        turn = iter([True, False])
+
+        def upgrade(carrier, *arguments):
+            if next(turn):
+                carrier.close()
+                raise errors.UnavailableError(None, None, "no device")
+            return real(carrier, *arguments)
+
+        monkeypatch.setattr(rdma, "upgrade", upgrade)
+        with pytest.raises(errors.UnavailableError, match="RDMA: "):
+            self.meet(Security(), True, True)
+
+
+_CHILD = """
+import socket, sys, threading
+from headrace.distributed.transport import rdma
+sock = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+offer = rdma.Offer("lo")
+sock.sendall(offer.address)
+pipe = offer.connect(sock.recv(1 << 16))
+pipe.start(lambda head, buffers: threading.Event().wait(), lambda reason: None)
+pipe.send(b"here I am")
+threading.Event().wait()
+"""
+
+
+@needs_ucx
+@pytest.mark.process
+def test_a_killed_peer_is_noticed_at_once():
+    """Also in the middle of a large transfer, which the peer was not reading."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        child = subprocess.Popen([sys.executable, "-c", _CHILD, port])
+        sock, _ = server.accept()
+    offer = rdma.Offer("lo")
+    sock.sendall(offer.address)
+    pipe = offer.connect(sock.recv(1 << 16))
+    sock.close()
+    inbox = Inbox()
+    pipe.start(inbox.on_frame, inbox.on_lost)
+    inbox.wait_frames(1)
+    pipe.send(b"blocks its reader")
+    pipe.send(b"large", [np.ones(80 << 20, np.uint8)])
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    killed = time.monotonic()
+    (reason,) = inbox.wait_lost()
+    assert time.monotonic() - killed < 3
+    assert reason.startswith("the RDMA connection failed: ")
+    with pytest.raises(PipeBroken):
+        pipe.flush()
+    pipe.close()

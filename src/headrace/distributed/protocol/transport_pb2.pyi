@@ -16,7 +16,7 @@ TO_LISTENER: Direction
 FROM_LISTENER: Direction
 
 class Hello(_message.Message):
-    __slots__ = ("task", "incarnation", "address", "wanted_task", "wanted_incarnation", "nonce", "shared_memory", "direction", "pair")
+    __slots__ = ("task", "incarnation", "address", "wanted_task", "wanted_incarnation", "nonce", "shared_memory", "direction", "pair", "rdma")
     TASK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -26,6 +26,7 @@ class Hello(_message.Message):
     SHARED_MEMORY_FIELD_NUMBER: _ClassVar[int]
     DIRECTION_FIELD_NUMBER: _ClassVar[int]
     PAIR_FIELD_NUMBER: _ClassVar[int]
+    RDMA_FIELD_NUMBER: _ClassVar[int]
     task: str
     incarnation: int
     address: str
@@ -35,7 +36,8 @@ class Hello(_message.Message):
     shared_memory: bool
     direction: Direction
     pair: bytes
-    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., address: _Optional[str] = ..., wanted_task: _Optional[str] = ..., wanted_incarnation: _Optional[int] = ..., nonce: _Optional[bytes] = ..., shared_memory: bool = ..., direction: _Optional[_Union[Direction, str]] = ..., pair: _Optional[bytes] = ...) -> None: ...
+    rdma: bool
+    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., address: _Optional[str] = ..., wanted_task: _Optional[str] = ..., wanted_incarnation: _Optional[int] = ..., nonce: _Optional[bytes] = ..., shared_memory: bool = ..., direction: _Optional[_Union[Direction, str]] = ..., pair: _Optional[bytes] = ..., rdma: bool = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("code", "reason")

@@ -1,7 +1,7 @@
 """How two tasks find the best pipe between them.
 
 In one process: by reference. On one host: an abstract unix socket and shared memory. Else TCP,
-with TLS where the cluster has certificates.
+with TLS where the cluster has certificates; or RDMA where both sides were told to use it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from typing import Any, Final
 from headrace import errors
 from headrace.distributed.protocol import transport_pb2 as pb
 from headrace.distributed.security import Security
-from headrace.distributed.transport import shm
+from headrace.distributed.transport import rdma, shm
 from headrace.distributed.transport.base import (
     DEFAULT_LIMITS,
     Endpoint,
     Limits,
     PeerInfo,
     Pipe,
+    PipeBroken,
 )
 from headrace.distributed.transport.handshake import Refused, answer, greet, hello_of, mismatch
 from headrace.distributed.transport.inproc import InprocPipe, inproc_pair
@@ -55,6 +56,7 @@ class ListenConfig:
         host, port: of the TCP socket; port 0 takes a free one.
         unix: listen on an abstract unix socket, too (Linux).
         shared_memory: agree to shared memory with processes of this host (Linux).
+        rdma: agree to RDMA where TCP would be used; None: as `HEADRACE_RDMA` says.
         limits: of the pipes.
         greeting_seconds: a peer that has not introduced itself by then is cut off.
     """
@@ -63,6 +65,7 @@ class ListenConfig:
     port: int = 0
     unix: bool = True
     shared_memory: bool = True
+    rdma: bool | None = None
     limits: Limits = field(default_factory=Limits)
     greeting_seconds: float = _GREETING_SECONDS
 
@@ -115,6 +118,7 @@ class Listener:
     ) -> None:
         security.check_address(config.host)
         security.server_context()  # unreadable certificates are an error now, not at each peer
+        self._rdma = rdma.wanted(security.encrypted, config.rdma)
         self.security = security
         self._config = config
         self._on_pipe = on_pipe
@@ -250,15 +254,21 @@ class Listener:
                 self._greeting[threading.current_thread()] = sock
         try:
             share = local_socket and self._config.shared_memory and shm.available()
-            hello = answer(sock, self.security, self.local, share, deadline)
+            offer = self._rdma and not local_socket
+            hello = answer(sock, self.security, self.local, share, deadline, offer)
         except BaseException:
             drop(sock)
             raise
         peer = PeerInfo(hello.task, hello.incarnation, hello.address)
         label = hello.task or name
+        pipe: Pipe | None
         if isinstance(sock, ssl.SSLSocket):
-            return self._pair(sock, hello, label, deadline), peer
-        return _stream(sock, label, self._config.limits, hello.shared_memory), peer
+            pipe = self._pair(sock, hello, label, deadline)
+        else:
+            pipe = _stream(sock, label, self._config.limits, hello.shared_memory)
+        if pipe is not None and hello.rdma:
+            pipe = _upgraded(pipe, self._config.host, self._config.limits, deadline)
+        return pipe, peer
 
     def _pair(
         self, sock: ssl.SSLSocket, hello: pb.Hello, label: str, deadline: float
@@ -307,6 +317,7 @@ def dial(
     *,
     allow_inproc: bool = True,
     allow_unix: bool = True,
+    use_rdma: bool | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[Pipe, PeerInfo]:
     """Connect to a task by the best way there is.
@@ -316,6 +327,7 @@ def dial(
         remote_expected: the task that should be there; an empty name or incarnation 0 is any.
         allow_shared_memory: False: large buffers go through the stream, too.
         timeout: seconds for all of it.
+        use_rdma: in place of TCP if the other side agrees; None: as `HEADRACE_RDMA` says.
 
     Returns:
         The pipe, not yet started, and who is at the other end.
@@ -342,6 +354,7 @@ def dial(
                 hello.shared_memory = allow_shared_memory and shm.available()
                 return _greeted(sock, security, hello, deadline, limits)
         security.check_address(endpoint.host)
+        hello.rdma = rdma.wanted(security.encrypted, use_rdma)
         return _dial_tcp(endpoint, security, hello, deadline, limits)
     except Refused as refused:
         # The codes come from the peer: what is none of ours is still an error.
@@ -376,7 +389,12 @@ def _dial_unix(name: str, deadline: float) -> socket.socket | None:
 
 
 def _greeted(
-    sock: socket.socket, security: Security, hello: pb.Hello, deadline: float, limits: Limits
+    sock: socket.socket,
+    security: Security,
+    hello: pb.Hello,
+    deadline: float,
+    limits: Limits,
+    host: str = "",
 ) -> tuple[Pipe, PeerInfo]:
     try:
         said = greet(sock, security, hello, deadline)
@@ -384,7 +402,9 @@ def _greeted(
         drop(sock)
         raise
     shared = hello.shared_memory and said.shared_memory
-    pipe = _stream(sock, said.task, limits, shared)
+    pipe: Pipe = _stream(sock, said.task, limits, shared)
+    if hello.rdma and said.rdma:
+        pipe = _upgraded(pipe, host, limits, deadline)
     return pipe, PeerInfo(said.task, said.incarnation, said.address)
 
 
@@ -393,7 +413,8 @@ def _dial_tcp(
 ) -> tuple[Pipe, PeerInfo]:
     context = security.client_context()
     if context is None:
-        return _greeted(_connect(endpoint, deadline), security, hello, deadline, limits)
+        sock = _connect(endpoint, deadline)
+        return _greeted(sock, security, hello, deadline, limits, endpoint.host)
     hello.pair = os.urandom(16)
     made: list[ssl.SSLSocket] = []
     try:
@@ -412,8 +433,19 @@ def _dial_tcp(
             drop(sock)
         raise
     outgoing, incoming = made
-    pipe = StreamPipe(TlsChannel(incoming, outgoing), said.task, limits)
+    pipe: Pipe = StreamPipe(TlsChannel(incoming, outgoing), said.task, limits)
+    if hello.rdma and said.rdma:
+        pipe = _upgraded(pipe, endpoint.host, limits, deadline)
     return pipe, PeerInfo(said.task, said.incarnation, said.address)
+
+
+def _upgraded(pipe: Pipe, host: str, limits: Limits, deadline: float) -> Pipe:
+    """The RDMA pipe beside a stream. Raises OSError when the two sides do not come together."""
+    seconds = max(0.001, deadline - time.monotonic())
+    try:
+        return rdma.upgrade(pipe, rdma.devices_of(host), limits, seconds)
+    except (PipeBroken, errors.UnavailableError) as error:
+        raise ConnectionAbortedError(f"RDMA: {error}") from None
 
 
 def _connect(endpoint: Endpoint, deadline: float) -> socket.socket:

@@ -254,10 +254,15 @@ class GrpcPipe(Pipe):
 
     def start(self, on_frame: OnFrame, on_lost: OnPipeLost) -> None:
         with self._state:
-            if self._reader is not None or self._closed:
-                raise RuntimeError("A pipe is started once, and before it is closed")
+            if self._closed:
+                raise PipeBroken("the pipe is closed")
+            if self._reader is not None:
+                raise RuntimeError("A pipe is started once")
             self._reader = threading.Thread(
-                target=self._read_loop, args=(on_frame, on_lost), name="grpc-reader", daemon=True
+                target=self._read_loop,
+                args=(on_frame, on_lost),
+                name="headrace-grpc-read",
+                daemon=True,
             )
             self._reader.start()
 
@@ -499,11 +504,14 @@ class _Acceptor:
 
         if not context.add_callback(ended):
             return
-        writer = threading.Thread(target=write, name="grpc-writer", daemon=True)
+        writer = threading.Thread(target=write, name="headrace-grpc-write", daemon=True)
         writer.start()
         call = _Call(messages, context.cancel, over, writer, _nothing)
         threading.Thread(
-            target=self._welcome, args=(call, outbox, context), name="grpc-greet", daemon=True
+            target=self._welcome,
+            args=(call, outbox, context),
+            name="headrace-grpc-greet",
+            daemon=True,
         ).start()
 
     def _welcome(self, call: _Call, outbox: _Outbox, context: grpc.ServicerContext) -> None:

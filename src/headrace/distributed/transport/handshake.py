@@ -81,6 +81,7 @@ def answer(
     local: PeerInfo,
     shared_memory: bool,
     deadline: float,
+    rdma: bool = False,
 ) -> pb.Hello:
     """The listener's part; returns what the dialler said, with what was agreed upon.
 
@@ -96,6 +97,7 @@ def answer(
             raise Refused(errors.INVALID_ARGUMENT, "the greeting has no nonce")
         mine = hello_of(local)
         mine.shared_memory = shared_memory and hello.shared_memory
+        mine.rdma = rdma and hello.rdma
         wrong = mismatch(hello, mine)
         if wrong is not None:
             raise wrong
@@ -107,7 +109,7 @@ def answer(
     except Refused as refused:
         raise _refuse(sock, refused) from None
     _send(sock, pb.Greeting(accepted=True))
-    hello.shared_memory = mine.shared_memory
+    hello.shared_memory, hello.rdma = mine.shared_memory, mine.rdma
     return hello
 
 

@@ -43,8 +43,13 @@ def available() -> bool:
     return ucx_ffi.available()
 
 
-def wanted(encrypted: bool, environ: Mapping[str, str] | None = None) -> bool:
-    """Whether `HEADRACE_RDMA` asks for RDMA: "1", or "trusted" where the cluster uses TLS.
+def wanted(
+    encrypted: bool, asked: bool | None = None, environ: Mapping[str, str] | None = None
+) -> bool:
+    """Whether RDMA is to be used: `HEADRACE_RDMA` is "1", or "trusted" where the cluster uses TLS.
+
+    Args:
+        asked: a choice that the program made; it wins, but "trusted" must be said all the same.
 
     Raises:
         PermissionDeniedError: "1" in a cluster that encrypts: what UCX sends is not encrypted.
@@ -52,16 +57,16 @@ def wanted(encrypted: bool, environ: Mapping[str, str] | None = None) -> bool:
         FailedPreconditionError: it does, but UCX cannot be loaded.
     """
     value = (os.environ if environ is None else environ).get(VARIABLE, "")
-    if value in ("", "0"):
+    if asked is False or (asked is None and value in ("", "0")):
         return False
-    if value not in ("1", "trusted"):
+    if value not in ("", "0", "1", "trusted"):
         message = f'{VARIABLE} can be "0", "1" or "trusted", got {value!r}'
         raise errors.InvalidArgumentError(None, None, message)
     if encrypted and value != "trusted":
         raise errors.PermissionDeniedError(
             None,
             None,
-            f"{VARIABLE}=1, but this cluster uses TLS and RDMA sends tensors in clear. Set "
+            "RDMA was asked for, but this cluster uses TLS and RDMA sends tensors in clear. Set "
             f"{VARIABLE}=trusted if nobody else can read the fabric, or {VARIABLE}=0.",
         )
     ucx_ffi.library()
@@ -141,9 +146,9 @@ def upgrade(
         PipeBroken: the peer left, said nothing for `timeout` seconds, or cannot be reached.
     """
     meeting = _Meeting()
-    carrier.start(meeting.on_frame, meeting.on_lost)
     offer: Offer | None = None
     try:
+        carrier.start(meeting.on_frame, meeting.on_lost)
         offer = Offer(devices, limits)
         carrier.send(_HELLO + offer.address)
         pipe = offer.connect(meeting.address(timeout), carrier)

@@ -118,10 +118,15 @@ class RdmaPipe(Pipe):
 
     def start(self, on_frame: OnFrame, on_lost: OnPipeLost) -> None:
         with self._room:
-            if self._reader is not None or self._closed:
-                raise RuntimeError("A pipe is started once, and before it is closed")
+            if self._closed:
+                raise PipeBroken("the pipe is closed")
+            if self._reader is not None:
+                raise RuntimeError("A pipe is started once")
             self._reader = threading.Thread(
-                target=self._read_loop, args=(on_frame, on_lost), name="rdma-reader", daemon=True
+                target=self._read_loop,
+                args=(on_frame, on_lost),
+                name="headrace-rdma-read",
+                daemon=True,
             )
             self._reader.start()
 
@@ -415,7 +420,7 @@ class RdmaPipe(Pipe):
         with self._room:
             if self._helper is None and not self._over():
                 self._helper = threading.Thread(
-                    target=self._help_loop, name="rdma-writer", daemon=True
+                    target=self._help_loop, name="headrace-rdma-write", daemon=True
                 )
                 self._helper.start()
         self._help.set()
