@@ -35,11 +35,20 @@ def twice(new_op):
 
 def test_a_region_is_interpreted_once_and_compiled_once(twice):
     op, calls = twice
-    x = tf.placeholder(tf.float32, [None])
+    x = tf.placeholder(tf.float32, [20_000])
+    y, sess = op(x), tf.Session()
+    for _ in range(5):
+        np.testing.assert_array_equal(sess.run(y, {x: np.arange(20_000)})[:3], [0, 2, 4])
+    assert calls == ["interpret", "trace"]
+
+
+def test_a_region_that_costs_less_than_a_call_is_never_compiled(twice):
+    op, calls = twice
+    x = tf.placeholder(tf.float32, [2])
     y, sess = op(x), tf.Session()
     for _ in range(5):
         np.testing.assert_array_equal(sess.run(y, {x: [1, 2]}), [2, 4])
-    assert calls == ["interpret", "trace"]
+    assert calls == ["interpret"] * 5
 
 
 def test_a_new_shape_compiles_once_more(twice, monkeypatch):

@@ -22,6 +22,8 @@ _COMPILE_BASE = 25e-3
 _COMPILE_PER_OP = 1.2e-3
 _COMPILE_PER_KERNEL = 12e-3
 _INTERPRET_PER_OP = 3e-6
+#: Calling a program costs more than a few ops on small arrays do.
+_COMPILED_CALL = 15e-6
 _SECONDS_PER_OPERATION = 1e-9
 #: A program that compiles within this time is compiled when it runs for the second time.
 _PATIENCE = 3.0
@@ -42,6 +44,9 @@ def runs_before_compiling(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int
     work = sum(node_cost(n) for n in nodes)
     if work > flags.interpret_limit:
         return 0
+    interpreting = _INTERPRET_PER_OP * len(nodes) + _SECONDS_PER_OPERATION * work
+    if interpreting < _COMPILED_CALL:
+        return NEVER
     compiling = (
         _COMPILE_BASE
         + _COMPILE_PER_OP * len(nodes)
@@ -49,7 +54,7 @@ def runs_before_compiling(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int
     )
     if compiling <= _PATIENCE:
         return 1
-    return math.ceil(compiling / (_INTERPRET_PER_OP * len(nodes) + _SECONDS_PER_OPERATION * work))
+    return math.ceil(compiling / interpreting)
 
 
 def _kernels(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
