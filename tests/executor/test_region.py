@@ -35,10 +35,10 @@ def twice(new_op):
 
 def test_a_region_is_interpreted_once_and_compiled_once(twice):
     op, calls = twice
-    x = tf.placeholder(tf.float32, [20_000])
+    x = tf.placeholder(tf.float32, [None])
     y, sess = op(x), tf.Session()
     for _ in range(5):
-        np.testing.assert_array_equal(sess.run(y, {x: np.arange(20_000)})[:3], [0, 2, 4])
+        np.testing.assert_array_equal(sess.run(y, {x: [1, 2]}), [2, 4])
     assert calls == ["interpret", "trace"]
 
 
@@ -46,6 +46,7 @@ def test_a_region_that_costs_less_than_a_call_is_never_compiled(twice):
     op, calls = twice
     x = tf.placeholder(tf.float32, [2])
     y, sess = op(x), tf.Session()
+    y.set_shape([2])
     for _ in range(5):
         np.testing.assert_array_equal(sess.run(y, {x: [1, 2]}), [2, 4])
     assert calls == ["interpret"] * 5

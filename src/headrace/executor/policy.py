@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 
 from headrace.config import flags
+from headrace.graph.tensor import Dims
 from headrace.passes.ir import Edge, Node
 from headrace.placement.cost import node_cost
 
@@ -45,7 +46,7 @@ def runs_before_compiling(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int
     if work > flags.interpret_limit:
         return 0
     interpreting = _INTERPRET_PER_OP * len(nodes) + _SECONDS_PER_OPERATION * work
-    if interpreting < _COMPILED_CALL:
+    if interpreting < _COMPILED_CALL and all(_is_static(d) for n in nodes for d in n.dims):
         return NEVER
     compiling = (
         _COMPILE_BASE
@@ -65,6 +66,10 @@ def _kernels(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
             users[source] = users.get(source, 0) + 1
     kept = {n for n, _ in outputs}
     return sum(1 for n in nodes if n in kept or users.get(n, 0) > 1 or not _is_elementwise(n))
+
+
+def _is_static(dims: Dims) -> bool:
+    return dims is not None and None not in dims
 
 
 def _is_elementwise(node: Node) -> bool:
