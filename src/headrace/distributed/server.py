@@ -196,6 +196,7 @@ class Server:
 
     def _describe(self, request: pb.EndpointRequest) -> pb.EndpointResponse:
         """Who this is, and where its data port is."""
+        self._service.wait_until_ready()
         endpoint = self._listener.endpoint
         return pb.EndpointResponse(
             version=PROTOCOL_VERSION,

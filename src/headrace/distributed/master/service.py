@@ -48,10 +48,18 @@ class MasterService:
             "Status": self._status,
         }
 
-    @property
-    def _master(self) -> Master:
+    def wait_until_ready(self) -> None:
+        """Wait until the server is complete: its port is bound a little earlier.
+
+        Raises:
+            UnavailableError: if that takes long.
+        """
         if not self.ready.wait(_START_SECONDS):
             raise UnavailableError(None, None, "The server is still starting.")
+
+    @property
+    def _master(self) -> Master:
+        self.wait_until_ready()
         return self.server.task.master
 
     def _create_session(self, request: pb.CreateSessionRequest) -> pb.CreateSessionResponse:
