@@ -250,8 +250,12 @@ def test_run_metadata_times_each_op():
     assert '"name": "Tanh"' in Timeline(metadata.step_stats).generate_chrome_trace_format()
 
 
-def test_target_must_be_this_process():
-    with pytest.raises(ValueError, match="only the in-process engine"):
+def test_targets_that_make_no_session():
+    with pytest.raises(ValueError, match=r"Session target 'gprc://a:1' names no engine: use ''"):
+        tf.Session("gprc://a:1")
+    with pytest.raises(ValueError, match="'grpc://somewhere' is not of the form grpc://host:port"):
+        tf.Session("grpc://somewhere")
+    with pytest.raises(tf.errors.PermissionDeniedError, match="'somewhere' is not loopback"):
         tf.Session("grpc://somewhere:2222")
     with pytest.raises(ValueError, match="each session owns its state"):
         tf.Session.reset("")

@@ -2,25 +2,23 @@
 
 Each unit counts what it waits for (white paper 2015, section 3.1). `StepRun` is the bookkeeping of
 one step: events in, units that may now run out; it does no work itself. `Driver` does the work, in
-the thread that brought the event where a unit is cheap, else in a pool.
+the thread that brought the event where a unit is cheap, else in a thread of its own.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from headrace.executor.policy import node_cost
+from headrace.executor.threads import step_threads
 from headrace.executor.tracing_step import StepContext
 from headrace.executor.transfers import RECV
 from headrace.executor.units import Unit
 
-#: Units that cost more operations than this run in a thread of the pool.
+#: Units that cost more operations than this run in a thread of their own.
 INLINE_COST = 1e6
-#: The pool makes a thread whenever none is idle: units may wait for each other.
-_MAX_THREADS = 1 << 14
 
 
 class Flow:
@@ -31,7 +29,7 @@ class Flow:
         users: for each unit those that wait for it.
         first: units that wait for nothing.
         arrivals: the unit of each transfer that comes in.
-        heavy: for each unit whether it belongs in the pool.
+        heavy: for each unit whether it runs in a thread of its own.
     """
 
     def __init__(self, units: Sequence[Unit]) -> None:
@@ -144,9 +142,6 @@ class Driver:
         ended: called once for each step, when all units have run or the first has failed.
     """
 
-    _pool: ThreadPoolExecutor | None = None
-    _pool_lock = threading.Lock()
-
     def __init__(
         self,
         run_unit: Callable[[Unit, list[Any], StepContext], None],
@@ -173,12 +168,12 @@ class Driver:
             self._ended(run)
 
     def drive(self, run: StepRun, ready: list[int], patient: bool = False) -> None:
-        """Run ready units, and those that become ready, in this thread or the pool."""
+        """Run ready units, and those that become ready, in this thread or others."""
         flow = run.flow
         while ready:
             index = ready.pop()
             if flow.heavy[index] and (ready or not patient):
-                self.pool().submit(self.drive, run, [index], True)
+                step_threads.submit(self.drive, run, [index], True)
                 continue
             if run.error is not None:
                 return
@@ -196,12 +191,3 @@ class Driver:
         if run.fail(error):
             run.context.cancel()
             self._ended(run)
-
-    @classmethod
-    def pool(cls) -> ThreadPoolExecutor:
-        """The threads of all steps of this process."""
-        if cls._pool is None:
-            with cls._pool_lock:
-                if cls._pool is None:
-                    cls._pool = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="headrace unit")
-        return cls._pool

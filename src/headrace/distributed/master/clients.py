@@ -12,7 +12,7 @@ from headrace.distributed.messages import pack
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
-from headrace.executor.stepping import Driver
+from headrace.executor.threads import step_threads
 from headrace.graph.proto import RunMetadata, RunOptions
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class ClientFrames:
     def run_step(self, link: Link, message: pb.RunStep, buffers: list[Any]) -> None:
         """A client asks for a step. It waits in a thread of its own."""
         feeds = wire.decode_many(message.feeds, buffers)
-        Driver.pool().submit(self._run, link, message, feeds)
+        step_threads.submit(self._run, link, message, feeds)
 
     def _run(self, link: Link, message: pb.RunStep, feeds: list[Any]) -> None:
         result = pb.StepResult(request=message.request)

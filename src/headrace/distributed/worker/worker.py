@@ -24,6 +24,7 @@ from headrace.executor.engine import Engine
 from headrace.executor.plan import Plan
 from headrace.executor.resources import ResourceStore, SessionStore
 from headrace.executor.stepping import Driver, StepRun
+from headrace.executor.threads import step_threads
 from headrace.executor.tracing_step import StepContext, fill_metadata
 from headrace.graph.proto import ConfigProto
 from headrace.partition.parts import Part, Transfer
@@ -343,7 +344,7 @@ class WorkerFrames:
         self.worker.cancel(message.step, message.reason)
 
     def register_part(self, link: Link, message: pb.RegisterPart, buffers: list[Any]) -> None:
-        Driver.pool().submit(self._register, link, message, buffers)
+        step_threads.submit(self._register, link, message, buffers)
 
     def _register(self, link: Link, message: pb.RegisterPart, buffers: list[Any]) -> None:
         answer = pb.Registered(plan=message.plan)

@@ -1,0 +1,103 @@
+"""Threads for work that may wait: as many as are busy at once, none of them keeps a process alive.
+
+Threads of `concurrent.futures` are joined when the interpreter ends, so an op that waits for ever
+would hang it; and their number is bounded, so ops that wait for each other could all be stuck.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_log = logging.getLogger(__name__)
+
+#: An idle thread ends after so many seconds.
+IDLE_SECONDS = 30.0
+#: At the end of the process threads have so many seconds to finish what they do: a daemon thread
+#: that is stopped within XLA can take the process down with it.
+_EXIT_SECONDS = 0.5
+
+_Work = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+class _Thread:
+    """A thread that waits for its next piece of work; None ends it."""
+
+    __slots__ = ("there", "work")
+
+    def __init__(self) -> None:
+        self.there = threading.Lock()
+        self.there.acquire()
+        self.work: _Work | None = None
+
+
+class Threads:
+    """Runs each piece of work at once: in an idle thread, else in a new one.
+
+    Args:
+        name: of the threads.
+        idle_seconds: how long a thread waits for work before it ends.
+    """
+
+    def __init__(self, name: str, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._name = name
+        self._idle_seconds = idle_seconds
+        self._lock = threading.Lock()
+        #: The last to become idle is the first to work: its caches are warm.
+        self._idle: list[_Thread] = []
+        self._busy = 0
+        self._quiet = threading.Condition(self._lock)
+
+    def submit(self, call: Callable[..., Any], *args: Any) -> None:
+        """Call in another thread. Nobody gets the result; an error is logged."""
+        with self._lock:
+            self._busy += 1
+            thread = self._idle.pop() if self._idle else None
+        if thread is not None:
+            thread.work = (call, args)
+            thread.there.release()
+            return
+        made = _Thread()
+        made.work = (call, args)
+        made.there.release()
+        threading.Thread(target=self._run, args=(made,), name=self._name, daemon=True).start()
+
+    def _run(self, thread: _Thread) -> None:
+        while self._next(thread):
+            assert thread.work is not None
+            call, args = thread.work
+            thread.work = None
+            try:
+                call(*args)
+            except BaseException:
+                _log.exception("Work in a thread of %r failed", self._name)
+            del call, args
+            with self._lock:
+                self._busy -= 1
+                self._idle.append(thread)
+                if not self._busy:
+                    self._quiet.notify_all()
+
+    def _next(self, thread: _Thread) -> bool:
+        """Wait for work; false when there was none for long."""
+        if thread.there.acquire(timeout=self._idle_seconds):
+            return True
+        with self._lock:
+            if thread in self._idle:
+                self._idle.remove(thread)
+                return False
+        thread.there.acquire()  # it was given work just now
+        return True
+
+    def wait_until_idle(self, timeout: float) -> bool:
+        """Wait until nothing runs; false if that takes longer than ``timeout`` seconds."""
+        with self._lock:
+            return self._quiet.wait_for(lambda: not self._busy, timeout)
+
+
+#: The threads of all steps of this process.
+step_threads = Threads("headrace unit")
+atexit.register(step_threads.wait_until_idle, _EXIT_SECONDS)
