@@ -238,7 +238,7 @@ class RdmaPipe(Pipe):
             finally:
                 self._lock.release()
         if self._sent:
-            if self._delivering:
+            if self._reader_is_away():
                 self._ask_for_help()
             else:
                 self._wake()
@@ -415,8 +415,12 @@ class RdmaPipe(Pipe):
                     if descriptor == self._wake_fd:
                         os.eventfd_read(descriptor)
 
+    def _reader_is_away(self) -> bool:
+        """Not started yet, or in `on_frame`."""
+        return self._delivering or self._reader is None
+
     def _ask_for_help(self) -> None:
-        """Somebody else must move what is half sent, for the reader is in `on_frame`."""
+        """Somebody else must move what is half sent, for the reader is away."""
         with self._room:
             if self._helper is None and not self._over():
                 self._helper = threading.Thread(
@@ -433,7 +437,7 @@ class RdmaPipe(Pipe):
             while not self._over():
                 self._help.wait()
                 self._help.clear()
-                while self._delivering and (self._sent or self._outbox) and not self._over():
+                while self._reader_is_away() and self._sent and not self._over():
                     if self._turn() or self._ready:
                         poller.poll(1000 * _HELP_SECONDS)
         except (ucx_ffi.UcxError, PipeBroken) as error:
