@@ -11,18 +11,20 @@ from typing import Any
 
 from headrace.distributed import wire
 from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.steps import StepPlan
 from headrace.errors import InvalidArgumentError
 from headrace.executor.transfers import RECV, SEND
 from headrace.graph import attr_proto
 from headrace.graph.dtypes import DType
-from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph
 from headrace.graph.graph_def import function_to_function_def, functions_of, write_attrs
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.control_flow import calls_of
 from headrace.ops.import_graph import FunctionLibrary
 from headrace.ops.import_nodes import resolve_functions
 from headrace.ops.registry import OpDef, get_op_def
-from headrace.partition.parts import Moved, Part, Transfer
+from headrace.partition.functions import Body
+from headrace.partition.parts import Moved, Part, Partition, Transfer
 from headrace.passes.ir import FEED, Node
 
 _INTERNAL: dict[str, OpDef] = {d.name: d for d in (FEED, SEND, RECV)}
@@ -67,8 +69,25 @@ def _write_attrs(made: pb.PartNode, node: Node, constants: list[Any]) -> None:
         made.value = len(constants)
         attrs = {k: v for k, v in attrs.items() if k != "value"}
     write_attrs(made, node.op_def, attrs)  # type: ignore[arg-type]
-    for function, plan in (node.calls or {}).items():
-        made.calls[function.name] = plan
+    if node.calls:
+        for number, key in enumerate(calls_of(attrs)):
+            if key in node.calls:
+                made.bodies.append(_body_message(number, node.calls[key], constants))
+
+
+def _body_message(number: int, body: Body, constants: list[Any]) -> pb.BodyDef:
+    plan: StepPlan = body.plan
+    message = pb.BodyDef(call=number, name=body.name, plan=plan.number, size=plan.size)
+    for task, feeds in plan.feeds.items():
+        message.shares.add(task=task, feeds=feeds, fetches=plan.fetches[task])
+    for fetch, feed in plan.fed:
+        message.fed_fetches.append(fetch)
+        message.fed_feeds.append(feed)
+    for fetch, value in plan.constants:
+        constants.append(value)
+        message.constant_fetches.append(fetch)
+        message.constants.append(len(constants))
+    return message
 
 
 def _transfer_message(transfer: Transfer) -> pb.TransferDef:
@@ -154,9 +173,24 @@ class _Reader:
         node.control = [self.nodes[c] for c in message.controls if 0 <= c < number]
         node.device = message.device
         node.group = (message.stage, message.component)
-        if message.calls:
-            node.calls = {f: message.calls[f.name] for f in _bodies(attrs)}
+        if message.bodies:
+            keys = calls_of(attrs)
+            node.calls = {keys[b.call]: self._body(b) for b in message.bodies}
         return node
+
+    def _body(self, message: pb.BodyDef) -> Body:
+        plan = StepPlan(
+            message.plan,
+            {share.task: list(share.feeds) for share in message.shares},
+            {share.task: list(share.fetches) for share in message.shares},
+            list(zip(message.fed_fetches, message.fed_feeds, strict=True)),
+            [
+                (fetch, self.constants[value - 1])
+                for fetch, value in zip(message.constant_fetches, message.constants, strict=True)
+            ],
+            message.size,
+        )
+        return Body(message.name, Partition({}, [], [], len(plan.feeds), plan.size), plan)
 
     def _attrs(
         self, message: pb.PartNode, op_def: OpDef, inputs: tuple[Tensor, ...]
@@ -174,14 +208,6 @@ class _Reader:
             attrs["value"] = self.constants[message.value - 1]
         plan = SimpleNamespace(op_def=op_def, attrs=attrs)
         return resolve_functions(plan, inputs, self.library)  # type: ignore[arg-type]
-
-
-def _bodies(attrs: dict[str, Any]) -> list[FuncGraph]:
-    found: list[FuncGraph] = []
-    for value in attrs.values():
-        items = value if isinstance(value, tuple) else (value,)
-        found += [v for v in items if isinstance(v, FuncGraph)]
-    return found
 
 
 def _dims(message: Any) -> Dims:

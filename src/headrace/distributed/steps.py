@@ -23,6 +23,7 @@ from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.worker.results import PartResult
 from headrace.errors import CancelledError, DeadlineExceededError, OpError
+from headrace.partition.parts import Partition
 
 if TYPE_CHECKING:
     from headrace.distributed.peers import Peers
@@ -47,6 +48,19 @@ class StepPlan:
     fed: list[tuple[int, int]]
     constants: list[tuple[int, Any]]
     size: int
+
+    @classmethod
+    def of(cls, number: int, partition: Partition) -> StepPlan:
+        """The plan of a step that was cut into parts."""
+        parts = partition.parts.items()
+        return cls(
+            number,
+            {t: [i for i, _ in p.feeds] for t, p in parts},
+            {t: [i for i, _ in p.fetches] for t, p in parts},
+            partition.fed,
+            partition.constants,
+            partition.fetches,
+        )
 
     @property
     def tasks(self) -> list[str]:

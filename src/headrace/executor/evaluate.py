@@ -407,7 +407,7 @@ def random_stream(node: Node) -> RandomStream:
     """The stream of a random op; ops of function bodies are told apart by their function."""
     graph = node.op.graph if node.op is not None else None
     if isinstance(graph, FuncGraph):
-        return RandomStream(f"{graph.name}/{node.name}")
+        return RandomStream(f"{graph.name}/{node.op.name}")  # type: ignore[union-attr]
     return RandomStream(node.name)
 
 

@@ -24,11 +24,12 @@ from headrace.executor.loops import BoundedLoops
 from headrace.executor.region import Region, RegionOptions, may_block
 from headrace.executor.resources import ResourceHandle, ResourceStore, owned
 from headrace.graph.attrs import attrs_key
+from headrace.graph.func_graph import FuncGraph
 from headrace.ops import checks
 from headrace.ops.kernels import philox
 from headrace.ops.kernels import tensor_list as lists
 from headrace.ops.registry import grouped
-from headrace.passes.ir import Node
+from headrace.passes.ir import Node, function_step
 
 
 class HostContext:
@@ -99,7 +100,11 @@ class HostRunner:
     ) -> Sequence[Any]:
         """Run one node; inputs and outputs are NumPy arrays (or host objects)."""
         args = [lists.to_host(a) for a in inputs]
-        evaluation = Interpreting(store, _BoundRunner(self, store, step))
+        bound = _BoundRunner(self, store, step)
+        if node.calls is not None:
+            with np.errstate(all="ignore"):
+                return _Calling(node.calls, store, bound).guarded(node, args)
+        evaluation = Interpreting(store, bound)
         d = node.op_def
         # What waits must not hold the lock: it may wait for a step that needs it.
         touches_state = (d.lower is not None and not may_block(node)) or (
@@ -254,8 +259,35 @@ class _BoundRunner:
         return self.runner.run_traced(node, args, self.store)
 
     def run_bounded_loop(self, node: Node, args: Sequence[Any]) -> list[Any] | None:
+        if node.calls is not None:
+            return None  # no program can ask other tasks
         return self.runner.loops.run(node, args, self.store)
 
     def run_compiled_op(self, node: Node, args: list[Any]) -> Sequence[Any]:
         evaluation = Interpreting(self.store, self)
         return self.runner.run_compiled_op(node, args, evaluation)
+
+
+class _Calling(Interpreting):
+    """Evaluates a control flow op some of whose bodies run on several tasks.
+
+    Args:
+        calls: (function, saved tensors) -> such a body, which the step knows how to run.
+    """
+
+    def __init__(self, calls: Any, store: ResourceStore, bound: _BoundRunner) -> None:
+        super().__init__(store, bound)
+        self.calls = calls
+        self.step = bound.step
+
+    def call(
+        self, function: FuncGraph, args: Sequence[Any], extra: tuple[str, ...] = ()
+    ) -> list[Any]:
+        body = self.calls.get((function, tuple(extra)))
+        if body is not None:
+            return [lists.to_host(v) for v in self.step.call_body(body.plan, args)]
+        # The lock is held for this body only: one that runs elsewhere may wait for another step.
+        if any(map(may_block, function_step(function, extra).nodes)):
+            return super().call(function, args, extra)
+        with self.store.lock:
+            return super().call(function, args, extra)

@@ -53,6 +53,20 @@ def _saved_of(attrs: dict[str, Any], branch: int) -> tuple[str, ...]:
     return tuple(n.removeprefix(prefix) for n in attrs["_saved"] if n.startswith(prefix))
 
 
+def calls_of(attrs: dict[str, Any]) -> list[tuple[FuncGraph, tuple[str, ...]]]:
+    """The functions that an op with these attributes calls, with the inner tensors it saves."""
+    if "body" in attrs:
+        return [(attrs["cond"], ()), (attrs["body"], tuple(attrs["_saved"]))]
+    if "y_lists" in attrs:
+        return [(attrs["f"], tuple(attrs["_saved"]))]
+    return [(body, _saved_of(attrs, i)) for i, body in enumerate(bodies_of(attrs))]
+
+
+def first_argument(attrs: dict[str, Any]) -> int:
+    """Which input of an op with these attributes is the first argument of its functions."""
+    return 1 if "then_branch" in attrs or "branches" in attrs else 0
+
+
 def _run_branch(
     evaluation: Any, attrs: dict[str, Any], index: int, args: Sequence[Any]
 ) -> list[Any]:

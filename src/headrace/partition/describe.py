@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 from headrace.partition.parts import Moved, Part, Partition, Transfer
 from headrace.passes.ir import FEED, Node
 
@@ -9,11 +11,21 @@ from headrace.passes.ir import FEED, Node
 def describe(partition: Partition) -> str:
     """Every part: its feeds, what it receives, its nodes by device and stage, what it sends."""
     sections = [_part(partition.parts[task]) for task in sorted(partition.parts)]
+    for task in sorted(partition.parts):
+        sections += [t for n in partition.parts[task].nodes for t in _bodies(n)]
     for position, _ in partition.constants:
         sections.append(f"fetch {position} is constant")
     for position, feed in partition.fed:
         sections.append(f"fetch {position} is feed {feed}")
     return "\n".join(sections)
+
+
+def _bodies(node: Node) -> list[str]:
+    """The parts of the bodies of a control flow op that need several tasks."""
+    return [
+        f"body {body.name} of {node.name}\n" + indent(describe(body.partition), "  ")
+        for body in (node.calls or {}).values()
+    ]
 
 
 def _part(part: Part) -> str:

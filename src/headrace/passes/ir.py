@@ -229,15 +229,19 @@ def function_step(function: FuncGraph, extra: tuple[str, ...] = ()) -> StepGraph
     steps = _steps(function)
     step = steps.get(extra)
     if step is None:
-        effects = [
-            op
-            for op in function._ops
-            if op.op_def.effects.writes or op.op_def.effects.external or op.op_def.effects.blocks
-        ]
-        more = [function.get_tensor_by_name(name) for name in extra]
-        step = build_step([*function.outputs, *more], function.all_inputs, effects)
-        steps[extra] = step
+        step = steps[extra] = make_function_step(function, extra)
     return step
+
+
+def make_function_step(function: FuncGraph, extra: tuple[str, ...] = ()) -> StepGraph:
+    """The same as `function_step`, made anew: for passes that change it."""
+    effects = [
+        op
+        for op in function._ops
+        if op.op_def.effects.writes or op.op_def.effects.external or op.op_def.effects.blocks
+    ]
+    more = [function.get_tensor_by_name(name) for name in extra]
+    return build_step([*function.outputs, *more], function.all_inputs, effects)
 
 
 def partial_step(function: FuncGraph, tensors: Sequence[Tensor]) -> StepGraph:

@@ -22,8 +22,10 @@ from headrace.errors import AbortedError, CancelledError, OpError
 from headrace.graph import devices as names
 from headrace.graph.proto import ConfigProto
 from headrace.graph.tensor import Operation, Tensor
+from headrace.partition.functions import bodies_of, constraints_of, cut_bodies
 from headrace.partition.parts import Part, Partition, split
-from headrace.passes.ir import StepGraph, build_step
+from headrace.partition.reads import read_before_loops
+from headrace.passes.ir import Node, StepGraph, build_step
 from headrace.passes.pipeline import optimize
 from headrace.placement.devices import DeviceAttributes, default_device
 from headrace.placement.placer import place
@@ -84,6 +86,8 @@ class MasterSession:
         self.closed = False
         #: Where each stateful node was placed by the first plan that had it.
         self._placed: dict[str, str] = {}
+        #: The same for the nodes of each function.
+        self._placed_bodies: dict[str, dict[str, str]] = {}
         #: The start of each task that this session's plans and state belong to.
         self._incarnations: dict[str, int] = {}
         self._devices: dict[str, list[DeviceAttributes]] = {}
@@ -114,23 +118,27 @@ class MasterSession:
         with self._lock:
             self._check_open()
             step = build_step(fetches, feeds, targets)
-            available = self._devices_for(step)
-            self._place(step, available)
-            if self.config.graph_options.optimizer_options.opt_level != _NO_OPTIMIZATION:
-                optimize(step)
-            partition = split(step, precision_of({}, self.config))
-            number = self.master.steps.number()
-            text = self._register(number, partition)
-        step_plan = StepPlan(
-            number,
-            {t: [i for i, _ in p.feeds] for t, p in partition.parts.items()},
-            {t: [i for i, _ in p.fetches] for t, p in partition.parts.items()},
-            partition.fed,
-            partition.constants,
-            partition.fetches,
-        )
-        made = self.plans[number] = MasterPlan(self, step_plan, partition, text)
+            partition = self._cut(step, self._devices_for(step))
+            plan = StepPlan.of(self.master.steps.number(), partition)
+            text = self._register(plan, partition)
+        made = self.plans[plan.number] = MasterPlan(self, plan, partition, text)
         return made
+
+    def _cut(self, step: StepGraph, available: list[DeviceAttributes]) -> Partition:
+        """Place a step, optimise it, and cut it and the bodies in it into parts."""
+        own = [d for d in available if d.task == self.master.task]
+        self._place(step.nodes, available, default_device(own).name, self._placed)
+
+        def place_body(nodes: Sequence[Node], device: str, function: str) -> None:
+            pinned = self._placed_bodies.setdefault(function, {})
+            self._place(nodes, available, device, pinned)
+
+        read_before_loops(step)
+        if self.config.graph_options.optimizer_options.opt_level != _NO_OPTIMIZATION:
+            optimize(step)
+        precision = precision_of({}, self.config)
+        cut_bodies(step, place_body, precision)
+        return split(step, precision)
 
     def plan_of(self, number: int) -> MasterPlan:
         """The plan of a number.
@@ -143,23 +151,29 @@ class MasterSession:
             raise AbortedError(None, None, f"The session has no plan {number:016x}.")
         return found
 
-    def _place(self, step: StepGraph, available: list[DeviceAttributes]) -> None:
-        own = [d for d in available if d.task == self.master.task]
+    def _place(
+        self,
+        nodes: Sequence[Node],
+        available: list[DeviceAttributes],
+        device: str,
+        pinned: dict[str, str],
+    ) -> None:
+        """Give nodes their devices, by default ``device``; adds to what is ``pinned``."""
         made = place(
-            step.nodes,
+            nodes,
             available,
-            default_device=default_device(own).name,
+            default_device=device,
             allow_soft_placement=self.config.allow_soft_placement,
             log_device_placement=self.config.log_device_placement,
-            pinned=self._placed,
+            pinned=pinned,
             task_names=list(self.tasks),
         )
-        self._placed.update(made)
+        pinned.update(made)
 
     def _devices_for(self, step: StepGraph) -> list[DeviceAttributes]:
         """The devices of the own task and of those that constraints name; waits for these."""
         needed = {self.master.task: None}
-        constraints = {n.device for n in step.nodes if n.device}
+        constraints = constraints_of(step)
         pinned = {self._placed[n.name] for n in step.nodes if n.name in self._placed}
         for constraint in sorted(constraints | pinned):
             spec = names.DeviceSpec.from_string(constraint)
@@ -187,11 +201,26 @@ class MasterSession:
         limit = self.config.operation_timeout_in_ms
         return limit / 1e3 if limit > 0 else flags.connect_timeout
 
-    def _register(self, plan: int, partition: Partition) -> str:
-        """Hand each task its part; returns the partition as text."""
+    def _register(self, plan: StepPlan, partition: Partition) -> str:
+        """Hand each task its parts; returns the partition as text."""
         from headrace.partition.describe import describe
 
         text = describe(partition)
+        registered: list[StepPlan] = []
+        try:
+            for body in bodies_of(partition):
+                body.plan = StepPlan.of(self.master.steps.number(), body.partition)
+                registered.append(body.plan)
+                self._register_parts(body.plan.number, body.partition)
+            registered.append(plan)
+            self._register_parts(plan.number, partition)
+        except BaseException:
+            for made in registered:
+                self.drop_plan(made.number, made.tasks)
+            raise
+        return text
+
+    def _register_parts(self, plan: int, partition: Partition) -> None:
         remote = [p for t, p in partition.parts.items() if t != self.master.task]
         waiting = self.master.registrations.expect(plan, [p.task for p in remote])
         try:
@@ -202,15 +231,15 @@ class MasterSession:
                 worker = self.master.worker
                 worker.register(plan, self.number, own, self.config, self._addresses(own))
             waiting.wait(self._timeout())
-        except BaseException:
-            self.drop_plan(plan, list(partition.parts))
-            raise
         finally:
             self.master.registrations.forget(plan)
-        return text
 
     def _addresses(self, part: Part) -> dict[str, str]:
+        """Where the tasks are that a part exchanges tensors with, or calls bodies in."""
         tasks = {t.destination for t in part.sends} | {t.source for t in part.recvs}
+        for node in part.nodes:
+            for body in (node.calls or {}).values():
+                tasks.update(body.plan.tasks)
         return {t: self.master.addresses[t] for t in tasks}
 
     def _send_part(self, plan: int, part: Part) -> None:

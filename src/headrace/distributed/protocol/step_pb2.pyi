@@ -164,7 +164,7 @@ class TransferDef(_message.Message):
     def __init__(self, number: _Optional[int] = ..., source: _Optional[str] = ..., destination: _Optional[str] = ..., tensors: _Optional[_Iterable[_Union[MovedDef, _Mapping]]] = ...) -> None: ...
 
 class PartNode(_message.Message):
-    __slots__ = ("name", "op", "input_nodes", "input_indices", "controls", "attr", "device", "stage", "component", "dtypes", "shapes", "value", "transfer", "calls")
+    __slots__ = ("name", "op", "input_nodes", "input_indices", "controls", "attr", "device", "stage", "component", "dtypes", "shapes", "value", "transfer", "bodies")
     class AttrEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -172,13 +172,6 @@ class PartNode(_message.Message):
         key: str
         value: _graph_pb2.AttrValue
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_graph_pb2.AttrValue, _Mapping]] = ...) -> None: ...
-    class CallsEntry(_message.Message):
-        __slots__ = ("key", "value")
-        KEY_FIELD_NUMBER: _ClassVar[int]
-        VALUE_FIELD_NUMBER: _ClassVar[int]
-        key: str
-        value: int
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     OP_FIELD_NUMBER: _ClassVar[int]
     INPUT_NODES_FIELD_NUMBER: _ClassVar[int]
@@ -192,7 +185,7 @@ class PartNode(_message.Message):
     SHAPES_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     TRANSFER_FIELD_NUMBER: _ClassVar[int]
-    CALLS_FIELD_NUMBER: _ClassVar[int]
+    BODIES_FIELD_NUMBER: _ClassVar[int]
     name: str
     op: str
     input_nodes: _containers.RepeatedScalarFieldContainer[int]
@@ -206,8 +199,40 @@ class PartNode(_message.Message):
     shapes: _containers.RepeatedCompositeFieldContainer[_types_pb2.TensorShapeProto]
     value: int
     transfer: int
-    calls: _containers.ScalarMap[str, int]
-    def __init__(self, name: _Optional[str] = ..., op: _Optional[str] = ..., input_nodes: _Optional[_Iterable[int]] = ..., input_indices: _Optional[_Iterable[int]] = ..., controls: _Optional[_Iterable[int]] = ..., attr: _Optional[_Mapping[str, _graph_pb2.AttrValue]] = ..., device: _Optional[str] = ..., stage: _Optional[int] = ..., component: _Optional[int] = ..., dtypes: _Optional[_Iterable[int]] = ..., shapes: _Optional[_Iterable[_Union[_types_pb2.TensorShapeProto, _Mapping]]] = ..., value: _Optional[int] = ..., transfer: _Optional[int] = ..., calls: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    bodies: _containers.RepeatedCompositeFieldContainer[BodyDef]
+    def __init__(self, name: _Optional[str] = ..., op: _Optional[str] = ..., input_nodes: _Optional[_Iterable[int]] = ..., input_indices: _Optional[_Iterable[int]] = ..., controls: _Optional[_Iterable[int]] = ..., attr: _Optional[_Mapping[str, _graph_pb2.AttrValue]] = ..., device: _Optional[str] = ..., stage: _Optional[int] = ..., component: _Optional[int] = ..., dtypes: _Optional[_Iterable[int]] = ..., shapes: _Optional[_Iterable[_Union[_types_pb2.TensorShapeProto, _Mapping]]] = ..., value: _Optional[int] = ..., transfer: _Optional[int] = ..., bodies: _Optional[_Iterable[_Union[BodyDef, _Mapping]]] = ...) -> None: ...
+
+class BodyDef(_message.Message):
+    __slots__ = ("call", "name", "plan", "shares", "fed_fetches", "fed_feeds", "constant_fetches", "constants", "size")
+    CALL_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    SHARES_FIELD_NUMBER: _ClassVar[int]
+    FED_FETCHES_FIELD_NUMBER: _ClassVar[int]
+    FED_FEEDS_FIELD_NUMBER: _ClassVar[int]
+    CONSTANT_FETCHES_FIELD_NUMBER: _ClassVar[int]
+    CONSTANTS_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    call: int
+    name: str
+    plan: int
+    shares: _containers.RepeatedCompositeFieldContainer[BodyShare]
+    fed_fetches: _containers.RepeatedScalarFieldContainer[int]
+    fed_feeds: _containers.RepeatedScalarFieldContainer[int]
+    constant_fetches: _containers.RepeatedScalarFieldContainer[int]
+    constants: _containers.RepeatedScalarFieldContainer[int]
+    size: int
+    def __init__(self, call: _Optional[int] = ..., name: _Optional[str] = ..., plan: _Optional[int] = ..., shares: _Optional[_Iterable[_Union[BodyShare, _Mapping]]] = ..., fed_fetches: _Optional[_Iterable[int]] = ..., fed_feeds: _Optional[_Iterable[int]] = ..., constant_fetches: _Optional[_Iterable[int]] = ..., constants: _Optional[_Iterable[int]] = ..., size: _Optional[int] = ...) -> None: ...
+
+class BodyShare(_message.Message):
+    __slots__ = ("task", "feeds", "fetches")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    FEEDS_FIELD_NUMBER: _ClassVar[int]
+    FETCHES_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    feeds: _containers.RepeatedScalarFieldContainer[int]
+    fetches: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, task: _Optional[str] = ..., feeds: _Optional[_Iterable[int]] = ..., fetches: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class PartDef(_message.Message):
     __slots__ = ("task", "nodes", "feeds", "fetch_nodes", "fetch_indices", "transfers", "library", "values")
