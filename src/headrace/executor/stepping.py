@@ -14,7 +14,7 @@ from typing import Any
 from headrace.executor.policy import node_cost
 from headrace.executor.threads import step_threads
 from headrace.executor.tracing_step import StepContext
-from headrace.executor.transfers import RECV
+from headrace.executor.transfers import RECV, SEND
 from headrace.executor.units import Unit
 
 #: Units that cost more operations than this run in a thread of their own.
@@ -54,6 +54,8 @@ def _is_heavy(unit: Unit) -> bool:
     if unit.region is None:
         node = unit.node
         assert node is not None
+        if node.op_def is SEND:
+            return False
         # A Python function may wait for what another unit or step does.
         return unit.blocks or node.calls is not None or node.op_def.effects.external
     return sum(node_cost(n) for n in unit.region.nodes) > INLINE_COST
@@ -103,7 +105,7 @@ class StepRun:
         one of this step."""
         index = self.flow.arrivals.get(transfer)
         with self._lock:
-            if index is None or transfer in self._seen:
+            if index is None or transfer in self._seen or self._ended:
                 return None
             self._seen.add(transfer)
             for slot, value in zip(self.flow.units[index].outputs, values, strict=True):
@@ -124,6 +126,10 @@ class StepRun:
             if needs[user] == 0:
                 ready.append(user)
         return ready
+
+    def release(self) -> None:
+        """Let go of all values of a step that has ended."""
+        self.table = []
 
     def fail(self, error: BaseException) -> bool:
         """The step fails; false if it has ended before."""

@@ -228,6 +228,8 @@ class Worker:
             result.stats = _stats(context)
         self.steps_run += 1
         self.machine.ended(context.number)
+        # The run and its context know each other: large values must not wait for the collector.
+        run.release()
         context.reply(result)
 
     # -- tensors ----------------------------------------------------------------------------------
