@@ -88,12 +88,14 @@ class StepOptions:
         trace: a level of RunOptions.
         find: ``find(task)`` gives the link to a task; raises OpError where there is none.
         owner: for whom it runs: a session, or the run of a part.
+        check: raises when the owner has given up; called once the step can be cancelled.
     """
 
     find: Callable[[str], Link]
     timeout: float | None = None
     trace: int = 0
     owner: Any = None
+    check: Callable[[], None] | None = None
 
 
 class Steps:
@@ -133,6 +135,8 @@ class Steps:
         )
         self._open[number] = tracker
         try:
+            if options.check is not None:
+                options.check()
             self._ask(tracker, plan, feeds, options)
             self._wait(tracker, ended, options.timeout)
         finally:
