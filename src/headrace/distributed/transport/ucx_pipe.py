@@ -395,7 +395,7 @@ class RdmaPipe(Pipe):
             idle = self._turn()
             if self._ready:
                 self._delivering = True
-                if self._sent:
+                if self._unsent():
                     self._ask_for_help()
                 head, buffers = self._ready.popleft()
                 on_frame(head, buffers)
@@ -414,6 +414,10 @@ class RdmaPipe(Pipe):
                 for descriptor, _ in poller.poll(wait):
                     if descriptor == self._wake_fd:
                         os.eventfd_read(descriptor)
+
+    def _unsent(self) -> bool:
+        # Also the outbox: a sender that found the worker taken has left its messages there.
+        return bool(self._sent) or bool(self._outbox)
 
     def _reader_is_away(self) -> bool:
         """Not started yet, or in `on_frame`."""
@@ -437,7 +441,7 @@ class RdmaPipe(Pipe):
             while not self._over():
                 self._help.wait()
                 self._help.clear()
-                while self._reader_is_away() and self._sent and not self._over():
+                while self._reader_is_away() and self._unsent() and not self._over():
                     if self._turn() or self._ready:
                         poller.poll(1000 * _HELP_SECONDS)
         except (ucx_ffi.UcxError, PipeBroken) as error:
