@@ -106,7 +106,8 @@ class Pipe(abc.ABC):
 
         `on_lost(reason)` is called at most once, after the last frame, when the other side closed
         or anything failed, and never after our own `close`. An exception that leaves `on_frame`
-        breaks the pipe.
+        breaks the pipe. A pipe that only sends must be started, too: what the other side says
+        about used memory is read by the reader thread.
         """
 
     @abc.abstractmethod
