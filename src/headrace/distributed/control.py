@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
 from typing import Any
 
 import grpc
@@ -27,6 +27,7 @@ from headrace.errors import (
     UnimplementedError,
     UnknownError,
 )
+from headrace.executor.threads import Threads
 
 _log = logging.getLogger("headrace.distributed")
 
@@ -65,51 +66,89 @@ _OPTIONS = [
 Handler = Callable[[Any], Message]
 
 
-def serve(
-    host: str, port: int, security: Security, handlers: dict[str, Handler], extra: list[Any]
-) -> tuple[grpc.Server, int]:
-    """Serve the control plane.
+class _Calls(Executor):
+    """Runs calls for gRPC. Their number has no limit: some wait for other tasks, and those who
+    only ask who is here must not wait behind them."""
+
+    def __init__(self) -> None:
+        self._threads = Threads("headrace control")
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:
+                future.set_exception(error)
+
+        self._threads.submit(run)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._threads.close()
+
+
+class ControlServer:
+    """The control plane of one task, being served.
 
     Args:
+        host, port: where; port 0 takes a free one.
         handlers: by name of the method; ``extra``: more gRPC handlers for the same port.
 
-    Returns:
-        The server, and its port.
+    Attributes:
+        port: the one that it listens at.
 
     Raises:
         UnavailableError: if the port is taken, or the host is none of this machine.
     """
-    pool = ThreadPoolExecutor(64, thread_name_prefix="headrace control")
-    server = grpc.server(pool, options=_OPTIONS)
-    methods = {
-        name: grpc.unary_unary_rpc_method_handler(
-            _guarded(name, handle, security),
-            request_deserializer=_METHODS[name][0].FromString,
-            response_serializer=_METHODS[name][1].SerializeToString,
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        security: Security,
+        handlers: dict[str, Handler],
+        extra: Sequence[Any] = (),
+    ) -> None:
+        self._calls = _Calls()
+        self._server = grpc.server(self._calls, options=_OPTIONS)  # type: ignore[arg-type]
+        methods = {
+            name: grpc.unary_unary_rpc_method_handler(
+                _guarded(name, handle, security),
+                request_deserializer=_METHODS[name][0].FromString,
+                response_serializer=_METHODS[name][1].SerializeToString,
+            )
+            for name, handle in handlers.items()
+        }
+        self._server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(_SERVICE, methods), *extra)
         )
-        for name, handle in handlers.items()
-    }
-    server.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler(_SERVICE, methods), *extra)
-    )
-    address = f"{host}:{port}"
-    credentials = security.server_credentials()
-    try:
-        if credentials is None:
-            bound = server.add_insecure_port(address)
-        else:
-            bound = server.add_secure_port(address, credentials)
-    except RuntimeError:
-        bound = 0
-    if bound == 0:
-        raise UnavailableError(
-            None,
-            None,
-            f"Cannot listen at {address}: the port is in use, or the host is none of this machine. "
-            "Stop what listens there, or give the task another address in the cluster.",
-        )
-    server.start()
-    return server, bound
+        self.port = self._bind(f"{host}:{port}", security.server_credentials())
+        self._server.start()
+
+    def _bind(self, address: str, credentials: Any) -> int:
+        try:
+            if credentials is None:
+                bound = self._server.add_insecure_port(address)
+            else:
+                bound = self._server.add_secure_port(address, credentials)
+        except RuntimeError:
+            bound = 0
+        if bound == 0:
+            raise UnavailableError(
+                None,
+                None,
+                f"Cannot listen at {address}: the port is in use, or the host is none of this "
+                "machine. Stop what listens there, or give the task another address in the "
+                "cluster.",
+            )
+        return int(bound)
+
+    def stop(self, grace: float = 0.2) -> None:
+        """Take no more calls, and give those under way some seconds; then the port is free."""
+        self._server.stop(grace=grace).wait()
+        self._calls.shutdown()
 
 
 def _guarded(name: str, handle: Handler, security: Security) -> Callable[[Any, Any], Any]:

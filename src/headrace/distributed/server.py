@@ -13,7 +13,7 @@ import weakref
 from typing import Any
 
 from headrace.distributed.cluster_spec import ClusterSpec
-from headrace.distributed.control import PROTOCOL_VERSION, Controls, Handler, serve
+from headrace.distributed.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
 from headrace.distributed.master.service import MasterService
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security import Security
@@ -105,17 +105,21 @@ class Server:
         self._service = MasterService(self)
         handlers: dict[str, Handler] = {"Endpoint": self._describe, **self._service.handlers()}
         # Nobody is answered before the task is complete: the port is bound, calls wait.
-        self._grpc, bound = serve(host, int(port), self._security, handlers, [])
-        self._address = f"{host}:{bound}"
+        self._control = ControlServer(host, int(port), self._security, handlers)
+        self._address = f"{host}:{self._control.port}"
         me = PeerInfo(self._task_name, self.incarnation, self._address)
         addresses = self._addresses()
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices)
-        config = connect.ListenConfig(host)
-        self._listener = connect.listen(config, self._security, me, self.task.adopt)
+        try:
+            config = connect.ListenConfig(host)
+            self._listener = connect.listen(config, self._security, me, self.task.adopt)
+        except BaseException:
+            self.task.close()
+            self._control.stop()
+            raise
         self._started = True
         self._service.ready.set()
         _local[self._address] = self
-        atexit.register(_stop_at_exit, weakref.ref(self))
         _log.info("Task %s listens at %s", self._task_name, self._address)
 
     def _addresses(self) -> dict[str, str]:
@@ -150,15 +154,14 @@ class Server:
             _local.pop(self._address, None)
             self._listener.close()
             self.task.close()
-            self._grpc.stop(grace=0.2).wait()
+            self._control.stop()
             self._controls.close()
             self.task.store.close()
         _log.info("Task %s has stopped", self._task_name)
 
     def ask_to_stop(self) -> None:
-        """Make `join` return soon; for calls that must be answered first."""
-        self._stopped.set()
-        threading.Thread(target=self._finish, name="headrace stop", daemon=True).start()
+        """Stop soon, in another thread: for calls that must be answered first, and signals."""
+        threading.Thread(target=self.stop, name="headrace stop", daemon=True).start()
 
     # -- what it is -------------------------------------------------------------------------------
 
@@ -330,16 +333,16 @@ def _stop_on_sigterm(server: Server) -> Any:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: server._stopped.set())
+    before = signal.signal(signal.SIGTERM, lambda *_: server.ask_to_stop())
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
-def _stop_at_exit(reference: weakref.ref[Server]) -> None:
-    server = reference()
-    if server is not None:
+@atexit.register
+def _stop_at_exit() -> None:
+    for server in list(_local.values()):
         server.stop()
 
 

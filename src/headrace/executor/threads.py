@@ -49,6 +49,7 @@ class Threads:
         #: The last to become idle is the first to work: its caches are warm.
         self._idle: list[_Thread] = []
         self._busy = 0
+        self._closed = False
         self._quiet = threading.Condition(self._lock)
 
     def submit(self, call: Callable[..., Any], *args: Any) -> None:
@@ -67,7 +68,8 @@ class Threads:
 
     def _run(self, thread: _Thread) -> None:
         while self._next(thread):
-            assert thread.work is not None
+            if thread.work is None:
+                return
             call, args = thread.work
             thread.work = None
             try:
@@ -77,9 +79,11 @@ class Threads:
             del call, args
             with self._lock:
                 self._busy -= 1
-                self._idle.append(thread)
                 if not self._busy:
                     self._quiet.notify_all()
+                if self._closed:
+                    return
+                self._idle.append(thread)
 
     def _next(self, thread: _Thread) -> bool:
         """Wait for work; false when there was none for long."""
@@ -96,6 +100,14 @@ class Threads:
         """Wait until nothing runs; false if that takes longer than ``timeout`` seconds."""
         with self._lock:
             return self._quiet.wait_for(lambda: not self._busy, timeout)
+
+    def close(self) -> None:
+        """Let every thread end once it has nothing to do."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for thread in idle:
+            thread.there.release()
 
 
 #: The threads of all steps of this process.
