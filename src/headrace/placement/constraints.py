@@ -2,8 +2,8 @@
 
 Nodes that must share a device form a group (union-find, as in the 2015 white paper, section 4.3):
 nodes colocated with one another, and nodes that use a resource with the one that makes it. An op
-with function bodies may use resources of several devices; it joins the groups whose constraints
-agree with its own and leaves the others alone.
+with function bodies may use resources of several devices; where all are of one task it joins the
+groups whose constraints agree with its own, else none: its bodies are cut (partition.functions).
 """
 
 from __future__ import annotations
@@ -136,6 +136,15 @@ class _Members:
         members = self.sets.setdefault(first, [first])
         members += self.sets.pop(second, [second])
 
+    def tasks(self, positions: Sequence[int]) -> set[tuple[Any, ...]]:
+        """The tasks that members were pinned to or ask for; those that ask for none have none."""
+        found = set()
+        for root in {self.find(i) for i in positions}:
+            spec = names.DeviceSpec.from_string(self.pinned[root] or self.wanted[root])
+            if spec.job is not None or spec.task is not None:
+                found.add((spec.job, spec.replica or 0, spec.task))
+        return found
+
     def _conflict(self, first: int, second: int) -> InvalidArgumentError:
         """The error for two sets, naming one member of each that cannot share a device."""
         left = self.sets.get(first, [first])
@@ -207,9 +216,14 @@ def make_groups(
                 if other is None:
                     other = by_name[name] = members.add_absent(name, node)
                 members.join(other, i, may_part=soft)
+    bodies: dict[int, list[int]] = {}
     for i, source in uses:
         if nodes[i].op_def.lower is not None:
-            members.join(i, source, must=False)
+            bodies.setdefault(i, []).append(source)
+    for i, sources in bodies.items():
+        if len(members.tasks(sources)) <= 1:
+            for source in sources:
+                members.join(i, source, must=False)
     groups: dict[int, Group] = {}
     group_of = []
     for i, node in enumerate(nodes):
