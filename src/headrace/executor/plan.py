@@ -17,6 +17,7 @@ from headrace.executor.resources import ResourceStore, Transaction
 from headrace.executor.stages import is_large, known_values
 from headrace.executor.stepping import Driver, Flow, StepRun
 from headrace.executor.tracing_step import StepContext
+from headrace.executor.transfers import SEND
 from headrace.executor.units import Slots, Splitter, Unit
 from headrace.passes.ir import Edge, Node, StepGraph
 
@@ -209,7 +210,7 @@ class Plan:
         return [values[n][i] for n, i in self.step.fetches]
 
     def _run_unit(self, unit: Unit, table: list[Any], context: Any, store: ResourceStore) -> None:
-        if context is not None:
+        if context is not None and context.is_watched:
             context.check_deadline()
             start = time.time()
             self._run_plain(unit, table, context, store)
@@ -224,6 +225,9 @@ class Plan:
         if region is not None:
             static = [np.asarray(table[i]) for i in unit.static]
             outputs: Sequence[Any] = region.run(store, inputs, static)
+        elif unit.node.op_def is SEND:  # type: ignore[union-attr]
+            context.send(unit.node.attrs["transfer"], inputs)  # type: ignore[union-attr]
+            return
         else:
             outputs = self.host.run_node(unit.node, inputs, store, context)  # type: ignore[arg-type]
         for slot, value in zip(unit.outputs, outputs, strict=True):

@@ -377,6 +377,8 @@ class Region:
         """
         if self.null is not None:
             return self.null.run(store)
+        if self.reads_only is not None:
+            return self._read(store, self.reads_only)
         if self.takes_lists:
             dynamic = [lists.to_program(a) for a in dynamic]
         with store.lock:
@@ -385,6 +387,24 @@ class Region:
                 program.interpretations -= 1
                 return self.interpret(store, dynamic, static)
             return self._execute(program, store, dynamic)
+
+    @cached_property
+    def reads_only(self) -> list[ResourceHandle] | None:
+        """The variable of each output, if all that the nodes do is to read variables."""
+        if any(n.op_def.name != "ReadVariableOp" for n in self.nodes):
+            return None
+        read = [self.handles.get(n.inputs[0]) for n, _ in self.outputs]
+        found = [h for h in read if isinstance(h, ResourceHandle)]
+        return found if len(found) == len(read) else None
+
+    def _read(self, store: ResourceStore, handles: Sequence[ResourceHandle]) -> list[Any]:
+        """The values of variables. XLA reuses no buffer of which such a view is alive."""
+        with store.lock:
+            values = store.get_all(handles)
+            for position, value in enumerate(values):
+                if value is None:
+                    values[position] = self._first_value(store, handles[position])
+            return [np.asarray(v) for v in values]
 
     def keep_old(self, keeps_old: bool) -> None:
         """Say whether a later unit may fail: old values must then survive until the step ends."""
@@ -483,8 +503,9 @@ class Region:
         transaction = Transaction(store)
         evaluation: Interpreting = self.options.host.interpreter(transaction)
         values: Values = {}
-        _bind_edges(values, zip(self.dynamic, [lists.to_host(a) for a in dynamic], strict=True))
-        _bind_edges(values, zip(self.static, static, strict=True))
+        _bind_edges(values, zip(self.dynamic, map(lists.to_host, dynamic), strict=True))
+        if static:
+            _bind_edges(values, zip(self.static, static, strict=True))
         _bind_edges(values, self.handles.items())
         with np.errstate(all="ignore"):
             evaluation.run(self.nodes, values)

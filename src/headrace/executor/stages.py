@@ -15,7 +15,7 @@ import numpy as np
 from headrace.executor.evaluate import FOLD_LIMIT, flat_static
 from headrace.executor.region import may_block
 from headrace.executor.resources import ResourceHandle, handle_for
-from headrace.executor.transfers import RECV
+from headrace.executor.transfers import RECV, SEND
 from headrace.graph import dtypes
 from headrace.passes.ir import FEED, Edge, Node
 
@@ -82,7 +82,7 @@ class Staging:
             n
             for n in self.nodes
             if n.op_def.host is not None
-            or n.op_def is RECV
+            or n.op_def in (SEND, RECV)
             or n.calls is not None
             or n in self.force_host
             or may_block(n)

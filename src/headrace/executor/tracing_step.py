@@ -34,6 +34,11 @@ class StepContext:
         self._cancelled = False
         self._waiting: list[threading.Condition] = []
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether anyone wants to know how long something takes."""
+        return self.events is not None or self.deadline is not None
+
     def check_deadline(self) -> None:
         """Raise DeadlineExceededError when the step has taken too long."""
         if self.deadline is not None and self.clock() >= self.deadline:
