@@ -18,6 +18,7 @@ class Flags:
         dump_passes: print what each pass changed.
         keep_memory: let malloc keep freed memory for the next step (see executor.memory).
         connect_timeout: seconds that a session waits for a task that its step needs.
+        data_port: where servers listen for tensors; 0 takes a free port.
         shared_memory: whether tasks on one host exchange tensors through shared memory.
     """
 
@@ -27,6 +28,7 @@ class Flags:
     dump_passes: bool = False
     keep_memory: bool = True
     connect_timeout: float = 60.0
+    data_port: int = 0
     shared_memory: bool = True
 
 
@@ -39,6 +41,7 @@ def _from_environment() -> Flags:
         dump_passes=env.get("HEADRACE_DUMP_PASSES", "0") == "1",
         keep_memory=env.get("HEADRACE_KEEP_MEMORY", "1") == "1",
         connect_timeout=float(env.get("HEADRACE_CONNECT_TIMEOUT", "60")),
+        data_port=int(env.get("HEADRACE_DATA_PORT", "0")),
         shared_memory=env.get("HEADRACE_SHARED_MEMORY", "1") == "1",
     )
 

@@ -12,15 +12,17 @@ import time
 import weakref
 from typing import Any
 
+from headrace.config import flags
 from headrace.distributed.cluster_spec import ClusterSpec
 from headrace.distributed.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
 from headrace.distributed.master.service import MasterService
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security import Security
 from headrace.distributed.task import Task
-from headrace.distributed.transport import connect
+from headrace.distributed.transport import connect, grpc_pipe
 from headrace.distributed.transport.base import Endpoint, PeerInfo, Pipe
-from headrace.errors import FailedPreconditionError
+from headrace.distributed.transport.handshake import Refused, hello_of
+from headrace.errors import FailedPreconditionError, UnavailableError
 from headrace.graph.proto import ClusterDef, ServerDef
 from headrace.placement.devices import DeviceAttributes, local_devices
 
@@ -105,13 +107,15 @@ class Server:
         self._service = MasterService(self)
         handlers: dict[str, Handler] = {"Endpoint": self._describe, **self._service.handlers()}
         # Nobody is answered before the task is complete: the port is bound, calls wait.
-        self._control = ControlServer(host, int(port), self._security, handlers)
+        named = PeerInfo(self._task_name, self.incarnation, self._address)
+        exchange = grpc_pipe.exchange_handler(self._adopt, self._security, named)
+        self._control = ControlServer(host, int(port), self._security, handlers, [exchange])
         self._address = f"{host}:{self._control.port}"
         me = PeerInfo(self._task_name, self.incarnation, self._address)
         addresses = self._addresses()
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices)
         try:
-            config = connect.ListenConfig(host)
+            config = connect.ListenConfig(host, flags.data_port)
             self._listener = connect.listen(config, self._security, me, self.task.adopt)
         except BaseException:
             self.task.close()
@@ -212,6 +216,11 @@ class Server:
             devices=[device_message(d) for d in self._devices],
         )
 
+    def _adopt(self, pipe: Pipe, peer: PeerInfo) -> None:
+        """A peer has connected through the port of the control plane."""
+        self._service.wait_until_ready()
+        self.task.adopt(pipe, peer)
+
     def _dial(self, address: str, task: str, timeout: float) -> tuple[Pipe, PeerInfo]:
         me = PeerInfo(self._task_name, self.incarnation, self._address)
         return dial(self._controls, address, task, me, self._security, timeout)
@@ -252,22 +261,35 @@ def ask_endpoint(controls: Controls, address: str, task: str, timeout: float) ->
 def dial(
     controls: Controls, address: str, task: str, me: PeerInfo, security: Security, timeout: float
 ) -> tuple[Pipe, PeerInfo]:
-    """Connect to the task at an address, by the best transport that both ends have."""
-    from headrace.config import flags
+    """Connect to the task at an address, by the best transport that both ends have.
 
+    A task whose data port cannot be reached, through a firewall perhaps, is reached through the
+    port of its control plane.
+    """
+    began = time.monotonic()
     answer = ask_endpoint(controls, address, task, timeout)
     host = address.rpartition(":")[0]
     endpoint = Endpoint(host, answer.port, answer.unix_name, answer.host_id)
     expected = PeerInfo(answer.task, answer.incarnation, address)
-    return connect.dial(
-        endpoint,
-        security,
-        me,
-        expected,
-        allow_shared_memory=flags.shared_memory,
-        timeout=timeout,
-        allow_unix=flags.shared_memory,
-    )
+    try:
+        return connect.dial(
+            endpoint,
+            security,
+            me,
+            expected,
+            allow_shared_memory=flags.shared_memory,
+            timeout=timeout,
+            allow_unix=flags.shared_memory,
+        )
+    except UnavailableError as error:
+        deadline = max(began + timeout, time.monotonic() + 1.0)
+        hello = hello_of(me, expected)
+        try:
+            found = grpc_pipe.connect(controls.at(address).channel, security, hello, deadline)
+        except (Refused, OSError):
+            raise error from None
+    _log.warning("The data port of %s cannot be reached, gRPC is used", task)
+    return found
 
 
 def server_def(
