@@ -25,7 +25,13 @@ from headrace.distributed.security import Security
 from headrace.distributed.server import Server, ask_endpoint, device_of, dial, local_server
 from headrace.distributed.transport.base import PeerInfo, Pipe, PipeBroken
 from headrace.distributed.transport.link import Link
-from headrace.errors import AbortedError, OpError, UnavailableError, UnimplementedError
+from headrace.errors import (
+    AbortedError,
+    CancelledError,
+    OpError,
+    UnavailableError,
+    UnimplementedError,
+)
 from headrace.graph.graph_def import graph_to_graph_def
 from headrace.graph.proto import ConfigProto, GraphDef, RunMetadata, RunOptions
 
@@ -281,7 +287,7 @@ class RemoteEngine(_Engine):
                 self._peers.close()
             self._controls.close()
             for waiting in list(self._waiting.values()):
-                waiting.fail(AbortedError(None, None, "The session was closed."))
+                waiting.fail(CancelledError(None, None, "The session was closed while a step ran."))
 
     # -- events of the link -----------------------------------------------------------------------
 
@@ -292,7 +298,7 @@ class RemoteEngine(_Engine):
         if waiting is not None:
             waiting.set(message, wire.decode_many(message.fetches, buffers))
 
-    def on_lost(self, link: Link, reason: str) -> None:
+    def on_lost(self, link: Link, reason: str, until: float) -> None:
         """The master is gone."""
         for waiting in list(self._waiting.values()):
             waiting.fail(unavailable(self._task, None, reason))

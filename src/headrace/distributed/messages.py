@@ -17,6 +17,7 @@ _CLASSES: dict[int, Any] = {
     pb.DROP_PLANS: pb.DropPlans,
     pb.RUN_STEP: pb.RunStep,
     pb.STEP_RESULT: pb.StepResult,
+    pb.LINK_LOST: pb.LinkLost,
 }
 _PREFIX = {c: bytes([k]) for k, c in _CLASSES.items()}
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from headrace.distributed.failures import unavailable
+from headrace.distributed.timing import DEFAULT_TIMING, Timing
 from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.distributed.transport.link import Link
-from headrace.errors import DeadlineExceededError, OpError
+from headrace.errors import DeadlineExceededError, OpError, UnavailableError
+from headrace.executor.threads import step_threads
 
 _log = logging.getLogger("headrace.distributed")
 
-#: How often links are looked at (heartbeats, silence), in seconds.
-TICK = 0.25
 #: A wait for a task is logged this often, in seconds.
 NOTICE_SECONDS = 10.0
+#: Pause between two attempts to connect, in seconds.
+RETRY_SECONDS = 0.2
 
 
 class Handler(Protocol):
@@ -26,7 +29,8 @@ class Handler(Protocol):
 
     def on_frame(self, link: Link, head: bytes, buffers: list[Any]) -> None: ...
 
-    def on_lost(self, link: Link, reason: str) -> None: ...
+    def on_lost(self, link: Link, reason: str, until: float) -> None:
+        """A link is gone. What began after ``until`` uses another one to the same peer."""
 
     def on_tick(self, now: float) -> None: ...
 
@@ -41,11 +45,17 @@ class Peers:
         handler: gets frames and losses.
         dial: ``dial(address, task, timeout)`` connects to a task; raises UnavailableError when it
             does not answer in time, other OpErrors when it answers wrongly.
+        clock: seconds, monotonic.
     """
 
     def __init__(
-        self, handler: Handler, dial: Dial, clock: Callable[[], float] = time.monotonic
+        self,
+        handler: Handler,
+        dial: Dial,
+        timing: Timing = DEFAULT_TIMING,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.timing = timing
         self._handler = handler
         self._dial = dial
         self._clock = clock
@@ -58,8 +68,20 @@ class Peers:
         self._ticker.start()
 
     def adopt(self, pipe: Pipe, peer: PeerInfo) -> Link:
-        """Make a link of a pipe that was connected, by us or by the peer."""
-        link = Link(pipe, peer, self._handler.on_frame, self._lost, self._clock)
+        """Make a link of a pipe that was connected, by us or by the peer.
+
+        There may be two to one peer: both have dialled at once, or it noticed a cut before us. The
+        newest is used. Links to an earlier start of the peer are lost by this.
+        """
+        link = Link(
+            pipe,
+            peer,
+            self._handler.on_frame,
+            self._lost,
+            self._clock,
+            interval=self.timing.heartbeat,
+            timeout=self.timing.silence,
+        )
         with self._lock:
             stopped = self._stop.is_set()
             if not stopped and not link.lost:
@@ -67,7 +89,14 @@ class Peers:
                 self._all.add(link)
         if stopped:
             link.close()
+        self.started_again(peer.task, peer.incarnation)
         return link
+
+    def started_again(self, task: str, incarnation: int) -> None:
+        """Give up links to other starts of a task than this."""
+        for link in self.all():
+            if link.peer.task == task and link.peer.incarnation != incarnation:
+                link.fail(f"{task} was started again")
 
     def known(self, task: str) -> Link | None:
         """The link to a task, if there is one."""
@@ -90,48 +119,81 @@ class Peers:
             return link
         with self._lock:
             dialling = self._dialling.setdefault(task, threading.Lock())
-        with dialling:
-            link = self._links.get(task)
-            return link if link is not None else self._connect(task, address, timeout, step)
+        if not dialling.acquire(timeout=timeout):
+            reason = f"no answer at {address} for {timeout:.1f} s"
+            raise unavailable(task, step, reason)
+        try:
+            return self._connect(task, address, timeout, step)
+        finally:
+            dialling.release()
 
     def _connect(self, task: str, address: str, timeout: float, step: int | None) -> Link:
         began = self._clock()
+        noticed = -math.inf
         while True:
+            link = self._links.get(task)  # another thread has dialled, or the task itself
+            if link is not None:
+                return link
             left = began + timeout - self._clock()
             try:
                 pipe, peer = self._dial(address, task, max(0.05, min(left, NOTICE_SECONDS)))
                 return self.adopt(pipe, peer)
             except OpError as error:
-                waited = self._clock() - began
-                if not _may_come(error) or waited >= timeout or self._stop.is_set():
-                    if _may_come(error):
-                        reason = f"no answer at {address} for {waited:.1f} s ({error.message})"
-                        raise unavailable(task, step, reason) from None
+                if not may_come(error):
                     raise
-                _log.warning(
-                    "Waiting for task %s at %s, for %.0f s so far: %s",
-                    task,
-                    address,
-                    waited,
-                    error.message,
-                )
-                self._stop.wait(0.2)
+                waited = self._clock() - began
+                if waited >= timeout or self._stop.is_set():
+                    reason = f"no answer at {address} for {waited:.1f} s ({error.message})"
+                    raise unavailable(task, step, reason) from None
+                if waited - noticed >= NOTICE_SECONDS:
+                    noticed = waited
+                    text = "Waiting for task %s at %s, for %.0f s so far: %s"
+                    _log.warning(text, task, address, waited, error.message)
+                self._stop.wait(min(RETRY_SECONDS, timeout / 5))
 
     def _lost(self, link: Link, reason: str) -> None:
         with self._lock:
             self._all.discard(link)
-            current = self._links.get(link.peer.task) is link
-            if current:
-                del self._links[link.peer.task]
-        if not self._stop.is_set():
-            self._handler.on_lost(link, reason)
+            until = self._without(link)
+        if self._stop.is_set():
+            return
+        if threading.current_thread() is self._ticker:
+            # Others must not be thought dead while their loss is dealt with.
+            step_threads.submit(self._handler.on_lost, link, reason, until)
+        else:
+            self._handler.on_lost(link, reason, until)
+
+    def _without(self, lost: Link) -> float:
+        """Choose another link to the peer of a lost one; since when nobody has used that."""
+        peer = lost.peer
+        others = [
+            other
+            for other in self._all
+            if (other.peer.task, other.peer.incarnation) == (peer.task, peer.incarnation)
+        ]
+        newest = max(others, key=lambda other: other.began, default=None)
+        if self._links.get(peer.task) is lost:
+            if newest is None:
+                del self._links[peer.task]
+            else:
+                self._links[peer.task] = newest
+            return math.inf
+        current = self._links.get(peer.task)
+        return math.inf if current is None else current.began
 
     def _tick(self) -> None:
-        while not self._stop.wait(TICK):
+        while not self._stop.wait(self.timing.tick):
             now = self._clock()
             for link in self.all():
-                link.tick(now)
-            self._handler.on_tick(now)
+                self._guarded(link.tick, now)
+            self._guarded(self._handler.on_tick, now)
+
+    def _guarded(self, call: Callable[[float], None], now: float) -> None:
+        """Call; whatever happens, the heart goes on."""
+        try:
+            call(now)
+        except Exception:
+            _log.exception("Something went wrong while links were looked after")
 
     def close(self) -> None:
         """Close all links."""
@@ -146,8 +208,6 @@ class Peers:
             self._ticker.join()
 
 
-def _may_come(error: OpError) -> bool:
+def may_come(error: OpError) -> bool:
     """Whether the task may only not be there yet."""
-    from headrace.errors import UnavailableError
-
     return isinstance(error, (UnavailableError, DeadlineExceededError))

@@ -7,6 +7,7 @@ the calls of its body.
 from __future__ import annotations
 
 import itertools
+import math
 import secrets
 import threading
 import time
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.distributed import wire
-from headrace.distributed.failures import to_error, unavailable
+from headrace.distributed.failures import cancelled, to_error, unavailable
 from headrace.distributed.messages import pack
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.tracker import StepTracker
@@ -127,6 +128,8 @@ class Steps:
         Raises:
             OpError: the reason of failure; all parts have been told to stop.
         """
+        if not plan.feeds:  # every fetch is a constant, or fed
+            return {}
         ended = threading.Lock()
         ended.acquire()
         number = self.number()
@@ -139,6 +142,9 @@ class Steps:
                 options.check()
             self._ask(tracker, plan, feeds, options)
             self._wait(tracker, ended, options.timeout)
+        except BaseException as error:  # also KeyboardInterrupt
+            self.cancel(tracker, cancelled(f"{type(error).__name__}: {error}"))
+            raise
         finally:
             del self._open[number]
         if tracker.error is not None:
@@ -149,40 +155,41 @@ class Steps:
         self, tracker: StepTracker, plan: StepPlan, feeds: Sequence[Any], options: StepOptions
     ) -> None:
         """Tell every task to run its part; the own part comes last, in this thread."""
-        number = tracker.number
-        for task, positions in plan.feeds.items():
+        left = [t for t in plan.feeds if t != self.task]
+        if self.task in plan.feeds:
+            left.append(self.task)
+        while left and tracker.error is None:
+            task = left[0]
+            values = [feeds[i] for i in plan.feeds[task]]
             if task == self.task:
+                del left[0]
+                self._run_own(tracker, plan, values, options)
                 continue
-            metas, buffers = wire.encode_many([feeds[i] for i in positions])
-            message = pb.RunPart(step=number, plan=plan.number, feeds=metas, trace=options.trace)
             try:
+                metas, buffers = wire.encode_many(values)
+                message = pb.RunPart(
+                    step=tracker.number, plan=plan.number, feeds=metas, trace=options.trace
+                )
                 options.find(task).send(pack(message), buffers)
+                del left[0]
             except PipeBroken as error:
-                self._failed(tracker, task, unavailable(task, number, error.reason))
+                self._failed(tracker, task, unavailable(task, tracker.number, error.reason))
             except OpError as error:
                 self._failed(tracker, task, error)
-            if tracker.error is not None:
-                break
-        if self.task not in plan.feeds:
-            if tracker.error is not None:
-                self._give_up(tracker)
-            return
-        if tracker.error is not None:
-            self._give_up(tracker)
-            return
-        own = [feeds[i] for i in plan.feeds[self.task]]
+        if left:
+            tracker.not_asked(left)
 
+    def _run_own(
+        self, tracker: StepTracker, plan: StepPlan, feeds: list[Any], options: StepOptions
+    ) -> None:
         def reply(result: PartResult) -> None:
             self._ended(tracker, self.task, result)
 
+        # With a deadline this thread must not run an op that waits: it has the time to watch.
+        patient = options.timeout is None
         self.worker.run_part(
-            number, plan.number, own, self.task, reply, options.trace, patient=True
+            tracker.number, plan.number, feeds, self.task, reply, options.trace, patient
         )
-
-    def _give_up(self, tracker: StepTracker) -> None:
-        """Of a step that failed while it was asked for: tasks not asked yet will not answer."""
-        for task in sorted(tracker.tasks):
-            tracker.done(task, PartResult())
 
     def _wait(self, tracker: StepTracker, ended: Any, timeout: float | None) -> None:
         if ended.acquire(timeout=-1 if timeout is None else timeout):
@@ -236,16 +243,28 @@ class Steps:
             except PipeBroken:
                 continue
 
-    def peer_lost(self, peer: str, reason: str) -> None:
-        """Steps that wait for a lost task fail."""
-        for tracker in list(self._open.values()):
-            if peer in tracker.tasks:
-                self._failed(tracker, peer, unavailable(peer, tracker.number, reason))
+    def peer_lost(self, peer: str, reason: str, until: float = math.inf) -> None:
+        """Steps that began before ``until`` and have a part in a lost task fail."""
+        now = time.monotonic()
+        for tracker in self.open():
+            if peer in tracker.members and tracker.began < until:
+                error = unavailable(peer, tracker.number, reason)
+                self._stop(tracker, tracker.lost(peer, error, now), error)
+
+    def link_lost(self, link: Link, message: pb.LinkLost, buffers: list[Any]) -> None:
+        """Two other tasks have lost each other: steps with parts in both fail."""
+        now = time.monotonic()
+        here, there = link.peer.task, message.peer
+        for tracker in self.open():
+            if now - tracker.began >= message.age:
+                reason = f"{here} has lost it: {message.reason}"
+                error = unavailable(there, tracker.number, reason)
+                self._stop(tracker, tracker.parted(here, there, error, now), error)
 
     def tick(self, now: float) -> None:
         """Time has passed."""
-        for tracker in list(self._open.values()):
-            tracker.overdue(now)
+        for tracker in self.open():
+            tracker.overdue(now, self.peers.timing.drain)
 
     def open(self) -> list[StepTracker]:
         """Steps under way."""

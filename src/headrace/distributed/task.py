@@ -16,6 +16,7 @@ from headrace.distributed.messages import unpack
 from headrace.distributed.peers import Dial, Peers
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps import Steps
+from headrace.distributed.timing import DEFAULT_TIMING, Timing
 from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.distributed.transport.link import Link
 from headrace.distributed.worker.worker import Worker, WorkerFrames
@@ -33,6 +34,7 @@ class Task:
         addresses: of all tasks.
         devices: what it can run on.
         dial: see `Peers`; ``ask_devices``: see `Master`.
+        timing: how long to wait for others.
     """
 
     def __init__(
@@ -42,10 +44,11 @@ class Task:
         devices: list[DeviceAttributes],
         dial: Dial,
         ask_devices: AskDevices,
+        timing: Timing = DEFAULT_TIMING,
     ) -> None:
         self.me = me
         self.store = ResourceStore()
-        self.peers = Peers(self, dial)
+        self.peers = Peers(self, dial, timing)
         self.worker = Worker(me.task, self.store, devices, self.peers)
         self.steps = Steps(me.task, self.worker, self.peers)
         self.worker.bodies.steps = self.steps
@@ -60,6 +63,7 @@ class Task:
             pb.CancelStep: frames.cancel_step,
             pb.RegisterPart: frames.register_part,
             pb.DropPlans: frames.drop_plans,
+            pb.LinkLost: self.steps.link_lost,
             pb.PartDone: self.steps.part_done,
             pb.Registered: self.master.registered,
             pb.RunStep: clients.run_step,
@@ -74,18 +78,19 @@ class Task:
         message = unpack(head)
         self._handlers[message.__class__](link, message, buffers)
 
-    def on_lost(self, link: Link, reason: str) -> None:
-        """A link is gone."""
+    def on_lost(self, link: Link, reason: str, until: float) -> None:
+        """A link is gone; what began after ``until`` uses another one to the same task."""
         peer = link.peer.task
         _log.info("Task %s lost %s: %s", self.me.task, peer, reason)
-        self.worker.peer_lost(peer, reason)
-        self.steps.peer_lost(peer, reason)
+        self.worker.peer_lost(peer, reason, until)
+        self.steps.peer_lost(peer, reason, until)
         self.master.peer_lost(peer, reason)
 
     def on_tick(self, now: float) -> None:
         """Time has passed."""
         self.worker.tick(now)
         self.steps.tick(now)
+        self.master.tick(now)
 
     def close(self) -> None:
         """Give up all steps and links."""

@@ -12,15 +12,16 @@ from typing import Any
 
 from headrace.errors import OpError
 
-#: A step that has failed waits this long (seconds) for the tasks that were told to stop.
-DRAIN_SECONDS = 2.0
-
 
 class StepTracker:
     """One step over several tasks.
 
+    A failed step has ended when every task that was asked has answered, so that nothing of it
+    happens afterwards; but it waits only ``drain`` seconds for that.
+
     Attributes:
         number: of the step.
+        members: the tasks that take part.
         tasks: those whose part has neither ended nor been given up.
         results: what each task's part gave.
         owner: for whom the step runs.
@@ -34,6 +35,7 @@ class StepTracker:
         "began",
         "error",
         "failed_at",
+        "members",
         "number",
         "owner",
         "results",
@@ -50,7 +52,8 @@ class StepTracker:
     ) -> None:
         self.owner = owner
         self.number = number
-        self.tasks = set(tasks)
+        self.members = frozenset(tasks)
+        self.tasks = set(self.members)
         self.began = now
         self.results: dict[str, Any] = {}
         self.error: OpError | None = None
@@ -66,30 +69,48 @@ class StepTracker:
                 return
             self.tasks.remove(task)
             self.results[task] = result
-            ends = not self.tasks
-        if ends:
-            self._end()
+        self._end_if_empty()
 
     def failed(self, task: str, error: OpError, now: float) -> list[str]:
-        """A part has failed, or its task is gone. Returns the tasks to tell to stop."""
+        """A part has failed. Returns the tasks to tell to stop."""
         with self._lock:
             if task not in self.tasks:
                 return []
             self.tasks.discard(task)
             stop = self._fail(error, now)
-            ends = not self.tasks
-        if ends:
-            self._end()
+        self._end_if_empty()
         return stop
+
+    def lost(self, task: str, error: OpError, now: float) -> list[str]:
+        """A task is gone. Returns the tasks to tell to stop.
+
+        The step fails also if that task's part has ended: tensors that it sent to others last may
+        never have left it, and those would wait for ever.
+        """
+        with self._lock:
+            if task not in self.members or not self.tasks:
+                return []
+            self.tasks.discard(task)
+            stop = self._fail(error, now)
+        self._end_if_empty()
+        return stop
+
+    def parted(self, one: str, other: str, error: OpError, now: float) -> list[str]:
+        """Two tasks have lost each other, and tensors between them. Returns the tasks to stop."""
+        if one not in self.members or other not in self.members:
+            return []
+        return self.cancel(error, now)
 
     def cancel(self, error: OpError, now: float) -> list[str]:
         """The step is given up from outside. Returns the tasks to tell to stop."""
         with self._lock:
-            stop = self._fail(error, now) if self.tasks else []
-            ends = not self.tasks
-        if ends:
-            self._end()
-        return stop
+            return self._fail(error, now) if self.tasks else []
+
+    def not_asked(self, tasks: Iterable[str]) -> None:
+        """The step failed before these tasks were asked for their parts: they will not answer."""
+        with self._lock:
+            self.tasks.difference_update(tasks)
+        self._end_if_empty()
 
     def _fail(self, error: OpError, now: float) -> list[str]:
         first = self.error is None
@@ -100,14 +121,16 @@ class StepTracker:
         self.failed_at = now
         return sorted(self.tasks)
 
-    def overdue(self, now: float) -> None:
+    def overdue(self, now: float, drain: float) -> None:
         """Time has passed: a failed step does not wait for ever for those told to stop."""
-        if self.failed_at is not None and now - self.failed_at >= DRAIN_SECONDS:
-            self._end()
+        if self.failed_at is not None and now - self.failed_at >= drain:
+            with self._lock:
+                self.tasks.clear()
+            self._end_if_empty()
 
-    def _end(self) -> None:
+    def _end_if_empty(self) -> None:
         with self._lock:
-            if self._over:
+            if self._over or self.tasks:
                 return
             self._over = True
         self._on_end(self)

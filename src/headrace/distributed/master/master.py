@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.distributed.failures import to_error
+from headrace.distributed.master.machine import Farewells, Presence
 from headrace.distributed.master.session import MasterSession, Registrations
-from headrace.distributed.peers import Peers
+from headrace.distributed.messages import pack
+from headrace.distributed.peers import RETRY_SECONDS, Peers, may_come
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps import Steps
+from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.worker.worker import Worker
-from headrace.errors import AbortedError
+from headrace.errors import AbortedError, OpError
+from headrace.executor.threads import step_threads
 from headrace.placement.devices import DeviceAttributes
 
 #: ``ask(task, address, timeout)``: incarnation and devices of a task, over the control plane.
@@ -47,6 +52,9 @@ class Master:
         self.registrations = Registrations()
         self._ask_devices = ask_devices
         self._sessions: dict[int, MasterSession] = {}
+        self._closed = threading.Event()
+        self._farewells = Farewells(peers.timing.orphan)
+        self._presence = Presence(peers.timing.orphan)
         self._lock = threading.Lock()
 
     def open_session(self, graph: Any, config: Any, client: str) -> MasterSession:
@@ -91,11 +99,21 @@ class Master:
         """
         if task == self.task:
             return self.incarnation, self.worker.devices
-        link = self.peers.link(task, self.addresses[task], timeout)
-        incarnation, devices = self._ask_devices(task, self.addresses[task], timeout)
-        if incarnation != link.peer.incarnation:
-            link = self.peers.link(task, self.addresses[task], timeout)
-        return link.peer.incarnation, devices
+        address = self.addresses[task]
+        end = time.monotonic() + timeout
+        while True:
+            left = max(0.0, end - time.monotonic())
+            link = self.peers.link(task, address, left)
+            try:
+                incarnation, devices = self._ask_devices(task, address, max(0.05, left))
+            except OpError as error:
+                if not may_come(error) or time.monotonic() >= end:
+                    raise
+                self._closed.wait(RETRY_SECONDS)  # the link may be that of a task that is gone
+                continue
+            if incarnation == link.peer.incarnation:
+                return incarnation, devices
+            self.peers.started_again(task, incarnation)
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -111,7 +129,30 @@ class Master:
             if session.client == peer:
                 self.close_session(session)
 
+    def tell(self, task: str, incarnation: int, message: pb.DropPlans) -> None:
+        """Let a start of a task forget plans, now or when it can be reached."""
+        link = self.peers.known(task)
+        if link is not None and link.peer.incarnation == incarnation:
+            try:
+                link.send(pack(message), block=False)
+                return
+            except PipeBroken:
+                pass
+        self._farewells.add(task, incarnation, message, time.monotonic())
+
+    def tick(self, now: float) -> None:
+        """Time has passed."""
+        for link, message in self._farewells.due(now, self.peers.known):
+            self.tell(link.peer.task, link.peer.incarnation, message)
+        sessions = self.sessions()
+        clients = {s.client for s in sessions if s.client}
+        gone = self._presence.gone(clients, now, lambda c: self.peers.known(c) is not None)
+        for session in sessions:
+            if session.client in gone:
+                step_threads.submit(self.close_session, session)
+
     def close(self) -> None:
         """End all sessions."""
+        self._closed.set()
         for session in self.sessions():
             self.close_session(session)

@@ -13,6 +13,7 @@ from headrace.config import flags
 from headrace.distributed import part_def
 from headrace.distributed.compress import precision_of
 from headrace.distributed.failures import unavailable
+from headrace.distributed.master.machine import Membership
 from headrace.distributed.messages import pack
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps import StepOptions, StepPlan
@@ -37,8 +38,6 @@ _log = logging.getLogger("headrace.distributed")
 
 #: OptimizerOptions.L0
 _NO_OPTIMIZATION = -1
-#: A plan that has run before looks this long (seconds) for a task that is gone.
-_RECONNECT_SECONDS = 1.0
 
 
 class MasterPlan:
@@ -88,8 +87,7 @@ class MasterSession:
         self._placed: dict[str, str] = {}
         #: The same for the nodes of each function.
         self._placed_bodies: dict[str, dict[str, str]] = {}
-        #: The start of each task that this session's plans and state belong to.
-        self._incarnations: dict[str, int] = {}
+        self._members = Membership()
         self._devices: dict[str, list[DeviceAttributes]] = {}
         self._lock = threading.Lock()
         self.tasks = self._visible(self.config.device_filters)
@@ -121,6 +119,10 @@ class MasterSession:
             partition = self._cut(step, self._devices_for(step))
             plan = StepPlan.of(self.master.steps.number(), partition)
             text = self._register(plan, partition)
+            # Whoever closed the session meanwhile did not know of this plan.
+            if self.closed:
+                self._tell(self._devices, pb.DropPlans(session=self.number))
+                self._check_open()
         made = self.plans[plan.number] = MasterPlan(self, plan, partition, text)
         return made
 
@@ -194,7 +196,7 @@ class MasterSession:
             answers = [pool.submit(self.master.devices_of, t, self._timeout()) for t in tasks]
         for task, answer in zip(tasks, answers, strict=True):
             incarnation, devices = answer.result()
-            self._incarnations[task] = incarnation
+            self._members.met(task, incarnation)
             self._devices[task] = devices
 
     def _timeout(self) -> float:
@@ -229,6 +231,7 @@ class MasterSession:
             own = partition.parts.get(self.master.task)
             if own is not None:
                 worker = self.master.worker
+                worker.expect(plan, self.number)
                 worker.register(plan, self.number, own, self.config, self._addresses(own))
             waiting.wait(self._timeout())
         finally:
@@ -266,12 +269,7 @@ class MasterSession:
             if task == self.master.task:
                 self.master.worker.drop(list(message.plans), message.session)
                 continue
-            link = self.master.peers.known(task)
-            try:
-                if link is not None:
-                    link.send(pack(message), block=False)
-            except PipeBroken:
-                continue  # it forgets by itself when its master is gone
+            self.master.tell(task, self._members.members().get(task, 0), message)
 
     # -- steps ------------------------------------------------------------------------------------
 
@@ -292,8 +290,8 @@ class MasterSession:
 
     def _find_again(self, task: str) -> Link:
         link = self.master.peers.known(task)
-        if link is None or link.peer.incarnation != self._incarnations[task]:
-            link = self.find(task, _RECONNECT_SECONDS)
+        if link is None or not self._members.is_member(task, link.peer.incarnation):
+            link = self.find(task, self.master.peers.timing.reconnect)
         return link
 
     def find(self, task: str, timeout: float) -> Link:
@@ -304,14 +302,7 @@ class MasterSession:
             AbortedError: if it was started again since this session used it first.
         """
         link = self.master.peers.link(task, self.master.addresses[task], timeout)
-        known = self._incarnations.setdefault(task, link.peer.incarnation)
-        if link.peer.incarnation != known:
-            raise AbortedError(
-                None,
-                None,
-                f"Task {task} was started again: what this session had there (variables, plans) is "
-                "gone. Make a new session and initialise or restore the variables.",
-            )
+        self._members.met(task, link.peer.incarnation)
         return link
 
     def _check_open(self) -> None:

@@ -23,6 +23,7 @@ class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DROP_PLANS: _ClassVar[Kind]
     RUN_STEP: _ClassVar[Kind]
     STEP_RESULT: _ClassVar[Kind]
+    LINK_LOST: _ClassVar[Kind]
 UNUSED: Kind
 RUN_PART: Kind
 PART_DONE: Kind
@@ -33,6 +34,7 @@ REGISTERED: Kind
 DROP_PLANS: Kind
 RUN_STEP: Kind
 STEP_RESULT: Kind
+LINK_LOST: Kind
 
 class Failure(_message.Message):
     __slots__ = ("code", "message", "op_name", "op_type", "device", "task", "derived")
@@ -89,6 +91,16 @@ class Tensors(_message.Message):
     transfer: int
     values: _containers.RepeatedCompositeFieldContainer[_wire_pb2.TensorMeta]
     def __init__(self, step: _Optional[int] = ..., transfer: _Optional[int] = ..., values: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ...) -> None: ...
+
+class LinkLost(_message.Message):
+    __slots__ = ("peer", "reason", "age")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    AGE_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    reason: str
+    age: float
+    def __init__(self, peer: _Optional[str] = ..., reason: _Optional[str] = ..., age: _Optional[float] = ...) -> None: ...
 
 class CancelStep(_message.Message):
     __slots__ = ("step", "reason")

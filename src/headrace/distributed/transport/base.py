@@ -148,6 +148,11 @@ class Pipe(abc.ABC):
         """Bytes that were sent by the caller but not yet handed to the carrier."""
         return 0
 
+    @property
+    def unread(self) -> int | None:
+        """Bytes that have arrived and are not in `progress` yet; None where nobody knows."""
+        return None
+
     def stage(self, buffers: Sequence[Any]) -> Sequence[Any]:
         """Do the part of `send` that needs no order, such as copies into shared memory.
 

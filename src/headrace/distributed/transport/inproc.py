@@ -61,6 +61,10 @@ class InprocPipe(Pipe):
     def queued(self) -> int:
         return 0 if self._peer is None else self._peer._waiting
 
+    @property
+    def unread(self) -> int:
+        return 0  # they count as soon as they are sent
+
     def start(self, on_frame: OnFrame, on_lost: OnPipeLost) -> None:
         with self._lock:
             if self._closed:

@@ -19,6 +19,10 @@ HEARTBEAT_SECONDS: Final = 0.5
 SILENCE_SECONDS: Final = 4.0
 _JITTER: Final = 0.2
 _TRIM_SECONDS: Final = 5.0
+#: Who has so many bytes waiting here is alive, and waits for us.
+_FULL_BYTES: Final = 64 << 10
+#: Two looks at a link that lie further apart than this part of the time-out: we were held up.
+_LATE: Final = 0.25
 _PREFIX: Final = struct.Struct("<BQ")  # kind, number of this frame (or of the next one)
 _DATA: Final = 0
 _HEARTBEAT: Final = 1
@@ -45,10 +49,15 @@ class Link:
 
     Frames have numbers: one that comes twice is dropped, a gap loses the link. Where nothing is
     to be said, heartbeats tell the number of the next frame, so a lost last frame is noticed, too.
-    A peer from which not a byte comes for `timeout` seconds counts as dead.
+    A peer from which not a byte comes for `timeout` seconds counts as dead. That is judged by what
+    has arrived at this host, not by what was read: a reader thread may be busy with a frame. And
+    when `tick` itself comes late, so may everything else of this process: the time starts anew.
 
     `on_frame(link, head, buffers)` and `on_lost(link, reason)` are called as those of a pipe,
     except that `on_lost` may also come from the thread that calls `tick`.
+
+    Attributes:
+        began: when the link was made, by `clock`.
 
     Args:
         pipe: not yet started; it belongs to the link from now on.
@@ -88,7 +97,10 @@ class Link:
         self._duplicates = 0
         self._gone = False
         now = clock()
-        self._seen = (pipe.progress[0], now)
+        self.began = now
+        self._reading = False  # whether the reader is busy with a frame
+        self._ticked = now
+        self._seen: tuple[int, int | None, float] = (pipe.progress[0], 0, now)
         self._beat_at = now + self._pause()
         self._trim_at = now + _TRIM_SECONDS
         pipe.start(self._arrived, self._lose)
@@ -135,13 +147,9 @@ class Link:
         """Send a heartbeat if it is time, and look whether the peer is silent. Never waits."""
         if self._gone:
             return
-        bytes_in = self.pipe.progress[0]
-        if bytes_in != self._seen[0]:
-            self._seen = (bytes_in, now)
-        elif now - self._seen[1] > self._timeout:
-            silent = now - self._seen[1]
-            self._lose(f"nothing came from {self.peer.task or 'the peer'} for {silent:.1f} s")
-            self.pipe.fail("the peer was silent")
+        silent = self._silent(now)
+        if silent > self._timeout:
+            self.fail(f"nothing came from {self.peer.task or 'the peer'} for {silent:.1f} s")
             return
         if now >= self._beat_at:
             self._beat_at = now + self._pause()
@@ -149,6 +157,22 @@ class Link:
         if now >= self._trim_at:
             self._trim_at = now + _TRIM_SECONDS
             self.pipe.trim(now)
+
+    def fail(self, reason: str) -> None:
+        """Lose the link: `on_lost` is called. Never waits for the pipe's threads."""
+        self._lose(reason)
+        self.pipe.fail(reason)
+
+    def _silent(self, now: float) -> float:
+        """For how many seconds nothing has come."""
+        late = now - self._ticked > self._timeout * _LATE
+        self._ticked = now
+        bytes_in = self.pipe.progress[0]
+        unread = self.pipe.unread if self._reading else 0
+        alive = unread is None or unread >= _FULL_BYTES
+        if late or alive or (bytes_in, unread) != self._seen[:2]:
+            self._seen = (bytes_in, unread, now)
+        return now - self._seen[2]
 
     def _pause(self) -> float:
         return self._interval * self._rng.uniform(1 - _JITTER, 1 + _JITTER)
@@ -184,7 +208,9 @@ class Link:
             raise PipeBroken(f"frames {self._next_in} to {number - 1} were lost on the way")
         if kind == _DATA:
             self._next_in += 1
+            self._reading = True
             self._on_frame(self, head[_PREFIX.size :], buffers)
+            self._reading = False
         elif kind != _HEARTBEAT:
             raise PipeBroken(f"malformed frame: unknown kind {kind}")
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import array
 import contextlib
+import fcntl
 import os
 import select
 import socket
 import ssl
 import sys
+import termios
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
@@ -20,6 +22,7 @@ _CHUNK: Final = 4 << 20
 _BUFFER: Final = 4 << 20
 _DONT_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
 _MOST_DESCRIPTORS: Final = 253  # of one message, by Linux
+_MOST_UNCLAIMED: Final = 2048
 # Larger than net.core.*mem_max, where the process may.
 _FORCE: Final = {socket.SO_SNDBUF: 32, socket.SO_RCVBUF: 33} if sys.platform == "linux" else {}
 
@@ -35,6 +38,12 @@ class Channel(Protocol):
 
         File descriptors travel with the first byte.
         """
+
+    def unread(self) -> int:
+        """Bytes that have arrived and wait for `receive`."""
+
+    def end_writing(self) -> None:
+        """Tell the peer that nothing more comes; what it has sent can still be read."""
 
     def shutdown(self) -> None:
         """End both directions: whoever waits in another call here returns from it."""
@@ -63,10 +72,19 @@ def tune(sock: socket.socket) -> None:
                     sock.setsockopt(socket.SOL_SOCKET, option, _BUFFER)
 
 
-def _shut(sock: socket.socket) -> None:
+def _shut(sock: socket.socket, ways: int = socket.SHUT_RDWR) -> None:
     # Not SSLSocket.shutdown: that turns the object into a plain socket under its reader.
     with contextlib.suppress(OSError):
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)
+        socket.socket.shutdown(sock, ways)
+
+
+def _unread(sock: socket.socket) -> int:
+    count = array.array("i", [0])
+    try:
+        fcntl.ioctl(sock.fileno(), termios.FIONREAD, count)
+    except (OSError, ValueError):  # closed meanwhile
+        return 0
+    return count[0]
 
 
 class SocketChannel:
@@ -90,6 +108,8 @@ class SocketChannel:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                     whole = len(data) - len(data) % 4
                     self.descriptors.extend(array.array("i", data[:whole]))
+            if len(self.descriptors) > _MOST_UNCLAIMED:
+                raise OSError("more file descriptors came than frames speak of")
         if flags & socket.MSG_CTRUNC:
             raise OSError("file descriptors were lost: the limit of open files (ulimit -n) is low")
         return got
@@ -104,6 +124,12 @@ class SocketChannel:
             return self._sock.sendmsg(parts[:_MOST_PARTS], ancillary, _DONT_WAIT)
         except BlockingIOError:
             return 0
+
+    def unread(self) -> int:
+        return _unread(self._sock)
+
+    def end_writing(self) -> None:
+        _shut(self._sock, socket.SHUT_WR)
 
     def shutdown(self) -> None:
         _shut(self._sock)
@@ -143,6 +169,12 @@ class TlsChannel:
                 done += sent
                 view = view[sent:]
         return done
+
+    def unread(self) -> int:
+        return _unread(self._in)
+
+    def end_writing(self) -> None:
+        _shut(self._out)
 
     def shutdown(self) -> None:
         _shut(self._in)

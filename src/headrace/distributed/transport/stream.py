@@ -100,7 +100,8 @@ class StreamPipe(Pipe):
         self._queue: deque[_Item] = deque()
         self._queued = 0
         self._bytes_out = 0
-        self._broken = ""
+        self._broken = ""  # why nothing can be sent any more
+        self._ended = False  # nothing is read any more, either
         self._closed = False
         self._torn_down = False
         self._writer: threading.Thread | None = None
@@ -120,6 +121,10 @@ class StreamPipe(Pipe):
     @property
     def queued(self) -> int:
         return self._queued
+
+    @property
+    def unread(self) -> int:
+        return self._channel.unread()
 
     def start(self, on_frame: OnFrame, on_lost: OnPipeLost) -> None:
         name = f"headrace-read {self.label}"
@@ -258,7 +263,7 @@ class StreamPipe(Pipe):
                 count = self._channel.write(item.parts, item.descriptors, False)
             except OSError as error:
                 item.close_descriptors()
-                self._break(f"cannot write: {error}")
+                self._cannot_write(error)
                 raise PipeBroken(self._broken) from error
             self._bytes_out += count
             item.sent(count)
@@ -284,7 +289,8 @@ class StreamPipe(Pipe):
             try:
                 count = self._channel.write(item.parts, item.descriptors, True)
             except OSError as error:
-                self.fail(f"cannot write: {error}")
+                with self._lock:
+                    self._cannot_write(error)
                 return
             with self._lock:
                 item.sent(count)
@@ -322,12 +328,12 @@ class StreamPipe(Pipe):
 
     def _read(self, on_frame: OnFrame, on_lost: OnPipeLost) -> None:
         try:
-            while not self._broken:
+            while not self._ended:
                 self._deliver(on_frame)
         except PipeBroken as error:
             reason = error.reason
         except OSError as error:
-            reason = f"cannot read: {error}"
+            reason = _told(error, "cannot read")
         except Exception as error:
             _log.exception("A frame from %s could not be handled", self.label)
             reason = f"a frame could not be handled: {type(error).__name__}: {error}"
@@ -344,7 +350,7 @@ class StreamPipe(Pipe):
         # In a function of its own: no variable keeps the buffers while the next frame is awaited.
         kind, flags, head, buffers, shared = self._reader.next()
         if kind == DATA:
-            if not self._broken:
+            if not self._ended:
                 on_frame(head, buffers)
             memory = self._memory
             if memory is not None and shared:
@@ -359,9 +365,18 @@ class StreamPipe(Pipe):
             raise PipeBroken(f"malformed frame: unknown kind {kind}")
 
     def _break(self, reason: str) -> None:
-        if not self._broken:
-            self._broken = reason
+        self._broken = self._broken or reason
+        if not self._ended:
+            self._ended = True
             self._channel.shutdown()
+        self._work.notify_all()
+        self._room.notify_all()
+
+    def _cannot_write(self, error: OSError) -> None:
+        """The reader goes on to the end: what the peer sent before it closed is delivered."""
+        if not self._broken:
+            self._broken = _told(error, "cannot write")
+            self._channel.end_writing()
         self._work.notify_all()
         self._room.notify_all()
 
@@ -377,6 +392,12 @@ class StreamPipe(Pipe):
             self._queued = 0
         if self._memory is not None:
             self._memory.close()
+
+
+def _told(error: OSError, what: str) -> str:
+    if isinstance(error, (BrokenPipeError, ConnectionResetError)):
+        return "the peer closed the connection"
+    return f"{what}: {error}"
 
 
 def _joined(bodies: list[Any]) -> list[Any]:

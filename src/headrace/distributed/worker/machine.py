@@ -14,16 +14,15 @@ that what still arrives for it is dropped.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 #: Marks of ended steps to keep; tensors that come later than that would be held, then dropped.
 MAX_MARKS = 1 << 16
-#: Tensors that came before their step was asked for are dropped after so many seconds.
-HOLD_SECONDS = 60.0
 
 
 class Start(NamedTuple):
@@ -34,10 +33,11 @@ class Start(NamedTuple):
 
 
 class Refuse(NamedTuple):
-    """Answer that this task does not know the plan."""
+    """Answer that this task does not know the plan, or that the step was given up: ``reason``."""
 
     step: int
     plan: int
+    reason: str = ""
 
 
 class Deliver(NamedTuple):
@@ -57,12 +57,16 @@ class Abort(NamedTuple):
 
 
 Instruction = Start | Refuse | Deliver | Abort
+#: A task at one of its starts: its name and incarnation. The own task is OWN.
+Master = tuple[str, int]
+OWN: Master = ("", 0)
 
 
 class _Running(NamedTuple):
-    plan: int
+    peers: frozenset[str]
     asker: str
     run: Any
+    began: float
 
 
 @dataclass
@@ -71,37 +75,107 @@ class _Held:
     transfers: list[tuple[int, Any]] = field(default_factory=list)
 
 
-class WorkerMachine:
-    """What a worker does about each message. Every method is atomic and returns at once."""
+@dataclass
+class _Plan:
+    session: int
+    master: Master
+    ready: bool = False
+    #: The tasks that it takes tensors from or sends them to.
+    peers: frozenset[str] = frozenset()
+    #: The tasks that have asked for steps of it.
+    askers: set[str] = field(default_factory=set)
 
-    def __init__(self) -> None:
+
+class WorkerMachine:
+    """What a worker does about each message. Every method is atomic and returns at once.
+
+    Args:
+        hold: tensors that came before their step was asked for are dropped after so many seconds.
+        orphan: plans are dropped when their master was away for so many seconds.
+    """
+
+    def __init__(self, hold: float = 60.0, orphan: float = 60.0) -> None:
         self._lock = threading.Lock()
-        #: The peers of each plan: tasks it takes tensors from or sends them to.
-        self._plans: dict[int, frozenset[str]] = {}
+        self._hold, self._orphan = hold, orphan
+        self._plans: dict[int, _Plan] = {}
+        #: When each master of a plan was last there.
+        self._masters: dict[Master, float] = {}
         self._running: dict[int, _Running] = {}
         self._held: dict[int, _Held] = {}
-        self._ended: OrderedDict[int, None] = OrderedDict()
+        #: Steps that need nothing more; with a reason those that nobody has asked for yet.
+        self._ended: OrderedDict[int, str] = OrderedDict()
 
-    def plan_registered(self, plan: int, peers: Iterable[str]) -> None:
-        """Steps of this plan may come."""
-        with self._lock:
-            self._plans[plan] = frozenset(peers)
+    # -- plans ------------------------------------------------------------------------------------
 
-    def plan_dropped(self, plan: int) -> None:
-        """No more steps of this plan."""
+    def plan_asked(self, plan: int, session: int, master: Master, now: float) -> None:
+        """A plan is to be made ready, which takes a while."""
         with self._lock:
+            self._plans[plan] = _Plan(session, master)
+            self._masters[master] = now
+
+    def plan_ready(self, plan: int, peers: Iterable[str]) -> bool:
+        """Steps of this plan may come; false if it was dropped meanwhile."""
+        with self._lock:
+            known = self._plans.get(plan)
+            if known is None:
+                return False
+            known.peers, known.ready = frozenset(peers), True
+            return True
+
+    def plans_dropped(self, plans: Iterable[int], session: int = 0) -> None:
+        """No more steps of these plans, and of all those of a session."""
+        with self._lock:
+            gone = set(plans) | {p for p, k in self._plans.items() if k.session == session}
+            self._drop(gone)
+
+    def _drop(self, plans: Iterable[int]) -> None:
+        for plan in plans:
             self._plans.pop(plan, None)
+        masters = {p.master for p in self._plans.values()}
+        for master in self._masters.keys() - masters:
+            del self._masters[master]
 
-    def run_asked(self, step: int, plan: int, asker: str, run: Any) -> Start | Refuse | None:
+    def has_session(self, session: int) -> bool:
+        """Whether a plan of a session is here, or being made ready."""
+        with self._lock:
+            return any(p.session == session for p in self._plans.values())
+
+    def orphans(self, now: float, present: Callable[[Master], bool]) -> list[int]:
+        """Sessions whose masters were away for long; their plans are dropped by this."""
+        with self._lock:
+            for master, seen in list(self._masters.items()):
+                if master == OWN or present(master):
+                    self._masters[master] = now
+                elif now - seen <= self._orphan:
+                    continue
+                else:
+                    del self._masters[master]
+            gone = [n for n, p in self._plans.items() if p.master not in self._masters]
+            sessions = {self._plans[n].session for n in gone}
+            for plan in gone:
+                del self._plans[plan]
+            return sorted(sessions)
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def run_asked(
+        self, step: int, plan: int, asker: str, run: Any, now: float
+    ) -> Start | Refuse | None:
         """``asker`` wants the part of a step; ``run`` stands for it in later instructions."""
         with self._lock:
-            if step in self._running or step in self._ended:
+            if step in self._running:
                 return None
+            if step in self._ended:
+                reason = self._ended[step]
+                self._ended[step] = ""
+                return Refuse(step, plan, reason) if reason else None
             held = self._held.pop(step, None)
-            if plan not in self._plans or run is None:
+            known = self._plans.get(plan)
+            if known is None or not known.ready or run is None:
                 self._mark(step)
                 return Refuse(step, plan)
-            self._running[step] = _Running(plan, asker, run)
+            known.askers.add(asker)
+            self._running[step] = _Running(known.peers, asker, run, now)
             return Start(run, held.transfers if held is not None else [])
 
     def tensors_came(self, step: int, transfer: int, values: Any, now: float) -> Deliver | None:
@@ -131,27 +205,40 @@ class WorkerMachine:
                 return Abort(running.run, reason)
             if step not in self._ended:
                 self._held.pop(step, None)
-                self._mark(step)
+                self._mark(step, reason or "The step was cancelled.")
             return None
 
-    def peer_lost(self, peer: str, reason: str) -> list[Abort]:
-        """A peer is gone: steps that it asked for, or that need its tensors, cannot go on."""
+    def peer_lost(self, peer: str, reason: str, until: float = math.inf) -> list[Abort]:
+        """A peer is gone: steps that it asked for, or that need its tensors, cannot go on.
+
+        Steps that began at ``until`` or later use another link to it.
+        """
         with self._lock:
             return [
                 Abort(r.run, reason, peer)
                 for r in self._running.values()
-                if r.asker == peer or peer in self._plans.get(r.plan, ())
+                if r.began < until and (r.asker == peer or peer in r.peers)
             ]
+
+    def watchers(self, peer: str) -> set[str]:
+        """Who must hear that the link to a peer was lost: tensors may be lost whose step does not
+        run here, because it has not begun yet or the own part of it has ended."""
+        with self._lock:
+            found: set[str] = set()
+            for plan in self._plans.values():
+                if peer in plan.peers:
+                    found |= plan.askers | plan.peers | {plan.master[0]}
+            return found - {peer, OWN[0]}
 
     def tick(self, now: float) -> None:
         """Time has passed: drop what came for steps that nobody asked for."""
         with self._lock:
-            for step in [s for s, h in self._held.items() if now - h.since > HOLD_SECONDS]:
+            for step in [s for s, h in self._held.items() if now - h.since > self._hold]:
                 del self._held[step]
                 self._mark(step)
 
-    def _mark(self, step: int) -> None:
-        self._ended[step] = None
+    def _mark(self, step: int, reason: str = "") -> None:
+        self._ended[step] = reason
         if len(self._ended) > MAX_MARKS:
             self._ended.popitem(last=False)
 
@@ -165,5 +252,10 @@ class WorkerMachine:
         """How many steps have tensors waiting for them."""
         return len(self._held)
 
+    @property
+    def plans(self) -> int:
+        """How many plans are here, or being made ready."""
+        return len(self._plans)
 
-__all__ = ["Abort", "Deliver", "Refuse", "Start", "WorkerMachine"]
+
+__all__ = ["OWN", "Abort", "Deliver", "Master", "Refuse", "Start", "WorkerMachine"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +19,7 @@ from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.worker.bodies import BodyCalls
-from headrace.distributed.worker.machine import Abort, Refuse, WorkerMachine
+from headrace.distributed.worker.machine import OWN, Abort, Master, Refuse, WorkerMachine
 from headrace.distributed.worker.results import PartResult
 from headrace.errors import AbortedError, OpError
 from headrace.executor.engine import Engine
@@ -30,11 +32,10 @@ from headrace.graph.proto import ConfigProto
 from headrace.partition.parts import Part, Transfer
 from headrace.placement.devices import DeviceAttributes
 
+_log = logging.getLogger("headrace.distributed")
+
 #: ``reply(task result)``: values of the fetches, or an error; and what was traced.
 Reply = Callable[["PartResult"], None]
-
-#: Wait so long (seconds) for a task that tensors are to be sent to.
-SEND_TIMEOUT = 5.0
 
 _reading = threading.local()
 
@@ -118,7 +119,8 @@ class Worker:
         self.store = store
         self.devices = devices
         self.peers = peers
-        self.machine = WorkerMachine()
+        timing = peers.timing
+        self.machine = WorkerMachine(timing.hold, timing.orphan)
         self.steps_run = 0
         self.bodies = BodyCalls(self)
         self._parts: dict[int, RegisteredPart] = {}
@@ -128,6 +130,10 @@ class Worker:
 
     # -- plans ------------------------------------------------------------------------------------
 
+    def expect(self, plan: int, session: int, master: Master = OWN) -> None:
+        """A part is about to be registered: from now on the plan can be dropped."""
+        self.machine.plan_asked(plan, session, master, time.monotonic())
+
     def register(
         self, plan: int, session: int, part: Part, config: Any, addresses: dict[str, str]
     ) -> None:
@@ -136,13 +142,19 @@ class Worker:
         Raises:
             OpError: if such a task cannot be reached, or the part does not fit this task.
         """
-        made = self._engine(session, config).part_plan(part.step())
-        registered = RegisteredPart(part, made, session, addresses)
-        for task in sorted({t.destination for t in part.sends}):
-            self.peers.link(task, addresses.get(task, ""), SEND_TIMEOUT)
-        with self._lock:
-            self._parts[plan] = registered
-        self.machine.plan_registered(plan, registered.peers)
+        kept = False
+        try:
+            made = self._engine(session, config).part_plan(part.step())
+            registered = RegisteredPart(part, made, session, addresses)
+            for task in sorted({t.destination for t in part.sends}):
+                self.peers.link(task, addresses.get(task, ""), self.peers.timing.send)
+            with self._lock:
+                self._parts[plan] = registered
+            kept = self.machine.plan_ready(plan, registered.peers)
+        finally:
+            if not kept:
+                unused = not self.machine.has_session(session)
+                self.drop([plan], session if unused else 0)
 
     def _engine(self, session: int, config: Any) -> Engine:
         with self._lock:
@@ -160,8 +172,7 @@ class Worker:
             for plan in gone:
                 del self._parts[plan]
             engine = self._engines.pop(session, None)
-        for plan in gone:
-            self.machine.plan_dropped(plan)
+        self.machine.plans_dropped([*plans, *gone], session)
         if engine is not None:
             engine.close()
 
@@ -192,10 +203,15 @@ class Worker:
         context = None
         if registered is not None:
             context = PartContext(self, step, registered, reply, trace)
-            context.run = registered.plan.begin(feeds, context)
-        instruction = self.machine.run_asked(step, plan, asker, context)
+            try:
+                context.run = registered.plan.begin(feeds, context)
+            except Exception as error:
+                reply(PartResult(error=as_op_error(error, self.task)))
+                return
+        instruction = self.machine.run_asked(step, plan, asker, context, time.monotonic())
         if isinstance(instruction, Refuse):
-            reply(PartResult(error=self._unknown(plan)))
+            reason = instruction.reason
+            reply(PartResult(error=cancelled(reason) if reason else self._unknown(plan)))
         elif instruction is not None and context is not None:
             for transfer, values in instruction.held:
                 self._arrive(context, transfer, values)
@@ -248,7 +264,8 @@ class Worker:
             link = self.peers.known(task)
             if link is None:
                 address = context.part.addresses.get(task, "")
-                link = self.peers.link(task, address, SEND_TIMEOUT, context.number)
+                timeout = self.peers.timing.send
+                link = self.peers.link(task, address, timeout, context.number)
             link.send(head, buffers, block=not getattr(_reading, "now", False))
         except PipeBroken as error:
             raise unavailable(task, context.number, error.reason) from None
@@ -277,10 +294,18 @@ class Worker:
         if abort is not None:
             self._abort(abort)
 
-    def peer_lost(self, peer: str, reason: str) -> None:
-        """Give up the steps that a lost peer asked for or takes part in."""
-        for abort in self.machine.peer_lost(peer, reason):
+    def peer_lost(self, peer: str, reason: str, until: float = math.inf) -> None:
+        """Give up the steps that a lost peer asked for or takes part in; tell those whose steps
+        may miss tensors by this. What began at ``until`` or later uses another link."""
+        for abort in self.machine.peer_lost(peer, reason, until):
             self._abort(abort)
+        age = 0.0 if until == math.inf else time.monotonic() - until
+        head = pack(pb.LinkLost(peer=peer, reason=reason, age=age))
+        for task in self.machine.watchers(peer):
+            link = self.peers.known(task)
+            if link is not None:
+                with contextlib.suppress(PipeBroken):
+                    link.send(head, block=False)
 
     def _abort(self, abort: Abort) -> None:
         context = abort.run
@@ -292,6 +317,14 @@ class Worker:
     def tick(self, now: float) -> None:
         """Time has passed."""
         self.machine.tick(now)
+        for session in self.machine.orphans(now, self._present):
+            _log.info("Task %s drops session %016x: its master is gone", self.task, session)
+            # Closing a session may take a while, and heartbeats must not.
+            step_threads.submit(self.drop, (), session)
+
+    def _present(self, master: Master) -> bool:
+        link = self.peers.known(master[0])
+        return link is not None and link.peer.incarnation == master[1]
 
     def running(self) -> list[PartContext]:
         """The runs that have not ended."""
@@ -346,6 +379,8 @@ class WorkerFrames:
         self.worker.cancel(message.step, message.reason)
 
     def register_part(self, link: Link, message: pb.RegisterPart, buffers: list[Any]) -> None:
+        master = (link.peer.task, link.peer.incarnation)
+        self.worker.expect(message.plan, message.session, master)
         step_threads.submit(self._register, link, message, buffers)
 
     def _register(self, link: Link, message: pb.RegisterPart, buffers: list[Any]) -> None:

@@ -1,0 +1,36 @@
+"""How long tasks wait for each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["DEFAULT_TIMING", "Timing"]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Times of one task, in seconds.
+
+    Attributes:
+        tick: how often links are looked at.
+        heartbeat: between two signs of life on a link where nothing else is said.
+        silence: a peer from which nothing came for so long is dead.
+        drain: a step that has failed waits so long for the tasks that were told to stop.
+        reconnect: a session looks so long for a task that it has used before.
+        send: a worker looks so long for a task that it sends tensors to.
+        hold: tensors that came before their step was asked for are dropped after this.
+        orphan: plans and sessions are dropped when their master or client is away for so long.
+    """
+
+    tick: float = 0.25
+    heartbeat: float = 0.5
+    silence: float = 4.0
+    drain: float = 2.0
+    reconnect: float = 1.0
+    send: float = 5.0
+    hold: float = 60.0
+    orphan: float = 60.0
+
+
+DEFAULT_TIMING: Final = Timing()
