@@ -23,7 +23,7 @@ from headrace.distributed.transport import connect, grpc_pipe
 from headrace.distributed.transport.base import Endpoint, PeerInfo, Pipe
 from headrace.distributed.transport.handshake import Refused, hello_of
 from headrace.errors import FailedPreconditionError, UnavailableError
-from headrace.graph.proto import ClusterDef, ServerDef
+from headrace.graph.proto import ClusterDef, ConfigProto, ServerDef
 from headrace.placement.devices import DeviceAttributes, local_devices
 
 _log = logging.getLogger("headrace.distributed")
@@ -189,6 +189,14 @@ class Server:
         """All tasks."""
         return self._cluster
 
+    def session_config(self, config: Any) -> Any:
+        """The ConfigProto of a session: the defaults of this server, and what it sets itself."""
+        merged = ConfigProto()
+        merged.CopyFrom(self._server_def.default_session_config)
+        if config is not None:
+            merged.MergeFrom(config)
+        return merged
+
     @property
     def controls(self) -> Controls:
         """How other tasks' control planes are called."""
@@ -300,6 +308,8 @@ def server_def(
     config: Any,
 ) -> Any:
     """The ServerDef that the arguments of `Server` describe."""
+    if config is not None and not isinstance(config, ConfigProto):
+        raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
     given = server_or_cluster_def
     if isinstance(given, ServerDef):
         made = ServerDef()

@@ -63,7 +63,8 @@ class MasterService:
         return self.server.task.master
 
     def _create_session(self, request: pb.CreateSessionRequest) -> pb.CreateSessionResponse:
-        session = self._master.open_session(Graph(), request.config, request.client)
+        config = self.server.session_config(request.config)
+        session = self._master.open_session(Graph(), config, request.client)
         self._graphs[session.number] = GraphDef()
         return pb.CreateSessionResponse(session=session.number)
 
