@@ -1,119 +1,16 @@
-"""Clusters of real servers in this process, on free ports of 127.0.0.1."""
+"""Fixtures of clusters of real servers in this process."""
 
 from __future__ import annotations
 
 import gc
-import os
-import socket
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from server_clusters import Cluster, eventually, open_sockets, our_threads
 
 import headrace as tf
 from headrace.distributed import client
-from headrace.distributed.server import Server
-
-#: What is stopped must be gone within so many seconds.
-_SECONDS = 5.0
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens at."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in sockets]
-
-
-def eventually(what: Callable[[], Any], seconds: float = _SECONDS) -> Any:
-    """The first true value of ``what()``; its last value after ``seconds``."""
-    end = time.monotonic() + seconds
-    pause = threading.Event()
-    while not (found := what()) and time.monotonic() < end:
-        pause.wait(0.002)
-    return found
-
-
-class Cluster:
-    """Servers of one cluster.
-
-    Attributes:
-        spec: the ClusterSpec; ``servers``: by (job, index).
-    """
-
-    def __init__(self, config: Any = None, **jobs: int) -> None:
-        ports = iter(free_ports(sum(jobs.values())))
-        self.config = config
-        self.spec = tf.train.ClusterSpec(
-            {job: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for job, n in jobs.items()}
-        )
-        self.servers: dict[tuple[str, int], Server] = {}
-
-    def start(self, job: str, index: int = 0, config: Any = None) -> Server:
-        """Start one task."""
-        config = self.config if config is None else config
-        made = Server(self.spec, job_name=job, task_index=index, config=config)
-        self.servers[job, index] = made
-        return made
-
-    def start_all(self) -> Cluster:
-        """Start all tasks that do not run yet."""
-        for job in self.spec.jobs:
-            for index in self.spec.task_indices(job):
-                if (job, index) not in self.servers:
-                    self.start(job, index)
-        return self
-
-    def __getitem__(self, key: tuple[str, int]) -> Server:
-        return self.servers[key]
-
-    def target(self, job: str = "worker", index: int = 0) -> str:
-        """For `tf.Session`."""
-        return f"grpc://{self.spec.task_address(job, index)}"
-
-    def leftovers(self) -> list[str]:
-        """What steps and clients have left behind."""
-        found = []
-        for (job, index), server in self.servers.items():
-            if server._started:
-                task, name = server.task, f"{job}:{index}"
-                found += [f"{name}: step {t.number:016x}" for t in task.steps.open()]
-                found += [f"{name}: part of {c.number:016x}" for c in task.worker.running()]
-                found += [f"{name}: session {s.number:016x}" for s in task.master.sessions()]
-                found += [f"{name}: {task.worker.plans} plans"] if task.worker.plans else []
-                found += [f"{name}: held tensors"] if task.worker.machine.held else []
-        return found
-
-    def stop(self) -> None:
-        """Stop all tasks."""
-        for server in self.servers.values():
-            server.stop()
-
-
-def _sockets() -> set[str]:
-    """Sockets and shared memory of this process."""
-    found = set()
-    for fd in os.listdir("/proc/self/fd"):
-        try:
-            name = os.readlink(f"/proc/self/fd/{fd}")
-        except OSError:
-            continue
-        if name.startswith("socket:") or "memfd" in name:
-            found.add(f"{fd} {name}")
-    return found
-
-
-def _threads() -> set[threading.Thread]:
-    return {
-        t
-        for t in threading.enumerate()
-        if t.name.startswith("headrace") and not t.name.startswith("headrace unit")
-    }
 
 
 @pytest.fixture(scope="session")
@@ -130,7 +27,7 @@ def cluster(_warm: None) -> Iterator[Callable[..., Cluster]]:
 
     At the end nothing must be left: steps, plans, sessions, threads, sockets, shared memory.
     """
-    threads, sockets = _threads(), _sockets()
+    threads, sockets = our_threads(), open_sockets()
     made: list[Cluster] = []
 
     def make(config: Any = None, start: bool = True, **jobs: int) -> Cluster:
@@ -146,8 +43,8 @@ def cluster(_warm: None) -> Iterator[Callable[..., Cluster]]:
         one.stop()
     assert not left, left
     gc.collect()
-    assert eventually(lambda: not _threads() - threads), _threads() - threads
-    assert eventually(lambda: not _sockets() - sockets), _sockets() - sockets
+    assert eventually(lambda: not our_threads() - threads), our_threads() - threads
+    assert eventually(lambda: not open_sockets() - sockets), open_sockets() - sockets
 
 
 @pytest.fixture
