@@ -126,8 +126,8 @@ class Listener:
         self._closed = False
         self._greeting: dict[threading.Thread, socket.socket | None] = {}
         self._halves: dict[bytes, tuple[ssl.SSLSocket, pb.Hello, float]] = {}
-        self._wake_read, self._wake_write = socket.socketpair()
         self._tcp = _listen_tcp(config)
+        self._wake_read, self._wake_write = socket.socketpair()
         self._unix, unix_name = _listen_unix() if config.unix else (None, "")
         host, port = self._tcp.getsockname()[:2]
         self.endpoint = Endpoint(host, port, unix_name, host_id() if unix_name else "")

@@ -129,7 +129,7 @@ class StreamPipe(Pipe):
     def start(self, on_frame: OnFrame, on_lost: OnPipeLost) -> None:
         name = f"headrace-read {self.label}"
         with self._lock:
-            if self._broken:
+            if self._ended:
                 raise PipeBroken(self._broken)
             if self._thread is not None:
                 raise RuntimeError("The pipe was started before")
