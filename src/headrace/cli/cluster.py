@@ -24,6 +24,9 @@ def show_status(address: str, cluster: bool) -> bool:
         raise click.ClickException(str(error)) from None
     console = Console()
     console.print(_tasks(tasks))
+    for task in tasks:
+        if task.problem:
+            console.print(f"{short(task.task)} does not answer: {task.problem}", style="red")
     for title, make in (
         ("Variables", _variables),
         ("Sessions and steps", _work),
@@ -55,13 +58,14 @@ def shut_down(address: str, cluster: bool) -> bool:
 def _tasks(tasks: list[Any]) -> Table:
     table = Table(title="Tasks")
     for name in ("task", "address", "up", "memory", "parts run", "version"):
-        table.add_column(name, justify="left" if name in ("task", "address") else "right")
+        left = name in ("task", "address")
+        table.add_column(name, justify="left" if left else "right", no_wrap=True)
     for task in tasks:
         if task.problem:
-            table.add_row(task.task, task.address, f"no answer: {task.problem}")
+            table.add_row(short(task.task), task.address, "no answer")
             continue
         table.add_row(
-            task.task,
+            short(task.task),
             task.address,
             f"{task.uptime_seconds:.0f} s",
             readable_bytes(task.memory_bytes),
@@ -79,7 +83,7 @@ def _variables(title: str, tasks: list[Any]) -> Table:
         for v in task.variables:
             name = f"{v.container}/{v.name}" if v.container else v.name
             dims = f"{v.dtype}[{', '.join(map(str, v.dims))}]" if v.dtype else ""
-            table.add_row(task.task, name, v.kind, dims, readable_bytes(v.bytes))
+            table.add_row(short(task.task), name, v.kind, dims, readable_bytes(v.bytes))
     return table
 
 
@@ -90,11 +94,13 @@ def _work(title: str, tasks: list[Any]) -> Table:
     for task in tasks:
         for s in task.sessions:
             table.add_row(
-                task.task, f"session {s.session:016x}", s.client, str(s.plans), str(s.steps)
+                short(task.task), f"session {s.session:016x}", s.client, str(s.plans), str(s.steps)
             )
         for step in task.steps:
-            waiting = ", ".join(step.waiting_for)
-            table.add_row(task.task, f"step {step.step:016x}", waiting, "", f"{step.seconds:.1f}")
+            waiting = ", ".join(map(short, step.waiting_for))
+            table.add_row(
+                short(task.task), f"step {step.step:016x}", waiting, "", f"{step.seconds:.1f}"
+            )
     return table
 
 
@@ -105,13 +111,22 @@ def _links(title: str, tasks: list[Any]) -> Table:
     for task in tasks:
         for link in task.links:
             table.add_row(
-                task.task,
-                link.peer,
+                short(task.task),
+                short(link.peer),
                 link.transport,
                 f"{readable_bytes(link.bytes_in)} in {link.frames_in}",
                 f"{readable_bytes(link.bytes_out)} in {link.frames_out}",
             )
     return table
+
+
+def short(task: str) -> str:
+    """A task's name without what is the same in all.
+
+    >>> short("/job:ps/replica:0/task:1")
+    '/job:ps/task:1'
+    """
+    return task.replace("/replica:0", "")
 
 
 def readable_bytes(count: float) -> str:
