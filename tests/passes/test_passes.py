@@ -67,6 +67,13 @@ def test_rules_change_structure_and_keep_values(build, expected):
     np.testing.assert_allclose(values(y, feed), values(y, feed, -1), rtol=1e-6)
 
 
+def test_a_target_is_rewritten_like_other_nodes():
+    x = tf.placeholder(tf.float32, [3])
+    rounded = tf.square(x)
+    types, _ = optimized([tf.identity(rounded).op, rounded], x)
+    assert types == ["Square"]
+
+
 @pytest.mark.parametrize(
     "build",
     [

@@ -184,6 +184,7 @@ class Rewriter:
         for node in self.step.nodes:
             if node.control:
                 node.control = list(dict.fromkeys(_final(c, replaced) for c in node.control))
+        self.step.targets = list(dict.fromkeys(_final(t, replaced) for t in self.step.targets))
         self.step.prune()
 
 
