@@ -12,7 +12,7 @@ PEER_STAMP := $(PEER_VENV)/.peer-installed
 .PHONY: help install demo test test-slow check format bench bench-distributed test-pythons goldens peer clean
 
 help:
-	@echo "make demo          learn handwritten digits and draw the learning curves"
+	@echo "make demo          learn handwritten digits, in one process and on a cluster"
 	@echo "make test          all checks and tests"
 	@echo "make test-slow     the slow tests, which 'make test' leaves out"
 	@echo "make check         ruff, mypy, import rules, size limits"

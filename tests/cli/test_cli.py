@@ -9,11 +9,13 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from headrace.cli import demo, main
+from headrace.cli.demo_run import Run, draw, summary
+from headrace.cli.digits import load_digits
 
 
 @pytest.fixture
 def run():
-    return demo.Run("softmax", 0.95, steps=[1, 2], losses=[2.3, 0.5], accuracies=[0.4, 0.96])
+    return Run("softmax", 0.95, steps=[1, 2], losses=[2.3, 0.5], accuracies=[0.4, 0.96])
 
 
 def test_version_and_help():
@@ -33,26 +35,26 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "file").write_text("in the way")
     target = tmp_path / "file" / "out"
     with pytest.raises(click.ClickException, match=r"cannot make the folder '.*file/out'"):
-        demo.run_demo(steps=1, output_dir=target, seed=0, picture=False)
+        demo.run_demo(demo.Demo(steps=1, output_dir=target, seed=0, picture=False))
 
 
 def test_missing_matplotlib_is_reported_before_training(tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "find_spec", lambda name: None)
     with pytest.raises(click.ClickException, match=r"pip install 'headrace\[demo\]'"):
-        demo.run_demo(steps=1, output_dir=tmp_path, seed=0, picture=True)
+        demo.run_demo(demo.Demo(steps=1, output_dir=tmp_path, seed=0, picture=True))
 
 
 def test_the_split_is_even_and_disjoint():
-    digits = demo.load_digits(seed=0)
+    digits = load_digits(seed=0)
     assert digits.train.images.shape == (1297, 64)
     assert digits.validation.num_examples == 0
     np.testing.assert_array_equal(digits.test.labels.sum(axis=0), np.full(10, 50))
     train = {row.tobytes() for row in digits.train.images}
     assert not any(row.tobytes() in train for row in digits.test.images)
     assert digits.train.images.max() == 1.0
-    again = demo.load_digits(seed=0)
+    again = load_digits(seed=0)
     np.testing.assert_array_equal(digits.test.images, again.test.images)
-    assert not np.array_equal(digits.test.images, demo.load_digits(seed=1).test.images)
+    assert not np.array_equal(digits.test.images, load_digits(seed=1).test.images)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def test_a_run_passes_when_the_reloaded_model_reaches_the_target(run, accuracy, 
 def test_the_summary_says_what_was_missed(run):
     run.accuracy = run.reloaded_accuracy = 0.9
     console = Console(file=io.StringIO(), width=100)
-    console.print(demo.summary([run]))
+    console.print(summary([run]))
     text = console.file.getvalue()
     assert "0.9000" in text
     assert "missed" in text
@@ -76,5 +78,5 @@ def test_the_summary_says_what_was_missed(run):
 
 def test_draws_the_learning_curves(run, tmp_path):
     path = tmp_path / "curves.png"
-    demo.draw([run], path)
+    draw([run], path)
     assert path.read_bytes().startswith(b"\x89PNG")

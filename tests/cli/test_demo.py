@@ -7,7 +7,8 @@ from headrace.cli import main
 
 
 def test_a_short_demo_misses_its_targets_and_says_so(tmp_path):
-    result = CliRunner().invoke(main, ["demo", "--steps", "2", "--output-dir", str(tmp_path)])
+    options = ["--steps", "2", "--one-process", "--output-dir", str(tmp_path)]
+    result = CliRunner().invoke(main, ["demo", *options])
     assert result.exit_code == 1, result.output
     assert "missed" in result.output
     assert str(tmp_path / "learning-curves.png") in result.output
@@ -22,3 +23,4 @@ def test_the_demo_reaches_its_targets(tmp_path):
     result = CliRunner().invoke(main, ["demo", "--output-dir", str(tmp_path), "--no-picture"])
     assert result.exit_code == 0, result.output
     assert result.output.count("reached") == 2
+    assert result.output.count("matches") == 2

@@ -34,14 +34,46 @@ def main() -> None:
 )
 @click.option("--seed", default=2016, show_default=True, help="Of split, shuffling and weights.")
 @click.option("--picture/--no-picture", default=True, help="Draw the learning curves.")
-def demo_command(steps: int | None, output_dir: Path, seed: int, picture: bool) -> None:
+@click.option(
+    "--cluster/--one-process",
+    default=True,
+    help="Train in one process and on a cluster of processes, or in one process only.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="Processes of the cluster that compute gradients.",
+)
+@click.option(
+    "--parameter-servers",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="Processes of the cluster that own the variables.",
+)
+def demo_command(
+    steps: int | None,
+    output_dir: Path,
+    seed: int,
+    picture: bool,
+    cluster: bool,
+    workers: int,
+    parameter_servers: int,
+) -> None:
     """Learn real handwritten digits with two small models, and check what they learned.
 
-    Exit status 1 means that a model missed its test accuracy.
-    """
-    from headrace.cli.demo import run_demo
+    Each is trained in one process, and by a cluster of processes on this machine: workers that
+    do not wait for each other, parameter servers, and a chief that tests and saves.
 
-    if not run_demo(steps=steps, output_dir=output_dir, seed=seed, picture=picture):
+    Exit status 1 means that a model missed its test accuracy, or that the cluster did not match
+    the one process.
+    """
+    from headrace.cli.demo import Demo, run_demo
+
+    demo = Demo(steps, output_dir, seed, picture, workers if cluster else 0, parameter_servers)
+    if not run_demo(demo):
         raise SystemExit(1)
 
 

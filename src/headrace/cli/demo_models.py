@@ -1,18 +1,27 @@
 """The two programs that `headrace demo` trains, as a user would write them.
 
 Both classify images of 8x8 pixels. Each function builds one graph and hands back the few tensors
-and operations that training needs: nothing runs before `Session.run` asks for one of them.
+and operations that training needs: nothing runs before `Session.run` asks for one of them. The
+same functions serve one process and clusters: a device function says what stands where, and the
+container keeps the shared variables of the models apart on the parameter servers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import headrace as tf
+from headrace.examples.tutorials.mnist.input_data import DataSet, Datasets
 
 IMAGE_SIZE = 8
 CLASSES = 10
+BATCH_SIZE = 100
+KEEP_PROBABILITY = 0.5
+
+#: What `tf.device` takes: a function of the operation, or None for "anywhere".
+Device = Callable[[tf.Operation], str] | None
 
 
 @dataclass(frozen=True)
@@ -20,14 +29,15 @@ class DigitModel:
     """A graph, and the handles by which a training loop drives it.
 
     Attributes:
-        name: what the progress display calls the model.
+        name: what the progress display calls the model; also the container of its variables.
         graph: the graph that owns everything below.
         images: placeholder, float32 [batch, 64], pixels between 0 and 1.
         labels: placeholder, float32 [batch, 10], one-hot.
         keep_probability: float32 scalar, share of units that dropout keeps; 1.0 unless fed.
         loss: float32 scalar, cross-entropy of the batch, mean over the images.
         accuracy: float32 scalar, share of the batch that is classified right.
-        train: operation that updates every variable once.
+        train: operation that updates every variable once, and counts.
+        global_step: int64 scalar variable, how many updates there were, by whomever.
         init: operation that gives every variable its initial value.
         saver: saves and restores the variables.
         steps: training steps that the model needs, with batches of 100.
@@ -42,23 +52,50 @@ class DigitModel:
     loss: tf.Tensor
     accuracy: tf.Tensor
     train: tf.Operation
+    global_step: tf.Variable
     init: tf.Operation
     saver: tf.train.Saver
     steps: int
     target: float
 
+    def next_feed(self, data: DataSet) -> dict[tf.Tensor, object]:
+        """The next batch to learn from."""
+        images, labels = data.next_batch(BATCH_SIZE)
+        return {
+            self.images: images,
+            self.labels: labels,
+            self.keep_probability: KEEP_PROBABILITY,
+        }
 
-def softmax_regression() -> DigitModel:
+    def test_feed(self, digits: Datasets) -> dict[tf.Tensor, object]:
+        """All test images."""
+        return {self.images: digits.test.images, self.labels: digits.test.labels}
+
+
+def digit_models(seed: int) -> list[Callable[[Device], DigitModel]]:
+    """What builds the models of the demonstration, each in a graph of its own."""
+    return [softmax_regression, lambda device: convolutional_network(device, seed)]
+
+
+@contextlib.contextmanager
+def model_scope(graph: tf.Graph, name: str, device: Device) -> Iterator[None]:
+    """Within it, ops are added to the graph, on the device and in the container of a model."""
+    with graph.as_default(), tf.device(device), tf.container(name):
+        yield
+
+
+def softmax_regression(device: Device = None) -> DigitModel:
     """Build the softmax program of the 2016 talk: one matrix, one bias, gradient descent."""
     graph = tf.Graph()
-    with graph.as_default():
+    with model_scope(graph, "softmax", device):
         x = tf.placeholder(tf.float32, [None, IMAGE_SIZE * IMAGE_SIZE], name="images")
         y_ = tf.placeholder(tf.float32, [None, CLASSES], name="labels")
         W = tf.Variable(tf.zeros([IMAGE_SIZE * IMAGE_SIZE, CLASSES]), name="weights")
         b = tf.Variable(tf.zeros([CLASSES]), name="biases")
         y = tf.nn.softmax(tf.matmul(x, W) + b)
         xent = -tf.reduce_sum(y_ * tf.log(y))
-        step = tf.train.GradientDescentOptimizer(0.01).minimize(xent)
+        global_step = tf.train.get_or_create_global_step()
+        optimizer = tf.train.GradientDescentOptimizer(0.01)
         return DigitModel(
             name="softmax",
             graph=graph,
@@ -67,7 +104,8 @@ def softmax_regression() -> DigitModel:
             keep_probability=tf.placeholder_with_default(1.0, [], name="keep_probability"),
             loss=xent / tf.cast(tf.shape(x)[0], tf.float32),
             accuracy=_accuracy(y, y_),
-            train=step,
+            train=optimizer.minimize(xent, global_step=global_step),
+            global_step=global_step,
             init=tf.global_variables_initializer(),
             saver=tf.train.Saver(),
             steps=1500,
@@ -75,10 +113,10 @@ def softmax_regression() -> DigitModel:
         )
 
 
-def convolutional_network(seed: int = 1) -> DigitModel:
+def convolutional_network(device: Device = None, seed: int = 1) -> DigitModel:
     """Build two convolutions, one pool and two dense layers with dropout, trained by Adam."""
     graph = tf.Graph()
-    with graph.as_default():
+    with model_scope(graph, "convnet", device):
         tf.set_random_seed(seed)
         x = tf.placeholder(tf.float32, [None, IMAGE_SIZE * IMAGE_SIZE], name="images")
         y_ = tf.placeholder(tf.float32, [None, CLASSES], name="labels")
@@ -106,6 +144,7 @@ def convolutional_network(seed: int = 1) -> DigitModel:
             loss=loss,
             accuracy=_accuracy(logits, y_),
             train=tf.train.AdamOptimizer(rate).minimize(loss, global_step=global_step),
+            global_step=global_step,
             init=tf.global_variables_initializer(),
             saver=tf.train.Saver(),
             steps=600,
