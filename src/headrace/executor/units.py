@@ -82,21 +82,22 @@ class Splitter:
         for key in sorted(groups, key=lambda k: k[0]):
             members = groups[key]
             unit = self._unit(members, key[1] == "host", wanted, users)
-            if unit.region is not None and unit.region.is_idle:
-                continue
             result.append(unit)
             unit_of.update(dict.fromkeys(members, unit))
+        idle = {u for u in result if u.region is not None and u.region.is_idle}
         for unit in result:
             members = [unit.node] if unit.node is not None else unit.region.nodes  # type: ignore[union-attr]
             sources = {m for n in members for m, _ in n.inputs} | {
                 c for n in members for c in n.control
             }
-            unit.waits = list(
-                dict.fromkeys(
-                    unit_of[s] for s in sources if s in unit_of and unit_of[s] is not unit
-                )
+            waits = dict.fromkeys(
+                unit_of[s] for s in sources if s in unit_of and unit_of[s] is not unit
             )
-        return result
+            # Who waits for a unit that does nothing waits for what that one waits for.
+            unit.waits = list(
+                dict.fromkeys(w for u in waits for w in (u.waits if u in idle else (u,)))
+            )
+        return [u for u in result if u not in idle]
 
     def _unit(
         self, members: list[Node], host: bool, wanted: set[Edge], users: dict[Edge, list[Node]]
