@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from headrace.executor.host import HostRunner
 from headrace.executor.memory import keep_freed_memory
 from headrace.executor.partial import PartialRun
 from headrace.executor.plan import Plan
-from headrace.executor.policy import runs_before_compiling
+from headrace.executor.policy import CALL, runs_before_compiling
 from headrace.executor.region import RegionOptions
 from headrace.executor.resources import ResourceStore
 from headrace.executor.tracing_step import StepContext, fill_metadata
@@ -43,6 +44,7 @@ class Engine:
     Args:
         config: a ConfigProto or None.
         store, devices: those of a server that the session uses; by default its own.
+        call: seconds that calling a compiled program takes here.
     """
 
     def __init__(
@@ -50,8 +52,10 @@ class Engine:
         config: Any,
         store: ResourceStore | None = None,
         devices: list[DeviceAttributes] | None = None,
+        call: float = CALL,
     ) -> None:
         self.config = config
+        self.call = call
         self.store = ResourceStore() if store is None else store
         self.host = HostRunner()
         keep_freed_memory()
@@ -130,7 +134,7 @@ class Engine:
                 found[0].jax_device if found else None,
                 self.host,
                 explain,
-                runs_before_compiling,
+                partial(runs_before_compiling, call=self.call),
                 _CPU_OPTIONS if "CPU" in device or not device else None,
             )
         return options

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 
 from headrace.config import flags
+from headrace.graph import dtypes
 from headrace.graph.tensor import Dims
 from headrace.passes.ir import Edge, Node
 from headrace.placement.cost import node_cost
@@ -23,17 +24,28 @@ _COMPILE_BASE = 25e-3
 _COMPILE_PER_OP = 1.2e-3
 _COMPILE_PER_KERNEL = 12e-3
 _INTERPRET_PER_OP = 3e-6
-#: Calling a program costs more than a few ops on small arrays do.
-_COMPILED_CALL = 15e-6
 _SECONDS_PER_OPERATION = 1e-9
+#: To call a program.
+CALL = 15e-6
+#: The same where arrays come from the network and go there: they enter and leave JAX, and somebody
+#: waits for the thread that computes.
+CALL_FROM_HOST = 60e-6
+#: What NumPy takes to read or write an element.
+_SECONDS_PER_ELEMENT = 0.3e-9
 #: A program that compiles within this time is compiled when it runs for the second time.
 _PATIENCE = 3.0
 #: Ops that hand on what they get.
 _MOVES = frozenset({"ReadVariableOp", "Identity"})
 
 
-def runs_before_compiling(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
-    """How many times to interpret these nodes before they are compiled."""
+def runs_before_compiling(
+    nodes: Sequence[Node], outputs: Sequence[Edge], call: float = CALL
+) -> int:
+    """How many times to interpret these nodes before they are compiled.
+
+    Args:
+        call: seconds that calling a compiled program takes.
+    """
     if all(n.op_def.name in _MOVES for n in nodes):
         return NEVER  # a program would only copy the variables
     if flags.interpret == "never":
@@ -45,9 +57,9 @@ def runs_before_compiling(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int
     work = sum(node_cost(n) for n in nodes)
     if work > flags.interpret_limit:
         return 0
-    interpreting = _INTERPRET_PER_OP * len(nodes) + _SECONDS_PER_OPERATION * work
-    if interpreting < _COMPILED_CALL and all(_is_static(d) for n in nodes for d in n.dims):
+    if _costs_less(nodes, call):
         return NEVER
+    interpreting = _INTERPRET_PER_OP * len(nodes) + _SECONDS_PER_OPERATION * work
     compiling = (
         _COMPILE_BASE
         + _COMPILE_PER_OP * len(nodes)
@@ -68,8 +80,29 @@ def _kernels(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
     return sum(1 for n in nodes if n in kept or users.get(n, 0) > 1 or not _is_elementwise(n))
 
 
-def _is_static(dims: Dims) -> bool:
-    return dims is not None and None not in dims
+def _costs_less(nodes: Sequence[Node], seconds: float) -> bool:
+    """Whether interpreting is certain to take less time: all sizes are known, and small."""
+    total = 0.0
+    for node in nodes:
+        total += _INTERPRET_PER_OP
+        if node.op_def.cost is not None:
+            total += _SECONDS_PER_OPERATION * node_cost(node)
+        for dims in (*node.dims, *[_input_dims(edge) for edge in node.inputs]):
+            if dims is None or None in dims:
+                return False
+            total += _SECONDS_PER_ELEMENT * math.prod(dims)  # type: ignore[arg-type]
+        if total >= seconds:
+            return False
+    return True
+
+
+def _input_dims(edge: Edge) -> Dims:
+    """The shape of an input; for a handle that of its variable, which an update copies."""
+    node, index = edge
+    if node.dtypes[index] is not dtypes.resource:
+        return node.dims[index]
+    declared = node.attrs.get("shape") if node.op_def.makes_handle else None
+    return None if declared is None else declared.as_tuple
 
 
 def _is_elementwise(node: Node) -> bool:

@@ -24,6 +24,7 @@ from headrace.distributed.worker.results import PartResult
 from headrace.errors import AbortedError, OpError
 from headrace.executor.engine import Engine
 from headrace.executor.plan import Plan
+from headrace.executor.policy import CALL_FROM_HOST
 from headrace.executor.resources import ResourceStore, SessionStore
 from headrace.executor.stepping import Driver, StepRun
 from headrace.executor.threads import step_threads
@@ -161,7 +162,7 @@ class Worker:
             engine = self._engines.get(session)
             if engine is None:
                 shared = ResourceStore() if config.isolate_session_state else self.store
-                engine = Engine(config, SessionStore(shared), self.devices)
+                engine = Engine(config, SessionStore(shared), self.devices, CALL_FROM_HOST)
                 self._engines[session] = engine
             return engine
 
