@@ -129,9 +129,10 @@ def test_reports_of_the_chief_become_a_run():
     workers = [{"steps": 3, "loss": 1.0, "rate": 2.0}, {"steps": 2, "loss": 3.0, "rate": 2.0}]
     progress = {"event": "progress", "step": 5, "accuracy": 0.5, "workers": workers, "rate": 4.0}
     run = Run("softmax", 0.95)
-    record(run, {**progress, "step": 0})
+    silent = {"steps": 0, "loss": 0.0, "rate": 0.0}
+    record(run, {**progress, "workers": [silent, silent]})
     assert run.steps == []
-    record(run, progress)
+    record(run, {**progress, "workers": [*workers, silent]})
     record(run, {"event": "saved", "checkpoint": "there", "rate": 7.0, "seconds": 2.0})
     assert (run.steps, run.losses, run.accuracies, run.accuracy) == ([5], [2.0], [0.5], 0.5)
     assert (run.checkpoint, run.rate, run.seconds) == ("there", 7.0, 2.0)

@@ -238,9 +238,11 @@ def _counted(count: int, noun: str) -> str:
 
 def record(run: Run, report: dict[str, Any]) -> None:
     """Take what the chief reports into the result of a model."""
-    if report["event"] == "progress" and report["step"]:
-        loss = sum(worker["loss"] for worker in report["workers"]) / len(report["workers"])
-        run.add(report["step"], loss, report["accuracy"])
+    if report["event"] == "progress":
+        # A worker that has told nothing yet has no loss.
+        losses = [worker["loss"] for worker in report["workers"] if worker["steps"]]
+        if losses:
+            run.add(report["step"], sum(losses) / len(losses), report["accuracy"])
     elif report["event"] == "saved":
         run.checkpoint = report["checkpoint"]
         run.rate = report["rate"]
