@@ -1,0 +1,624 @@
+"""The state machines of workers and masters, driven by events alone."""
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from simulated_cluster import MASTER, NOTICE, Simulation
+
+from headrace.distributed.failures import cancelled, unavailable
+from headrace.distributed.master.machine import Farewells, Membership, Presence
+from headrace.distributed.tracker import StepTracker
+from headrace.distributed.worker import machine as machines
+from headrace.distributed.worker.machine import OWN, Abort, Deliver, Refuse, Start, WorkerMachine
+from headrace.errors import (
+    AbortedError,
+    CancelledError,
+    InvalidArgumentError,
+    OpError,
+    UnavailableError,
+)
+
+STEP, PLAN, SESSION, CHIEF, PEER = 7, 3, 5, ("/job:chief", 11), "/job:ps"
+LATE = 1000.0
+
+
+def machine(ready=True):
+    made = WorkerMachine(hold=60.0, orphan=60.0)
+    made.plan_asked(PLAN, SESSION, CHIEF, 0.0)
+    if ready:
+        assert made.plan_ready(PLAN, [PEER])
+    return made
+
+
+def run_asked(made, run="run", step=STEP, plan=PLAN, now=1.0):
+    return made.run_asked(step, plan, CHIEF[0], run, now)
+
+
+# -- a worker's step ------------------------------------------------------------------------------
+
+EVENTS = {
+    "run": lambda m: run_asked(m),
+    "tensors": lambda m: m.tensors_came(STEP, 1, "value", 1.0),
+    "cancel": lambda m: m.cancel_asked(STEP, "because"),
+    "peer lost": lambda m: m.peer_lost(PEER, "silent"),
+    "chief lost": lambda m: m.peer_lost(CHIEF[0], "silent"),
+    "ended": lambda m: m.ended(STEP),
+    "tick": lambda m: m.tick(2.0),
+    "late tick": lambda m: m.tick(LATE),
+    "drop": lambda m: m.plans_dropped([PLAN]),
+}
+
+
+def check_order(order):
+    """Apply events in an order; what the machine tells must make sense at every point."""
+    made = machine()
+    started = over = refused = False
+    before_run, delivered = 0, 0
+    for name in order:
+        told = EVENTS[name](made)
+        for one in told if isinstance(told, list) else [told]:
+            if isinstance(one, Start):
+                assert name == "run"
+                assert not started
+                assert not over
+                assert not refused
+                started = True
+                assert len(one.held) == before_run
+            elif isinstance(one, Refuse):
+                assert name == "run"
+                assert not started
+                assert not refused
+                refused = True
+            elif isinstance(one, Deliver):
+                assert started
+                assert not over
+                delivered += 1
+            elif isinstance(one, Abort):
+                assert started
+                assert not over
+                over = True
+                made.ended(STEP)  # as the driver does
+        if name == "tensors" and not started and not refused and not over:
+            before_run += 1
+        if name == "ended" and started:
+            over = True
+        if name in ("cancel", "late tick") and not started:
+            before_run = 0
+    made.ended(STEP)
+    assert made.running() == []
+    made.tick(LATE)
+    assert made.held == 0
+    return started, refused
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5])
+def test_every_order_of_events_with_repetitions(length):
+    names = list(EVENTS) if length < 5 else ["run", "tensors", "cancel", "peer lost", "ended"]
+    for order in itertools.product(names, repeat=length):
+        started, refused = check_order(order)
+        assert not (started and refused)
+        if "run" in order and "drop" not in order and "late tick" not in order:
+            assert started != ("cancel" in order[: order.index("run")])
+
+
+def test_tensors_before_their_step_wait_for_it():
+    made = machine()
+    assert made.tensors_came(STEP, 1, "a", 0.0) is None
+    assert made.tensors_came(STEP, 2, "b", 0.0) is None
+    assert made.held == 1
+    assert run_asked(made) == Start("run", [(1, "a"), (2, "b")])
+    assert made.held == 0
+    assert made.tensors_came(STEP, 3, "c", 0.0) == Deliver("run", 3, "c")
+
+
+def test_tensors_that_nobody_wants_are_dropped_after_a_while():
+    made = machine()
+    made.tensors_came(STEP, 1, "a", 10.0)
+    made.tick(70.0)
+    assert made.held == 1
+    made.tick(70.1)
+    assert made.held == 0
+    assert made.tensors_came(STEP, 2, "b", 80.0) is None
+    assert made.held == 0
+
+
+def test_a_step_that_was_cancelled_before_it_was_asked_for_is_refused_once():
+    made = machine()
+    made.tensors_came(STEP, 1, "a", 0.0)
+    assert made.cancel_asked(STEP, "the client is gone") is None
+    assert made.held == 0
+    assert run_asked(made) == Refuse(STEP, PLAN, "the client is gone")
+    assert run_asked(made) is None
+
+
+def test_an_unknown_plan_is_refused():
+    made = machine()
+    assert run_asked(made, plan=99) == Refuse(STEP, 99)
+    assert run_asked(made, run=None, step=8) == Refuse(8, PLAN)
+    assert machine(ready=False).run_asked(STEP, PLAN, "a", "run", 0.0) == Refuse(STEP, PLAN)
+
+
+def test_steps_that_do_not_need_a_lost_peer_go_on():
+    made = machine()
+    made.plan_asked(4, SESSION, CHIEF, 0.0)
+    made.plan_ready(4, ["/job:other"])
+    run_asked(made)
+    run_asked(made, "another run", step=8, plan=4)
+    assert made.peer_lost(PEER, "silent") == [Abort("run", "silent", PEER)]
+    assert made.running() == ["run", "another run"]
+    made.ended(STEP)
+    assert made.running() == ["another run"]
+
+
+def test_a_step_of_a_plan_that_was_dropped_still_notices_a_lost_peer():
+    made = machine()
+    run_asked(made)
+    made.plans_dropped([PLAN])
+    assert made.peer_lost(PEER, "silent") == [Abort("run", "silent", PEER)]
+
+
+def test_steps_that_began_after_a_new_link_was_there_do_not_mind_the_loss_of_the_old_one():
+    made = machine()
+    run_asked(made, now=1.0)
+    run_asked(made, "later", step=8, now=3.0)
+    assert made.peer_lost(PEER, "cut", until=2.0) == [Abort("run", "cut", PEER)]
+    assert made.peer_lost(CHIEF[0], "cut", until=1.0) == []
+
+
+def test_marks_of_ended_steps_have_a_limit(monkeypatch):
+    monkeypatch.setattr(machines, "MAX_MARKS", 3)
+    made = machine()
+    for step in range(10):
+        made.cancel_asked(step, "because")
+    assert list(made._ended) == [7, 8, 9]
+
+
+# -- a worker's plans -----------------------------------------------------------------------------
+
+
+def test_a_plan_that_is_dropped_while_it_is_made_ready_does_not_come_to_life():
+    for drop in (lambda m: m.plans_dropped([PLAN]), lambda m: m.plans_dropped([], SESSION)):
+        made = machine(ready=False)
+        drop(made)
+        assert not made.plan_ready(PLAN, [PEER])
+        assert made.plans == 0
+        assert not made.has_session(SESSION)
+
+
+def test_plans_of_a_master_that_stays_away_are_dropped():
+    made = machine()
+    made.plan_asked(4, 6, OWN, 0.0)
+    assert made.orphans(59.0, lambda master: False) == []
+    assert made.orphans(60.5, lambda master: False) == [SESSION]
+    assert made.plans == 1
+    assert made.orphans(LATE, lambda master: False) == []
+
+
+def test_a_master_that_comes_back_in_time_keeps_its_plans():
+    made = machine()
+    assert made.orphans(50.0, lambda master: False) == []
+    assert made.orphans(55.0, lambda master: master == CHIEF) == []
+    assert made.orphans(110.0, lambda master: False) == []
+    # It was started again: that is another master.
+    again = (CHIEF[0], 12)
+    assert made.orphans(116.0, lambda master: master == again) == [SESSION]
+
+
+def test_who_must_hear_of_a_lost_link():
+    made = machine()
+    assert made.watchers(PEER) == {CHIEF[0]}
+    made.run_asked(STEP, PLAN, "/job:owner", "run", 0.0)
+    assert made.watchers(PEER) == {CHIEF[0], "/job:owner"}
+    assert made.watchers("/job:other") == set()
+
+
+class WorkerRules(RuleBasedStateMachine):
+    """A worker with some plans and steps, and whatever comes for them."""
+
+    steps = st.integers(0, 3)
+    plans = st.integers(1, 2)
+    peers = st.sampled_from(["a", "b"])
+
+    def __init__(self):
+        super().__init__()
+        self.machine = WorkerMachine(60.0, 60.0)
+        self.now = 0.0
+        self.plan_peers = {}
+        self.ready = set()
+        self.running = {}
+        self.held = {}
+        self.over = {}
+
+    def end(self, step):
+        self.machine.ended(step)
+        self.running.pop(step, None)
+        self.over[step] = ""
+
+    @rule(plan=plans, peer=peers)
+    def ask_for_plan(self, plan, peer):
+        self.machine.plan_asked(plan, plan, ("m", 1), self.now)
+        self.plan_peers[plan] = {peer}
+        self.ready.discard(plan)
+
+    @rule(plan=plans)
+    def plan_is_ready(self, plan):
+        known = plan in self.plan_peers
+        assert self.machine.plan_ready(plan, self.plan_peers.get(plan, ())) == known
+        if known:
+            self.ready.add(plan)
+
+    @rule(plan=plans)
+    def drop_plan(self, plan):
+        self.machine.plans_dropped([plan])
+        self.plan_peers.pop(plan, None)
+        self.ready.discard(plan)
+
+    @rule(step=steps, plan=plans)
+    def ask_for_step(self, step, plan):
+        told = self.machine.run_asked(step, plan, "m", (step, plan), self.now)
+        if step in self.running:
+            assert told is None
+        elif step in self.over:
+            reason = self.over[step]
+            self.over[step] = ""
+            assert told == (Refuse(step, plan, reason) if reason else None)
+        elif plan in self.ready:
+            assert told == Start((step, plan), self.held.pop(step, [])[1:])
+            self.running[step] = (plan, set(self.plan_peers[plan]), self.now)
+        else:
+            assert told == Refuse(step, plan)
+            self.held.pop(step, None)
+            self.over[step] = ""
+
+    @rule(step=steps, transfer=st.integers(1, 2))
+    def tensors(self, step, transfer):
+        told = self.machine.tensors_came(step, transfer, "v", self.now)
+        if step in self.running:
+            assert told == Deliver((step, self.running[step][0]), transfer, "v")
+        else:
+            assert told is None
+            if step not in self.over:
+                self.held.setdefault(step, [self.now]).append((transfer, "v"))
+
+    @rule(step=steps)
+    def cancel(self, step):
+        told = self.machine.cancel_asked(step, "no more")
+        if step in self.running:
+            assert told == Abort((step, self.running[step][0]), "no more")
+            self.end(step)
+        else:
+            assert told is None
+            if step not in self.over:
+                self.held.pop(step, None)
+                self.over[step] = "no more"
+
+    @rule(peer=st.sampled_from(["a", "b", "m"]), back=st.sampled_from([0.0, 10.0, -math.inf]))
+    def lose(self, peer, back):
+        until = self.now - back
+        hit = {
+            step: Abort((step, plan), "gone", peer)
+            for step, (plan, peers, began) in self.running.items()
+            if began < until and (peer == "m" or peer in peers)
+        }
+        assert self.machine.peer_lost(peer, "gone", until) == list(hit.values())
+        for step in hit:
+            self.end(step)
+
+    @precondition(lambda self: self.running)
+    @rule(data=st.data())
+    def finish(self, data):
+        self.end(data.draw(st.sampled_from(sorted(self.running))))
+
+    @rule(seconds=st.sampled_from([1.0, 30.0, 61.0]))
+    def pass_time(self, seconds):
+        self.now += seconds
+        self.machine.tick(self.now)
+        for step in [s for s, h in self.held.items() if self.now - h[0] > 60.0]:
+            del self.held[step]
+            self.over[step] = ""
+
+    @invariant()
+    def agrees(self):
+        running = [(step, plan) for step, (plan, _, _) in self.running.items()]
+        assert self.machine.running() == running
+        assert self.machine.held == len(self.held)
+        assert self.machine.plans == len(self.plan_peers)
+
+
+TestWorkerRules = WorkerRules.TestCase
+TestWorkerRules.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+# -- the tracker of a step ------------------------------------------------------------------------
+
+
+class Asked:
+    """A tracker and when it ended."""
+
+    def __init__(self, *tasks):
+        self.ends = 0
+        self.tracker = StepTracker(STEP, tasks, 0.0, self._ended)
+
+    def _ended(self, tracker):
+        self.ends += 1
+
+
+def wrong(text="bad"):
+    return InvalidArgumentError(None, None, text)
+
+
+def gone(task):
+    return unavailable(task, STEP, "silent")
+
+
+def test_a_step_ends_when_all_parts_have_answered():
+    asked = Asked("a", "b")
+    asked.tracker.done("a", 1)
+    asked.tracker.done("a", 2)
+    assert asked.ends == 0
+    asked.tracker.done("b", 3)
+    assert asked.ends == 1
+    assert asked.tracker.results == {"a": 1, "b": 3}
+    assert asked.tracker.error is None
+
+
+def test_a_failed_part_stops_the_others_and_waits_for_them():
+    asked = Asked("a", "b", "c")
+    assert asked.tracker.failed("b", wrong(), 1.0) == ["a", "c"]
+    assert asked.tracker.failed("a", cancelled("failed elsewhere"), 1.0) == []
+    assert asked.ends == 0
+    asked.tracker.done("c", 1)
+    assert asked.ends == 1
+    assert asked.tracker.error.message == "bad"
+
+
+def test_the_cause_is_preferred_to_what_followed_from_it():
+    for order in itertools.permutations([("a", cancelled("x")), ("b", wrong()), ("c", gone("c"))]):
+        asked = Asked("a", "b", "c")
+        for task, error in order:
+            asked.tracker.failed(task, error, 1.0)
+        first = next(error for _, error in order if not isinstance(error, CancelledError))
+        assert asked.tracker.error is first
+
+
+def test_a_failed_step_waits_only_so_long_for_the_others():
+    asked = Asked("a", "b")
+    asked.tracker.failed("a", wrong(), 1.0)
+    asked.tracker.overdue(2.9, 2.0)
+    assert asked.ends == 0
+    asked.tracker.overdue(3.0, 2.0)
+    asked.tracker.overdue(3.1, 2.0)
+    asked.tracker.done("b", 1)
+    assert asked.ends == 1
+    assert asked.tracker.results == {}
+
+
+def test_a_lost_task_fails_the_step_also_after_its_answer():
+    asked = Asked("a", "b")
+    asked.tracker.done("a", 1)
+    assert asked.tracker.lost("c", gone("c"), 1.0) == []
+    assert asked.tracker.lost("a", gone("a"), 1.0) == ["b"]
+    asked.tracker.failed("b", cancelled("x"), 1.0)
+    assert asked.ends == 1
+    assert isinstance(asked.tracker.error, UnavailableError)
+
+
+def test_nothing_is_changed_by_what_comes_after_the_end():
+    asked = Asked("a")
+    asked.tracker.done("a", 1)
+    assert asked.tracker.lost("a", gone("a"), 1.0) == []
+    assert asked.tracker.cancel(wrong(), 1.0) == []
+    assert asked.tracker.parted("a", "a", wrong(), 1.0) == []
+    asked.tracker.overdue(LATE, 2.0)
+    assert asked.ends == 1
+    assert asked.tracker.error is None
+
+
+def test_members_that_lost_each_other():
+    asked = Asked("a", "b")
+    assert asked.tracker.parted("a", "c", gone("c"), 1.0) == []
+    assert asked.tracker.parted("a", "b", gone("b"), 1.0) == ["a", "b"]
+    assert asked.tracker.tasks == {"a", "b"}
+
+
+def test_tasks_that_were_not_asked_are_not_waited_for():
+    asked = Asked("a", "b", "c")
+    asked.tracker.failed("b", gone("b"), 1.0)
+    asked.tracker.not_asked(["c"])
+    assert asked.ends == 0
+    asked.tracker.failed("a", cancelled("x"), 1.0)
+    assert asked.ends == 1
+
+
+TRACKED = {
+    "done a": lambda t: t.done("a", 1),
+    "done b": lambda t: t.done("b", 1),
+    "a fails": lambda t: t.failed("a", wrong(), 1.0),
+    "b gives up": lambda t: t.failed("b", cancelled("x"), 1.0),
+    "a lost": lambda t: t.lost("a", gone("a"), 1.0),
+    "parted": lambda t: t.parted("a", "b", gone("b"), 1.0),
+    "cancel": lambda t: t.cancel(wrong("stop"), 1.0),
+    "overdue": lambda t: t.overdue(3.0, 2.0),
+}
+
+
+def test_every_order_of_what_a_tracker_hears():
+    for order in itertools.product(TRACKED, repeat=4):
+        asked = Asked("a", "b")
+        told = []
+        for name in order:
+            told += TRACKED[name](asked.tracker) or []
+            assert (asked.ends == 1) == (not asked.tracker.tasks)
+        assert len(set(told)) == len(told)  # nobody is told to stop twice
+        for name in TRACKED:
+            TRACKED[name](asked.tracker)
+        assert asked.ends == 1
+
+
+# -- what a master knows of others ----------------------------------------------------------------
+
+
+def test_a_session_keeps_to_the_first_start_of_a_task():
+    members = Membership()
+    members.met("a", 1)
+    members.met("a", 1)
+    members.met("b", 5)
+    with pytest.raises(AbortedError, match=r"Task a was started again: .* Make a new session"):
+        members.met("a", 2)
+    assert members.is_member("a", 1)
+    assert not members.is_member("a", 2)
+    assert members.members() == {"a": 1, "b": 5}
+
+
+def link(incarnation):
+    return SimpleNamespace(peer=SimpleNamespace(incarnation=incarnation))
+
+
+def test_what_a_task_could_not_be_told_it_is_told_later():
+    left = Farewells(60.0)
+    for task in ("a", "b", "c"):
+        left.add(task, 1, f"forget {task}", 0.0)
+    assert left.due(1.0, lambda task: None) == []
+    here = {"a": link(1), "b": link(2), "c": None}
+    assert left.due(2.0, here.get) == [(here["a"], "forget a")]
+    assert len(left) == 1  # b was started again and knows nothing any more
+    assert left.due(61.0, here.get) == []
+    assert len(left) == 0
+
+
+def test_clients_that_stay_away():
+    presence = Presence(60.0)
+    assert presence.gone({"a", "b"}, 0.0, lambda c: True) == set()
+    assert presence.gone({"a", "b"}, 60.0, lambda c: c == "b") == set()
+    assert presence.gone({"a", "b"}, 60.1, lambda c: c == "b") == {"a"}
+    assert presence.gone({"b"}, 61.0, lambda c: True) == set()
+    assert presence.gone({"a"}, 200.0, lambda c: False) == set()
+
+
+# -- a thousand workers ---------------------------------------------------------------------------
+
+
+def check_outcomes(simulation):
+    """Every step has ended rightly, and soon; nothing of any is left."""
+    assert not simulation.open
+    for number, outcome in simulation.outcomes.items():
+        members = {*outcome.members, MASTER}
+        hits = [
+            (max(at, outcome.began), died)
+            for at, nodes, died in simulation.faults
+            if at <= outcome.ended and nodes <= members
+        ]
+        for at, died in hits:
+            if died and at > outcome.began:
+                assert outcome.ended <= at + 5, (number, outcome, hits)
+        if outcome.error is None:
+            last = len(outcome.members) - 1
+            assert outcome.value == last * (last + 1) // 2 + (last - 1) * last // 2
+            assert outcome.ended <= outcome.began + 5
+        else:
+            assert isinstance(outcome.error, (UnavailableError, AbortedError)), outcome.error
+            assert any(at <= outcome.ended <= at + 5 for at, _ in hits), (number, outcome, hits)
+    simulation.run_until(simulation.now + 70.0)
+    for node in (n for n in simulation.nodes.values() if n.alive):
+        assert node.machine.running() == []
+        assert node.machine.held == 0
+
+
+def begun(workers, seed):
+    simulation = Simulation(workers, seed)
+    simulation.tick()
+    return simulation
+
+
+def test_a_step_over_a_thousand_workers():
+    simulation = begun(1000, 1)
+    plan, members = simulation.plan(simulation.names, 1)
+    number = simulation.step(plan, simulation.names, members)
+    simulation.run_until(5.0)
+    assert simulation.outcomes[number].error is None
+    check_outcomes(simulation)
+
+
+@pytest.mark.parametrize("when", [0.0, 0.02, 0.06, 0.1, 0.2, 0.3])
+def test_one_of_a_thousand_dies(when):
+    simulation = begun(1000, 2)
+    plan, members = simulation.plan(simulation.names, 1)
+    number = simulation.step(plan, simulation.names, members)
+    simulation.run_until(when)
+    simulation.kill("w500")
+    simulation.run_until(when + 6.0)
+    assert isinstance(simulation.outcomes[number].error, (UnavailableError, type(None)))
+    check_outcomes(simulation)
+
+
+def test_after_a_restart_old_plans_are_refused_and_new_ones_run():
+    simulation = begun(10, 3)
+    plan, members = simulation.plan(simulation.names, 1)
+    simulation.kill("w3", back_after=0.5)
+    simulation.run_until(10.0)
+    old = simulation.step(plan, simulation.names, members)
+    plan, members = simulation.plan(simulation.names, 2)
+    new = simulation.step(plan, simulation.names, members)
+    simulation.run_until(20.0)
+    assert isinstance(simulation.outcomes[old].error, AbortedError)
+    assert simulation.outcomes[new].error is None
+
+
+@pytest.mark.parametrize("fault", ["cut", "kill"])
+def test_tensors_lost_before_the_second_task_was_asked_for_its_part(fault):
+    simulation = begun(2, 4)
+    simulation.delay = 0.3
+    plan, members = simulation.plan(simulation.names, 1)
+    for _ in range(300):
+        number = simulation.step(plan, simulation.names, members)
+        simulation.run_until(simulation.now + simulation.rng.uniform(0, 0.6))
+        if fault == "cut":
+            simulation.cut("w0", "w1", within=0.01)
+        else:
+            simulation.kill("w0", within=0.01, back_after=0.01)
+        simulation.run_until(simulation.now + 5.0)
+        assert number not in simulation.open
+        assert isinstance(simulation.outcomes[number].error, (UnavailableError, type(None)))
+        plan, members = simulation.plan(simulation.names, 1)
+    assert sum(o.error is not None for o in simulation.outcomes.values()) > 20
+    check_outcomes(simulation)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_thousand_workers_with_all_that_can_happen(seed):
+    simulation = begun(1000, seed)
+    simulation.drop_rate = 0.0005
+    rng = simulation.rng
+    plans = {}
+    for _ in range(60):
+        alive = [n for n in simulation.names if simulation.nodes[n].alive]
+        chosen = rng.sample(alive, rng.choice([2, 3, 8, 50]))
+        plans[simulation.plan(chosen, 1)] = chosen
+    for (number, members), chosen in rng.sample(sorted_plans(plans) * 4, 200):
+        simulation.step(number, chosen, members)
+        for _ in range(rng.randrange(3)):
+            victim = rng.choice(rng.choice(list(plans.values())))
+            if rng.random() < 0.2:
+                simulation.kill(victim, rng.uniform(0.01, NOTICE), rng.choice([None, 0.2, 3.0]))
+            else:
+                simulation.cut(victim, rng.choice([MASTER, *chosen]), rng.uniform(0.01, NOTICE))
+        simulation.run_until(simulation.now + rng.uniform(0, 0.3))
+    simulation.drop_rate = 0.0
+    simulation.run_until(simulation.now + 10.0)
+    errors = [type(o.error) for o in simulation.outcomes.values()]
+    for kind in (type(None), UnavailableError, AbortedError):
+        assert kind in errors
+    check_outcomes(simulation)
+
+
+def sorted_plans(plans):
+    return sorted(plans.items(), key=lambda item: item[0][0])
+
+
+def test_errors_are_ours():
+    assert issubclass(UnavailableError, OpError)
