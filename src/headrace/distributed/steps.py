@@ -158,6 +158,8 @@ class Steps:
         left = [t for t in plan.feeds if t != self.task]
         if self.task in plan.feeds:
             left.append(self.task)
+        nothing = pb.RunPart(step=tracker.number, plan=plan.number, trace=options.trace)
+        without_feeds = pack(nothing)
         while left and tracker.error is None:
             task = left[0]
             values = [feeds[i] for i in plan.feeds[task]]
@@ -166,11 +168,14 @@ class Steps:
                 self._run_own(tracker, plan, values, options)
                 continue
             try:
-                metas, buffers = wire.encode_many(values)
-                message = pb.RunPart(
-                    step=tracker.number, plan=plan.number, feeds=metas, trace=options.trace
-                )
-                options.find(task).send(pack(message), buffers)
+                head = without_feeds
+                buffers: list[Any] = []
+                if values:
+                    metas, buffers = wire.encode_many(values)
+                    message = pb.RunPart(feeds=metas)
+                    message.MergeFrom(nothing)
+                    head = pack(message)
+                options.find(task).send(head, buffers)
                 del left[0]
             except PipeBroken as error:
                 self._failed(tracker, task, unavailable(task, tracker.number, error.reason))

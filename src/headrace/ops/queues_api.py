@@ -245,9 +245,9 @@ class FIFOQueue(QueueBase):
     >>> import headrace as tf
     >>> q = tf.FIFOQueue(3, tf.float32)
     >>> put, got = q.enqueue(1.5), q.dequeue()
-    >>> with tf.Session() as sess:
-    ...     sess.run(put)
-    ...     print(sess.run(got))
+    >>> sess = tf.Session()
+    >>> sess.run(put)
+    >>> float(sess.run(got))
     1.5
     """
 
