@@ -19,12 +19,14 @@ from typing import Any
 
 from headrace.distributed.client import LocalEngine
 from headrace.distributed.task import Task
+from headrace.distributed.timing import DEFAULT_TIMING, Timing
 from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.distributed.transport.inproc import inproc_pair
 from headrace.errors import UnavailableError
 from headrace.graph.proto import ConfigProto
 from headrace.placement.devices import DeviceAttributes, local_devices
 from headrace.session.engines import register_engine
+from headrace.testing.faults import Faults
 
 __all__ = ["LocalCluster", "with_cluster"]
 
@@ -40,9 +42,21 @@ class LocalCluster:
     Args:
         jobs: how many tasks each job has.
         config: a ConfigProto: the devices of each task, and defaults of its sessions.
+        timing: how long tasks wait for each other.
+        faults: what happens to frames between them.
     """
 
-    def __init__(self, jobs: dict[str, int], config: Any = None) -> None:
+    def __init__(
+        self,
+        jobs: dict[str, int],
+        config: Any = None,
+        timing: Timing = DEFAULT_TIMING,
+        faults: Faults | None = None,
+    ) -> None:
+        self.timing = timing
+        self.faults = faults
+        if faults is not None:
+            faults.on_restart = self.restart
         self.name = str(next(_names))
         self.config = ConfigProto() if config is None else config
         self._incarnations = itertools.count(1)
@@ -63,12 +77,20 @@ class LocalCluster:
 
         def dial(address: str, task: str, timeout: float) -> tuple[Pipe, PeerInfo]:
             other = self._find(task)
-            here, there = inproc_pair(f"{name} to {task}")
+            here, there = self._pipes(name, task)
             other.adopt(there, me)
             return here, other.me
 
-        made = self.tasks[name] = Task(me, self.addresses, devices, dial, self._ask_devices)
+        made = self.tasks[name] = Task(
+            me, self.addresses, devices, dial, self._ask_devices, self.timing
+        )
         return made
+
+    def _pipes(self, one: str, other: str) -> tuple[Pipe, Pipe]:
+        here, there = inproc_pair(f"{one} to {other}")
+        if self.faults is None:
+            return here, there
+        return self.faults.wrap(here, one, other), self.faults.wrap(there, other, one)
 
     def _find(self, task: str) -> Task:
         found = self.tasks.get(task)
@@ -85,6 +107,18 @@ class LocalCluster:
     def kill(self, name: str) -> None:
         """End a task: its links break, its state is gone."""
         self.tasks.pop(name).close()
+
+    def crash(self, name: str) -> None:
+        """End a task that can say nothing more to anyone."""
+        task = self.tasks.pop(name)
+        for link in task.peers.all():
+            link.pipe.fail("the process died")
+        task.close()
+
+    def restart(self, name: str) -> None:
+        """Let a task crash and start it again."""
+        self.crash(name)
+        self.start(name)
 
     def target(self, job: str, index: int = 0) -> str:
         """For `tf.Session`: that task as the master."""
@@ -108,14 +142,19 @@ class LocalCluster:
 
 
 @contextmanager
-def with_cluster(config: Any = None, **jobs: int) -> Iterator[LocalCluster]:
-    """A cluster of ``jobs`` (``ps=2, worker=2``) in this process.
+def with_cluster(
+    config: Any = None,
+    timing: Timing = DEFAULT_TIMING,
+    faults: Faults | None = None,
+    **jobs: int,
+) -> Iterator[LocalCluster]:
+    """A cluster of ``jobs`` (``ps=2, worker=2``) in this process. See `LocalCluster`.
 
     Raises:
         AssertionError: at the end, if steps, tensors or threads are left.
     """
     before = set(threading.enumerate())
-    cluster = LocalCluster(jobs, config)
+    cluster = LocalCluster(jobs, config, timing, faults)
     try:
         yield cluster
         _await("still there", cluster.leftovers)
