@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.graph.graph import Graph, default_graph_stack
+from headrace.graph.scopes import ControlStack
 from headrace.graph.tensor import Dims, Operation, Tensor
 
 
@@ -56,7 +57,13 @@ class FuncGraph(Graph):
         if inner is None:
             if not self._encloses(tensor.graph):
                 return super().capture(tensor)
-            inner = self._placeholder(self, tensor.dtype, tensor.dims, tensor.op.name)
+            # An argument waits for nothing: not for what surrounds its first use, either, or its
+            # users would seem to have waited for that.
+            control, self._control = self._control, ControlStack()
+            try:
+                inner = self._placeholder(self, tensor.dtype, tensor.dims, tensor.op.name)
+            finally:
+                self._control = control
             self.captures[tensor] = inner
         return inner
 

@@ -69,6 +69,8 @@ def _constraints(function: FuncGraph) -> set[str]:
     """The devices that ops of a body ask for; "" stands for a colocation."""
     found: set[str] = set()
     for op in function._ops:
+        if op.type == "Placeholder":
+            continue  # arguments are wherever they are needed
         if op.device:
             found.add(op.device)
         if op.colocation:

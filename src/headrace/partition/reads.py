@@ -91,6 +91,8 @@ class _Uses:
         if any(t is argument and i not in handed_on for i, t in enumerate(function.outputs)):
             self.harmless = False
         for op in function._ops:
+            if op.type == "Placeholder":
+                continue
             if argument in op.inputs:
                 self._use(op, argument, certain)
             elif op.device and not any(t.dtype is dtypes.resource for t in op.inputs):
