@@ -83,9 +83,10 @@ class OpSummary(NamedTuple):
         )
 
 
-def _describe(op: Any) -> str:
+def _describe(op: Any, device: str) -> str:
     """The lines under a message that say which op failed and where the user made it."""
-    name, kind, device, site = OpSummary.of(op)
+    name, kind, constraint, site = OpSummary.of(op)
+    device = device or constraint
     where = f" on device '{device}'" if device else ""
     lines = f"\n  Op: '{name}' (type {kind}){where}"
     if site is not None:
@@ -101,7 +102,12 @@ class OpError(Exception):
     `str(error)` is the message followed by the op, its device and the user's line that made it;
     `error.message` is the message alone. Errors pickle and copy; the copy holds an `OpSummary`
     in place of the operation.
+
+    Attributes:
+        device: where the op ran, with its task; empty where it is not known.
     """
+
+    device = ""
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
         super().__init__(message)
@@ -133,7 +139,9 @@ class OpError(Exception):
         return self._error_code
 
     def __str__(self) -> str:
-        return self._message if self._op is None else self._message + _describe(self._op)
+        if self._op is None:
+            return self._message
+        return self._message + _describe(self._op, self.device)
 
     def __reduce__(self) -> tuple[Callable[..., OpError], tuple[Any, ...], dict[str, Any]]:
         own = ("_node_def", "_op", "_message", "_error_code")

@@ -111,7 +111,7 @@ def test_wrong_descriptions(given, task, error, text):
 
 
 def test_a_config_of_another_type():
-    with pytest.raises(TypeError, match="config must be a tf.ConfigProto"):
+    with pytest.raises(TypeError, match=r"config must be a tf\.ConfigProto"):
         unstarted({"solo": ["127.0.0.1:1"]}, config=3)
 
 

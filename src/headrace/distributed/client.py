@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import secrets
 import threading
 import time
@@ -18,7 +19,7 @@ from headrace.distributed.failures import to_error, to_failure, unavailable
 from headrace.distributed.master.session import MasterPlan, MasterSession
 from headrace.distributed.master.traces import run_traced
 from headrace.distributed.messages import pack, unpack
-from headrace.distributed.peers import Peers
+from headrace.distributed.peers import NOTICE_SECONDS, RETRY_SECONDS, Peers
 from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.security import Security
@@ -28,6 +29,7 @@ from headrace.distributed.transport.link import Link
 from headrace.errors import (
     AbortedError,
     CancelledError,
+    DeadlineExceededError,
     OpError,
     UnavailableError,
     UnimplementedError,
@@ -41,6 +43,8 @@ _log = logging.getLogger("headrace.distributed")
 _PIECE_BYTES = 64 << 20
 #: A control call that only asks takes at most so many seconds.
 _CALL_SECONDS = 30.0
+#: ... and gets at least so many.
+_LEAST_SECONDS = 0.05
 
 
 def open_engine(target: str, graph: Any, config: Any) -> Any:
@@ -86,16 +90,14 @@ class LocalEngine(_Engine):
     """A session whose master is a server of this process: values go by reference."""
 
     def __init__(self, server: Server, graph: Any, config: Any) -> None:
-        merged = ConfigProto()
-        merged.CopyFrom(server.server_def.default_session_config)
-        if config is not None:
-            merged.MergeFrom(config)
+        merged = server.session_config(config)
         self.graph = graph
         self._server = server
         self._session: MasterSession = server.task.master.open_session(graph, merged, "")
 
-    def plan(self, fetches: Any, feeds: Any, targets: Any) -> Any:
-        return _LocalPlan(self, self._named(self._session.plan, fetches, feeds, targets))
+    def plan(self, fetches: Any, feeds: Any, targets: Any, timeout: float | None = None) -> Any:
+        made = self._named(self._session.plan, fetches, feeds, targets, timeout)
+        return _LocalPlan(self, made)
 
     def run_with_options(self, plan: Any, feeds: Any, options: Any, run_metadata: Any) -> Any:
         return self._named(run_traced, plan.plan, feeds, options, run_metadata)
@@ -162,31 +164,41 @@ class RemoteEngine(_Engine):
 
     # -- the session ------------------------------------------------------------------------------
 
-    def _open(self) -> int:
+    def _open(self, timeout: float | None = None) -> int:
         """The session at the master, made on first use; waits for the master."""
+        limit = self._limit(timeout)
         with self._lock:
             if not self._session:
-                self._task = self._find_master()
+                self._task = self._find_master(limit)
                 peers = self._peers = Peers(self, self._dial)
-                peers.link(self._task, self.address, flags.connect_timeout)
+                peers.link(self._task, self.address, limit)
                 request = cpb.CreateSessionRequest(config=self.config, client=self._me.task)
                 self._session = self._call("CreateSession", request).session
             return self._session
 
-    def _find_master(self) -> str:
-        began = noticed = time.monotonic()
+    def _limit(self, timeout: float | None) -> float:
+        """How many seconds to wait for a task."""
+        if timeout is not None:
+            return timeout
+        limit = self.config.operation_timeout_in_ms
+        return limit / 1e3 if limit > 0 else flags.connect_timeout
+
+    def _find_master(self, limit: float) -> str:
+        began = time.monotonic()
+        noticed = -math.inf
         while True:
             try:
-                return str(ask_endpoint(self._controls, self.address, "", _CALL_SECONDS).task)
-            except UnavailableError as error:
+                patience = min(max(limit, _LEAST_SECONDS), _CALL_SECONDS)
+                return str(ask_endpoint(self._controls, self.address, "", patience).task)
+            except (UnavailableError, DeadlineExceededError) as error:
                 now = time.monotonic()
-                if now - began > flags.connect_timeout:
+                if now - began > limit:
                     reason = f"no answer for {now - began:.0f} s ({error.message})"
                     raise unavailable(f"at {self.address}", None, reason) from None
-                if now - noticed > 10:
+                if now - noticed > NOTICE_SECONDS:
                     noticed = now
                     _log.warning("Waiting for the server at %s: %s", self.address, error.message)
-                threading.Event().wait(0.2)
+                threading.Event().wait(min(RETRY_SECONDS, limit / 5))
 
     def _dial(self, address: str, task: str, timeout: float) -> tuple[Pipe, PeerInfo]:
         return dial(self._controls, address, task, self._me, self._security, timeout)
@@ -208,20 +220,21 @@ class RemoteEngine(_Engine):
 
     # -- plans ------------------------------------------------------------------------------------
 
-    def plan(self, fetches: Any, feeds: Any, targets: Any) -> Any:
+    def plan(self, fetches: Any, feeds: Any, targets: Any, timeout: float | None = None) -> Any:
         """The plan for one kind of step, made by the master."""
         try:
             with self._lock:
-                session = self._open()
+                session = self._open(timeout)
                 self._extend()
                 request = cpb.MakePlanRequest(
                     session=session,
                     fetches=[t.name for t in fetches],
                     feeds=[t.name for t in feeds],
                     targets=[o.name for o in targets],
+                    timeout=timeout or 0.0,
                 )
-                timeout = flags.connect_timeout + _CALL_SECONDS
-                answer = self._call("MakePlan", request, timeout)
+                # The master waits for its tasks, one after the other at worst, and names them.
+                answer = self._call("MakePlan", request, 3 * self._limit(timeout) + _CALL_SECONDS)
         except OpError as error:
             raise named(error, self.graph) from None
         return _RemotePlan(self, answer.plan, answer.description)

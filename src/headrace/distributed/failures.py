@@ -25,27 +25,25 @@ def to_failure(error: BaseException, task: str) -> pb.Failure:
     if error.op is not None:
         summary = OpSummary.of(error.op)
         failure.op_name, failure.op_type = summary.name, summary.type
-        failure.device = summary.device
+        failure.device = error.device or summary.device
     return failure
 
 
 def to_error(failure: pb.Failure, graph: Any = None) -> OpError:
     """The error of a message; its op is that of ``graph`` where the graph has it.
 
-    ``error.task`` is the task where it happened.
+    ``error.task`` is the task where it happened, ``error.device`` the device.
     """
     op: Any = None
     if failure.op_name:
         op = _find(graph, failure.op_name) if graph is not None else None
         if op is None:
             op = OpSummary(failure.op_name, failure.op_type, failure.device, None)
-        elif not op.device:
-            site = OpSummary.of(op).site
-            op = OpSummary(op.name, op.type, failure.device, site)
     try:
         error = exception_type_from_error_code(failure.code)(None, op, failure.message)
     except KeyError:
         error = OpError(None, op, failure.message, failure.code)
+    error.device = failure.device
     error.task = failure.task  # type: ignore[attr-defined]
     error.derived = failure.derived  # type: ignore[attr-defined]
     return error

@@ -69,9 +69,13 @@ class Engine:
         self._pinned: dict[str, str] = {}
 
     def plan(
-        self, fetches: Sequence[Tensor], feeds: Sequence[Tensor], targets: Sequence[Operation]
+        self,
+        fetches: Sequence[Tensor],
+        feeds: Sequence[Tensor],
+        targets: Sequence[Operation],
+        timeout: float | None = None,
     ) -> Plan:
-        """The plan for one kind of step."""
+        """The plan for one kind of step. Nobody is waited for, so ``timeout`` means nothing."""
         step = build_step(fetches, feeds, targets)
         self._place(step)
         if self.optimizes:

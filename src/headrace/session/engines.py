@@ -16,7 +16,8 @@ from headrace.executor.engine import Engine
 class SessionEngine(Protocol):
     """What a session needs. Plans have ``run(feeds) -> values`` and ``describe()``."""
 
-    def plan(self, fetches: Any, feeds: Any, targets: Any) -> Any: ...
+    def plan(self, fetches: Any, feeds: Any, targets: Any, timeout: float | None = None) -> Any:
+        """Waits at most ``timeout`` seconds for a task that the step needs."""
 
     def run_with_options(self, plan: Any, feeds: Any, options: Any, run_metadata: Any) -> Any: ...
 

@@ -98,7 +98,7 @@ class BaseSession:
             ValueError, TypeError: if fetches or feeds do not fit the graph.
             OpError: if an operation fails.
         """
-        compiled, values = self._prepare(fetches, feed_dict)
+        compiled, values = self._prepare(fetches, feed_dict, options)
         if options is not None or run_metadata is not None:
             results = self._engine.run_with_options(compiled.plan, values, options, run_metadata)
         else:
@@ -106,7 +106,7 @@ class BaseSession:
         return compiled.fetches.rebuild(_to_host(results))
 
     def _prepare(
-        self, fetches: Any, feed_dict: dict[Any, Any] | None
+        self, fetches: Any, feed_dict: dict[Any, Any] | None, options: Any
     ) -> tuple[_Compiled, list[Any]]:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
@@ -125,7 +125,8 @@ class BaseSession:
         except TypeError:  # something in the fetches has no hash: no plan can be kept
             key, compiled = None, None
         if compiled is None or compiled.mutations != self._graph._mutations:
-            compiled = self._compile(fetches, keys)
+            timeout = options.timeout_in_ms / 1e3 if options and options.timeout_in_ms else None
+            compiled = self._compile(fetches, keys, timeout)
             if key is not None:
                 self._keep(key, compiled)
         self._runs = compiled.last_run = self._runs + 1
@@ -138,7 +139,9 @@ class BaseSession:
                 del plans[min(plans, key=lambda k: plans[k].last_run)]
             plans[key] = compiled
 
-    def _compile(self, fetches: Any, keys: Sequence[Any]) -> _Compiled:
+    def _compile(
+        self, fetches: Any, keys: Sequence[Any], timeout: float | None = None
+    ) -> _Compiled:
         if self._graph.version == 0:
             raise RuntimeError(
                 "The Session graph is empty. Add operations to the graph before calling run()."
@@ -151,7 +154,7 @@ class BaseSession:
             key = (mutations, tuple(tensors), tuple(feeds.tensors), tuple(targets))
             plan = self._by_elements.get(key)
             if plan is None:
-                plan = self._engine.plan(tensors, feeds.tensors, targets)
+                plan = self._engine.plan(tensors, feeds.tensors, targets, timeout)
                 self._by_elements[key] = plan
             return _Compiled(structure, feeds, plan, mutations)
 
@@ -217,6 +220,17 @@ class BaseSession:
         positions = [_declared(structure.tensors, t, "fetches") for t in wanted.tensors]
         targets = [_declared(structure.targets, t, "fetches") for t in wanted.targets]
         return wanted.rebuild(_to_host(run.fetch(positions, targets)))
+
+    def describe(self, fetches: Any, feeds: Sequence[Any] = ()) -> str:
+        """How the step that computes ``fetches`` from ``feeds`` runs, as text.
+
+        On a cluster the parts of the tasks: the nodes of each by device and stage, and what crosses
+        between them. In one process the units of the step. Nothing runs; on a cluster the tasks
+        that the step needs must be there.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        return str(self._compile(fetches, list(feeds)).plan.describe())
 
     def list_devices(self) -> list[Any]:
         """The devices this session can place operations on."""

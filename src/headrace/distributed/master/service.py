@@ -33,7 +33,6 @@ class MasterService:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.ready = threading.Event()
-        self._graphs: dict[int, GraphDef] = {}
 
     def handlers(self) -> dict[str, Handler]:
         """The calls by name."""
@@ -65,20 +64,18 @@ class MasterService:
     def _create_session(self, request: pb.CreateSessionRequest) -> pb.CreateSessionResponse:
         config = self.server.session_config(request.config)
         session = self._master.open_session(Graph(), config, request.client)
-        self._graphs[session.number] = GraphDef()
         return pb.CreateSessionResponse(session=session.number)
 
     def _close_session(self, request: pb.CloseSessionRequest) -> pb.CloseSessionResponse:
-        self._graphs.pop(request.session, None)
         self._master.close_session(self._master.session(request.session))
         return pb.CloseSessionResponse()
 
     def _extend_graph(self, request: pb.ExtendGraphRequest) -> pb.ExtendGraphResponse:
         """More nodes, or with ``from_version`` 0 a new graph. Plans keep the graph they had."""
         session = self._master.session(request.session)
-        known = self._graphs.setdefault(request.session, GraphDef())
         if request.from_version == 0:
-            known = self._graphs[request.session] = GraphDef()
+            session.received = GraphDef()
+        known = session.received
         if len(known.node) != request.from_version:
             raise InvalidArgumentError(
                 None,
@@ -101,6 +98,7 @@ class MasterService:
             [graph.get_tensor_by_name(n) for n in request.fetches],
             [graph.get_tensor_by_name(n) for n in request.feeds],
             [graph.get_operation_by_name(n) for n in request.targets],
+            request.timeout or None,
         )
         return pb.MakePlanResponse(plan=plan.step_plan.number, description=plan.describe())
 

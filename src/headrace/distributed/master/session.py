@@ -21,7 +21,7 @@ from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.errors import AbortedError, CancelledError, OpError
 from headrace.graph import devices as names
-from headrace.graph.proto import ConfigProto
+from headrace.graph.proto import ConfigProto, GraphDef
 from headrace.graph.tensor import Operation, Tensor
 from headrace.partition.functions import bodies_of, constraints_of, cut_bodies
 from headrace.partition.parts import Part, Partition, split
@@ -80,6 +80,8 @@ class MasterSession:
         self.graph = graph
         self.config = ConfigProto() if config is None else config
         self.client = client
+        #: What a client in another process has sent of its graph.
+        self.received = GraphDef()
         self.plans: dict[int, MasterPlan] = {}
         self.steps = 0
         self.closed = False
@@ -89,6 +91,8 @@ class MasterSession:
         self._placed_bodies: dict[str, dict[str, str]] = {}
         self._members = Membership()
         self._devices: dict[str, list[DeviceAttributes]] = {}
+        #: How long the plan that is being made may wait for a task; guarded by the lock.
+        self._patience: float | None = None
         self._lock = threading.Lock()
         self.tasks = self._visible(self.config.device_filters)
 
@@ -105,9 +109,15 @@ class MasterSession:
     # -- plans ------------------------------------------------------------------------------------
 
     def plan(
-        self, fetches: Sequence[Tensor], feeds: Sequence[Tensor], targets: Sequence[Operation]
+        self,
+        fetches: Sequence[Tensor],
+        feeds: Sequence[Tensor],
+        targets: Sequence[Operation],
+        timeout: float | None = None,
     ) -> MasterPlan:
         """The plan for one kind of step: placed, cut into parts, and registered.
+
+        ``timeout``: seconds to wait for a task, in place of what the session's config says.
 
         Raises:
             UnavailableError: if a task that the step needs does not come in time.
@@ -116,6 +126,7 @@ class MasterSession:
         with self._lock:
             self._check_open()
             step = build_step(fetches, feeds, targets)
+            self._patience = timeout
             partition = self._cut(step, self._devices_for(step))
             plan = StepPlan.of(self.master.steps.number(), partition)
             text = self._register(plan, partition)
@@ -123,6 +134,7 @@ class MasterSession:
             if self.closed:
                 self._tell(self._devices, pb.DropPlans(session=self.number))
                 self._check_open()
+            self._patience = None
         made = self.plans[plan.number] = MasterPlan(self, plan, partition, text)
         return made
 
@@ -200,6 +212,8 @@ class MasterSession:
             self._devices[task] = devices
 
     def _timeout(self) -> float:
+        if self._patience is not None:
+            return self._patience
         limit = self.config.operation_timeout_in_ms
         return limit / 1e3 if limit > 0 else flags.connect_timeout
 

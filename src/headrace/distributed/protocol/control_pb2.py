@@ -17,7 +17,7 @@ from headrace.graph.proto import config_pb2 as headrace_dot_graph_dot_proto_dot_
 from headrace.graph.proto import graph_pb2 as headrace_dot_graph_dot_proto_dot_graph__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+headrace/distributed/protocol/control.proto\x12\x14headrace.distributed\x1a(headrace/distributed/protocol/step.proto\x1a!headrace/graph/proto/config.proto\x1a headrace/graph/proto/graph.proto\"\"\n\x0f\x45ndpointRequest\x12\x0f\n\x07version\x18\x01 \x01(\x05\"\xcc\x01\n\x10\x45ndpointResponse\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x13\n\x0bincarnation\x18\x03 \x01(\x06\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0c\n\x04port\x18\x05 \x01(\x05\x12\x11\n\tunix_name\x18\x06 \x01(\t\x12\x0f\n\x07host_id\x18\x07 \x01(\t\x12+\n\x07\x64\x65vices\x18\x08 \x03(\x0b\x32\x1a.headrace.DeviceAttributes\x12\x17\n\x0fpackage_version\x18\t \x01(\t\"M\n\x14\x43reateSessionRequest\x12%\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x15.headrace.ConfigProto\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\"(\n\x15\x43reateSessionResponse\x12\x0f\n\x07session\x18\x01 \x01(\x06\"l\n\x12\x45xtendGraphRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x14\n\x0c\x66rom_version\x18\x02 \x01(\x03\x12!\n\x05graph\x18\x03 \x01(\x0b\x32\x12.headrace.GraphDef\x12\x0c\n\x04more\x18\x04 \x01(\x08\"&\n\x13\x45xtendGraphResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\"S\n\x0fMakePlanRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x0f\n\x07\x66\x65tches\x18\x02 \x03(\t\x12\r\n\x05\x66\x65\x65\x64s\x18\x03 \x03(\t\x12\x0f\n\x07targets\x18\x04 \x03(\t\"5\n\x10MakePlanResponse\x12\x0c\n\x04plan\x18\x01 \x01(\x06\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"&\n\x13\x43loseSessionRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\"\x16\n\x14\x43loseSessionResponse\"M\n\x0cResetRequest\x12\x12\n\ncontainers\x18\x01 \x03(\t\x12\x16\n\x0e\x64\x65vice_filters\x18\x02 \x03(\t\x12\x11\n\tonly_here\x18\x03 \x01(\x08\"\x0f\n\rResetResponse\"%\n\x12ListDevicesRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\"B\n\x13ListDevicesResponse\x12+\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x1a.headrace.DeviceAttributes\" \n\rStatusRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\x08\"k\n\x0eVariableStatus\x12\x11\n\tcontainer\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\r\n\x05\x64type\x18\x04 \x01(\t\x12\x0c\n\x04\x64ims\x18\x05 \x03(\x03\x12\r\n\x05\x62ytes\x18\x06 \x01(\x03\"y\n\nLinkStatus\x12\x0c\n\x04peer\x18\x01 \x01(\t\x12\x11\n\ttransport\x18\x02 \x01(\t\x12\x10\n\x08\x62ytes_in\x18\x03 \x01(\x03\x12\x11\n\tbytes_out\x18\x04 \x01(\x03\x12\x11\n\tframes_in\x18\x05 \x01(\x03\x12\x12\n\nframes_out\x18\x06 \x01(\x03\"@\n\nStepStatus\x12\x0c\n\x04step\x18\x01 \x01(\x06\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x13\n\x0bwaiting_for\x18\x03 \x03(\t\"N\n\rSessionStatus\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\x12\r\n\x05steps\x18\x03 \x01(\x03\x12\r\n\x05plans\x18\x04 \x01(\x05\"\xfd\x02\n\nTaskStatus\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x0f\n\x07problem\x18\x03 \x01(\t\x12\x13\n\x0bincarnation\x18\x04 \x01(\x06\x12\x16\n\x0euptime_seconds\x18\x05 \x01(\x01\x12\x14\n\x0cmemory_bytes\x18\x06 \x01(\x03\x12\x35\n\x08sessions\x18\x07 \x03(\x0b\x32#.headrace.distributed.SessionStatus\x12/\n\x05steps\x18\x08 \x03(\x0b\x32 .headrace.distributed.StepStatus\x12\x37\n\tvariables\x18\t \x03(\x0b\x32$.headrace.distributed.VariableStatus\x12/\n\x05links\x18\n \x03(\x0b\x32 .headrace.distributed.LinkStatus\x12\x11\n\tsteps_run\x18\x0b \x01(\x03\x12\x17\n\x0fpackage_version\x18\x0c \x01(\t\"A\n\x0eStatusResponse\x12/\n\x05tasks\x18\x01 \x03(\x0b\x32 .headrace.distributed.TaskStatus\"\"\n\x0fShutdownRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\x08\"4\n\x10ShutdownResponse\x12\x0f\n\x07stopped\x18\x01 \x03(\t\x12\x0f\n\x07missing\x18\x02 \x03(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+headrace/distributed/protocol/control.proto\x12\x14headrace.distributed\x1a(headrace/distributed/protocol/step.proto\x1a!headrace/graph/proto/config.proto\x1a headrace/graph/proto/graph.proto\"\"\n\x0f\x45ndpointRequest\x12\x0f\n\x07version\x18\x01 \x01(\x05\"\xcc\x01\n\x10\x45ndpointResponse\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x13\n\x0bincarnation\x18\x03 \x01(\x06\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0c\n\x04port\x18\x05 \x01(\x05\x12\x11\n\tunix_name\x18\x06 \x01(\t\x12\x0f\n\x07host_id\x18\x07 \x01(\t\x12+\n\x07\x64\x65vices\x18\x08 \x03(\x0b\x32\x1a.headrace.DeviceAttributes\x12\x17\n\x0fpackage_version\x18\t \x01(\t\"M\n\x14\x43reateSessionRequest\x12%\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x15.headrace.ConfigProto\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\"(\n\x15\x43reateSessionResponse\x12\x0f\n\x07session\x18\x01 \x01(\x06\"l\n\x12\x45xtendGraphRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x14\n\x0c\x66rom_version\x18\x02 \x01(\x03\x12!\n\x05graph\x18\x03 \x01(\x0b\x32\x12.headrace.GraphDef\x12\x0c\n\x04more\x18\x04 \x01(\x08\"&\n\x13\x45xtendGraphResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\"d\n\x0fMakePlanRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x0f\n\x07\x66\x65tches\x18\x02 \x03(\t\x12\r\n\x05\x66\x65\x65\x64s\x18\x03 \x03(\t\x12\x0f\n\x07targets\x18\x04 \x03(\t\x12\x0f\n\x07timeout\x18\x05 \x01(\x01\"5\n\x10MakePlanResponse\x12\x0c\n\x04plan\x18\x01 \x01(\x06\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"&\n\x13\x43loseSessionRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\"\x16\n\x14\x43loseSessionResponse\"M\n\x0cResetRequest\x12\x12\n\ncontainers\x18\x01 \x03(\t\x12\x16\n\x0e\x64\x65vice_filters\x18\x02 \x03(\t\x12\x11\n\tonly_here\x18\x03 \x01(\x08\"\x0f\n\rResetResponse\"%\n\x12ListDevicesRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\"B\n\x13ListDevicesResponse\x12+\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x1a.headrace.DeviceAttributes\" \n\rStatusRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\x08\"k\n\x0eVariableStatus\x12\x11\n\tcontainer\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\r\n\x05\x64type\x18\x04 \x01(\t\x12\x0c\n\x04\x64ims\x18\x05 \x03(\x03\x12\r\n\x05\x62ytes\x18\x06 \x01(\x03\"y\n\nLinkStatus\x12\x0c\n\x04peer\x18\x01 \x01(\t\x12\x11\n\ttransport\x18\x02 \x01(\t\x12\x10\n\x08\x62ytes_in\x18\x03 \x01(\x03\x12\x11\n\tbytes_out\x18\x04 \x01(\x03\x12\x11\n\tframes_in\x18\x05 \x01(\x03\x12\x12\n\nframes_out\x18\x06 \x01(\x03\"@\n\nStepStatus\x12\x0c\n\x04step\x18\x01 \x01(\x06\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x13\n\x0bwaiting_for\x18\x03 \x03(\t\"N\n\rSessionStatus\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\x12\r\n\x05steps\x18\x03 \x01(\x03\x12\r\n\x05plans\x18\x04 \x01(\x05\"\xfd\x02\n\nTaskStatus\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x0f\n\x07problem\x18\x03 \x01(\t\x12\x13\n\x0bincarnation\x18\x04 \x01(\x06\x12\x16\n\x0euptime_seconds\x18\x05 \x01(\x01\x12\x14\n\x0cmemory_bytes\x18\x06 \x01(\x03\x12\x35\n\x08sessions\x18\x07 \x03(\x0b\x32#.headrace.distributed.SessionStatus\x12/\n\x05steps\x18\x08 \x03(\x0b\x32 .headrace.distributed.StepStatus\x12\x37\n\tvariables\x18\t \x03(\x0b\x32$.headrace.distributed.VariableStatus\x12/\n\x05links\x18\n \x03(\x0b\x32 .headrace.distributed.LinkStatus\x12\x11\n\tsteps_run\x18\x0b \x01(\x03\x12\x17\n\x0fpackage_version\x18\x0c \x01(\t\"A\n\x0eStatusResponse\x12/\n\x05tasks\x18\x01 \x03(\x0b\x32 .headrace.distributed.TaskStatus\"\"\n\x0fShutdownRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\x08\"4\n\x10ShutdownResponse\x12\x0f\n\x07stopped\x18\x01 \x03(\t\x12\x0f\n\x07missing\x18\x02 \x03(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,37 +37,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXTENDGRAPHRESPONSE']._serialized_start=654
   _globals['_EXTENDGRAPHRESPONSE']._serialized_end=692
   _globals['_MAKEPLANREQUEST']._serialized_start=694
-  _globals['_MAKEPLANREQUEST']._serialized_end=777
-  _globals['_MAKEPLANRESPONSE']._serialized_start=779
-  _globals['_MAKEPLANRESPONSE']._serialized_end=832
-  _globals['_CLOSESESSIONREQUEST']._serialized_start=834
-  _globals['_CLOSESESSIONREQUEST']._serialized_end=872
-  _globals['_CLOSESESSIONRESPONSE']._serialized_start=874
-  _globals['_CLOSESESSIONRESPONSE']._serialized_end=896
-  _globals['_RESETREQUEST']._serialized_start=898
-  _globals['_RESETREQUEST']._serialized_end=975
-  _globals['_RESETRESPONSE']._serialized_start=977
-  _globals['_RESETRESPONSE']._serialized_end=992
-  _globals['_LISTDEVICESREQUEST']._serialized_start=994
-  _globals['_LISTDEVICESREQUEST']._serialized_end=1031
-  _globals['_LISTDEVICESRESPONSE']._serialized_start=1033
-  _globals['_LISTDEVICESRESPONSE']._serialized_end=1099
-  _globals['_STATUSREQUEST']._serialized_start=1101
-  _globals['_STATUSREQUEST']._serialized_end=1133
-  _globals['_VARIABLESTATUS']._serialized_start=1135
-  _globals['_VARIABLESTATUS']._serialized_end=1242
-  _globals['_LINKSTATUS']._serialized_start=1244
-  _globals['_LINKSTATUS']._serialized_end=1365
-  _globals['_STEPSTATUS']._serialized_start=1367
-  _globals['_STEPSTATUS']._serialized_end=1431
-  _globals['_SESSIONSTATUS']._serialized_start=1433
-  _globals['_SESSIONSTATUS']._serialized_end=1511
-  _globals['_TASKSTATUS']._serialized_start=1514
-  _globals['_TASKSTATUS']._serialized_end=1895
-  _globals['_STATUSRESPONSE']._serialized_start=1897
-  _globals['_STATUSRESPONSE']._serialized_end=1962
-  _globals['_SHUTDOWNREQUEST']._serialized_start=1964
-  _globals['_SHUTDOWNREQUEST']._serialized_end=1998
-  _globals['_SHUTDOWNRESPONSE']._serialized_start=2000
-  _globals['_SHUTDOWNRESPONSE']._serialized_end=2052
+  _globals['_MAKEPLANREQUEST']._serialized_end=794
+  _globals['_MAKEPLANRESPONSE']._serialized_start=796
+  _globals['_MAKEPLANRESPONSE']._serialized_end=849
+  _globals['_CLOSESESSIONREQUEST']._serialized_start=851
+  _globals['_CLOSESESSIONREQUEST']._serialized_end=889
+  _globals['_CLOSESESSIONRESPONSE']._serialized_start=891
+  _globals['_CLOSESESSIONRESPONSE']._serialized_end=913
+  _globals['_RESETREQUEST']._serialized_start=915
+  _globals['_RESETREQUEST']._serialized_end=992
+  _globals['_RESETRESPONSE']._serialized_start=994
+  _globals['_RESETRESPONSE']._serialized_end=1009
+  _globals['_LISTDEVICESREQUEST']._serialized_start=1011
+  _globals['_LISTDEVICESREQUEST']._serialized_end=1048
+  _globals['_LISTDEVICESRESPONSE']._serialized_start=1050
+  _globals['_LISTDEVICESRESPONSE']._serialized_end=1116
+  _globals['_STATUSREQUEST']._serialized_start=1118
+  _globals['_STATUSREQUEST']._serialized_end=1150
+  _globals['_VARIABLESTATUS']._serialized_start=1152
+  _globals['_VARIABLESTATUS']._serialized_end=1259
+  _globals['_LINKSTATUS']._serialized_start=1261
+  _globals['_LINKSTATUS']._serialized_end=1382
+  _globals['_STEPSTATUS']._serialized_start=1384
+  _globals['_STEPSTATUS']._serialized_end=1448
+  _globals['_SESSIONSTATUS']._serialized_start=1450
+  _globals['_SESSIONSTATUS']._serialized_end=1528
+  _globals['_TASKSTATUS']._serialized_start=1531
+  _globals['_TASKSTATUS']._serialized_end=1912
+  _globals['_STATUSRESPONSE']._serialized_start=1914
+  _globals['_STATUSRESPONSE']._serialized_end=1979
+  _globals['_SHUTDOWNREQUEST']._serialized_start=1981
+  _globals['_SHUTDOWNREQUEST']._serialized_end=2015
+  _globals['_SHUTDOWNRESPONSE']._serialized_start=2017
+  _globals['_SHUTDOWNRESPONSE']._serialized_end=2069
 # @@protoc_insertion_point(module_scope)

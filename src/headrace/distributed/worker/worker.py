@@ -239,7 +239,7 @@ class Worker:
             except Exception as error:
                 run.error = error
         if run.error is not None:
-            result.error = as_op_error(run.error, self.task)
+            result.error = as_op_error(run.error, self.task, context.part.part)
         if context.events is not None:
             result.began, result.ended = context.began, time.time()
             result.stats = _stats(context)
@@ -337,9 +337,12 @@ class Worker:
             self._driver.fail(context.run, cancelled(f"Task {self.task} stops."))
 
 
-def as_op_error(error: BaseException, task: str) -> OpError:
-    """Whatever a part raised, as an error that can cross to another task."""
+def as_op_error(error: BaseException, task: str, part: Part | None = None) -> OpError:
+    """Whatever a part raised, as an error that can cross to another task; it names the device."""
     if isinstance(error, OpError):
+        if error.op is not None and not error.device:
+            nodes = part.nodes if part is not None else ()
+            error.device = next((n.device for n in nodes if n.op is error.op), task)
         return error
     from headrace.distributed.failures import to_error
 
