@@ -23,7 +23,8 @@ from headrace.distributed.peers import NOTICE_SECONDS, RETRY_SECONDS, Peers
 from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.security import Security
-from headrace.distributed.server import Server, ask_endpoint, device_of, dial, local_server
+from headrace.distributed.server import ask_endpoint, device_of, dial, local_server
+from headrace.distributed.task import Task
 from headrace.distributed.transport.base import PeerInfo, Pipe, PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.errors import (
@@ -52,7 +53,7 @@ def open_engine(target: str, graph: Any, config: Any) -> Any:
     address = _address(target)
     server = local_server(address)
     if server is not None:
-        return LocalEngine(server, graph, config)
+        return LocalEngine(server.task, graph, server.session_config(config))
     return RemoteEngine(address, graph, config)
 
 
@@ -87,13 +88,16 @@ class _Engine:
 
 
 class LocalEngine(_Engine):
-    """A session whose master is a server of this process: values go by reference."""
+    """A session whose master is a task of this process: values go by reference.
 
-    def __init__(self, server: Server, graph: Any, config: Any) -> None:
-        merged = server.session_config(config)
+    Args:
+        config: a ConfigProto with the defaults of the task's server merged in.
+    """
+
+    def __init__(self, task: Task, graph: Any, config: Any) -> None:
         self.graph = graph
-        self._server = server
-        self._session: MasterSession = server.task.master.open_session(graph, merged, "")
+        self._master = task.master
+        self._session: MasterSession = self._master.open_session(graph, config, "")
 
     def plan(self, fetches: Any, feeds: Any, targets: Any, timeout: float | None = None) -> Any:
         made = self._named(self._session.plan, fetches, feeds, targets, timeout)
@@ -108,7 +112,7 @@ class LocalEngine(_Engine):
 
     def close(self) -> None:
         """End the session; shared variables stay on the servers."""
-        self._server.task.master.close_session(self._session)
+        self._master.close_session(self._session)
 
     def _named(self, call: Callable[..., Any], *args: Any) -> Any:
         """Call, and let errors that came from other tasks name this graph's operations."""

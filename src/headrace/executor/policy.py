@@ -87,7 +87,7 @@ def _costs_less(nodes: Sequence[Node], seconds: float) -> bool:
         total += _INTERPRET_PER_OP
         if node.op_def.cost is not None:
             total += _SECONDS_PER_OPERATION * node_cost(node)
-        for dims in (*node.dims, *[_input_dims(edge) for edge in node.inputs]):
+        for dims in (*node.dims, *_input_dims(node)):
             if dims is None or None in dims:
                 return False
             total += _SECONDS_PER_ELEMENT * math.prod(dims)  # type: ignore[arg-type]
@@ -96,13 +96,16 @@ def _costs_less(nodes: Sequence[Node], seconds: float) -> bool:
     return True
 
 
-def _input_dims(edge: Edge) -> Dims:
-    """The shape of an input; for a handle that of its variable, which an update copies."""
-    node, index = edge
-    if node.dtypes[index] is not dtypes.resource:
-        return node.dims[index]
-    declared = node.attrs.get("shape") if node.op_def.makes_handle else None
-    return None if declared is None else declared.as_tuple
+def _input_dims(node: Node) -> list[Dims]:
+    """The shapes of the inputs; for a handle that of its variable if that is copied to change."""
+    found: list[Dims] = []
+    for position, (source, index) in enumerate(node.inputs):
+        if source.dtypes[index] is not dtypes.resource:
+            found.append(source.dims[index])
+        elif position in node.op_def.effects.writes:
+            declared = source.attrs.get("shape") if source.op_def.makes_handle else None
+            found.append(None if declared is None else declared.as_tuple)
+    return found
 
 
 def _is_elementwise(node: Node) -> bool:

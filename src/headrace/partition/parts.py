@@ -122,20 +122,29 @@ def split(step: StepGraph, default_precision: str = "") -> Partition:
     return _Splitter(step, default_precision).run()
 
 
+#: Ops that only hand on: run for nobody, they do nothing.
+_IDLE = frozenset({"Identity", "NoOp", "ReadVariableOp"})
+
+
 def _drop_idle_ends(step: StepGraph) -> None:
-    """Drop no-ops that nothing waits for: a step ends when every part has, in whatever order."""
+    """Drop idle nodes that nobody waits for: a step ends when every part has, in whatever order."""
     users: dict[Node, int] = {}
     for node in step.nodes:
-        for source in {*[n for n, _ in node.inputs], *node.control}:
+        for source in _sources(node):
             users[source] = users.get(source, 0) + 1
+    kept = {n for n, _ in step.fetches}
+    dropped: set[Node] = set()
     for node in reversed(step.nodes):
-        if node.type == "NoOp" and not users.get(node):
-            for source in dict.fromkeys(node.control):
+        if node.type in _IDLE and not users.get(node) and node not in kept:
+            for source in _sources(node):
                 users[source] -= 1
-            node.control = []
-            users[node] = -1
-    step.nodes = [n for n in step.nodes if users.get(n) != -1]
-    step.targets = [n for n in step.targets if users.get(n) != -1]
+            dropped.add(node)
+    step.nodes = [n for n in step.nodes if n not in dropped]
+    step.targets = [n for n in step.targets if n not in dropped]
+
+
+def _sources(node: Node) -> set[Node]:
+    return {*[n for n, _ in node.inputs], *node.control}
 
 
 class _Splitter:

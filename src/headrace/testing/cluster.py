@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 from headrace.distributed.client import LocalEngine
@@ -109,10 +108,10 @@ class LocalCluster:
         self.tasks.pop(name).close()
 
     def crash(self, name: str) -> None:
-        """End a task that can say nothing more to anyone."""
+        """End a task; with ``faults`` it says nothing more to anyone."""
         task = self.tasks.pop(name)
-        for link in task.peers.all():
-            link.pipe.fail("the process died")
+        if self.faults is not None:
+            self.faults.isolate(name)
         task.close()
 
     def restart(self, name: str) -> None:
@@ -189,9 +188,11 @@ def open_engine(target: str, graph: Any, config: Any) -> LocalEngine:
     """The engine of ``cluster://name/job:j/replica:0/task:i``."""
     name, _, task = target.partition("://")[2].partition("/")
     cluster = _clusters[name]
-    definition = SimpleNamespace(default_session_config=cluster.config)
-    server: Any = SimpleNamespace(task=cluster.tasks["/" + task], server_def=definition)
-    return LocalEngine(server, graph, config)
+    merged = ConfigProto()
+    merged.CopyFrom(cluster.config)
+    if config is not None:
+        merged.MergeFrom(config)
+    return LocalEngine(cluster.tasks["/" + task], graph, merged)
 
 
 register_engine("cluster", "headrace.testing.cluster:open_engine")
