@@ -475,19 +475,33 @@ def test_a_session_keeps_to_the_first_start_of_a_task():
     assert members.members() == {"a": 1, "b": 5}
 
 
-def link(incarnation):
-    return SimpleNamespace(peer=SimpleNamespace(incarnation=incarnation))
+def link(incarnation, lost=False):
+    return SimpleNamespace(peer=SimpleNamespace(incarnation=incarnation), lost=lost)
 
 
 def test_what_a_task_could_not_be_told_it_is_told_later():
-    left = Farewells(60.0)
+    left = Farewells(60.0, 8.0)
     for task in ("a", "b", "c"):
         left.add(task, 1, f"forget {task}", 0.0)
     assert left.due(1.0, lambda task: None) == []
     here = {"a": link(1), "b": link(2), "c": None}
     assert left.due(2.0, here.get) == [(here["a"], "forget a")]
-    assert len(left) == 1  # b was started again and knows nothing any more
+    assert len(left) == 2  # b was started again and knows nothing any more
+    assert left.due(10.0, here.get) == []
     assert left.due(61.0, here.get) == []
+    assert len(left) == 0
+
+
+def test_what_a_lost_link_may_not_have_carried_is_said_again():
+    left = Farewells(60.0, 8.0)
+    left.add("a", 1, "forget", 0.0)
+    first, second = link(1), link(1)
+    assert left.due(0.0, lambda task: first) == [(first, "forget")]
+    assert left.due(1.0, lambda task: first) == []
+    first.lost = True
+    assert left.due(2.0, lambda task: None) == []
+    assert left.due(3.0, lambda task: second) == [(second, "forget")]
+    assert left.due(11.1, lambda task: second) == []
     assert len(left) == 0
 
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import random
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from headrace.distributed.protocol import step_pb2 as pb
-from headrace.distributed.transport.base import OnFrame, OnPipeLost, Pipe
+from headrace.distributed.transport.base import OnFrame, OnPipeLost, Pipe, PipeBroken
 
 __all__ = ["ACTIONS", "HEARTBEAT", "FaultPipe", "Faults", "Frame", "Rule"]
 
@@ -44,8 +45,8 @@ class Rule:
 
     Attributes:
         action: "drop"; "delay" for ``seconds``, and what follows it on that pipe with it;
-            "duplicate"; "cut" the link in place of sending; "restart": cut, then call
-            `Faults.on_restart` with the receiver in another thread.
+            "duplicate"; "cut" the link in place of sending; "restart": the receiver says and hears
+            nothing more, and `Faults.on_restart` is called with its name in another thread.
         sender, receiver, kind: of the frames; None is any. Heartbeats only by their name.
         number: which of the frames that match, from 1; None is each.
         chance: of frames that match so many, chosen at random, are hit.
@@ -98,6 +99,7 @@ class Faults:
         self._counts: dict[tuple[str, str, str], int] = {}
         self._lock = threading.Lock()
         self._restarts: list[threading.Thread] = []
+        self._pipes: weakref.WeakSet[FaultPipe] = weakref.WeakSet()
 
     def add(self, *rules: Rule) -> None:
         """Follow these rules, too; the first that takes a frame decides."""
@@ -117,7 +119,19 @@ class Faults:
 
     def wrap(self, pipe: Pipe, sender: str, receiver: str) -> FaultPipe:
         """A pipe of ``sender`` to ``receiver`` that follows the rules."""
-        return FaultPipe(pipe, sender, receiver, self)
+        made = FaultPipe(pipe, sender, receiver, self)
+        with self._lock:
+            self._pipes.add(made)
+        return made
+
+    def isolate(self, task: str) -> None:
+        """Break all pipes of a task, as the end of its process does: nothing more leaves it."""
+        with self._lock:
+            pipes = [p for p in self._pipes if task in (p.sender, p.receiver)]
+        for pipe in pipes:
+            pipe.gone = True
+        for pipe in pipes:
+            pipe.fail("the process has died")
 
     def join(self) -> None:
         """Wait until the tasks that are being restarted run again."""
@@ -140,6 +154,7 @@ class Faults:
 
     def restart(self, task: str) -> None:
         """Start a task again, in another thread: the caller may be one that it waits for."""
+        self.isolate(task)
         thread = threading.Thread(target=lambda: self.on_restart(task), name="headrace restart")
         with self._lock:
             self._restarts.append(thread)
@@ -153,6 +168,7 @@ class FaultPipe(Pipe):
         self._pipe = pipe
         self.kind = pipe.kind
         self.sender, self.receiver = sender, receiver
+        self.gone = False
         self._faults = faults
         self._lock = threading.Lock()
         self._delayed: deque[tuple[bytes, Sequence[Any]]] = deque()
@@ -166,10 +182,12 @@ class FaultPipe(Pipe):
         action = "" if rule is None else rule.action
         if action == "drop":
             return
-        if action in ("cut", "restart"):
+        if action == "cut":
             self._pipe.fail("cut by a rule")
-            if action == "restart":
-                self._faults.restart(self.receiver)
+        elif action == "restart":
+            self._faults.restart(self.receiver)
+        if self.gone:
+            raise PipeBroken("the process has died")
         with self._lock:
             if rule is not None and action == "delay" and self._timer is None:
                 self._timer = threading.Timer(rule.seconds, self._release)

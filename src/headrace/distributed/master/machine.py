@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import AbortedError
@@ -44,39 +45,60 @@ class Membership:
         return dict(self._incarnations)
 
 
-class Farewells:
-    """What tasks must still be told that could not be reached: which plans they can forget.
+@dataclass
+class _Farewell:
+    since: float
+    task: str
+    incarnation: int
+    message: Any
+    #: The link it was sent over, and when.
+    link: Any = None
+    sent: float = 0.0
 
-    A task that stays away, or that was started again, forgets by itself.
+
+class Farewells:
+    """What tasks must be told when nobody waits for an answer: which plans they can forget.
+
+    A message is sent again when its link was lost soon after. A task that stays away, or that was
+    started again, forgets by itself.
+
+    Args:
+        keep: a task that is away for so many seconds is not told any more.
+        settle: a link that lives so many seconds after a message has carried it.
     """
 
-    def __init__(self, keep: float) -> None:
-        self._keep = keep
+    def __init__(self, keep: float, settle: float) -> None:
+        self._keep, self._settle = keep, settle
         self._lock = threading.Lock()
-        self._left: list[tuple[float, str, int, Any]] = []
+        self._left: list[_Farewell] = []
 
     def add(self, task: str, incarnation: int, message: Any, now: float) -> None:
-        """Tell this start of a task later."""
+        """Tell this start of a task."""
         with self._lock:
-            self._left.append((now, task, incarnation, message))
+            self._left.append(_Farewell(now, task, incarnation, message))
 
     def due(self, now: float, find: Callable[[str], Any]) -> list[tuple[Any, Any]]:
-        """``(link, message)`` for those that can be told now; ``find(task)`` is its link or None.
-
-        They are out of the list by this.
-        """
+        """``(link, message)`` of what is to be sent now; ``find(task)`` is its link or None."""
+        if not self._left:
+            return []
         ready: list[tuple[Any, Any]] = []
-        kept = []
         with self._lock:
-            for entry in self._left:
-                since, task, incarnation, message = entry
-                link = find(task)
-                if link is not None and link.peer.incarnation == incarnation:
-                    ready.append((link, message))
-                elif link is None and now - since <= self._keep:
-                    kept.append(entry)
-            self._left = kept
+            self._left = [f for f in self._left if self._keeps(f, now, find, ready)]
         return ready
+
+    def _keeps(
+        self, told: _Farewell, now: float, find: Callable[[str], Any], ready: list[tuple[Any, Any]]
+    ) -> bool:
+        if told.link is not None and not told.link.lost:
+            return now - told.sent <= self._settle
+        link = find(told.task)
+        if link is None:
+            return now - told.since <= self._keep
+        if link.peer.incarnation != told.incarnation:
+            return False
+        told.link, told.sent = link, now
+        ready.append((link, told.message))
+        return True
 
     def __len__(self) -> int:
         return len(self._left)

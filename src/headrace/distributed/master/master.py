@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -53,7 +54,7 @@ class Master:
         self._ask_devices = ask_devices
         self._sessions: dict[int, MasterSession] = {}
         self._closed = threading.Event()
-        self._farewells = Farewells(peers.timing.orphan)
+        self._farewells = Farewells(peers.timing.orphan, 2 * peers.timing.silence)
         self._presence = Presence(peers.timing.orphan)
         self._lock = threading.Lock()
 
@@ -131,19 +132,18 @@ class Master:
 
     def tell(self, task: str, incarnation: int, message: pb.DropPlans) -> None:
         """Let a start of a task forget plans, now or when it can be reached."""
-        link = self.peers.known(task)
-        if link is not None and link.peer.incarnation == incarnation:
-            try:
+        now = time.monotonic()
+        self._farewells.add(task, incarnation, message, now)
+        self._send_farewells(now)
+
+    def _send_farewells(self, now: float) -> None:
+        for link, message in self._farewells.due(now, self.peers.known):
+            with contextlib.suppress(PipeBroken):
                 link.send(pack(message), block=False)
-                return
-            except PipeBroken:
-                pass
-        self._farewells.add(task, incarnation, message, time.monotonic())
 
     def tick(self, now: float) -> None:
         """Time has passed."""
-        for link, message in self._farewells.due(now, self.peers.known):
-            self.tell(link.peer.task, link.peer.incarnation, message)
+        self._send_farewells(now)
         sessions = self.sessions()
         clients = {s.client for s in sessions if s.client}
         gone = self._presence.gone(clients, now, lambda c: self.peers.known(c) is not None)
