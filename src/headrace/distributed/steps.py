@@ -7,6 +7,7 @@ the calls of its body.
 from __future__ import annotations
 
 import itertools
+import logging
 import math
 import secrets
 import threading
@@ -29,6 +30,9 @@ from headrace.partition.parts import Partition
 if TYPE_CHECKING:
     from headrace.distributed.peers import Peers
     from headrace.distributed.worker.worker import Worker
+
+
+_log = logging.getLogger("headrace.distributed")
 
 
 @dataclass(eq=False)
@@ -99,6 +103,16 @@ class StepOptions:
     check: Callable[[], None] | None = None
 
 
+class _Tasks:
+    """The tasks of a plan, for logs: nothing is put together unless it is wanted."""
+
+    def __init__(self, plan: StepPlan) -> None:
+        self.plan = plan
+
+    def __str__(self) -> str:
+        return ", ".join(sorted(self.plan.tasks))
+
+
 class Steps:
     """The steps that one process has asked for and that have not ended.
 
@@ -137,6 +151,7 @@ class Steps:
             number, plan.feeds, time.monotonic(), lambda _: ended.release(), options.owner
         )
         self._open[number] = tracker
+        _log.debug("Step %016x begins at %s", number, _Tasks(plan))
         try:
             if options.check is not None:
                 options.check()
@@ -147,8 +162,13 @@ class Steps:
             raise
         finally:
             del self._open[number]
-        if tracker.error is not None:
-            raise tracker.error
+        took = (time.monotonic() - tracker.began) * 1e3
+        failure = tracker.error
+        if failure is not None:
+            text = "Step %016x failed after %.3f ms: %s: %s"
+            _log.info(text, number, took, type(failure).__name__, failure.message)
+            raise failure
+        _log.debug("Step %016x ended after %.3f ms", number, took)
         return tracker.results
 
     def _ask(

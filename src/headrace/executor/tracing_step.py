@@ -17,8 +17,8 @@ class StepContext:
 
     Attributes:
         deadline: time by ``clock`` (seconds) after which the step gives up, or None.
-        events: ``(name, op type, device, start, end)`` of everything that ran, when recorded;
-            seconds since the epoch.
+        events: ``(name, op type, device, start, end, detail)`` of everything that ran, when
+            recorded; seconds since the epoch.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class StepContext:
         self.clock = clock
         self.timeout_ms = timeout_ms
         self.deadline = clock() + timeout_ms / 1e3 if timeout_ms > 0 else None
-        self.events: list[tuple[str, str, str, float, float]] | None = [] if record else None
+        self.events: list[tuple[str, str, str, float, float, str]] | None = [] if record else None
         self._cancelled = False
         self._waiting: list[threading.Condition] = []
 
@@ -109,16 +109,16 @@ class StepContext:
         finally:
             self._waiting.remove(condition)
 
-    def record(self, name: str, op_type: str, device: str, start: float) -> None:
+    def record(self, name: str, op_type: str, device: str, start: float, detail: str = "") -> None:
         """Note that something ran from ``start`` until now."""
         if self.events is not None:
-            self.events.append((name, op_type, device, start, time.time()))
+            self.events.append((name, op_type, device, start, time.time(), detail))
 
 
 def fill_metadata(context: StepContext, run_metadata: Any) -> None:
     """Write the recorded events into a RunMetadata message (times in microseconds)."""
     by_device: dict[str, Any] = {}
-    for name, op_type, device, start, end in context.events or ():
+    for name, op_type, device, start, end, detail in context.events or ():
         stats = by_device.get(device)
         if stats is None:
             stats = by_device[device] = run_metadata.step_stats.dev_stats.add(device=device)
@@ -128,5 +128,5 @@ def fill_metadata(context: StepContext, run_metadata: Any) -> None:
             op_start_rel_micros=0,
             op_end_rel_micros=int((end - start) * 1e6),
             all_end_rel_micros=int((end - start) * 1e6),
-            timeline_label=f"{name} = {op_type}()",
+            timeline_label=f"{name} = {op_type}({detail})",
         )

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
+
+#: "name = type(detail)"
+_LABEL = re.compile(r"(?P<name>.*) = (?P<type>\w+)\((?P<detail>.*)\)", re.DOTALL)
+#: What the detail of a Send or Recv says.
+_TRANSFER = re.compile(r"(?P<bytes>\d+) bytes (?P<way>to|from) (?P<peer>.+)")
 
 
 class Timeline:
     """Turns the StepStats of a traced step into a Chrome trace.
 
     Fill the StepStats with ``sess.run(..., options=tf.RunOptions(trace_level=...),
-    run_metadata=metadata)``, write the text to a file and open it in ``chrome://tracing``.
+    run_metadata=metadata)``, write the text to a file and open it in ``chrome://tracing``. The
+    devices of a cluster are on one clock, that of the master.
     """
 
     def __init__(self, step_stats: Any, graph: Any = None) -> None:
@@ -19,24 +26,84 @@ class Timeline:
     def generate_chrome_trace_format(
         self, show_dataflow: bool = True, show_memory: bool = False
     ) -> str:
-        """The trace as JSON text: one process for each device, one slice for each op."""
-        events: list[dict[str, Any]] = []
-        for pid, device in enumerate(self._step_stats.dev_stats):
-            events.append(
-                {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": device.device}}
-            )
-            for node in device.node_stats:
-                op_type = node.timeline_label.rpartition(" = ")[2].partition("(")[0]
-                events.append(
-                    {
-                        "ph": "X",
-                        "cat": "Op",
-                        "name": op_type or node.node_name,
-                        "pid": pid,
-                        "tid": 0,
-                        "ts": node.all_start_micros,
-                        "dur": max(1, node.all_end_rel_micros),
-                        "args": {"name": node.node_name, "op": op_type},
-                    }
-                )
+        """The trace as JSON text.
+
+        One process for each device, in it one slice for each op, on as many lines as run at once.
+        Transfers between tasks tell their bytes, and with ``show_dataflow`` arrows join both ends;
+        the slice of a Recv is the wait for it, from the begin of the step.
+        """
+        pids: dict[str, int] = {}
+        slices: list[dict[str, Any]] = []
+        for device in self._step_stats.dev_stats:
+            pid = pids.setdefault(device.device, len(pids))
+            slices += [_slice(node, pid, device.device) for node in device.node_stats]
+        events: list[dict[str, Any]] = [
+            {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": device}}
+            for device, pid in pids.items()
+        ]
+        _give_lines(slices)
+        events += slices
+        if show_dataflow:
+            events += _arrows(slices)
         return json.dumps({"traceEvents": events}, indent=1)
+
+
+def _slice(node: Any, pid: int, device: str) -> dict[str, Any]:
+    label = _LABEL.fullmatch(node.timeline_label)
+    op_type = label["type"] if label else ""
+    args: dict[str, Any] = {"name": node.node_name, "op": op_type}
+    transfer = _TRANSFER.fullmatch(label["detail"]) if label else None
+    if transfer is not None:
+        task = device.rpartition("/device:")[0]
+        here, there = (
+            ("source", "destination")
+            if transfer["way"] == "to"
+            else (
+                "destination",
+                "source",
+            )
+        )
+        args |= {"bytes": int(transfer["bytes"]), here: task, there: transfer["peer"]}
+    return {
+        "ph": "X",
+        "cat": "Op" if transfer is None else "Transfer",
+        "name": op_type or node.node_name,
+        "pid": pid,
+        "tid": 0,
+        "ts": node.all_start_micros,
+        "dur": max(1, node.all_end_rel_micros),
+        "args": args,
+    }
+
+
+def _give_lines(slices: list[dict[str, Any]]) -> None:
+    """Slices of one process that overlap get lines of their own (``tid``)."""
+    ends: dict[int, list[int]] = {}
+    for one in sorted(slices, key=lambda s: (s["ts"], -s["dur"])):
+        lines = ends.setdefault(one["pid"], [])
+        free = (i for i, end in enumerate(lines) if end <= one["ts"])
+        line = next(free, len(lines))
+        if line == len(lines):
+            lines.append(0)
+        lines[line] = one["ts"] + one["dur"]
+        one["tid"] = line
+
+
+def _arrows(slices: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """From the begin of each Send to the end of its Recv."""
+    ends: dict[Any, dict[str, dict[str, Any]]] = {}
+    for one in slices:
+        if one["cat"] == "Transfer":
+            args = one["args"]
+            key = (args["name"], args["source"], args["destination"])
+            ends.setdefault(key, {})[one["name"]] = one
+    events = []
+    for number, both in enumerate(e for e in ends.values() if len(e) == 2):
+        send, recv = both["Send"], both["Recv"]
+        common = {"cat": "Transfer", "name": "transfer", "id": number}
+        arrived = recv["ts"] + recv["dur"]
+        events.append(common | {"ph": "s"} | {k: send[k] for k in ("pid", "tid", "ts")})
+        events.append(
+            common | {"ph": "t"} | {"pid": recv["pid"], "tid": recv["tid"], "ts": arrived}
+        )
+    return events

@@ -271,8 +271,9 @@ class Worker:
         except PipeBroken as error:
             raise unavailable(task, context.number, error.reason) from None
         if context.events is not None:
-            label = f"send {sum(len(b) for b in buffers)} bytes to {task}"
-            context.record(label, "Send", f"{self.task}/device:CPU:0", started)
+            detail = f"{sum(_size(b) for b in buffers)} bytes to {task}"
+            device = f"{self.task}/device:CPU:0"
+            context.record(_label(transfer), "Send", device, started, detail)
 
     def tensors_came(self, step: int, transfer: int, values: Sequence[Any]) -> None:
         """The tensors of a transfer have arrived."""
@@ -282,10 +283,17 @@ class Worker:
 
     def _arrive(self, context: PartContext, transfer: int, values: Sequence[Any]) -> None:
         if context.events is not None:
-            source = next((t.source for t in context.part.part.recvs if t.number == transfer), "?")
-            label = f"wait for {source}"
-            context.record(label, "Recv", f"{self.task}/device:CPU:0", context.began)
+            self._record_arrival(context, transfer, values)
         self._driver.arrived(context.run, transfer, values)
+
+    def _record_arrival(self, context: PartContext, number: int, values: Sequence[Any]) -> None:
+        """How long the step waited for tensors, from its begin on."""
+        for transfer in context.part.part.recvs:
+            if transfer.number == number:
+                size = sum(_size(v) for v in values)
+                detail = f"{size} bytes from {transfer.source}"
+                device = f"{self.task}/device:CPU:0"
+                context.record(_label(transfer), "Recv", device, context.began, detail)
 
     # -- failures ---------------------------------------------------------------------------------
 
@@ -347,6 +355,17 @@ def as_op_error(error: BaseException, task: str, part: Part | None = None) -> Op
     from headrace.distributed.failures import to_error
 
     return to_error(to_failure(error, task))
+
+
+def _size(value: Any) -> int:
+    """The bytes of a buffer or array; 0 for what is neither."""
+    return len(value) if isinstance(value, bytes) else int(getattr(value, "nbytes", 0))
+
+
+def _label(transfer: Transfer) -> str:
+    """The name of a transfer in timelines: the same at both ends."""
+    names = ", ".join(m.name for m in transfer.tensors)
+    return f"#{transfer.number} {names or 'order only'}"
 
 
 def _stats(context: PartContext) -> Any:
