@@ -291,6 +291,10 @@ class Steps:
         for tracker in self.open():
             tracker.overdue(now, self.peers.timing.drain)
 
+    def abandon(self) -> None:
+        """No answer will come any more: steps that were given up have ended."""
+        self.tick(math.inf)
+
     def open(self) -> list[StepTracker]:
         """Steps under way."""
         return list(self._open.values())

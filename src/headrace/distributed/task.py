@@ -98,3 +98,4 @@ class Task:
         self.steps.close()
         self.worker.close()
         self.peers.close()
+        self.steps.abandon()

@@ -158,7 +158,7 @@ class Faults:
         thread = threading.Thread(target=lambda: self.on_restart(task), name="headrace restart")
         with self._lock:
             self._restarts.append(thread)
-        thread.start()
+            thread.start()
 
 
 class FaultPipe(Pipe):

@@ -54,7 +54,7 @@ class Link:
     when `tick` itself comes late, so may everything else of this process: the time starts anew.
 
     `on_frame(link, head, buffers)` and `on_lost(link, reason)` are called as those of a pipe,
-    except that `on_lost` may also come from the thread that calls `tick`.
+    except that `on_lost` may also come from the threads that call `tick` and `send`.
 
     Attributes:
         began: when the link was made, by `clock`.
@@ -129,9 +129,14 @@ class Link:
             pipe.wait_room()
         if buffers:
             buffers = pipe.stage(buffers)
-        with self._lock:
-            pipe.send(_PREFIX.pack(_DATA, self._next_out) + head, buffers, False)
-            self._next_out += 1
+        try:
+            with self._lock:
+                pipe.send(_PREFIX.pack(_DATA, self._next_out) + head, buffers, False)
+                self._next_out += 1
+        except PipeBroken as error:
+            # Now, not when the reader finds out: the sender's next message needs another link.
+            self._lose(error.reason)
+            raise
 
     def flush(self, timeout: float | None = None) -> bool:
         """As `Pipe.flush`."""

@@ -342,7 +342,7 @@ class Worker:
     def close(self) -> None:
         """Give up all steps."""
         for context in self.running():
-            self._driver.fail(context.run, cancelled(f"Task {self.task} stops."))
+            self._driver.fail(context.run, unavailable(self.task, context.number, "it was stopped"))
 
 
 def as_op_error(error: BaseException, task: str, part: Part | None = None) -> OpError:
