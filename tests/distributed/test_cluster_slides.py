@@ -4,6 +4,8 @@ What is not on the slides: ports that are free, where the program is one task of
 takes what differs between them, and the data.
 """
 
+# ruff: noqa: E501, E702, UP031  (the slides put several statements on a long line)
+
 import pathlib
 import threading
 
@@ -51,7 +53,7 @@ def test_weights_on_parameter_servers_by_hand(cluster):
         biases_2 = tf.Variable(tf.zeros([10]))
 
     with tf.device("/job:worker/task:2"):
-        input = tf.placeholder(tf.float32, [None, 784]); labels = tf.placeholder(tf.float32, [None, 10])  # noqa: E702, E501
+        input = tf.placeholder(tf.float32, [None, 784]); labels = tf.placeholder(tf.float32, [None, 10])
         layer_1 = tf.nn.relu(tf.matmul(input, weights_1) + biases_1)
         logits = tf.nn.relu(tf.matmul(layer_1, weights_2) + biases_2)
         loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=labels))
@@ -76,11 +78,11 @@ def test_in_graph_replication_by_hand(cluster):
     batch = np.arange(12, dtype=np.float32).reshape(6, 2)
     # fmt: off
     with tf.device("/job:ps/task:0/cpu:0"):
-        W = tf.Variable([[1.0], [2.0]]); b = tf.Variable([0.5])  # noqa: E702
+        W = tf.Variable([[1.0], [2.0]]); b = tf.Variable([0.5])
     inputs = tf.split(tf.constant(batch), 3)
     outputs = []
     for i in range(3):
-        with tf.device("/job:worker/task:%d/cpu:0" % i):  # noqa: UP031
+        with tf.device("/job:worker/task:%d/cpu:0" % i):
             outputs.append(tf.matmul(inputs[i], W) + b)
     output = tf.concat(outputs, axis=0)
     # fmt: on
@@ -97,9 +99,9 @@ def test_between_graph_replication_with_replica_device_setter(cluster, mnist):
     def program(task_index):
         # fmt: off
         with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(
-                worker_device="/job:worker/task:%d" % task_index, cluster=c.spec)):  # noqa: UP031
-            x = tf.placeholder(tf.float32, [None, 784]); y_ = tf.placeholder(tf.float32, [None, 10])  # noqa: E702
-            W = tf.Variable(tf.zeros([784, 10]), name="W"); b = tf.Variable(tf.zeros([10]), name="b")  # noqa: E702, E501
+                worker_device="/job:worker/task:%d" % task_index, cluster=c.spec)):
+            x = tf.placeholder(tf.float32, [None, 784]); y_ = tf.placeholder(tf.float32, [None, 10])
+            W = tf.Variable(tf.zeros([784, 10]), name="W"); b = tf.Variable(tf.zeros([10]), name="b")
             y = tf.matmul(x, W) + b
             loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=y_, logits=y))
             global_step = tf.Variable(0, name="global_step", trainable=False)
