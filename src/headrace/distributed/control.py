@@ -219,7 +219,8 @@ class Control:
                 except DecodeError:
                     break
         code, details = error.code(), error.details()
-        if code is grpc.StatusCode.UNAVAILABLE:
+        # A server that stops cancels the calls under way.
+        if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
             text = f"{self.address} does not answer ({details})"
             return UnavailableError(None, None, text)
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
