@@ -69,7 +69,19 @@ class StepRun:
         error: why the step failed.
     """
 
-    __slots__ = ("_ended", "_left", "_lock", "_needs", "_seen", "context", "error", "flow", "table")
+    __slots__ = (
+        "_ended",
+        "_left",
+        "_lock",
+        "_needs",
+        "_running",
+        "_seen",
+        "_told",
+        "context",
+        "error",
+        "flow",
+        "table",
+    )
 
     def __init__(self, flow: Flow, table: list[Any], context: StepContext) -> None:
         self.flow = flow
@@ -79,6 +91,9 @@ class StepRun:
         self._needs = flow.needs.copy()
         self._left = len(flow.units)
         self._ended = False
+        #: Units that run now; what failed ends when there are none.
+        self._running: set[int] = set()
+        self._told = False
         #: Transfers that have arrived.
         self._seen: set[int] = set()
         self._lock = threading.Lock()
@@ -112,10 +127,24 @@ class StepRun:
                 self.table[slot] = value
             return self._after(index)
 
+    def enter(self, index: int) -> bool:
+        """A unit is about to run; false if the step has failed."""
+        # First noted, then looked: who fails the step does it the other way round.
+        self._running.add(index)
+        if self.error is None:
+            return True
+        self._running.discard(index)
+        return False
+
     def done(self, index: int) -> list[int]:
         """A unit has run."""
+        self._running.discard(index)
         with self._lock:
             return self._after(index)
+
+    def stopped(self, index: int) -> None:
+        """A unit has failed."""
+        self._running.discard(index)
 
     def _after(self, index: int) -> list[int]:
         self._left -= 1
@@ -139,13 +168,22 @@ class StepRun:
             self.error, self._ended = error, True
             return True
 
+    def take_failure(self) -> bool:
+        """Whether the step has failed and no unit runs any more; true once only."""
+        if self.error is None or self._running:
+            return False
+        with self._lock:
+            first, self._told = not self._told, True
+        return first
+
 
 class Driver:
     """Runs the units of steps.
 
     Args:
         run_unit: ``run_unit(unit, table, context)`` does the work of one unit.
-        ended: called once for each step, when all units have run or the first has failed.
+        ended: called once for each step, when all units have run, or one has failed and those
+            that ran beside it have ended: nothing of a step happens after it.
     """
 
     def __init__(
@@ -181,19 +219,28 @@ class Driver:
             if flow.heavy[index] and (ready or not patient):
                 step_threads.submit(self.drive, run, [index], True)
                 continue
-            if run.error is not None:
+            if not run.enter(index):
+                self._failed(run)
                 return
             try:
                 self._run_unit(flow.units[index], run.table, run.context)
             except BaseException as error:
+                run.stopped(index)
                 self.fail(run, error)
                 return
             ready += run.done(index)
             if run.take_end():
                 self._ended(run)
+            elif run.error is not None:
+                self._failed(run)
+                return
 
     def fail(self, run: StepRun, error: BaseException) -> None:
         """End a step; its ops that wait give up."""
         if run.fail(error):
             run.context.cancel()
+        self._failed(run)
+
+    def _failed(self, run: StepRun) -> None:
+        if run.take_failure():
             self._ended(run)
