@@ -81,12 +81,15 @@ class Queued:
 
     def waiting(self):
         """A step that is waiting in the queue."""
+        before = self._waiting()
         step = Background(self.session.run, self.doubled)
-        tasks = self.cluster.tasks.values()
-        waits_for(
-            lambda: any(run.run.context._waiting for t in tasks for run in t.worker.running())
-        )
+        waits_for(lambda: self._waiting() > before)
         return step
+
+    def _waiting(self):
+        """How many steps wait in queues."""
+        runs = [run for t in self.cluster.tasks.values() for run in t.worker.running()]
+        return sum(bool(run.run.context._waiting) for run in runs)
 
     def still_works(self):
         assert self.session.run(self.size) == 0
@@ -152,6 +155,7 @@ def test_the_death_of_a_task_fails_its_steps_and_no_others():
             taken, put = other_queue.dequeue(), other_queue.enqueue(7.0)
         other = tf.Session(cluster.target("worker"), graph=other_graph)
         survivor = Background(other.run, taken)
+        waits_for(queued._waiting)
         step = queued.waiting()
         cluster.kill(name("ps"))
         error = step.error()

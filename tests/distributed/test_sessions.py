@@ -14,6 +14,7 @@ import pytest
 from server_clusters import eventually
 
 import headrace as tf
+from headrace import config
 from headrace.config import flags
 from headrace.distributed import client
 
@@ -611,3 +612,30 @@ def test_which_engine_a_target_gets(cluster):
     c = cluster(worker=1)
     with tf.Session(c.target()) as session:
         assert isinstance(session._engine, client.LocalEngine)
+
+
+def test_the_time_to_wait_comes_from_the_environment(monkeypatch):
+    monkeypatch.setenv("HEADRACE_CONNECT_TIMEOUT", "2.5")
+    assert config._from_environment().connect_timeout == 2.5
+    monkeypatch.delenv("HEADRACE_CONNECT_TIMEOUT")
+    assert config._from_environment().connect_timeout == 60.0
+
+
+def test_a_step_that_waits_for_a_task_does_not_stop_others(cluster, either):
+    """One thread waits for a task that is not there; another makes a new kind of step."""
+    c = cluster(start=False, ps=1, worker=1)
+    c.start("worker")
+    with tf.device("/job:ps/task:0"):
+        far = tf.random_uniform([]) + 1.0
+    near = tf.random_uniform([]) - 1.0
+    seen = []
+    with tf.Session(c.target()) as session:
+        waiting = threading.Thread(target=lambda: seen.append(session.run(far)))
+        waiting.start()
+        peers = c["worker", 0].task.peers
+        assert eventually(lambda: any(lock.locked() for lock in peers._dialling.values()))
+        assert session.run(near) <= 0.0
+        assert not seen
+        c.start("ps")
+        waiting.join(10)
+    assert len(seen) == 1

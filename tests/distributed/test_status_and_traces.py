@@ -81,6 +81,7 @@ def test_status_of_all_tasks(cluster, either):
             assert text in result.output
     waiting.join(5)
     assert isinstance(error[0], tf.errors.CancelledError)
+    assert eventually(lambda: not c.leftovers())
     (worker,) = admin.status(c.target(), cluster=False)
     assert not worker.sessions
     assert not worker.steps

@@ -230,15 +230,15 @@ class RemoteEngine(_Engine):
             with self._lock:
                 session = self._open(timeout)
                 self._extend()
-                request = cpb.MakePlanRequest(
-                    session=session,
-                    fetches=[t.name for t in fetches],
-                    feeds=[t.name for t in feeds],
-                    targets=[o.name for o in targets],
-                    timeout=timeout or 0.0,
-                )
-                # The master waits for its tasks, one after the other at worst, and names them.
-                answer = self._call("MakePlan", request, 3 * self._limit(timeout) + _CALL_SECONDS)
+            request = cpb.MakePlanRequest(
+                session=session,
+                fetches=[t.name for t in fetches],
+                feeds=[t.name for t in feeds],
+                targets=[o.name for o in targets],
+                timeout=timeout or 0.0,
+            )
+            # The master waits for its tasks, one after the other at worst, and names them.
+            answer = self._call("MakePlan", request, 3 * self._limit(timeout) + _CALL_SECONDS)
         except OpError as error:
             raise named(error, self.graph) from None
         return _RemotePlan(self, answer.plan, answer.description)

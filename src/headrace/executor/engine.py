@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -67,6 +68,7 @@ class Engine:
         self._options: dict[str, RegionOptions] = {}
         #: Where nodes with state were placed; later plans leave them there.
         self._pinned: dict[str, str] = {}
+        self._placing = threading.Lock()
 
     def plan(
         self,
@@ -77,7 +79,8 @@ class Engine:
     ) -> Plan:
         """The plan for one kind of step. Nobody is waited for, so ``timeout`` means nothing."""
         step = build_step(fetches, feeds, targets)
-        self._place(step)
+        with self._placing:
+            self._place(step)
         if self.optimizes:
             optimize(step)
         return Plan(step, self.store, self._device_options, self.host)
@@ -127,7 +130,8 @@ class Engine:
     ) -> PartialRun:
         """A step to run piece by piece."""
         step = build_step(fetches, feeds, targets)
-        self._place(step)
+        with self._placing:
+            self._place(step)
         return PartialRun(step, self.store, self.host.interpreter(self.store))
 
     def _device_options(self, device: str) -> RegionOptions:

@@ -62,6 +62,8 @@ class BaseSession:
         self._by_elements: WeakValueDictionary[Any, Any] = WeakValueDictionary()
         self._runs = 0
         self._plan_lock = threading.Lock()
+        #: Held by the thread that makes the plan of a key.
+        self._making: dict[Any, threading.Lock] = {}
         self._partial_runs: dict[str, Any] = {}
         self._closed = False
 
@@ -152,11 +154,17 @@ class BaseSession:
             mutations = self._graph._mutations
             tensors, targets = structure.tensors, structure.targets
             key = (mutations, tuple(tensors), tuple(feeds.tensors), tuple(targets))
+            making = self._making.setdefault(key, threading.Lock())
+        # A plan may wait for a task: only those wait with it who want the same.
+        with making:
             plan = self._by_elements.get(key)
-            if plan is None:
-                plan = self._engine.plan(tensors, feeds.tensors, targets, timeout)
-                self._by_elements[key] = plan
-            return _Compiled(structure, feeds, plan, mutations)
+            try:
+                if plan is None:
+                    plan = self._engine.plan(tensors, feeds.tensors, targets, timeout)
+                    self._by_elements[key] = plan
+            finally:
+                self._making.pop(key, None)
+        return _Compiled(structure, feeds, plan, mutations)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False

@@ -91,8 +91,7 @@ class MasterSession:
         self._placed_bodies: dict[str, dict[str, str]] = {}
         self._members = Membership()
         self._devices: dict[str, list[DeviceAttributes]] = {}
-        #: How long the plan that is being made may wait for a task; guarded by the lock.
-        self._patience: float | None = None
+        #: Held while a step is placed: what was placed before binds it.
         self._lock = threading.Lock()
         self.tasks = self._visible(self.config.device_filters)
 
@@ -123,18 +122,18 @@ class MasterSession:
             UnavailableError: if a task that the step needs does not come in time.
             OpError: if the step cannot be placed.
         """
+        self._check_open()
+        step = build_step(fetches, feeds, targets)
+        limit = self._timeout() if timeout is None else timeout
+        available = self._devices_for(step, limit)
         with self._lock:
+            partition = self._cut(step, available)
+        plan = StepPlan.of(self.master.steps.number(), partition)
+        text = self._register(plan, partition, limit)
+        # Whoever closed the session meanwhile did not know of this plan.
+        if self.closed:
+            self._tell(list(self._devices), pb.DropPlans(session=self.number))
             self._check_open()
-            step = build_step(fetches, feeds, targets)
-            self._patience = timeout
-            partition = self._cut(step, self._devices_for(step))
-            plan = StepPlan.of(self.master.steps.number(), partition)
-            text = self._register(plan, partition)
-            # Whoever closed the session meanwhile did not know of this plan.
-            if self.closed:
-                self._tell(self._devices, pb.DropPlans(session=self.number))
-                self._check_open()
-            self._patience = None
         made = self.plans[plan.number] = MasterPlan(self, plan, partition, text)
         return made
 
@@ -184,7 +183,7 @@ class MasterSession:
         )
         pinned.update(made)
 
-    def _devices_for(self, step: StepGraph) -> list[DeviceAttributes]:
+    def _devices_for(self, step: StepGraph, timeout: float) -> list[DeviceAttributes]:
         """The devices of the own task and of those that constraints name; waits for these."""
         needed = {self.master.task: None}
         constraints = constraints_of(step)
@@ -197,27 +196,25 @@ class MasterSession:
             fitting = [t for t in self.tasks if names.matches(wanted, t)]
             if fitting and not any(t in needed for t in fitting):
                 needed[fitting[0]] = None
-        self._connect([t for t in needed if t not in self._devices])
+        self._connect([t for t in needed if t not in self._devices], timeout)
         return [d for t in needed for d in self._devices[t]]
 
-    def _connect(self, tasks: list[str]) -> None:
+    def _connect(self, tasks: list[str], timeout: float) -> None:
         """Get to know some tasks, all at once."""
         if not tasks:
             return
         with ThreadPoolExecutor(len(tasks)) as pool:
-            answers = [pool.submit(self.master.devices_of, t, self._timeout()) for t in tasks]
+            answers = [pool.submit(self.master.devices_of, t, timeout) for t in tasks]
         for task, answer in zip(tasks, answers, strict=True):
             incarnation, devices = answer.result()
             self._members.met(task, incarnation)
             self._devices[task] = devices
 
     def _timeout(self) -> float:
-        if self._patience is not None:
-            return self._patience
         limit = self.config.operation_timeout_in_ms
         return limit / 1e3 if limit > 0 else flags.connect_timeout
 
-    def _register(self, plan: StepPlan, partition: Partition) -> str:
+    def _register(self, plan: StepPlan, partition: Partition, timeout: float) -> str:
         """Hand each task its parts; returns the partition as text."""
         from headrace.partition.describe import describe
 
@@ -227,27 +224,27 @@ class MasterSession:
             for body in bodies_of(partition):
                 body.plan = StepPlan.of(self.master.steps.number(), body.partition)
                 registered.append(body.plan)
-                self._register_parts(body.plan.number, body.partition)
+                self._register_parts(body.plan.number, body.partition, timeout)
             registered.append(plan)
-            self._register_parts(plan.number, partition)
+            self._register_parts(plan.number, partition, timeout)
         except BaseException:
             for made in registered:
                 self.drop_plan(made.number, made.tasks)
             raise
         return text
 
-    def _register_parts(self, plan: int, partition: Partition) -> None:
+    def _register_parts(self, plan: int, partition: Partition, timeout: float) -> None:
         remote = [p for t, p in partition.parts.items() if t != self.master.task]
         waiting = self.master.registrations.expect(plan, [p.task for p in remote])
         try:
             for part in remote:
-                self._send_part(plan, part)
+                self._send_part(plan, part, timeout)
             own = partition.parts.get(self.master.task)
             if own is not None:
                 worker = self.master.worker
                 worker.expect(plan, self.number)
                 worker.register(plan, self.number, own, self.config, self._addresses(own))
-            waiting.wait(self._timeout())
+            waiting.wait(timeout)
         finally:
             self.master.registrations.forget(plan)
 
@@ -259,7 +256,7 @@ class MasterSession:
                 tasks.update(body.plan.tasks)
         return {t: self.master.addresses[t] for t in tasks}
 
-    def _send_part(self, plan: int, part: Part) -> None:
+    def _send_part(self, plan: int, part: Part, timeout: float) -> None:
         message, buffers = part_def.to_message(part)
         request = pb.RegisterPart(
             plan=plan,
@@ -269,7 +266,7 @@ class MasterSession:
             addresses=self._addresses(part),
         )
         try:
-            self.find(part.task, self._timeout()).send(pack(request), buffers)
+            self.find(part.task, timeout).send(pack(request), buffers)
         except PipeBroken as error:
             raise unavailable(part.task, None, error.reason) from None
 
@@ -342,7 +339,7 @@ class MasterSession:
         self.closed = True
         error = CancelledError(None, None, "The session was closed while a step ran.")
         self.master.steps.cancel_of(self, error)
-        self._tell(self._devices, pb.DropPlans(session=self.number))
+        self._tell(list(self._devices), pb.DropPlans(session=self.number))
 
 
 class Registrations:
