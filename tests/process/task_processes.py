@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -131,14 +132,17 @@ class Training:
     Each step adds one to a variable on each of the servers ``on``, by way of a worker.
     """
 
+    _numbers = itertools.count()
+
     def __init__(self, tasks: Tasks, worker: int, on: Sequence[int]) -> None:
         self.graph = tf.Graph()
+        number = next(self._numbers)  # variables of one name are shared by all clients
         variables = []
         updates = []
         with self.graph.as_default():
             for i in on:
                 with tf.device(f"/job:ps/task:{i}"):
-                    v = tf.get_variable(f"v{i}_{worker}", initializer=0.0, use_resource=True)
+                    v = tf.get_variable(f"v{number}_{i}", initializer=0.0, use_resource=True)
                     read = tf.identity(v.read_value())
                 with tf.device(f"/job:worker/task:{worker}"):
                     more = read * 0.0 + 1.0

@@ -1,0 +1,6 @@
+"""The tests here use the processes of `tests/process`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "process"))
