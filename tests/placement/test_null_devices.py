@@ -47,7 +47,7 @@ def test_a_step_on_two_null_devices_and_the_cpu():
     with tf.Session(config=CONFIG) as sess:
         np.testing.assert_array_equal(sess.run(x), np.zeros((2, 3)))
         np.testing.assert_array_equal(sess.run(z), np.full((2, 2), 5.0))
-        plan = sess._prepare(z, {})[0].plan
+        plan = sess._prepare(z, {}, None)[0].plan
         assert NULL0 in {u.region.nodes[0].device for u in plan.units}
 
 

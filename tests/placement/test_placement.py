@@ -47,7 +47,7 @@ def test_several_cpu_devices():
     assert names == [CPU0, CPU0[:-1] + "1"]
     for _ in range(3):
         np.testing.assert_array_equal(sess.run(y, {x: [1, 2]}), [3.0, 5.0])
-    plan = sess._prepare(y, {x: [1, 2]})[0].plan
+    plan = sess._prepare(y, {x: [1, 2]}, None)[0].plan
     assert len(plan.units) == 2
 
 
