@@ -1,4 +1,4 @@
-"""Random graphs of integers, with state and nested control flow, spread over the tasks of a cluster.
+"""Random graphs of integers, with state and nested control flow, over the tasks of a cluster.
 
 All values are int32 and wrap around, so every way to run such a graph gives the same bits. All that
 touches state is in one chain of control edges, so every order that the graph allows is the same.

@@ -6,7 +6,7 @@ import headrace as tf
 
 
 def test_a_capture_inside_a_control_scope_does_not_end_it():
-    """The placeholder of a captured tensor must not count as made after what the scope waits for."""
+    """The placeholder of a captured tensor is not made after what the scope waits for."""
     outer = tf.placeholder(tf.float32, [])
     v = tf.Variable(0.0)
 

@@ -348,7 +348,7 @@ body loop_body_1 of loop/While
     )
 
 
-def test_a_loop_over_a_queue_and_a_loop_in_a_loop():
+def test_a_loop_over_a_queue_in_a_loop():
     with _ps(1):
         queue = tf.FIFOQueue(4, tf.float32, shapes=[[]], name="queue")
 
@@ -356,14 +356,14 @@ def test_a_loop_over_a_queue_and_a_loop_in_a_loop():
         with tf.device(None):
             return queue.dequeue()
 
-    def inner(value):
+    def deep(value):
         return tf.while_loop(
-            lambda j, _: j < 2, lambda j, a: (j + 1, a + dequeued()), [0, value], name="inner"
+            lambda j, _: j < 2, lambda j, a: (j + 1, a + dequeued()), [0, value], name="deep"
         )[1]
 
     with _worker(0):
         y = tf.while_loop(
-            lambda i, _: i < 3, lambda i, a: (i + 1, inner(a)), [0, 0.0], name="outer"
+            lambda i, _: i < 3, lambda i, a: (i + 1, deep(a)), [0, 0.0], name="outer"
         )[1]
     assert (
         text(cut([y]))
@@ -383,27 +383,27 @@ body outer_body_1 of outer/While
       queue/elsewhere = Const()
       outer/body/add/y = Const()
       outer/body/add = AddV2(outer/body/Const:0, outer/body/add/y)
-      outer/body/inner/Const = Const()
-      outer/body/inner/While = While(outer/body/inner/Const, outer/body/Const_1:0, queue/elsewhere)
+      outer/body/deep/Const = Const()
+      outer/body/deep/While = While(outer/body/deep/Const, outer/body/Const_1:0, queue/elsewhere)
     fetch 0: outer/body/add:0
-    fetch 1: outer/body/inner/While:1
-  body outer_body_inner_body_3 of outer/body/inner/While
+    fetch 1: outer/body/deep/While:1
+  body outer_body_deep_body_3 of outer/body/deep/While
     part ps1
       stage 0
         queue = FIFOQueueV2()
-        outer/body/inner/body/queue_Dequeue = QueueDequeueV2(queue)
-      send #0 worker0: outer/body/inner/body/queue_Dequeue:0 float32[] 4 bytes
+        outer/body/deep/body/queue_Dequeue = QueueDequeueV2(queue)
+      send #0 worker0: outer/body/deep/body/queue_Dequeue:0 float32[] 4 bytes
     part worker0
-      feed 0: outer/body/inner/body/Const:0
-      feed 1: outer/body/inner/body/Const_1:0
-      recv #0 ps1: outer/body/inner/body/queue_Dequeue:0 float32[] 4 bytes
+      feed 0: outer/body/deep/body/Const:0
+      feed 1: outer/body/deep/body/Const_1:0
+      recv #0 ps1: outer/body/deep/body/queue_Dequeue:0 float32[] 4 bytes
       stage 0
-        outer/body/inner/body/add/y = Const()
-        outer/body/inner/body/add = AddV2(outer/body/inner/body/Const:0, outer/body/inner/body/add/y)
+        outer/body/deep/body/add/y = Const()
+        outer/body/deep/body/add = AddV2(outer/body/deep/body/Const:0, outer/body/deep/body/add/y)
       stage 1
-        outer/body/inner/body/add_1 = AddV2(outer/body/inner/body/Const_1:0, recv_0)
-      fetch 0: outer/body/inner/body/add:0
-      fetch 1: outer/body/inner/body/add_1:0
+        outer/body/deep/body/add_1 = AddV2(outer/body/deep/body/Const_1:0, recv_0)
+      fetch 0: outer/body/deep/body/add:0
+      fetch 1: outer/body/deep/body/add_1:0
     fetch 2 is feed 2
   fetch 2 is feed 2
 """
