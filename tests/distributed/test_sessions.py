@@ -1,12 +1,10 @@
 """Sessions on clusters of real servers: what a client sees."""
 
 import contextlib
-import logging
 import subprocess
 import sys
 import textwrap
 import threading
-import time
 
 import ml_dtypes
 import numpy as np
@@ -14,8 +12,6 @@ import pytest
 from server_clusters import eventually
 
 import headrace as tf
-from headrace import config
-from headrace.config import flags
 from headrace.distributed import client
 
 PS0, PS1, WORKER0, WORKER1 = (
@@ -423,110 +419,6 @@ def test_a_master_that_dies_leaves_nothing_at_workers(cluster):
     session.close()
 
 
-# -- waiting for tasks --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(flags, "connect_timeout", 0.1)
-
-
-def test_only_tasks_that_the_step_needs_are_waited_for(cluster, either, impatient, monkeypatch):
-    c = cluster(start=False, ps=2, worker=2)
-    c.start("ps", 0)
-    c.start("worker", 0)
-    with tf.device("/job:ps/task:0"):
-        near = tf.Variable(1.0)
-    with tf.device("/job:ps/task:1"):
-        far = tf.Variable(2.0)
-    with tf.Session(c.target()) as session:
-        session.run(near.initializer)
-        assert session.run(near) == 1.0
-        with pytest.raises(tf.errors.UnavailableError) as caught:
-            session.run(far.initializer)
-        assert f"Task {PS1} cannot be reached: no answer at" in caught.value.message
-        assert c.spec.task_address("ps", 1) in caught.value.message
-        assert session.run(near) == 1.0
-        c.start("ps", 1)
-        monkeypatch.setattr(flags, "connect_timeout", 10.0)
-        session.run(far.initializer)
-        assert session.run(near + far) == 3.0
-
-
-def test_waiting_is_logged_with_the_tasks_name(cluster, either, caplog):
-    c = cluster(start=False, ps=1, worker=1)
-    c.start("worker")
-    with tf.device("/job:ps/task:0"):
-        v = tf.Variable(1.0)
-    session = tf.Session(c.target())
-    with caplog.at_level(logging.WARNING, "headrace.distributed"):
-        starting = threading.Thread(
-            target=lambda: eventually(lambda: "Waiting" in caplog.text) and c.start("ps")
-        )
-        starting.start()
-        session.run(v.initializer)
-        starting.join()
-    assert f"Waiting for task {PS0} at {c.spec.task_address('ps', 0)}" in caplog.text
-    assert session.run(v) == 1.0
-    session.close()
-
-
-def test_a_session_waits_for_its_master(cluster, remote, caplog, impatient, monkeypatch):
-    c = cluster(start=False, worker=1)
-    address = c.spec.task_address("worker", 0)
-    v = tf.Variable(1.0)
-    session = tf.Session(c.target())
-    with (
-        caplog.at_level(logging.WARNING, "headrace.distributed"),
-        pytest.raises(tf.errors.UnavailableError, match=f"Task at {address} cannot be reached"),
-    ):
-        session.run(v.initializer)
-    assert f"Waiting for the server at {address}" in caplog.text
-    c.start("worker")
-    monkeypatch.setattr(flags, "connect_timeout", 10.0)
-    session.run(v.initializer)
-    assert session.run(v) == 1.0
-    session.close()
-
-
-def test_the_sessions_own_limits(cluster, either):
-    c = cluster(start=False, ps=1, worker=1)
-    c.start("worker")
-    with tf.device("/job:ps/task:0"):
-        v = tf.Variable(1.0)
-    config = tf.ConfigProto(operation_timeout_in_ms=100)
-    began = time.monotonic()
-    with (
-        tf.Session(c.target(), config=config) as session,
-        pytest.raises((tf.errors.UnavailableError, tf.errors.DeadlineExceededError), match=PS0),
-    ):
-        session.run(v.initializer)
-    with (
-        tf.Session(c.target()) as session,
-        pytest.raises((tf.errors.UnavailableError, tf.errors.DeadlineExceededError), match=PS0),
-    ):
-        session.run(v.initializer, options=tf.RunOptions(timeout_in_ms=100))
-    assert time.monotonic() - began < 5
-
-
-@pytest.mark.parametrize("limit", ["config", "options"])
-def test_a_step_that_takes_too_long(cluster, either, limit):
-    c = cluster(ps=1, worker=1)
-    with tf.device("/job:ps/task:0"):
-        queue = tf.FIFOQueue(1, tf.int32, shared_name="q")
-        got, put = queue.dequeue(), queue.enqueue(5)
-    config = tf.ConfigProto(operation_timeout_in_ms=50 if limit == "config" else 0)
-    options = tf.RunOptions(timeout_in_ms=50 if limit == "options" else 0)
-    with tf.Session(c.target(), config=config) as session:
-        with pytest.raises(tf.errors.DeadlineExceededError) as caught:
-            session.run(got, options=options)
-        assert "did not finish within" in caught.value.message
-        assert PS0 in caught.value.message
-        assert eventually(lambda: not c["ps", 0].task.worker.running())
-        session.run(put)
-        assert session.run(got) == 5
-
-
 # -- errors -------------------------------------------------------------------------------------
 
 
@@ -612,30 +504,3 @@ def test_which_engine_a_target_gets(cluster):
     c = cluster(worker=1)
     with tf.Session(c.target()) as session:
         assert isinstance(session._engine, client.LocalEngine)
-
-
-def test_the_time_to_wait_comes_from_the_environment(monkeypatch):
-    monkeypatch.setenv("HEADRACE_CONNECT_TIMEOUT", "2.5")
-    assert config._from_environment().connect_timeout == 2.5
-    monkeypatch.delenv("HEADRACE_CONNECT_TIMEOUT")
-    assert config._from_environment().connect_timeout == 60.0
-
-
-def test_a_step_that_waits_for_a_task_does_not_stop_others(cluster, either):
-    """One thread waits for a task that is not there; another makes a new kind of step."""
-    c = cluster(start=False, ps=1, worker=1)
-    c.start("worker")
-    with tf.device("/job:ps/task:0"):
-        far = tf.random_uniform([]) + 1.0
-    near = tf.random_uniform([]) - 1.0
-    seen = []
-    with tf.Session(c.target()) as session:
-        waiting = threading.Thread(target=lambda: seen.append(session.run(far)))
-        waiting.start()
-        peers = c["worker", 0].task.peers
-        assert eventually(lambda: any(lock.locked() for lock in peers._dialling.values()))
-        assert session.run(near) <= 0.0
-        assert not seen
-        c.start("ps")
-        waiting.join(10)
-    assert len(seen) == 1
