@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-import threading
 
 import numpy as np
 import pytest
-from transport_pipes import PS, WAIT, held, socket_pipes
+from transport_pipes import PS
 
 from headrace.distributed.transport.base import Pipe, PipeBroken
-from headrace.distributed.transport.link import Heart, Link
+from headrace.distributed.transport.link import Link
 
 
 class FakePipe(Pipe):
@@ -199,29 +198,3 @@ def test_a_broken_pipe_does_not_break_the_heart(two):
     one.pipe.failed.append("cut")
     one.link.tick(1.0)
     assert one.lost == []  # the reader of the pipe says it
-
-
-def test_the_heart_beats_for_links_over_real_pipes():
-    before = held()
-    heart = Heart(period=0.005)
-    pipes = socket_pipes()
-    lost = threading.Event()
-    reasons = []
-
-    def on_lost(link, reason):
-        reasons.append(reason)
-        lost.set()
-
-    # The other side never starts: it sends nothing, not even heartbeats.
-    silent = Link(
-        pipes[0], PS, lambda link, head, buffers: None, on_lost, interval=0.01, timeout=0.1
-    )
-    heart.add(silent)
-    assert lost.wait(WAIT)
-    assert reasons[0].startswith("nothing came from /job:ps/replica:0/task:0 for 0.")
-    heart.close()
-    silent.close()
-    pipes[1].close()
-    assert len(reasons) == 1
-    del silent, pipes, heart
-    assert held() == before

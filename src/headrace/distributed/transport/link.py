@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from headrace.distributed.transport.base import Buffer, PeerInfo, Pipe, PipeBroken
 
-__all__ = ["HEARTBEAT_SECONDS", "SILENCE_SECONDS", "Heart", "Link", "LinkStats"]
+__all__ = ["HEARTBEAT_SECONDS", "SILENCE_SECONDS", "Link", "LinkStats"]
 
 HEARTBEAT_SECONDS: Final = 0.5
 SILENCE_SECONDS: Final = 4.0
@@ -225,45 +225,3 @@ class Link:
                 return
             self._gone = True
         self._on_lost(self, reason)
-
-
-class Heart:
-    """The one thread of a process that ticks all its links.
-
-    Args:
-        period: seconds between two rounds.
-        clock: what the links were made with.
-    """
-
-    def __init__(self, period: float = 0.1, clock: Callable[[], float] = time.monotonic) -> None:
-        self._period = period
-        self._clock = clock
-        self._links: set[Link] = set()
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="headrace-heart", daemon=True)
-        self._thread.start()
-
-    def add(self, link: Link) -> None:
-        """Tick this link from now on, until it is lost or closed."""
-        with self._lock:
-            self._links.add(link)
-
-    def close(self) -> None:
-        """Stop ticking. The links stay as they are."""
-        self._stop.set()
-        if self._thread is not threading.current_thread():
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.wait(self._period):
-            with self._lock:
-                self._links = {link for link in self._links if not link.lost}
-                links = list(self._links)
-            now = self._clock()
-            for link in links:
-                try:
-                    link.tick(now)
-                except Exception:
-                    _log.exception("A link to %s could not be looked after", link.peer.task)
-            del links
