@@ -255,6 +255,7 @@ def test_tasks_that_dial_each_other_at_once():
             spare = [x for x in one.peers.all() if x is not one.peers.known(name("b"))]
             for link in spare:
                 link.fail("not needed")
+            waits_for(lambda: len(other.peers.all()) == 1)
             assert session.run(z, {fed: 2.0}) == 9.0
 
 
