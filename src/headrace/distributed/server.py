@@ -365,7 +365,12 @@ def _stop_on_sigterm(server: Server) -> Any:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: server.ask_to_stop())
+
+    def stop(*_: Any) -> None:
+        # In another thread: this one may hold the lock of the event that it waits for.
+        threading.Thread(target=server.ask_to_stop, name="headrace stop", daemon=True).start()
+
+    before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
     finally:
