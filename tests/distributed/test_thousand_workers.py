@@ -1,4 +1,4 @@
-"""A master and a thousand workers as state machines: whatever dies, every step ends, and rightly."""
+"""A master and a thousand workers as state machines: whatever dies, every step ends rightly."""
 
 import pytest
 from simulated_cluster import MASTER, NOTICE, Simulation
