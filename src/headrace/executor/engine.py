@@ -15,7 +15,7 @@ from headrace.executor.host import HostRunner
 from headrace.executor.memory import keep_freed_memory
 from headrace.executor.partial import PartialRun
 from headrace.executor.plan import Plan
-from headrace.executor.policy import CALL, runs_before_compiling
+from headrace.executor.policy import CALL, CALL_FROM_HOST, runs_before_compiling
 from headrace.executor.region import RegionOptions
 from headrace.executor.resources import ResourceStore
 from headrace.executor.tracing_step import StepContext, fill_metadata
@@ -45,7 +45,7 @@ class Engine:
     Args:
         config: a ConfigProto or None.
         store, devices: those of a server that the session uses; by default its own.
-        call: seconds that calling a compiled program takes here.
+        serves: whether values come from other tasks and go there.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class Engine:
         config: Any,
         store: ResourceStore | None = None,
         devices: list[DeviceAttributes] | None = None,
-        call: float = CALL,
+        serves: bool = False,
     ) -> None:
         self.config = config
-        self.call = call
+        self.serves = serves
         self.store = ResourceStore() if store is None else store
         self.host = HostRunner()
         keep_freed_memory()
@@ -138,12 +138,14 @@ class Engine:
         options = self._options.get(device)
         if options is None:
             found = [d for d in self.devices if d.name == device]
+            on_cpu = "CPU" in device or not device
             options = self._options[device] = RegionOptions(
                 found[0].jax_device if found else None,
                 self.host,
                 explain,
-                partial(runs_before_compiling, call=self.call),
-                _CPU_OPTIONS if "CPU" in device or not device else None,
+                partial(runs_before_compiling, call=CALL_FROM_HOST if self.serves else CALL),
+                _CPU_OPTIONS if on_cpu else None,
+                passes_on=self.serves and on_cpu,
             )
         return options
 

@@ -24,6 +24,7 @@ from headrace.executor.evaluate import (
 )
 from headrace.executor.null import NullProgram, is_null
 from headrace.executor.policy import NEVER
+from headrace.executor.recycling import Recycled
 from headrace.executor.resources import (
     RandomStream,
     ResourceHandle,
@@ -233,28 +234,43 @@ class Program:
         self.donates = not region.keeps_old
         #: Code of each check.
         self.messages: dict[tuple[Node | None, str], int] = {}
+        #: Where outputs only pass through: the large ones.
+        self.recycled = Recycled(region.outputs if region.options.passes_on else ())
 
     @cached_property
     def function(self) -> Callable[..., Any]:
         """The compiled program; XLA reuses the buffers of state that nobody may need again."""
         region = self.region
-        donated = tuple(range(len(region.donated))) if self.donates else ()
+        donated = list(range(len(region.donated))) if self.donates else []
+        spare = len(self.recycled.positions)
+        count = len(region.donated) + len(region.kept) + len(region.dynamic)
+        donated += range(count, count + spare)
 
         # A function of its own: bound methods are equal, so JAX would file what it compiles under
         # the method of a program that is given up, forget it with that, and compile once more.
         def program(*args: Any) -> Any:
-            return self._trace(*args)
+            return self._trace(*args[:count])
 
-        return jax.jit(program, donate_argnums=donated, compiler_options=region.compiler_options)
+        return jax.jit(
+            program,
+            donate_argnums=tuple(donated),
+            keep_unused=spare > 0,
+            compiler_options=region.compiler_options,
+        )
 
     def call(self, args: Sequence[Any]) -> Any:
         """Run the program. One that turns out to have checks is built again to keep old state."""
+        if self.recycled.positions:
+            args = [*args, *self.recycled.take()]
         try:
-            return self.function(*args)
+            results = self.function(*args)
         except _HasChecks:
             self.donates = False
             del self.function
-            return self.function(*args)
+            results = self.function(*args)
+        if self.recycled.positions:
+            self.recycled.keep(results[0])
+        return results
 
     def _trace(self, *args: Any) -> tuple[list[Any], list[Any], Any, Any]:
         """Outputs, new state, outcome of the checks (or None), something to wait for (or None)."""
@@ -532,6 +548,7 @@ class RegionOptions:
         device: the JAX device, or None for JAX's default.
         host: the HostRunner, which runs host ops and single ops while interpreting.
         explain: turns an exception of JAX or XLA into an OpError.
+        passes_on: whether outputs go to other tasks, and are of no use here afterwards.
     """
 
     def __init__(
@@ -541,12 +558,14 @@ class RegionOptions:
         explain: Callable[[Exception], OpError],
         runs_before_compiling: Callable[[Sequence[Node], Sequence[Edge]], int],
         compiler_options: dict[str, Any] | None,
+        passes_on: bool = False,
     ) -> None:
         self.device = device
         self.host = host
         self.explain = explain
         self.runs_before_compiling = runs_before_compiling
         self.compiler_options = compiler_options
+        self.passes_on = passes_on
 
     def scope(self) -> Any:
         """The JAX settings under which programs are traced and called."""

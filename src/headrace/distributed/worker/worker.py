@@ -24,7 +24,6 @@ from headrace.distributed.worker.results import PartResult
 from headrace.errors import AbortedError, OpError
 from headrace.executor.engine import Engine
 from headrace.executor.plan import Plan
-from headrace.executor.policy import CALL_FROM_HOST
 from headrace.executor.resources import ResourceStore, SessionStore
 from headrace.executor.stepping import Driver, StepRun
 from headrace.executor.threads import step_threads
@@ -162,7 +161,7 @@ class Worker:
             engine = self._engines.get(session)
             if engine is None:
                 shared = ResourceStore() if config.isolate_session_state else self.store
-                engine = Engine(config, SessionStore(shared), self.devices, CALL_FROM_HOST)
+                engine = Engine(config, SessionStore(shared), self.devices, serves=True)
                 self._engines[session] = engine
             return engine
 

@@ -1,0 +1,70 @@
+"""Large outputs that reuse the memory of earlier ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.distributed import wire
+from headrace.executor import recycling
+from headrace.testing.cluster import with_cluster
+
+
+@pytest.fixture
+def small_is_large(monkeypatch):
+    """So that the tests need little memory."""
+    monkeypatch.setattr(recycling, "LARGE_BYTES", 1 << 10)
+    monkeypatch.setattr(wire, "LARGE_BYTES", 1 << 10)
+
+
+@pytest.fixture
+def zeros(monkeypatch):
+    """Counts the arrays that were made because there was none to reuse."""
+    made = []
+    original = recycling.jnp.zeros
+
+    def counting(*args, **kwargs):
+        made.append(args)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(recycling.jnp, "zeros", counting)
+    return made
+
+
+def program(cluster):
+    """The worker multiplies what the server has; the server adds it."""
+    k = tf.placeholder(tf.float32, [])
+    with tf.device("/job:ps/task:0"):
+        v = tf.get_variable("v", initializer=np.ones([64, 1024], np.float32), use_resource=True)
+        read = tf.identity(v.read_value())
+    with tf.device("/job:worker/task:0"):
+        product = read * k
+    with tf.device("/job:ps/task:0"):
+        step = v.assign_add(product, read_value=False)
+    return k, v, product, step
+
+
+def test_steps_reuse_memory_and_are_right(small_is_large, zeros):
+    with with_cluster(ps=1, worker=1) as cluster:
+        k, v, _, step = program(cluster)
+        with tf.Session(cluster.target("worker", 0)) as sess:
+            sess.run(v.initializer)
+            zeros.clear()
+            value = np.ones([64, 1024], np.float32)
+            for factor in (1.0, 2.0, 0.5, -1.0, 3.0, 1.0):
+                sess.run(step, {k: factor})
+                value += value * np.float32(factor)
+            np.testing.assert_array_equal(sess.run(v), value)
+    assert len(zeros) <= 2
+
+
+def test_an_output_that_somebody_has_is_left_alone(small_is_large):
+    with with_cluster(ps=1, worker=1) as cluster:
+        k, v, product, _ = program(cluster)
+        with tf.Session(cluster.target("worker", 0)) as sess:
+            sess.run(v.initializer)
+            plan = sess._engine.plan([product], [k], [])
+            kept = [plan.run([np.float32(f)])[0] for f in (2.0, 3.0, 4.0, 5.0)]
+            for factor, array in zip((2.0, 3.0, 4.0, 5.0), kept, strict=True):
+                np.testing.assert_array_equal(np.asarray(array), np.full([64, 1024], factor))
