@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.distributed import wire
 from headrace.executor import recycling
 from headrace.testing.cluster import with_cluster
 
@@ -15,7 +14,6 @@ from headrace.testing.cluster import with_cluster
 def small_is_large(monkeypatch):
     """So that the tests need little memory."""
     monkeypatch.setattr(recycling, "LARGE_BYTES", 1 << 10)
-    monkeypatch.setattr(wire, "LARGE_BYTES", 1 << 10)
 
 
 @pytest.fixture
@@ -68,3 +66,30 @@ def test_an_output_that_somebody_has_is_left_alone(small_is_large):
             kept = [plan.run([np.float32(f)])[0] for f in (2.0, 3.0, 4.0, 5.0)]
             for factor, array in zip((2.0, 3.0, 4.0, 5.0), kept, strict=True):
                 np.testing.assert_array_equal(np.asarray(array), np.full([64, 1024], factor))
+
+
+def test_a_variable_is_changed_in_place_after_its_value_was_sent():
+    """Also in the step that has read it: the value is let go of once it is on its way."""
+    with with_cluster(ps=1, worker=1) as cluster:
+        k = tf.placeholder(tf.float32, [])
+        with tf.device("/job:ps/task:0"):
+            start = np.ones([2048, 1024], np.float32)
+            v = tf.get_variable("v", initializer=start, use_resource=True)
+            read = tf.identity(v.read_value())
+        with tf.device("/job:worker/task:0"):
+            total = tf.reduce_sum(read) * k
+        with tf.device("/job:ps/task:0"):
+            step = v.assign_add(tf.fill([2048, 1024], total), read_value=False)
+        store = cluster.tasks["/job:ps/replica:0/task:0"].store
+
+        def address():
+            (value,) = [x for _, x in store.items() if getattr(x, "shape", ()) == (2048, 1024)]
+            return value.unsafe_buffer_pointer()
+
+        with tf.Session(cluster.target("worker", 0)) as sess:
+            sess.run(v.initializer)
+            for _ in range(3):
+                sess.run(step, {k: 0.0})
+            before = address()
+            sess.run(step, {k: 0.0})
+            assert address() == before

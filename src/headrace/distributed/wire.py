@@ -34,7 +34,6 @@ from headrace.distributed.compress import (
 from headrace.distributed.protocol import wire_pb2 as pb
 from headrace.distributed.protocol.wire_pb2 import TensorMeta
 from headrace.errors import InvalidArgumentError
-from headrace.executor.recycling import LARGE_BYTES
 from headrace.executor.resources import ResourceHandle
 from headrace.graph import dtypes
 from headrace.ops.kernels.tensor_list import TensorList
@@ -81,7 +80,7 @@ def encode(
         if not isinstance(value, (jax.Array, np.generic)):
             buffers: list[Buffer] = []
             return _encode_any(value, buffers, 0), buffers
-        value = _view(value)
+        value = np.asarray(value)
     if precision:
         compressed = compress(value, precision, feedback)
         if compressed is not None:
@@ -91,21 +90,6 @@ def encode(
                 dtype=number, dims=value.shape, encoding=encoding, buffers=len(buffers)
             ), buffers
     return _encode_array(value)
-
-
-def _view(value: Any) -> np.ndarray[Any, Any]:
-    """A JAX array or a scalar as a NumPy array; the memory is that of the value.
-
-    JAX keeps the view that `numpy.asarray` makes for as long as the array lives, and never reuses
-    memory with a view. Large arrays are sent by views that end when they have been written.
-    """
-    if isinstance(value, jax.Array) and value.nbytes >= LARGE_BYTES and value.dtype.kind in "fiu":
-        device = next(iter(value.devices()))
-        if device.platform == "cpu":
-            value.block_until_ready()
-            exporter: Any = value
-            return np.from_dlpack(exporter)
-    return np.asarray(value)
 
 
 def encode_many(

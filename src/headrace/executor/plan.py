@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -70,7 +71,16 @@ class Plan:
         self._on_device: dict[Edge, Any] = {}
         self._schedule = self._scheduled(units)
         if self.is_stepped:
-            self.flow = Flow(units)
+            self.flow = Flow(units, self._passing())
+
+    def _passing(self) -> frozenset[int]:
+        """The slots of large values that are neither fetched nor known."""
+        kept = set(self._fetch_slots)
+        return frozenset(
+            slot
+            for edge, slot in self._slots.index.items()
+            if edge not in self._known and slot not in kept and _is_much(edge)
+        )
 
     @property
     def units(self) -> list[Unit]:
@@ -277,6 +287,15 @@ class Plan:
 
 def _cannot_run(signal: NeedsHost) -> OpError:
     return OpError(None, signal.node.op, f"Cannot run: {signal.why}.", INTERNAL)
+
+
+def _is_much(edge: Edge) -> bool:
+    """Whether a value may have a megabyte or more."""
+    node, index = edge
+    dims = node.dims[index]
+    if dims is None or None in dims:
+        return True
+    return math.prod(dims) * max(1, node.dtypes[index].size) >= 1 << 20  # type: ignore[arg-type]
 
 
 def _in_line(units: list[Unit]) -> bool:

@@ -30,10 +30,21 @@ class Flow:
         first: units that wait for nothing.
         arrivals: the unit of each transfer that comes in.
         heavy: for each unit whether it runs in a thread of its own.
+        takes: for each unit those of the ``passing`` slots that it takes.
+        uses: how many units take each of these.
+
+    Args:
+        passing: slots whose values are let go of after the last unit that takes them: XLA changes
+            a variable in place only when nobody has its old value any more.
     """
 
-    def __init__(self, units: Sequence[Unit]) -> None:
+    def __init__(self, units: Sequence[Unit], passing: frozenset[int] = frozenset()) -> None:
         self.units = list(units)
+        self.takes = [sorted(passing.intersection((*u.inputs, *u.static))) for u in self.units]
+        self.uses: dict[int, int] = {}
+        for slots in self.takes:
+            for slot in slots:
+                self.uses[slot] = self.uses.get(slot, 0) + 1
         number = {u: i for i, u in enumerate(self.units)}
         self.needs = [len(u.waits) for u in self.units]
         self.users: list[list[int]] = [[] for _ in self.units]
@@ -77,6 +88,7 @@ class StepRun:
         "_running",
         "_seen",
         "_told",
+        "_uses",
         "context",
         "error",
         "flow",
@@ -89,6 +101,7 @@ class StepRun:
         self.context = context
         self.error: BaseException | None = None
         self._needs = flow.needs.copy()
+        self._uses = flow.uses.copy()
         self._left = len(flow.units)
         self._ended = False
         #: Units that run now; what failed ends when there are none.
@@ -140,6 +153,10 @@ class StepRun:
         """A unit has run."""
         self._running.discard(index)
         with self._lock:
+            for slot in self.flow.takes[index]:
+                self._uses[slot] -= 1
+                if not self._uses[slot] and self.table:
+                    self.table[slot] = None
             return self._after(index)
 
     def stopped(self, index: int) -> None:
