@@ -75,6 +75,8 @@ class Server:
         self._cluster = ClusterSpec(definition.cluster)
         self._task_name = f"/job:{definition.job_name}/replica:0/task:{definition.task_index}"
         self._security = Security.from_environment()
+        #: None: as HEADRACE_RDMA says.
+        self._rdma = True if definition.protocol == "grpc+rdma" else None
         self._stopped = threading.Event()
         self._stopping = threading.Lock()
         self._started = False
@@ -115,7 +117,7 @@ class Server:
         addresses = self._addresses()
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices)
         try:
-            config = connect.ListenConfig(host, flags.data_port)
+            config = connect.ListenConfig(host, flags.data_port, rdma=self._rdma)
             self._listener = connect.listen(config, self._security, me, self.task.adopt)
         except BaseException:
             self.task.close()
@@ -231,7 +233,7 @@ class Server:
 
     def _dial(self, address: str, task: str, timeout: float) -> tuple[Pipe, PeerInfo]:
         me = PeerInfo(self._task_name, self.incarnation, self._address)
-        return dial(self._controls, address, task, me, self._security, timeout)
+        return dial(self._controls, address, task, me, self._security, timeout, self._rdma)
 
     def _ask_devices(
         self, task: str, address: str, timeout: float
@@ -267,7 +269,13 @@ def ask_endpoint(controls: Controls, address: str, task: str, timeout: float) ->
 
 
 def dial(
-    controls: Controls, address: str, task: str, me: PeerInfo, security: Security, timeout: float
+    controls: Controls,
+    address: str,
+    task: str,
+    me: PeerInfo,
+    security: Security,
+    timeout: float,
+    use_rdma: bool | None = None,
 ) -> tuple[Pipe, PeerInfo]:
     """Connect to the task at an address, by the best transport that both ends have.
 
@@ -288,6 +296,7 @@ def dial(
             allow_shared_memory=flags.shared_memory,
             timeout=timeout,
             allow_unix=flags.shared_memory,
+            use_rdma=use_rdma,
         )
     except UnavailableError as error:
         deadline = max(began + timeout, time.monotonic() + 1.0)
@@ -366,11 +375,8 @@ def _stop_on_sigterm(server: Server) -> Any:
         yield
         return
 
-    def stop(*_: Any) -> None:
-        # In another thread: this one may hold the lock of the event that it waits for.
-        threading.Thread(target=server.ask_to_stop, name="headrace stop", daemon=True).start()
-
-    before = signal.signal(signal.SIGTERM, stop)
+    # Not in this thread: it may hold the lock of the event that it waits for.
+    before = signal.signal(signal.SIGTERM, lambda *_: server.ask_to_stop())
     try:
         yield
     finally:

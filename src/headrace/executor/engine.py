@@ -21,7 +21,7 @@ from headrace.executor.resources import ResourceStore
 from headrace.executor.tracing_step import StepContext, fill_metadata
 from headrace.graph.tensor import Operation, Tensor
 from headrace.passes.ir import StepGraph, build_step
-from headrace.passes.pipeline import optimize
+from headrace.passes.pipeline import is_wanted, optimize
 from headrace.placement.devices import DeviceAttributes, default_device, local_devices
 from headrace.placement.placer import place
 
@@ -33,8 +33,6 @@ _CPU_OPTIONS = {
 if jax.__version_info__[:2] == (0, 10):
     # Drops optimization barriers before fusion, as if there were none; later versions keep them.
     _CPU_OPTIONS["xla_disable_hlo_passes"] = "cse_barrier_expander"
-#: OptimizerOptions.L0
-_NO_OPTIMIZATION = -1
 #: RunOptions.FULL_TRACE
 _FULL_TRACE = 3
 
@@ -61,10 +59,7 @@ class Engine:
         self.host = HostRunner()
         keep_freed_memory()
         self.devices = local_devices(config) if devices is None else devices
-        #: Off for ``OptimizerOptions.opt_level = L0``.
-        self.optimizes = (
-            config is None or config.graph_options.optimizer_options.opt_level != _NO_OPTIMIZATION
-        )
+        self.optimizes = is_wanted(config)
         self._options: dict[str, RegionOptions] = {}
         #: Where nodes with state were placed; later plans leave them there.
         self._pinned: dict[str, str] = {}

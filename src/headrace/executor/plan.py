@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from headrace.executor.stepping import Driver, Flow, StepRun
 from headrace.executor.tracing_step import StepContext
 from headrace.executor.transfers import SEND
 from headrace.executor.units import Slots, Splitter, Unit
+from headrace.graph.shapes import static_bytes
 from headrace.passes.ir import Edge, Node, StepGraph
 
 
@@ -168,7 +168,7 @@ class Plan:
                 self._run_unit(unit, table, context, self.store)
                 return
             except NeedsHost as signal:
-                self._split_unit(unit, signal)
+                self._split(unit, signal)
         table += self._schedule.template[len(table) :]
         for part in unit.parts or ():
             self.run_unit(part, table, context)
@@ -255,21 +255,12 @@ class Plan:
                     raise _cannot_run(signal)
                 self._force_host.add(signal.node)
                 unit.parts = self._splitter(region.nodes).units(set(region.outputs))
-                at = self.units.index(unit)
-                units = [*self.units[:at], *unit.parts, *self.units[at + 1 :]]
+                units = self.units
+                if not self.is_stepped:  # there the unit stays, and runs its parts
+                    at = units.index(unit)
+                    units = [*units[:at], *unit.parts, *units[at + 1 :]]
                 self._schedule = self._scheduled(units)
             return unit.parts, self._schedule.template
-
-    def _split_unit(self, unit: Unit, signal: NeedsHost) -> None:
-        """Give a unit parts, to run one after another in its place."""
-        with self.store.lock:
-            if unit.parts is None:
-                region = unit.region
-                if region is None or signal.node in self._force_host:
-                    raise _cannot_run(signal)
-                self._force_host.add(signal.node)
-                unit.parts = self._splitter(region.nodes).units(set(region.outputs))
-                self._schedule = self._scheduled(self.units)
 
     def describe(self) -> str:
         """The schedule as text: units in order, with what each takes and gives."""
@@ -292,10 +283,8 @@ def _cannot_run(signal: NeedsHost) -> OpError:
 def _is_much(edge: Edge) -> bool:
     """Whether a value may have a megabyte or more."""
     node, index = edge
-    dims = node.dims[index]
-    if dims is None or None in dims:
-        return True
-    return math.prod(dims) * max(1, node.dtypes[index].size) >= 1 << 20  # type: ignore[arg-type]
+    size = static_bytes(node.dtypes[index], node.dims[index])
+    return size is None or size >= 1 << 20
 
 
 def _in_line(units: list[Unit]) -> bool:

@@ -8,13 +8,13 @@ program gets the last ones, once nobody uses them any more, as arguments whose m
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from jax import numpy as jnp
 
+from headrace.graph.shapes import static_bytes
 from headrace.passes.ir import Edge
 
 #: Smaller pieces malloc keeps by itself.
@@ -35,9 +35,8 @@ class Recycled:
         self._shapes: dict[int, tuple[tuple[int, ...], Any]] = {}
         for position, (node, index) in enumerate(outputs):
             dims, dtype = node.dims[index], node.dtypes[index]
-            if dims is None or None in dims or dtype.np_dtype.kind not in "fiub":
-                continue
-            if math.prod(dims) * dtype.size >= LARGE_BYTES:  # type: ignore[arg-type]
+            size = static_bytes(dtype, dims)
+            if size is not None and size >= LARGE_BYTES and dtype.np_dtype.kind in "fiub":
                 self._shapes[position] = (dims, dtype.np_dtype)  # type: ignore[assignment]
         self._last: dict[int, Any] = {}
 

@@ -23,7 +23,6 @@ from headrace.executor.evaluate import (
     with_op,
 )
 from headrace.executor.null import NullProgram, is_null
-from headrace.executor.policy import NEVER
 from headrace.executor.recycling import Recycled
 from headrace.executor.resources import (
     RandomStream,
@@ -427,11 +426,6 @@ class Region:
         if keeps_old != self.keeps_old:
             self.keeps_old = keeps_old
             self._programs.clear()  # those made so far may give their state away
-
-    def interpret_always(self) -> None:
-        """Never compile again: a node has turned out to need the host."""
-        self.interpreted_runs = NEVER
-        self._programs.clear()
 
     def _program(self, dynamic: Sequence[Any], static: Sequence[Any]) -> Program:
         key: Any = tuple([a.shape for a in dynamic])

@@ -119,11 +119,6 @@ class StepRun:
             first, self._ended = not self._ended, True
         return first
 
-    @property
-    def missing(self) -> list[int]:
-        """Transfers that have not arrived."""
-        return [n for n in self.flow.arrivals if n not in self._seen]
-
     def start(self) -> list[int]:
         """The step begins."""
         return list(self.flow.first)

@@ -7,9 +7,12 @@ The engine works on plain tuples, `tuple[int | None, ...] | None` with None for 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NoReturn
+
+from headrace.graph.dtypes import DType
 
 Dims = tuple[int | None, ...]
 StaticShape = Dims | None
@@ -514,3 +517,10 @@ def broadcast_static(a: StaticShape, b: StaticShape) -> StaticShape:
                 f"Incompatible shapes for broadcasting: {shape_text(a)} and {shape_text(b)}"
             )
     return tuple(result)
+
+
+def static_bytes(dtype: DType, dims: StaticShape) -> int | None:
+    """The size of a tensor in bytes; None where its static shape does not tell it."""
+    if dims is None or None in dims or dtype.as_numpy_dtype is object:
+        return None
+    return math.prod(dims) * max(1, dtype.size)  # type: ignore[arg-type]

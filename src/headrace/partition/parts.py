@@ -8,7 +8,6 @@ part that needs them; fed values come with the message that starts the step.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +18,7 @@ from headrace.executor.stages import Staging, known_values
 from headrace.executor.transfers import RECV, SEND
 from headrace.graph import dtypes, wire_precision
 from headrace.graph.dtypes import DType
+from headrace.graph.shapes import static_bytes
 from headrace.graph.tensor import Dims
 from headrace.passes.ir import FEED, Edge, Node, StepGraph, order
 
@@ -45,7 +45,7 @@ class Moved:
     @property
     def bytes(self) -> int | None:
         """The size, None where the graph does not tell it."""
-        return tensor_bytes(self.dtype, self.dims)
+        return static_bytes(self.dtype, self.dims)
 
 
 @dataclass(eq=False)
@@ -102,13 +102,6 @@ class Partition:
 def task_of(device: str) -> str:
     """The task part of a full device name."""
     return device.rpartition("/device:")[0]
-
-
-def tensor_bytes(dtype: DType, dims: Dims) -> int | None:
-    """The size of a tensor in bytes, None where its shape is not known."""
-    if dims is None or None in dims or dtype is dtypes.string:
-        return None
-    return math.prod(dims) * max(1, dtype.size)  # type: ignore[arg-type]
 
 
 def split(step: StepGraph, default_precision: str = "") -> Partition:
@@ -218,7 +211,7 @@ class _Splitter:
                 f"'{user.name}' on {user.device} uses a resource of '{source.name}' on "
                 f"{source.device}: what uses a resource must run on its device.",
             )
-        size = tensor_bytes(dtype, dims)
+        size = static_bytes(dtype, dims)
         own = index if size is None or size > LARGE_BYTES else None
         transfer, send, recv = self._transfer(source, self.task[user], own)
         transfer.tensors.append(
@@ -320,7 +313,7 @@ def _components(staging: Staging, stage: dict[Node, int], task: dict[Node, str])
                 and task[source] != task[node]
                 and (source, index) not in (staging.known)
             ):
-                size = tensor_bytes(source.dtypes[index], source.dims[index]) or 0
+                size = static_bytes(source.dtypes[index], source.dims[index]) or 0
                 incoming[node] = incoming.get(node, 0) + size
     if not any(size > LARGE_BYTES for size in incoming.values()):
         return {}
@@ -358,4 +351,4 @@ def _connected(members: Iterable[Node]) -> list[list[Node]]:
     return list(groups.values())
 
 
-__all__ = ["Moved", "Part", "Partition", "Transfer", "split", "task_of", "tensor_bytes"]
+__all__ = ["Moved", "Part", "Partition", "Transfer", "split", "task_of"]

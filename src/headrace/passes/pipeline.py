@@ -7,6 +7,7 @@ for, and every effect. The verifier checks the graph around each pass in the tes
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from headrace.config import flags
 from headrace.passes import algebra, stability
@@ -21,6 +22,8 @@ from headrace.passes.verify import verify_step
 
 #: Above this size only the passes that change what is computed run: XLA does the others' work.
 _LARGE = 50_000
+#: OptimizerOptions.L0
+_NO_OPTIMIZATION = -1
 
 PASSES: tuple[tuple[str, Callable[[StepGraph], int]], ...] = (
     ("drop dead control edges", drop_dead_control),
@@ -31,6 +34,11 @@ PASSES: tuple[tuple[str, Callable[[StepGraph], int]], ...] = (
     ("numerical stability", lambda step: Rewriter(step).run(stability.RULES)),
     ("keep what has many users", materialize),
 )
+
+
+def is_wanted(config: Any) -> bool:
+    """Whether a session's ConfigProto (or None) wants the passes: all but ``opt_level = L0`` do."""
+    return config is None or config.graph_options.optimizer_options.opt_level != _NO_OPTIMIZATION
 
 
 def optimize(step: StepGraph) -> dict[str, int]:

@@ -23,11 +23,12 @@ from headrace.errors import AbortedError, CancelledError, OpError
 from headrace.graph import devices as names
 from headrace.graph.proto import ConfigProto, GraphDef
 from headrace.graph.tensor import Operation, Tensor
+from headrace.partition.describe import describe
 from headrace.partition.functions import bodies_of, constraints_of, cut_bodies
 from headrace.partition.parts import Part, Partition, split
 from headrace.partition.reads import read_before_loops
 from headrace.passes.ir import Node, StepGraph, build_step
-from headrace.passes.pipeline import optimize
+from headrace.passes.pipeline import is_wanted, optimize
 from headrace.placement.devices import DeviceAttributes, default_device
 from headrace.placement.placer import place
 
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from headrace.distributed.master.master import Master
 
 _log = logging.getLogger("headrace.distributed")
-
-#: OptimizerOptions.L0
-_NO_OPTIMIZATION = -1
 
 
 class MasterPlan:
@@ -147,7 +145,7 @@ class MasterSession:
             self._place(nodes, available, device, pinned)
 
         read_before_loops(step)
-        if self.config.graph_options.optimizer_options.opt_level != _NO_OPTIMIZATION:
+        if is_wanted(self.config):
             optimize(step)
         precision = precision_of({}, self.config)
         cut_bodies(step, place_body, precision)
@@ -216,8 +214,6 @@ class MasterSession:
 
     def _register(self, plan: StepPlan, partition: Partition, timeout: float) -> str:
         """Hand each task its parts; returns the partition as text."""
-        from headrace.partition.describe import describe
-
         text = describe(partition)
         registered: list[StepPlan] = []
         try:

@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace.distributed import part_def, wire
 from headrace.distributed.compress import ErrorFeedback
-from headrace.distributed.failures import cancelled, to_failure, unavailable
+from headrace.distributed.failures import cancelled, to_error, to_failure, unavailable
 from headrace.distributed.messages import pack
 from headrace.distributed.peers import Peers
 from headrace.distributed.protocol import step_pb2 as pb
@@ -28,7 +28,7 @@ from headrace.executor.resources import ResourceStore, SessionStore
 from headrace.executor.stepping import Driver, StepRun
 from headrace.executor.threads import step_threads
 from headrace.executor.tracing_step import StepContext, fill_metadata
-from headrace.graph.proto import ConfigProto
+from headrace.graph.proto import ConfigProto, RunMetadata
 from headrace.partition.parts import Part, Transfer
 from headrace.placement.devices import DeviceAttributes
 
@@ -351,8 +351,6 @@ def as_op_error(error: BaseException, task: str, part: Part | None = None) -> Op
             nodes = part.nodes if part is not None else ()
             error.device = next((n.device for n in nodes if n.op is error.op), task)
         return error
-    from headrace.distributed.failures import to_error
-
     return to_error(to_failure(error, task))
 
 
@@ -368,8 +366,6 @@ def _label(transfer: Transfer) -> str:
 
 
 def _stats(context: PartContext) -> Any:
-    from headrace.graph.proto import RunMetadata
-
     metadata = RunMetadata()
     fill_metadata(context, metadata)
     return metadata.step_stats
