@@ -115,6 +115,7 @@ from headrace.ops.scopes_api import *
 from headrace.ops.script import *
 from headrace.ops.segment_api import *
 from headrace.ops.slicing_api import *
+from headrace.ops.sparse_tensor import *
 from headrace.ops.static import static_value as get_static_value
 from headrace.ops.tensor_array import *
 from headrace.ops.variable_scope import *
@@ -149,14 +150,57 @@ _MESSAGES = frozenset(
 )
 
 
+#: Namespaces that are imported when first asked for, so that importing stays fast.
+_NAMESPACES = frozenset(
+    {
+        "app",
+        "compat",
+        "config",
+        "contrib",
+        "distributions",
+        "examples",
+        "flags",
+        "gfile",
+        "image",
+        "layers",
+        "logging",
+        "losses",
+        "lookup",
+        "manip",
+        "metrics",
+        "profiler",
+        "python_io",
+        "ragged",
+        "resource_loader",
+        "saved_model",
+        "sets",
+        "sparse",
+        "strings",
+        "summary",
+        "sysconfig",
+        "user_ops",
+        "version",
+    }
+)
+
+
 def __getattr__(name: str) -> _Any:
     if name in _MESSAGES:
         from headrace.graph import proto
 
         return getattr(proto, name)
-    if name == "contrib":
+    if name in _NAMESPACES:
         from importlib import import_module
 
-        return import_module("headrace.contrib")
+        try:
+            return import_module(f"headrace.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"headrace.{name}":
+                raise
     message = f"module 'headrace' has no attribute {name!r}."
-    raise AttributeError(message + errors.suggest(name, globals()))
+    message = f"module 'headrace' has no attribute {name!r}."
+    raise AttributeError(message + errors.suggest(name, {*__dir__()} - {name}))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMESPACES, *_MESSAGES})

@@ -71,7 +71,7 @@ class Tensor:
 
     def eval(self, feed_dict: dict[Any, Any] | None = None, session: Any = None) -> Any:
         """Compute this tensor in ``session`` (default: the current default session)."""
-        return _session_for(self, session, "eval").run(self, feed_dict)
+        return session_for(self, session, "eval").run(self, feed_dict)
 
     def __repr__(self) -> str:
         return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
@@ -271,7 +271,7 @@ class Operation:
 
     def run(self, feed_dict: dict[Any, Any] | None = None, session: Any = None) -> None:
         """Run this op in ``session`` (default: the current default session)."""
-        _session_for(self, session, "run").run(self, feed_dict)
+        session_for(self, session, "run").run(self, feed_dict)
 
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"
@@ -280,7 +280,8 @@ class Operation:
         return str(self.node_def)
 
 
-def _session_for(element: Tensor | Operation, session: Any, verb: str) -> Any:
+def session_for(element: Tensor | Operation, session: Any, verb: str) -> Any:
+    """``session`` or the default one, if it can run ``element``; ``verb`` says what for."""
     from headrace.graph.graph import default_session_stack
 
     kind = "tensor" if isinstance(element, Tensor) else "operation"

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from headrace.graph.composite import CompositeTensor
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import convert_to_tensor, raw
@@ -60,9 +61,8 @@ def _flat(items: Any) -> Iterator[Any]:
 
 
 def _element(graph: Graph, item: Any) -> Operation:
-    values = getattr(item, "values", None)
-    if isinstance(values, Tensor):  # IndexedSlices, SparseTensor
-        item = values
+    if isinstance(item, CompositeTensor):
+        item = item._parts()[0]
     if not isinstance(item, (Tensor, Operation)) and not hasattr(item, "_as_graph_element"):
         raise TypeError(
             "'inputs' should be zero or more (nested) Tensors. Received "
@@ -110,10 +110,8 @@ def tuple(tensors: Sequence[Any], name: str | None = None, control_inputs: Any =
 
 def _gated(graph: Graph, value: Any, gate: Operation) -> Any:
     with graph.control_dependencies([gate]):
-        values = getattr(value, "values", None)
-        if isinstance(values, Tensor):
-            gated = raw.Identity(values, name="control_dependency")
-            return type(value)(gated, value.indices, value.dense_shape)
+        if isinstance(value, CompositeTensor):
+            return value._identity(lambda t: raw.Identity(t, name="control_dependency"))
         if isinstance(value, Operation):
             return value
         return raw.Identity(convert_to_tensor(value), name="control_dependency")

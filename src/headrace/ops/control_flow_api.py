@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes, nest
+from headrace.graph.composite import CompositeTensor
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape, shape_text
@@ -127,13 +128,7 @@ def _as_value(value: Any) -> Any:
     if isinstance(value, Operation):
         with get_default_graph().control_dependencies([value]):
             return raw.Identity(constant(True), name="ran")
-    return value if hasattr(value, "_parts") else _tensor_or_slices(value)
-
-
-def _tensor_or_slices(value: Any) -> Any:
-    if isinstance(getattr(value, "values", None), Tensor):
-        return value
-    return convert_to_tensor(value)
+    return value if isinstance(value, CompositeTensor) else convert_to_tensor(value)
 
 
 def _unpack_singleton(result: Any) -> Any:
@@ -484,9 +479,7 @@ class _While:
 
 
 def _loop_variable(value: Any) -> Any:
-    if hasattr(value, "_parts") or isinstance(getattr(value, "values", None), Tensor):
-        return value
-    return convert_to_tensor(value)
+    return value if isinstance(value, CompositeTensor) else convert_to_tensor(value)
 
 
 def _shapes_as_leaves(shapes: Any, structure: Any) -> Any:

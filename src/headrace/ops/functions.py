@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.graph import func_graph, nest
+from headrace.graph.composite import CompositeTensor
 from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import get_default_graph
@@ -69,20 +70,14 @@ def call_op(
 class Leaf:
     """One leaf of a nested structure as plain tensors, with the way back.
 
-    TensorArrays and IndexedSlices consist of several tensors; all else is converted to one.
+    A composite consists of several tensors; all else is converted to one.
     """
 
     def __init__(self, value: Any, dtype: Any = None) -> None:
         self.rebuild: Callable[[list[Tensor]], Any]
-        parts = getattr(value, "_parts", None)
-        if parts is not None:
-            self.tensors: list[Tensor] = parts()
+        if isinstance(value, CompositeTensor):
+            self.tensors: list[Tensor] = value._parts()
             self.rebuild = value._from_parts
-        elif isinstance(getattr(value, "values", None), Tensor):
-            kept = [value.values, value.indices, value.dense_shape]
-            self.tensors = [t for t in kept if t is not None]
-            kind = type(value)
-            self.rebuild = lambda tensors: kind(*tensors)
         else:
             self.tensors = [convert_to_tensor(value, dtype)]
             self.rebuild = lambda tensors: tensors[0]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from headrace.graph import dtypes
+from headrace.graph.composite import CompositeTensor
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
@@ -18,7 +19,15 @@ from headrace.ops.static import static_shape
 _LARGE = 100_000_000
 
 
-class IndexedSlices:
+class IndexedSlicesValue(NamedTuple):
+    """The value of IndexedSlices."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
+
+
+class IndexedSlices(CompositeTensor):
     """Rows of a larger tensor: ``dense[indices[i], ...] = values[i, ...]``, zero elsewhere.
 
     Rows with the same index add up. Gradients of ``tf.gather`` have this form.
@@ -89,6 +98,20 @@ class IndexedSlices:
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(raw.Neg(self._values), self._indices, self._dense_shape)
+
+    def _parts(self) -> list[Tensor]:
+        parts = [self._values, self._indices]
+        return parts if self._dense_shape is None else [*parts, self._dense_shape]
+
+    def _from_parts(self, parts: Sequence[Tensor]) -> Self:
+        return type(self)(*parts)
+
+    def _value(self, parts: Sequence[Any]) -> IndexedSlicesValue:
+        values, indices, *shape = parts
+        return IndexedSlicesValue(values, indices, shape[0] if shape else None)
+
+    def _fed(self, value: Any) -> Sequence[Any]:
+        return list(value)[: len(self._parts())]
 
     def __str__(self) -> str:
         shape = f", dense_shape={self._dense_shape}" if self._dense_shape is not None else ""
@@ -167,4 +190,4 @@ def convert_n_to_tensor_or_indexed_slices(
     ]
 
 
-__all__ = ["IndexedSlices", "convert_to_tensor_or_indexed_slices"]
+__all__ = ["IndexedSlices", "IndexedSlicesValue", "convert_to_tensor_or_indexed_slices"]

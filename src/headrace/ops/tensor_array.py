@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes
+from headrace.graph.composite import CompositeTensor
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape, compatible_static, merge_static, shape_text
@@ -18,7 +19,7 @@ from headrace.ops.static import static_value
 __all__ = ["TensorArray"]
 
 
-class TensorArray:
+class TensorArray(CompositeTensor):
     """An array of tensors of one type, written and read by position, mostly inside loops.
 
     Every operation that changes the array returns a new TensorArray object; use that one from then
@@ -35,6 +36,8 @@ class TensorArray:
         infer_shape: check that all elements have the same shape, as far as it is known.
         element_shape: shape of the elements.
     """
+
+    _fetchable = False
 
     def __init__(
         self,

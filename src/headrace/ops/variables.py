@@ -278,9 +278,9 @@ class Variable:
         Raises:
             ValueError: if there is no session, or the shape of ``value`` does not fit.
         """
-        from headrace.graph.tensor import _session_for
+        from headrace.graph.tensor import session_for
 
-        chosen = _session_for(self._handle, session, "load")
+        chosen = session_for(self._handle, session, "load")
         chosen.run(self._initializer_op, {self._initializer_op.inputs[1]: value})
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:

@@ -3,44 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from headrace.graph import dtypes
+from headrace.graph.composite import CompositeTensor
 from headrace.graph.graph import Graph, foreign_tensor
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import to_ndarray
-from headrace.ops.indexed_slices import IndexedSlices
-
-
-class SparseTensorValue(NamedTuple):
-    """A SparseTensor's value: ``indices`` [n, rank], ``values`` [n], ``dense_shape`` [rank]."""
-
-    indices: Any
-    values: Any
-    dense_shape: Any
-
-
-class IndexedSlicesValue(NamedTuple):
-    """The value of IndexedSlices."""
-
-    values: Any
-    indices: Any
-    dense_shape: Any
-
-
-#: Types that stand for several tensors: (type, parts(fetch) -> tensors, rebuild(values)).
-_composites: list[tuple[type, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = []
-
-
-def register_composite(
-    kind: type, parts: Callable[[Any], list[Any]], rebuild: Callable[[list[Any]], Any]
-) -> None:
-    """Let ``kind`` be fetched and fed as its parts."""
-    _composites.append((kind, parts, rebuild))
 
 
 class Fetches:
@@ -71,10 +44,9 @@ class Fetches:
             parts = [self._compile(fetch[k]) for k in keys]
             make: Any = type(fetch) if isinstance(fetch, OrderedDict) else dict
             return lambda v: make((k, p(v)) for k, p in zip(keys, parts, strict=True))
-        for kind, split, rebuild in _composites:
-            if isinstance(fetch, kind):
-                inner = [self._compile(p) for p in split(fetch)]
-                return lambda v: rebuild([p(v) for p in inner])
+        if isinstance(fetch, CompositeTensor) and fetch._fetchable:
+            inner = [self._compile(p) for p in fetch._parts()]
+            return lambda v: fetch._value([p(v) for p in inner])
         return self._leaf(self._element(fetch))
 
     def _sequence(self, fetch: Any) -> Callable[[list[Any]], Any]:
@@ -127,7 +99,7 @@ class Feeds:
 
     def __init__(self, graph: Graph, keys: list[Any]) -> None:
         self._given: list[Tensor] = []
-        self._composite: list[tuple[Any, Callable[[Any], list[Any]] | None, int]] = []
+        self._composite: list[tuple[Any, Callable[[Any], Sequence[Any]] | None, int]] = []
         for key in keys:
             self._add(graph, key)
         self.simple = all(split is None for _, split, _ in self._composite)
@@ -140,12 +112,11 @@ class Feeds:
             self._order = None
 
     def _add(self, graph: Graph, key: Any) -> None:
-        for kind, split, _ in _composites:
-            if isinstance(key, kind):
-                parts = [p for p in split(key) if p is not None]
-                self._composite.append((key, lambda value: list(value), len(parts)))
-                self._given.extend(parts)
-                return
+        if isinstance(key, CompositeTensor) and key._fetchable:
+            parts = key._parts()
+            self._composite.append((key, key._fed, len(parts)))
+            self._given.extend(parts)
+            return
         try:
             element = graph.as_graph_element(key, allow_operation=False)
         except (TypeError, ValueError, KeyError) as error:
@@ -225,16 +196,3 @@ def _convert_feed(value: Any, dtype: np.dtype[Any], tensor: Tensor) -> Any:
             f"Cannot convert the value fed to '{tensor.name}' ({tensor.dtype.name}, shape "
             f"{TensorShape.of(tensor.dims)}): {error}"
         ) from None
-
-
-def _parts_of_slices(slices: IndexedSlices) -> list[Any]:
-    parts = [slices.values, slices.indices, slices.dense_shape]
-    return [p for p in parts if p is not None]
-
-
-def _slices_value(parts: list[Any]) -> IndexedSlicesValue:
-    values, indices, *shape = parts
-    return IndexedSlicesValue(values, indices, shape[0] if shape else None)
-
-
-register_composite(IndexedSlices, _parts_of_slices, _slices_value)

@@ -1,0 +1,201 @@
+"""SparseTensor: the elements of a tensor that are not zero, with their places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from headrace.graph import dtypes
+from headrace.graph.composite import CompositeTensor
+from headrace.graph.dtypes import DType
+from headrace.graph.graph import Graph, get_default_graph
+from headrace.graph.shapes import TensorShape
+from headrace.graph.tensor import Operation, Tensor, session_for
+from headrace.ops.build import convert_to_tensor, placeholder
+from headrace.ops.static import static_shape
+
+
+class SparseTensorValue(NamedTuple):
+    """A SparseTensor's value: ``indices`` [n, rank], ``values`` [n], ``dense_shape`` [rank]."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+class SparseTensor(CompositeTensor):
+    """A tensor given by its elements that are not zero: ``dense[indices[i]] = values[i]``.
+
+    Most ops want the indices in row-major order (``tf.sparse_reorder`` sorts them), each once.
+
+    Args:
+        indices: int64 ``[n, rank]``, the place of each element.
+        values: ``[n]`` of any type.
+        dense_shape: int64 ``[rank]``, the shape of the dense tensor.
+
+    Raises:
+        ValueError: if the shapes of the three do not fit.
+
+    >>> import headrace as tf
+    >>> tf.SparseTensor([[0, 1], [2, 0]], [5.0, 6.0], dense_shape=[3, 2]).shape
+    TensorShape([Dimension(3), Dimension(2)])
+    """
+
+    __slots__ = ("_dense_shape", "_indices", "_values")
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        with get_default_graph().name_scope(""):
+            self._indices = convert_to_tensor(indices, dtypes.int64, name="indices")
+            self._values = convert_to_tensor(values, name="values")
+            self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
+        places = TensorShape.of(self._indices.dims).with_rank(2)
+        count = TensorShape.of(self._values.dims).with_rank(1)
+        rank = TensorShape.of(self._dense_shape.dims).with_rank(1)
+        places[0].assert_is_compatible_with(count[0])
+        places[1].assert_is_compatible_with(rank[0])
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """A SparseTensor from a SparseTensorValue, or a SparseTensor as it is.
+
+        Raises:
+            TypeError: for anything else.
+        """
+        if isinstance(sparse_tensor_value, SparseTensor):
+            return sparse_tensor_value
+        if isinstance(sparse_tensor_value, SparseTensorValue):
+            return cls(*sparse_tensor_value)
+        raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value!r}.")
+
+    @property
+    def indices(self) -> Tensor:
+        """The places, int64 ``[n, rank]``."""
+        return self._indices
+
+    @property
+    def values(self) -> Tensor:
+        """The elements, ``[n]``."""
+        return self._values
+
+    @property
+    def dense_shape(self) -> Tensor:
+        """The shape of the dense tensor, int64 ``[rank]``."""
+        return self._dense_shape
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape of the dense tensor, as far as it is known."""
+        return TensorShape.of(static_shape(self._dense_shape))
+
+    def get_shape(self) -> TensorShape:
+        """The static shape of the dense tensor."""
+        return self.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._values.dtype
+
+    @property
+    def name(self) -> str:
+        return self._values.name
+
+    @property
+    def op(self) -> Operation:
+        return self._values.op
+
+    @property
+    def graph(self) -> Graph:
+        return self._values.graph
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take one of its tensors as an input."""
+        return list(dict.fromkeys(op for part in self._parts() for op in part.consumers()))
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
+        """Its value in ``session``, by default the default session.
+
+        Raises:
+            ValueError: if there is no session, or it is of another graph.
+        """
+        value: SparseTensorValue = session_for(self._values, session, "eval").run(self, feed_dict)
+        return value
+
+    def __str__(self) -> str:
+        return (
+            f"SparseTensor(indices={self._indices}, values={self._values}, "
+            f"dense_shape={self._dense_shape})"
+        )
+
+    __repr__ = __str__
+
+    def _parts(self) -> list[Tensor]:
+        return [self._indices, self._values, self._dense_shape]
+
+    def _from_parts(self, parts: Sequence[Tensor]) -> Self:
+        return type(self)(*parts)
+
+    def _value(self, parts: Sequence[Any]) -> SparseTensorValue:
+        return SparseTensorValue(*parts)
+
+    def _fed(self, value: Any) -> Sequence[Any]:
+        indices, values, dense_shape = value
+        return [indices, values, dense_shape]
+
+
+def convert_to_tensor_or_sparse_tensor(
+    value: Any, dtype: Any = None, name: str | None = None
+) -> Any:
+    """``value`` as a SparseTensor when it is one or the value of one, else as a Tensor.
+
+    Raises:
+        ValueError: if a SparseTensor has another type than ``dtype``.
+    """
+    if isinstance(value, SparseTensorValue):
+        value = SparseTensor.from_value(value)
+    if not isinstance(value, SparseTensor):
+        return convert_to_tensor(value, dtype, name)
+    if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
+        raise ValueError(
+            f"Sparse tensor conversion requested dtype {dtypes.as_dtype(dtype).name} for "
+            f"SparseTensor with dtype {value.dtype.name}"
+        )
+    return value
+
+
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """A SparseTensor whose value each step must feed (a SparseTensorValue or such a triple).
+
+    Args:
+        shape: the dense shape if it is known; a tensor, or a list in which None and -1 are unknown.
+
+    Raises:
+        ValueError: if ``shape`` has no known rank.
+    """
+    prefix = name + "/" if name is not None else ""
+    rank: int | None = None
+    dense_shape: Any = None
+    if isinstance(shape, Tensor):
+        rank = (shape.dims or (None,))[0]
+        dense_shape = shape
+    elif shape is not None:
+        dims = TensorShape(shape).as_list()
+        rank = len(dims)
+        if all(d is not None and d >= 0 for d in dims):
+            dense_shape = convert_to_tensor(np.asarray(dims, np.int64), name=f"{prefix}shape")
+    if dense_shape is None:
+        dense_shape = placeholder(dtypes.int64, shape=[rank], name=f"{prefix}shape")
+    return SparseTensor(
+        values=placeholder(dtype, shape=[None], name=f"{prefix}values"),
+        indices=placeholder(dtypes.int64, shape=[None, rank], name=f"{prefix}indices"),
+        dense_shape=dense_shape,
+    )
+
+
+__all__ = [
+    "SparseTensor",
+    "SparseTensorValue",
+    "convert_to_tensor_or_sparse_tensor",
+    "sparse_placeholder",
+]
