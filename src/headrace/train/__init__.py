@@ -5,8 +5,10 @@ from typing import Any as _Any
 from headrace.distributed.cluster_spec import ClusterSpec as ClusterSpec
 from headrace.errors import suggest as _suggest
 from headrace.graph_util import write_graph as write_graph
+from headrace.train import queue_runner as queue_runner
 from headrace.train.checkpoint_state import *  # noqa: F403
 from headrace.train.checkpoint_utils import *  # noqa: F403
+from headrace.train.coordinator import *  # noqa: F403
 from headrace.train.device_setter import replica_device_setter as replica_device_setter
 from headrace.train.global_step import *  # noqa: F403
 from headrace.train.learning_rate_decay import *  # noqa: F403
@@ -15,6 +17,7 @@ from headrace.train.meta_graph import import_meta_graph as import_meta_graph
 from headrace.train.moving_averages import *  # noqa: F403
 from headrace.train.optimizer import Optimizer as Optimizer
 from headrace.train.optimizers import *  # noqa: F403
+from headrace.train.queue_runner import *  # noqa: F403
 from headrace.train.saveable import SaveableObject as SaveableObject
 from headrace.train.saveable import SaveSpec as SaveSpec
 from headrace.train.saver import Saver as Saver

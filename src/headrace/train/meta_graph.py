@@ -14,6 +14,7 @@ from headrace.ops.import_graph import import_graph_def, unchanged_on_failure
 from headrace.ops.registry import find_op_def
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
 from headrace.ops.variables import Variable
+from headrace.train.queue_runner import QueueRunner
 from headrace.train.saver import Saver
 
 __all__ = ["export_meta_graph", "import_meta_graph"]
@@ -432,20 +433,23 @@ def _restore_collections(
                 graph.add_to_collection(key, _variable(data, key, scope, variables))
         elif kind == "bytes_list":
             for data in collection.bytes_list.value:
-                graph.add_to_collection(key, _restored_item(key, data))
+                graph.add_to_collection(key, _restored_item(key, data, scope))
         elif kind in ("int64_list", "float_list"):
             graph._collections.setdefault(key, []).extend(getattr(collection, kind).value)
     return variables
 
 
-def _restored_item(key: str, data: bytes) -> Any:
-    """What a collection of bytes holds: a saver's description, or the bytes themselves."""
-    if key == GraphKeys.SAVERS:
-        from headrace.graph.graph_def import parse_message
-        from headrace.graph.proto import SaverDef
+def _restored_item(key: str, data: bytes, scope: str | None) -> Any:
+    """What a collection of bytes holds: savers, queue runners, or the bytes themselves."""
+    if key not in (GraphKeys.SAVERS, GraphKeys.QUEUE_RUNNERS):
+        return data
+    from headrace.graph.graph_def import parse_message
+    from headrace.graph.proto import QueueRunnerDef, SaverDef
 
-        return parse_message(SaverDef, data, f"An item of the collection '{key}'")
-    return data
+    where = f"An item of the collection '{key}'"
+    if key == GraphKeys.SAVERS:
+        return parse_message(SaverDef, data, where)
+    return QueueRunner.from_proto(parse_message(QueueRunnerDef, data, where), import_scope=scope)
 
 
 def _variable(data: bytes, key: str, scope: str | None, made: dict[str, Variable]) -> Variable:
