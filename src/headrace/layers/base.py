@@ -500,12 +500,10 @@ class Layer(Connected):
         memo[id(self)] = result
         for key, value in self.__dict__.items():
             if key in ("_scope", "_final_scope"):
-                new = copy.copy(value)
-            elif key == "_graph" or all(_is_element(x) for x in nest.flatten(value)):
-                new = copy.copy(value) if isinstance(value, list) else value
-            else:
-                new = copy.deepcopy(value, memo)
-            result.__dict__[key] = new
+                result.__dict__[key] = copy.copy(value)
+                continue
+            memo.update((id(x), x) for x in nest.flatten(value) if _is_element(x))
+            result.__dict__[key] = copy.deepcopy(value, memo)
         return result
 
 
