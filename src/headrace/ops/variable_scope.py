@@ -429,7 +429,8 @@ class variable_scope:
 
     def __enter__(self) -> VariableScope:
         with contextlib.ExitStack() as stack:
-            if self._graph is not get_default_graph():
+            # A block that is kept and entered again in a function body must not leave the body.
+            if self._graph.outermost is not get_default_graph().outermost:
                 stack.enter_context(self._graph.as_default())
             scope = self._open(stack)
             self._contexts.append(stack.pop_all())
