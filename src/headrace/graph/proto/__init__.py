@@ -28,7 +28,7 @@ _NAMES: Final = {
     "graph_pb2": (
         "AttrValue CondContextDef ControlFlowContextDef ErrorCode FullTypeDef FullTypeId "
         "FunctionDef FunctionDefLibrary GradientDef GraphDebugInfo GraphDef NameAttrList "
-        "NodeDef OpDef OpDeprecation OpList QueueRunnerDef RegisteredGradient "
+        "NodeDef OpDef OpDeprecation OpList QueueRunnerDef ReaderBaseState RegisteredGradient "
         "SaveSliceInfoDef ValuesDef VariableAggregation VariableDef VariableSynchronization "
         "WhileContextDef"
     ),

@@ -605,3 +605,15 @@ class QueueRunnerDef(_message.Message):
     cancel_op_name: str
     queue_closed_exception_types: _containers.RepeatedScalarFieldContainer[ErrorCode]
     def __init__(self, queue_name: _Optional[str] = ..., enqueue_op_name: _Optional[_Iterable[str]] = ..., close_op_name: _Optional[str] = ..., cancel_op_name: _Optional[str] = ..., queue_closed_exception_types: _Optional[_Iterable[_Union[ErrorCode, str]]] = ...) -> None: ...
+
+class ReaderBaseState(_message.Message):
+    __slots__ = ("work_started", "work_finished", "num_records_produced", "current_work")
+    WORK_STARTED_FIELD_NUMBER: _ClassVar[int]
+    WORK_FINISHED_FIELD_NUMBER: _ClassVar[int]
+    NUM_RECORDS_PRODUCED_FIELD_NUMBER: _ClassVar[int]
+    CURRENT_WORK_FIELD_NUMBER: _ClassVar[int]
+    work_started: int
+    work_finished: int
+    num_records_produced: int
+    current_work: bytes
+    def __init__(self, work_started: _Optional[int] = ..., work_finished: _Optional[int] = ..., num_records_produced: _Optional[int] = ..., current_work: _Optional[bytes] = ...) -> None: ...
