@@ -1,0 +1,1 @@
+"""Files: paths local and remote, their errors as errors of this library, and record files."""

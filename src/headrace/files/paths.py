@@ -1,0 +1,103 @@
+"""Paths, and failures of file systems as errors of this library."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from headrace.errors import (
+    AlreadyExistsError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnavailableError,
+    UnimplementedError,
+    UnknownError,
+)
+
+_Error = Callable[[Any, Any, str], OpError]
+
+_BY_NUMBER: dict[int, _Error] = {
+    number: kind
+    for kind, numbers in (
+        (NotFoundError, (errno.ENOENT, errno.ENODEV, errno.ENXIO)),
+        (AlreadyExistsError, (errno.EEXIST,)),
+        (PermissionDeniedError, (errno.EACCES, errno.EPERM, errno.EROFS)),
+        (
+            FailedPreconditionError,
+            (errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.EBUSY, errno.ETXTBSY),
+        ),
+        (InvalidArgumentError, (errno.EINVAL, errno.ENAMETOOLONG, errno.ELOOP, errno.EBADF)),
+        (
+            ResourceExhaustedError,
+            (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EFBIG, errno.ENOMEM),
+        ),
+        (DeadlineExceededError, (errno.ETIMEDOUT,)),
+        (UnavailableError, (errno.ECONNREFUSED, errno.ECONNRESET, errno.EHOSTUNREACH)),
+    )
+    for number in numbers
+}
+
+#: For errors of remote stores, which often carry no number.
+_BY_CLASS: tuple[tuple[type[OSError], _Error], ...] = (
+    (FileNotFoundError, NotFoundError),
+    (FileExistsError, AlreadyExistsError),
+    (PermissionError, PermissionDeniedError),
+    (NotADirectoryError, FailedPreconditionError),
+    (IsADirectoryError, FailedPreconditionError),
+    (TimeoutError, DeadlineExceededError),
+    (ConnectionError, UnavailableError),
+)
+
+
+def as_path(path: Any) -> str:
+    """A path given as text, bytes or ``os.PathLike``, as text; ``file://`` is taken off.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    if isinstance(path, os.PathLike):
+        path = os.fspath(path)
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if not isinstance(path, str):
+        raise TypeError(f"Expected binary or unicode string, got {path!r}")
+    return path.removeprefix("file://")
+
+
+def is_local(path: str) -> bool:
+    """Whether a path (as `as_path` gives it) lies on this machine's file system."""
+    return "://" not in path
+
+
+def translate(path: str, error: Exception) -> OpError:
+    """The error of this library that says what ``error`` says about ``path``."""
+    if isinstance(error, OSError):
+        text = f"{path}; {error.strerror or error or type(error).__name__}"
+        kind = _BY_NUMBER.get(error.errno or 0)
+        if kind is None:
+            kind = next((k for c, k in _BY_CLASS if isinstance(error, c)), UnknownError)
+        return kind(None, None, text)
+    if isinstance(error, ImportError):
+        return UnimplementedError(
+            None, None, f"{path} needs a package that is not installed: {error}"
+        )
+    if isinstance(error, NotImplementedError):
+        return UnimplementedError(None, None, f"{path}; {error or 'not possible there'}")
+    return InvalidArgumentError(None, None, f"{path}; {error}")
+
+
+@contextlib.contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Failures of the file system inside become errors of this library that name ``path``."""
+    try:
+        yield
+    except (OSError, ValueError, ImportError, NotImplementedError) as error:
+        raise translate(path, error) from error
