@@ -40,4 +40,6 @@ class DefaultStack(threading.local, Generic[T]):
                         f"one. Left: {item!r}, innermost: {self.items[-1]!r}. Leave `with` blocks "
                         "of graphs and sessions in the reverse order of entering them."
                     )
-                self.items.remove(item)
+                # The same item may stand further down as well: the last one is this block's.
+                at = max(i for i, held in enumerate(self.items) if held is item)
+                del self.items[at]
