@@ -16,13 +16,24 @@ from headrace.ops.random_api import random_normal as normal
 from headrace.ops.random_api import random_poisson as poisson
 from headrace.ops.random_api import random_shuffle as shuffle
 from headrace.ops.random_api import random_uniform as uniform
+from headrace.ops.sampling_api import (
+    all_candidate_sampler,
+    fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler,
+    uniform_candidate_sampler,
+)
 from headrace.ops.scopes_api import get_seed, set_random_seed
 
 __all__ = [
+    "all_candidate_sampler",
     "categorical",
     "crop",
+    "fixed_unigram_candidate_sampler",
     "gamma",
     "get_seed",
+    "learned_unigram_candidate_sampler",
+    "log_uniform_candidate_sampler",
     "multinomial",
     "normal",
     "poisson",
@@ -35,4 +46,5 @@ __all__ = [
     "stateless_uniform",
     "truncated_normal",
     "uniform",
+    "uniform_candidate_sampler",
 ]

@@ -24,6 +24,8 @@ FAMILIES = (
     "control_flow",
     "gradients",
     "linalg",
+    "sampling",
+    "metrics",
 )
 
 Results = dict[str, np.ndarray]
