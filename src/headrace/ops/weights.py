@@ -109,10 +109,9 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
                 lambda: convert_to_tensor(False),
             ),
         )
-        data = [_MISFIT, "weights.shape=", weights.name, shape_w]
-        return Assert(  # type: ignore[no-any-return]
-            fits, [*data, "values.shape=", values.name, shape_v], name=f"{scope}Assert"
-        )
+        data: list[Any] = [_MISFIT, "weights.shape=", weights.name, shape_w]
+        data += ["values.shape=", values.name, shape_v]
+        return Assert(fits, data, name=f"{scope}Assert")
 
 
 def broadcast_weights(weights: Any, values: Any) -> Tensor:
