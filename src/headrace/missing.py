@@ -1,0 +1,109 @@
+"""What Headrace says of a name that it does not have.
+
+TensorFlow's own names are told from mistyped ones: `known_names.txt` lists the public names of
+TensorFlow 1.15, one namespace a line (`tools/make_known_names.py` writes it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from headrace.errors import suggest
+
+__all__ = ["attribute_error", "is_known", "known_names", "reason"]
+
+_FILE = Path(__file__).with_name("known_names.txt")
+
+#: Why a namespace, or a name, of TensorFlow is not here; the longest prefix that fits counts.
+REASONS = {
+    "autograph": "Headrace builds graphs from calls, it does not rewrite Python code",
+    "contrib.autograph": "Headrace builds graphs from calls, it does not rewrite Python code",
+    "contrib.cluster_resolver": "clusters come from TF_CONFIG and tf.train.ClusterSpec",
+    "contrib.data": "tf.data is still to come",
+    "contrib.distribute": "tf.distribute is still to come",
+    "contrib.eager": "Headrace runs graphs; it has no eager mode",
+    "contrib.estimator": "Estimators are still to come",
+    "contrib.feature_column": "feature columns are still to come",
+    "contrib.keras": "tf.keras is still to come",
+    "contrib.learn": "Estimators are still to come",
+    "contrib.tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
+    "contrib.timeseries": "it stands on Estimators, which are still to come",
+    "data": "tf.data is still to come",
+    "distribute": "tf.distribute is still to come",
+    "enable_eager_execution": "Headrace runs graphs; it has no eager mode",
+    "enable_v2_behavior": "Headrace has the graphs and sessions of TensorFlow 1.x only",
+    "estimator": "Estimators are still to come",
+    "feature_column": "feature columns are still to come",
+    "function": "Headrace builds graphs from calls, it does not trace Python functions",
+    "GradientTape": "Headrace runs graphs; use tf.gradients",
+    "keras": "tf.keras is still to come",
+    "lite": "Headrace writes graphs and SavedModels; a converter can read those",
+    "load_library": "Headrace's kernels are JAX functions: libraries with TensorFlow kernels "
+    "cannot be loaded",
+    "load_op_library": "Headrace's kernels are JAX functions: libraries with TensorFlow kernels "
+    "cannot be loaded",
+    "load_file_system_library": "file systems come through fsspec",
+    "python.debug": "the command line debugger is not there; session.describe() shows a plan",
+    "python.eager": "Headrace runs graphs; it has no eager mode",
+    "python.estimator": "Estimators are still to come",
+    "python.feature_column": "feature columns are still to come",
+    "python.keras": "tf.keras is still to come",
+    "python.data": "tf.data is still to come",
+    "python.distribute": "tf.distribute is still to come",
+    "python.tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
+    "tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
+    "xla": "every graph is compiled by XLA",
+}
+
+
+@cache
+def known_names() -> dict[str, frozenset[str]]:
+    """The public names of TensorFlow 1.15 by namespace; that of ``tf`` itself is ``""``."""
+    names = {}
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        namespace, _, rest = line.partition(":")
+        names[namespace] = frozenset(rest.split())
+    return names
+
+
+def is_known(path: str) -> bool:
+    """Whether TensorFlow 1.15 has ``tf.<path>`` (or may have it, in namespaces listed whole)."""
+    namespace, _, name = path.rpartition(".")
+    if namespace in known_names():
+        return name in known_names()[namespace]
+    return bool(namespace) and is_known(namespace)
+
+
+def reason(path: str) -> str:
+    """Why ``tf.<path>`` is not in Headrace, or "" where nothing more is to be said."""
+    while path:
+        if path in REASONS:
+            return REASONS[path]
+        path = path.rpartition(".")[0]
+    return ""
+
+
+def attribute_error(module: str, name: str, candidates: Iterable[str] = ()) -> AttributeError:
+    """The error for ``module.name``: what TensorFlow has of it, and the nearest name that exists.
+
+    For the `__getattr__` of a namespace: ``raise attribute_error(__name__, name, __dir__())``.
+
+    Args:
+        module: the module's name: ``headrace`` or ``headrace.<namespace>``, or the same under
+            ``tensorflow``.
+        name: what was asked for.
+        candidates: the names that the module has.
+    """
+    message = f"module {module!r} has no attribute {name!r}."
+    if name.startswith("__"):
+        return AttributeError(message, name=name)
+    path = ".".join([*module.split(".")[1:], name])
+    why = reason(path)
+    if why:
+        message += f" tf.{path} is not part of Headrace yet: {why}."
+    elif is_known(path):
+        message += f" tf.{path} is not part of Headrace yet."
+    near = suggest(name, (c for c in candidates if not c.startswith("_") and c != name))
+    return AttributeError(message + near, name=name)
