@@ -109,6 +109,7 @@ from headrace.ops.operators import *
 from headrace.ops.partitioned import *
 from headrace.ops.queues_api import *
 from headrace.ops.random_api import *
+from headrace.ops.readers_api import *
 from headrace.ops.reduction_api import *
 from headrace.ops.reduction_norm import *
 from headrace.ops.scopes_api import *

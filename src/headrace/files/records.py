@@ -97,7 +97,7 @@ class RecordReader:
     ) -> None:
         self.path = as_path(path)
         self.position = offset
-        self._stream: _Stream | None = _open_stream(self.path, check_compression(compression))
+        self._stream: _Stream | None = open_stream(self.path, check_compression(compression))
         try:
             if offset:
                 self._stream.skip(offset)
@@ -308,7 +308,8 @@ class _Inflating(_Stream):
             count -= len(data)
 
 
-def _open_stream(path: str, compression: str) -> _Stream:
+def open_stream(path: str, compression: str) -> _Stream:
+    """The bytes of a file, decompressed; ``compression`` is a key of `COMPRESSIONS`."""
     file = open_binary(path, "rb", buffering=0 if "://" not in path else -1)
     if not compression:
         return _Stream(path, file)

@@ -31,13 +31,17 @@ _TOKEN_OPS = frozenset(
 ) | {"LoopCond", "ControlTrigger", "_SwitchN"}
 #: Older ops that a newer one replaces, with the same inputs and attributes.
 _SUCCESSORS = {"BatchMatMul": "BatchMatMulV2", "Add": "AddV2", "BatchCholesky": "Cholesky"}
-#: Queues whose handles were references to strings.
+#: Queues and readers whose handles were references to strings.
 _SUCCESSORS |= {
     name: f"{name}V2"
     for name in (
         *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"),
         *("QueueEnqueue", "QueueEnqueueMany", "QueueDequeue", "QueueDequeueMany"),
         *("QueueDequeueUpTo", "QueueClose", "QueueIsClosed", "QueueSize"),
+        *("IdentityReader", "WholeFileReader", "TextLineReader", "FixedLengthRecordReader"),
+        *("TFRecordReader", "ReaderRead", "ReaderReadUpTo", "ReaderNumRecordsProduced"),
+        *("ReaderNumWorkUnitsCompleted", "ReaderSerializeState", "ReaderRestoreState"),
+        "ReaderReset",
     )
 }
 

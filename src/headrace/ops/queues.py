@@ -16,7 +16,7 @@ from headrace.errors import InvalidArgumentError, NotFoundError
 from headrace.graph import dtypes
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.kernels.queues import KINDS, Queue, QueueSpec, shared_mismatch, type_names
-from headrace.ops.registry import Effects, NotDifferentiable, define_op
+from headrace.ops.registry import Effects, HostResource, NotDifferentiable, define_op
 from headrace.ops.state import handle_op
 from headrace.ops.static import static_value
 
@@ -99,23 +99,27 @@ for _name, _attrs in (
     )
 
 
-def _queue(context: Any, handle: Any) -> Queue:
-    """The queue behind a handle.
+def host_resource(context: Any, handle: Any) -> Any:
+    """The host resource (queue, reader ...) behind a handle.
 
     Raises:
         NotFoundError: if its container has been cleared.
     """
     if isinstance(handle, np.ndarray):  # a handle that came through other ops
         handle = handle[()]
-    queue = context.store.get(handle)
-    if queue is None:
+    found = context.store.get(handle)
+    if found is None:
 
-        def missing() -> Queue:
+        def missing() -> HostResource:
             where = f"{handle.container or 'localhost'}/{handle.name}"
             raise NotFoundError(None, None, f"Resource {where} does not exist.")
 
-        queue = context.store.object(handle, missing)
-    return queue  # type: ignore[no-any-return]
+        found = context.store.object(handle, missing)
+    return found
+
+
+def _queue(context: Any, handle: Any) -> Queue:
+    return host_resource(context, handle)  # type: ignore[no-any-return]
 
 
 def _check_types(queue: Queue, types: Sequence[Any], takes: bool) -> None:
