@@ -1,0 +1,284 @@
+"""Event files: what a program tells TensorBoard, in TFRecord files of Event messages."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from headrace.files.records import RecordWriter
+from headrace.files.system import make_directories
+from headrace.graph.graph import Graph, get_default_graph
+from headrace.graph.proto import Event, SessionLog, Summary, TaggedRunMetadata
+
+#: What a file begins with: the version of its format.
+_VERSION = "brain.Event:2"
+#: Tells the files of one process apart.
+_numbers = itertools.count()
+
+
+class EventFile:
+    """One event file. Events are buffered, and written out soon: also when no more come.
+
+    Args:
+        logdir: the folder, a path or URL; made if it is not there.
+        max_queue: after so many events the buffer is written out.
+        flush_secs: and so many seconds after the first of them at the latest.
+        filename_suffix: the end of the file's name.
+        clock: seconds since 1970.
+
+    Attributes:
+        path: of the file.
+    """
+
+    def __init__(
+        self,
+        logdir: str,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        filename_suffix: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock = clock
+        self._max_queue = max(1, max_queue)
+        self._flush_secs = flush_secs
+        name = (
+            f"events.out.tfevents.{int(clock()):010d}.{socket.gethostname()}."
+            f"{os.getpid()}.{next(_numbers)}{filename_suffix or ''}"
+        )
+        self.path = os.path.join(logdir, name)
+        make_directories(logdir)
+        self._file = RecordWriter(self.path)
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._timer: threading.Timer | None = None
+        self.add(Event(wall_time=clock(), file_version=_VERSION))
+        self.flush()
+        # A program that ends without closing its writers loses nothing.
+        self._at_exit = weakref.finalize(self, self._file.close)
+
+    def add(self, event: Any) -> None:
+        """Write one event."""
+        data = event.SerializeToString()
+        with self._lock:
+            self._file.write(data)
+            self._waiting += 1
+            if self._waiting >= self._max_queue:
+                self._flush()
+            elif self._timer is None:
+                self._timer = threading.Timer(self._flush_secs, _flush_of(weakref.ref(self)))
+                self._timer.daemon = True
+                self._timer.start()
+
+    def flush(self) -> None:
+        """Write out what is buffered."""
+        with self._lock:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._waiting = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._file.flush()
+
+    def close(self) -> None:
+        """Write out what is buffered, and close the file."""
+        with self._lock:
+            self._flush()
+            self._at_exit()
+
+
+def _flush_of(file: weakref.ref[EventFile]) -> Callable[[], None]:
+    def flush() -> None:
+        found = file()
+        if found is not None:
+            found.flush()
+
+    return flush
+
+
+class FileWriter:
+    """Writes summaries and graphs to an event file that TensorBoard reads.
+
+    Args:
+        logdir: the folder, a path or a URL; made if it is not there.
+        graph: a Graph to show, such as ``sess.graph``.
+        max_queue: after so many events they are written to the file.
+        flush_secs: and after so many seconds.
+        graph_def: a GraphDef in place of ``graph`` (deprecated).
+        filename_suffix: the end of the file's name.
+        session: not supported: event files are written by this process.
+
+    Raises:
+        NotImplementedError: if ``session`` is given.
+        TypeError: if ``graph`` is no Graph or GraphDef.
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        graph: Any = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: Any = None,
+        filename_suffix: str | None = None,
+        session: Any = None,
+    ) -> None:
+        if session is not None:
+            raise NotImplementedError(
+                "FileWriter(session=...) is not part of Headrace: summaries are written by the "
+                "process that runs the session. Leave `session` out."
+            )
+        self._logdir = os.fspath(logdir)
+        self._arguments = (self._logdir, max_queue, flush_secs, filename_suffix)
+        self._file: EventFile | None = EventFile(*self._arguments)
+        self._described: set[str] = set()
+        self._tagged: set[str] = set()
+        if graph is not None or graph_def is not None:
+            self.add_graph(graph, graph_def=graph_def)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def get_logdir(self) -> str:
+        """The folder of the event file."""
+        return self._logdir
+
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+        """Write a Summary, or one that a step returned in serialised form.
+
+        Args:
+            global_step: the step that TensorBoard shows it at.
+
+        Raises:
+            DecodeError: if the bytes are no Summary.
+        """
+        if isinstance(summary, (bytes, np.ndarray)):
+            summary = Summary.FromString(np.asarray(summary, object).item())
+        else:
+            copied = Summary()
+            copied.CopyFrom(summary)
+            summary = copied
+        # What describes a tag is written once in a file.
+        for value in summary.value:
+            if value.HasField("metadata"):
+                if value.tag in self._described:
+                    value.ClearField("metadata")
+                else:
+                    self._described.add(value.tag)
+        self._add(Event(summary=summary), global_step)
+
+    def add_event(self, event: Any) -> None:
+        """Write an Event as it is. After ``close`` nothing is written."""
+        if self._file is not None:
+            self._file.add(event)
+
+    def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
+        """Write a graph for TensorBoard's graph page.
+
+        Raises:
+            ValueError: if both or none of ``graph`` and ``graph_def`` are given.
+            TypeError: if ``graph`` is no Graph.
+        """
+        if graph is not None and graph_def is not None:
+            raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
+        if isinstance(graph, Graph):
+            data = graph.as_graph_def(add_shapes=True).SerializeToString()
+        else:
+            given = graph if graph is not None else graph_def
+            if given is None:
+                raise ValueError("The argument graph must be given: a tf.Graph or a GraphDef.")
+            if getattr(getattr(given, "DESCRIPTOR", None), "name", "") != "GraphDef":
+                raise TypeError(
+                    f"The passed graph must be an instance of `Graph` (or a `GraphDef`), not "
+                    f"{type(given)}."
+                )
+            data = given.SerializeToString()
+        self._add(Event(graph_def=data), global_step)
+
+    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+        """Write a MetaGraphDef.
+
+        Raises:
+            TypeError: if it is none.
+        """
+        if getattr(getattr(meta_graph_def, "DESCRIPTOR", None), "name", "") != "MetaGraphDef":
+            raise TypeError(f"meta_graph_def must be a MetaGraphDef, not {type(meta_graph_def)}.")
+        self._add(Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
+
+    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+        """Write the times and memory of one step, to see on the graph page.
+
+        Raises:
+            ValueError: if ``tag`` was used before.
+        """
+        if tag in self._tagged:
+            raise ValueError("The provided tag was already used for this event type")
+        self._tagged.add(tag)
+        tagged = TaggedRunMetadata(tag=tag, run_metadata=run_metadata.SerializeToString())
+        self._add(Event(tagged_run_metadata=tagged), global_step)
+
+    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+        """Write a SessionLog: that training started, stopped or saved."""
+        log = SessionLog()
+        log.CopyFrom(session_log)
+        self._add(Event(session_log=log), global_step)
+
+    def _add(self, event: Any, step: Any) -> None:
+        event.wall_time = time.time()
+        if step is not None:
+            event.step = int(step)
+        self.add_event(event)
+
+    def flush(self) -> None:
+        """Write out what is buffered."""
+        if self._file is not None:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Write out what is buffered and close the file; ``reopen`` begins another."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def reopen(self) -> None:
+        """Go on in a new file of the same folder, if the last one was closed."""
+        if self._file is None:
+            self._described.clear()
+            self._file = EventFile(*self._arguments)
+
+
+class FileWriterCache:
+    """One FileWriter for each folder."""
+
+    _cache: ClassVar[dict[str, FileWriter]] = {}
+    _lock: ClassVar[threading.RLock] = threading.RLock()
+
+    @staticmethod
+    def clear() -> None:
+        """Close and forget all writers."""
+        with FileWriterCache._lock:
+            for writer in FileWriterCache._cache.values():
+                writer.close()
+            FileWriterCache._cache.clear()
+
+    @staticmethod
+    def get(logdir: str) -> FileWriter:
+        """The writer of a folder; a new one writes the default graph."""
+        with FileWriterCache._lock:
+            writer = FileWriterCache._cache.get(logdir)
+            if writer is None:
+                writer = FileWriter(logdir, graph=get_default_graph())
+                FileWriterCache._cache[logdir] = writer
+            return writer
