@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import headrace as tf
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
 from headrace.files.records import OVERHEAD, RecordReader, RecordWriter, frame, masked_crc
 
@@ -206,3 +207,31 @@ def test_remote_files() -> None:
         writer.write(b"two")
     with RecordReader("memory://records/r", offset=len(frame(b"one"))) as reader:
         assert list(reader) == [b"two"]
+
+
+def test_public_names(tmp_path: Path) -> None:
+    path = str(tmp_path / "r")
+    io = tf.python_io
+    kinds = [None, "", "GZIP", "ZLIB", io.TFRecordCompressionType.ZLIB]
+    kinds += [io.TFRecordOptions("GZIP"), io.TFRecordOptions(io.TFRecordOptions("ZLIB"))]
+    for options in kinds:
+        with io.TFRecordWriter(path, options) as writer:
+            writer.write(b"one")
+            writer.flush()
+        assert list(tf.io.tf_record_iterator(path, options)) == [b"one"]
+    fast = io.TFRecordOptions("GZIP", compression_level=1, window_bits=25, mem_level=9)
+    with tf.io.TFRecordWriter(path, options=fast) as writer:
+        writer.write(b"two")
+    assert list(io.tf_record_iterator(path, "GZIP")) == [b"two"]
+
+
+def test_public_names_of_options() -> None:
+    io = tf.python_io
+    name = io.TFRecordOptions.get_compression_type_string
+    assert name(io.TFRecordOptions(io.TFRecordCompressionType.GZIP)) == "GZIP"
+    assert [name(k) for k in (None, "", 0, 1, 2, "ZLIB")] == ["", "", "", "ZLIB", "GZIP", "ZLIB"]
+    for wrong in ("LZ", 7):
+        with pytest.raises(ValueError, match=f'Not a valid compression_type: "{wrong}"'):
+            io.TFRecordOptions(wrong)
+    with pytest.raises(NotFoundError):
+        io.tf_record_iterator("/none/there")

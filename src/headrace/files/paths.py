@@ -45,15 +45,15 @@ _BY_NUMBER: dict[int, _Error] = {
     for number in numbers
 }
 
-#: For errors of remote stores, which often carry no number.
-_BY_CLASS: tuple[tuple[type[OSError], _Error], ...] = (
-    (FileNotFoundError, NotFoundError),
-    (FileExistsError, AlreadyExistsError),
-    (PermissionError, PermissionDeniedError),
-    (NotADirectoryError, FailedPreconditionError),
-    (IsADirectoryError, FailedPreconditionError),
-    (TimeoutError, DeadlineExceededError),
-    (ConnectionError, UnavailableError),
+#: Errors of remote stores often carry no number; then their class stands for one.
+_BY_CLASS: tuple[tuple[type[OSError], int], ...] = (
+    (FileNotFoundError, errno.ENOENT),
+    (FileExistsError, errno.EEXIST),
+    (PermissionError, errno.EACCES),
+    (NotADirectoryError, errno.ENOTDIR),
+    (IsADirectoryError, errno.EISDIR),
+    (TimeoutError, errno.ETIMEDOUT),
+    (ConnectionError, errno.ECONNRESET),
 )
 
 
@@ -80,11 +80,10 @@ def is_local(path: str) -> bool:
 def translate(path: str, error: Exception) -> OpError:
     """The error of this library that says what ``error`` says about ``path``."""
     if isinstance(error, OSError):
-        text = f"{path}; {error.strerror or error or type(error).__name__}"
-        kind = _BY_NUMBER.get(error.errno or 0)
-        if kind is None:
-            kind = next((k for c, k in _BY_CLASS if isinstance(error, c)), UnknownError)
-        return kind(None, None, text)
+        number = error.errno or next((n for c, n in _BY_CLASS if isinstance(error, c)), 0)
+        kind = _BY_NUMBER.get(number, UnknownError)
+        why = os.strerror(number) if number else str(error) or type(error).__name__
+        return kind(None, None, f"{path}; {why}")
     if isinstance(error, ImportError):
         return UnimplementedError(
             None, None, f"{path} needs a package that is not installed: {error}"

@@ -322,18 +322,26 @@ class RecordWriter:
     Args:
         compression: ``""``, ``ZLIB`` or ``GZIP``.
         compressor: a `zlib.compressobj` to use instead of one with default settings.
+        flush_mode: what `flush` asks of zlib.
 
     Raises:
         NotFoundError: if the directory does not exist.
     """
 
-    def __init__(self, path: Any, compression: str | None = "", compressor: Any = None) -> None:
+    def __init__(
+        self,
+        path: Any,
+        compression: str | None = "",
+        compressor: Any = None,
+        flush_mode: int = zlib.Z_SYNC_FLUSH,
+    ) -> None:
         self.path = as_path(path)
         kind = check_compression(compression)
         if kind and compressor is None:
             compressor = zlib.compressobj(wbits=COMPRESSIONS[kind])
         self._file: IO[bytes] | None = None
         self._compressor = compressor
+        self._flush_mode = flush_mode
         self._file = open_binary(self.path, "wb", buffering=BLOCK)
 
     def write(self, record: bytes) -> None:
@@ -343,16 +351,18 @@ class RecordWriter:
             TypeError: if it is not bytes.
             FailedPreconditionError: if the file is closed.
         """
+        if isinstance(record, (bytearray, memoryview)):
+            record = bytes(record)
         if not isinstance(record, bytes):
             raise TypeError(f"A record is bytes, not {type(record).__name__}: {record!r:.80}.")
         self._put(frame(record))
 
-    def flush(self, how: int = zlib.Z_SYNC_FLUSH) -> None:
+    def flush(self) -> None:
         """Hand everything to the operating system, so that readers see it."""
         file = self._open_file()
         with translated(self.path):
             if self._compressor is not None:
-                file.write(self._compressor.flush(how))
+                file.write(self._compressor.flush(self._flush_mode))
             file.flush()
 
     def close(self) -> None:
