@@ -1,0 +1,83 @@
+"""The linear layer inside cells and attention: one kernel for all arguments together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph import nest
+from headrace.graph.tensor import Tensor
+from headrace.ops.activations import bias_add
+from headrace.ops.array_api import concat
+from headrace.ops.initializers import constant_initializer
+from headrace.ops.matmul import matmul
+from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.rnn.cell import BIAS, KERNEL
+
+
+class Linear:
+    """``[args...] W + b``, with variables ``kernel`` and ``bias`` in the open variable scope.
+
+    Args:
+        args: matrix or list of matrices ``[batch_size, n]`` that tell the sizes and the type.
+        output_size: columns of the result.
+        build_bias: whether there is a bias.
+        bias_initializer: by default zeros.
+        kernel_initializer: by default the scope's.
+
+    Raises:
+        ValueError: if there are no arguments or their sizes are not known.
+    """
+
+    def __init__(
+        self,
+        args: Any,
+        output_size: int,
+        build_bias: bool,
+        bias_initializer: Any = None,
+        kernel_initializer: Any = None,
+    ) -> None:
+        rows = _total_size(args)
+        dtype = nest.flatten(args)[0].dtype
+        with variable_scope(get_variable_scope()) as outer:
+            self._kernel = get_variable(
+                KERNEL, [rows, output_size], dtype=dtype, initializer=kernel_initializer
+            )
+            self._bias = None
+            if build_bias:
+                with variable_scope(outer) as inner:
+                    inner.set_partitioner(None)
+                    start = bias_initializer or constant_initializer(0.0, dtype=dtype)
+                    self._bias = get_variable(BIAS, [output_size], dtype=dtype, initializer=start)
+
+    def __call__(self, args: Any) -> Tensor:
+        """The result for such arguments."""
+        parts = list(args) if nest.is_sequence(args) else [args]
+        whole = parts[0] if len(parts) == 1 else concat(parts, 1)
+        result = matmul(whole, self._kernel)
+        return result if self._bias is None else bias_add(result, self._bias)
+
+
+def linear(
+    args: Any,
+    output_size: int,
+    bias: bool,
+    bias_initializer: Any = None,
+    kernel_initializer: Any = None,
+) -> Tensor:
+    """`Linear` made and called at once (known as ``_linear``)."""
+    return Linear(args, output_size, bias, bias_initializer, kernel_initializer)(args)
+
+
+def _total_size(args: Any) -> int:
+    if args is None or (nest.is_sequence(args) and not args):
+        raise ValueError("`args` must be specified")
+    shapes = [a.shape for a in nest.flatten(args)]
+    for shape in shapes:
+        if shape.rank != 2:
+            raise ValueError(f"linear is expecting 2D arguments: {shapes}")
+        if shape.as_list()[1] is None:
+            raise ValueError(f"linear expects shape[1] to be provided for shape {shape}")
+    return sum(shape.as_list()[1] for shape in shapes)
+
+
+__all__ = ["Linear", "linear"]

@@ -1,0 +1,110 @@
+"""Sizes and nested states of recurrent cells: shapes from sizes, zeros, and mapping over nests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.graph import dtypes, nest
+from headrace.graph.shapes import TensorShape
+from headrace.graph.tensor import Tensor
+from headrace.ops.array_api import concat, expand_dims, zeros
+from headrace.ops.build import constant
+from headrace.ops.static import static_value
+from headrace.ops.tensor_array import TensorArray
+
+
+def joined_shape(prefix: Any, suffix: Any) -> Tensor:
+    """The shape ``prefix + suffix`` as an int32 vector.
+
+    Args:
+        prefix, suffix: an integer, a list of integers, a TensorShape, or a tensor of rank 0 or 1.
+
+    Raises:
+        ValueError: if one of them is not fully known, or a tensor of higher rank.
+    """
+    parts = [_as_vector(prefix), _as_vector(suffix)]
+    if None in parts:
+        raise ValueError(f"Provided a prefix or suffix of None: {prefix} and {suffix}")
+    values = [static_value(p) for p in parts if p is not None]
+    if all(v is not None for v in values):
+        return constant([int(n) for v in values for n in v], dtypes.int32)  # type: ignore[union-attr]
+    return concat(parts, 0)
+
+
+def joined_static(prefix: Any, suffix: Any) -> TensorShape:
+    """The same as far as it is known while the graph is built."""
+    return _static_part(prefix).concatenate(_static_part(suffix))
+
+
+def _as_vector(size: Any) -> Tensor | None:
+    if isinstance(size, Tensor):
+        if size.shape.rank == 0:
+            return expand_dims(size, 0)
+        if size.shape.rank != 1:
+            raise ValueError(
+                f"prefix tensor must be either a scalar or vector, but saw tensor: {size}"
+            )
+        return size
+    shape = _as_shape(size)
+    return constant(shape.as_list(), dtypes.int32) if shape.is_fully_defined() else None
+
+
+def _as_shape(size: Any) -> TensorShape:
+    """A size as a shape: ``3`` stands for ``[3]``."""
+    if isinstance(size, TensorShape):
+        return size
+    if isinstance(size, (list, tuple)):
+        return TensorShape(size)
+    return TensorShape([size])
+
+
+def _static_part(size: Any) -> TensorShape:
+    if not isinstance(size, Tensor):
+        return _as_shape(size)
+    value = static_value(size)
+    if value is not None:
+        return TensorShape(value.ravel().tolist())
+    if size.shape.rank == 0:
+        return TensorShape([None])
+    known = size.shape.as_list() if size.shape.rank == 1 else [None]
+    return TensorShape(None if known[0] is None else [None] * known[0])
+
+
+def zero_states(state_size: Any, batch_size: Any, dtype: Any) -> Any:
+    """Zeros ``[batch_size, *size]`` for each size in a nest."""
+
+    def zero(size: Any) -> Tensor:
+        made = zeros(joined_shape(batch_size, size), dtype=dtype)
+        made.set_shape(joined_static(batch_size, size))
+        return made
+
+    return map_sizes(zero, state_size)
+
+
+def map_sizes(function: Callable[[Any], Any], sizes: Any) -> Any:
+    """``function`` of each size of a nest of sizes (integers or TensorShapes)."""
+    return nest.map_structure(function, sizes)
+
+
+def map_up_to(shallow: Any, function: Callable[..., Any], *structures: Any) -> Any:
+    """``function`` of what stands in ``structures`` where ``shallow`` has leaves."""
+    columns = [nest.flatten_up_to(shallow, s) for s in structures]
+    mapped = [function(*parts) for parts in zip(*columns, strict=True)]
+    return nest.pack_sequence_as(shallow, mapped)
+
+
+def copy_through(finished: Any, old: Any, new: Any, where: Callable[..., Any]) -> Any:
+    """Nest of tensors: ``old`` in the rows that are ``finished``, else ``new``.
+
+    TensorArrays and scalars are those of ``new``.
+    """
+
+    def choose(before: Any, after: Any) -> Any:
+        if isinstance(before, TensorArray) or before.shape.rank == 0:
+            return after
+        kept = where(finished, before, after)
+        kept.set_shape(before.shape)
+        return kept
+
+    return nest.map_structure(choose, old, new)
