@@ -26,6 +26,7 @@ FAMILIES = (
     "linalg",
     "sampling",
     "metrics",
+    "rnn",
 )
 
 Results = dict[str, np.ndarray]
