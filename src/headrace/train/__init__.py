@@ -11,6 +11,8 @@ from headrace.train.checkpoint_utils import *  # noqa: F403
 from headrace.train.coordinator import *  # noqa: F403
 from headrace.train.device_setter import replica_device_setter as replica_device_setter
 from headrace.train.global_step import *  # noqa: F403
+from headrace.train.input import *  # noqa: F403
+from headrace.train.input_batch import *  # noqa: F403
 from headrace.train.learning_rate_decay import *  # noqa: F403
 from headrace.train.meta_graph import export_meta_graph as export_meta_graph
 from headrace.train.meta_graph import import_meta_graph as import_meta_graph
