@@ -1,0 +1,168 @@
+"""Transposed convolutions: from what a convolution gives back to the size of its input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph.shapes import TensorShape
+from headrace.layers import arguments, windows
+from headrace.layers.convolutional import Conv
+from headrace.ops import array_api, nn_conv_api
+
+
+class _ConvTranspose(Conv):
+    """A convolution run backwards; the kernel is ``[..., filters, input channels]``."""
+
+    def _add_kernel(self, channels: int) -> None:
+        self.kernel = self.add_weight(
+            "kernel",
+            shape=[*self.kernel_size, self.filters, channels],
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+
+    def _convolved(self, inputs: Any) -> Any:
+        shape = array_api.shape(inputs)
+        start = 2 if self._first else 1
+        spatial = [
+            self._length(shape[start + i], size, i)
+            for i, size in enumerate(inputs.shape.as_list()[start : start + self.rank])
+        ]
+        sizes = [self.filters, *spatial] if self._first else [*spatial, self.filters]
+        function: Any = (
+            nn_conv_api.conv2d_transpose if self.rank == 2 else nn_conv_api.conv3d_transpose
+        )
+        outputs = function(
+            inputs,
+            self.kernel,
+            array_api.stack([shape[0], *sizes]),
+            self.strides,
+            self.padding.upper(),
+            arguments.op_format(self._first, self.rank),
+        )
+        outputs.set_shape(self.compute_output_shape(inputs.shape))
+        return outputs
+
+    def _length(self, dynamic: Any, static: int | None, i: int) -> Any:
+        if static is not None:
+            return windows.transposed_length(
+                static, self.kernel_size[i], self.padding, self.strides[i]
+            )
+        extra = self.kernel_size[i] - self.strides[i] if self.padding == "valid" else 0
+        length = dynamic * self.strides[i]
+        return length + extra if extra > 0 else length
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        def resize(i: int, size: int | None) -> int | None:
+            return windows.transposed_length(
+                size, self.kernel_size[i], self.padding, self.strides[i]
+            )
+
+        shape = TensorShape(input_shape)
+        return windows.output_shape(shape, self.filters, self._first, resize)
+
+
+class Conv2DTranspose(_ConvTranspose):
+    """Transposed convolution of images ``[n, height, width, channels]``.
+
+    Sizes become ``size * stride`` for "same" and ``size * stride + max(kernel - stride, 0)`` for
+    "valid" padding. For the arguments see `Conv`.
+    """
+
+    def __init__(
+        self,
+        filters: Any,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: str = "valid",
+        data_format: str | None = "channels_last",
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = arguments.ZEROS,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            2,
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            1,
+            activation,
+            use_bias,
+            kernel_initializer,
+            bias_initializer,
+            kernel_regularizer,
+            bias_regularizer,
+            activity_regularizer,
+            kernel_constraint,
+            bias_constraint,
+            trainable,
+            name,
+            **kwargs,
+        )
+
+
+class Conv3DTranspose(_ConvTranspose):
+    """Transposed convolution of volumes ``[n, depth, height, width, channels]``.
+
+    As `Conv2DTranspose`.
+    """
+
+    def __init__(
+        self,
+        filters: Any,
+        kernel_size: Any,
+        strides: Any = (1, 1, 1),
+        padding: str = "valid",
+        data_format: str | None = "channels_last",
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = arguments.ZEROS,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            3,
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            1,
+            activation,
+            use_bias,
+            kernel_initializer,
+            bias_initializer,
+            kernel_regularizer,
+            bias_regularizer,
+            activity_regularizer,
+            kernel_constraint,
+            bias_constraint,
+            trainable,
+            name,
+            **kwargs,
+        )
+
+
+conv2d_transpose = arguments.functional(Conv2DTranspose)
+conv3d_transpose = arguments.functional(Conv3DTranspose)
+
+__all__ = ["Conv2DTranspose", "Conv3DTranspose", "conv2d_transpose", "conv3d_transpose"]
