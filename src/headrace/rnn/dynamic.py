@@ -37,7 +37,12 @@ from headrace.ops.static import static_value
 from headrace.ops.tensor_array import TensorArray
 from headrace.ops.variable_scope import variable_scope
 from headrace.rnn.cell import require_cell
-from headrace.rnn.structure import copy_through, joined_shape, joined_static
+from headrace.rnn.structure import (
+    copy_through,
+    joined_shape,
+    joined_static,
+    network_scope,
+)
 
 
 def transpose_batch_time(x: Any) -> Any:
@@ -136,7 +141,7 @@ def dynamic_rnn(
     ([2, 5, 4], [2, 4])
     """
     require_cell("cell", cell)
-    with variable_scope(scope or "rnn"):
+    with network_scope(scope, "rnn"):
         flat = [convert_to_tensor(x) for x in nest.flatten(inputs)]
         if not time_major:
             flat = [transpose_batch_time(x) for x in flat]

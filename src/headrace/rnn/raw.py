@@ -16,9 +16,13 @@ from headrace.ops.dynamic_api import where
 from headrace.ops.elementwise import logical_not
 from headrace.ops.reduction_api import reduce_all
 from headrace.ops.tensor_array import TensorArray
-from headrace.ops.variable_scope import variable_scope
 from headrace.rnn.cell import require_cell
-from headrace.rnn.structure import copy_through, joined_shape, joined_static
+from headrace.rnn.structure import (
+    copy_through,
+    joined_shape,
+    joined_static,
+    network_scope,
+)
 
 
 def raw_rnn(
@@ -49,7 +53,7 @@ def raw_rnn(
     require_cell("cell", cell)
     if not callable(loop_fn):
         raise TypeError("loop_fn must be a callable")
-    with variable_scope(scope or "rnn"):
+    with network_scope(scope, "rnn"):
         time = constant(0, dtypes.int32)
         finished, value, state, emitted, loop_state = loop_fn(time, None, None, None)
         own_loop_state = loop_state is not None

@@ -17,7 +17,12 @@ from headrace.ops.scopes_api import control_dependencies
 from headrace.ops.variable_scope import variable_scope
 from headrace.rnn.cell import require_cell
 from headrace.rnn.dynamic import first_state, state_dtype
-from headrace.rnn.structure import copy_through, joined_shape, joined_static
+from headrace.rnn.structure import (
+    copy_through,
+    joined_shape,
+    joined_static,
+    network_scope,
+)
 
 
 def static_rnn(
@@ -48,7 +53,7 @@ def static_rnn(
     require_cell("cell", cell)
     _require_inputs(inputs)
     outputs = []
-    with variable_scope(scope or "rnn") as opened:
+    with network_scope(scope, "rnn") as opened:
         batch, static_batch = _batch_size(inputs)
         state = first_state(
             cell,

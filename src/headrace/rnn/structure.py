@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from headrace.graph import dtypes, nest
+from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
-from headrace.graph.tensor import Tensor
+from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.array_api import concat, expand_dims, zeros
 from headrace.ops.build import constant
 from headrace.ops.static import static_value
 from headrace.ops.tensor_array import TensorArray
+from headrace.ops.variable_scope import VariableScope, variable_scope
 
 
 def joined_shape(prefix: Any, suffix: Any) -> Tensor:
@@ -85,6 +88,22 @@ def zero_states(state_size: Any, batch_size: Any, dtype: Any) -> Any:
 def map_sizes(function: Callable[[Any], Any], sizes: Any) -> Any:
     """``function`` of each size of a nest of sizes (integers or TensorShapes)."""
     return nest.map_structure(function, sizes)
+
+
+@contextmanager
+def network_scope(scope: Any, default: str) -> Iterator[VariableScope]:
+    """The variable scope of a network, in which each variable is read once, before the loop.
+
+    Not inside of another loop or function: there a variable may change between two calls.
+    """
+    with variable_scope(scope or default) as opened:
+        if opened.caching_device is None and not get_default_graph().building_function:
+            opened.set_caching_device(_where_it_is)
+        yield opened
+
+
+def _where_it_is(op: Operation) -> str:
+    return op.device
 
 
 def map_up_to(shallow: Any, function: Callable[..., Any], *structures: Any) -> Any:
