@@ -83,6 +83,8 @@ def public_name(value):
 
     if isinstance(value, type):
         names = value.__dict__.get("_tf_api_names_v1")
+    elif not callable(value) or type(value).__name__ == "DType":
+        return None
     else:
         names = getattr(tf_decorator.unwrap(value)[1], "_tf_api_names_v1", None)
     if not names:

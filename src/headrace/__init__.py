@@ -106,6 +106,7 @@ from headrace.ops.initializers import *
 from headrace.ops.linalg_api import *
 from headrace.ops.matmul import *
 from headrace.ops.operators import *
+from headrace.ops.parsing_api import *
 from headrace.ops.partitioned import *
 from headrace.ops.queues_api import *
 from headrace.ops.random_api import *
@@ -116,8 +117,12 @@ from headrace.ops.scopes_api import *
 from headrace.ops.script import *
 from headrace.ops.segment_api import *
 from headrace.ops.slicing_api import *
+from headrace.ops.sparse_api import *
+from headrace.ops.sparse_math import *
 from headrace.ops.sparse_tensor import *
 from headrace.ops.static import static_value as get_static_value
+from headrace.ops.strings_api import *
+from headrace.ops.template import *
 from headrace.ops.tensor_array import *
 from headrace.ops.variable_scope import *
 from headrace.ops.variables import *
@@ -159,6 +164,7 @@ _NAMESPACES = frozenset(
         "config",
         "contrib",
         "distributions",
+        "dtypes",
         "examples",
         "flags",
         "gfile",
@@ -169,6 +175,7 @@ _NAMESPACES = frozenset(
         "lookup",
         "manip",
         "metrics",
+        "nest",
         "profiler",
         "python_io",
         "ragged",
@@ -185,23 +192,47 @@ _NAMESPACES = frozenset(
 )
 
 
+#: Names of modules that are loaded when first asked for.
+_LAZY = {
+    **dict.fromkeys(
+        (
+            *("COMPILER_VERSION", "GIT_VERSION", "VERSION", "GRAPH_DEF_VERSION"),
+            *("GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER"),
+        ),
+        "version",
+    ),
+    **dict.fromkeys(
+        (
+            *("control_flow_v2_enabled", "disable_control_flow_v2", "disable_eager_execution"),
+            *("disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape"),
+            *("enable_control_flow_v2", "enable_eager_execution", "enable_tensor_equality"),
+            *("enable_v2_behavior", "enable_v2_tensorshape", "executing_eagerly", "is_tensor"),
+            *("load_file_system_library", "load_library", "load_op_library"),
+        ),
+        "behavior",
+    ),
+    "get_logger": "logging",
+}
+
+
 def __getattr__(name: str) -> _Any:
+    from importlib import import_module
+
     if name in _MESSAGES:
-        from headrace.graph import proto
-
-        return getattr(proto, name)
+        return getattr(import_module("headrace.graph.proto"), name)
+    if name in _LAZY:
+        return getattr(import_module(f"headrace.{_LAZY[name]}"), name)
     if name in _NAMESPACES:
-        from importlib import import_module
-
         try:
             return import_module(f"headrace.{name}")
         except ModuleNotFoundError as error:
             if error.name != f"headrace.{name}":
                 raise
-    message = f"module 'headrace' has no attribute {name!r}."
-    message = f"module 'headrace' has no attribute {name!r}."
-    raise AttributeError(message + errors.suggest(name, {*__dir__()} - {name}))
+    deprecated = import_module("headrace.deprecated")
+    if name in deprecated.RENAMED[""]:
+        return deprecated.renamed("", name)
+    raise import_module("headrace.missing").attribute_error(__name__, name, __dir__())
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMESPACES, *_MESSAGES})
+    return sorted({*globals(), *_NAMESPACES, *_MESSAGES, *_LAZY})

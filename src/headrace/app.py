@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import flags
+from headrace.logging import get_logger
 
 __all__ = ["flags", "run"]
 
@@ -43,6 +44,7 @@ def _keep_absl_apart() -> None:
     """Set up absl's logging for programs that use it; `tf.logging` writes what is its own."""
     from absl import logging as absl_logging
 
+    get_logger()
     if flags.defined_by_absl("verbosity"):
         absl_logging.use_absl_handler()
     ours = [name for name in ("tensorflow", "headrace") if logging.getLogger(name).handlers]

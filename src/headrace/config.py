@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 
 @dataclass
@@ -47,3 +49,10 @@ def _from_environment() -> Flags:
 
 
 flags = _from_environment()
+
+
+def __getattr__(name: str) -> Any:
+    """The functions of ``tf.config``, which ask sessions for their devices."""
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("headrace.local_devices"), name)

@@ -103,7 +103,8 @@ def attribute_error(module: str, name: str, candidates: Iterable[str] = ()) -> A
     why = reason(path)
     if why:
         message += f" tf.{path} is not part of Headrace yet: {why}."
-    elif is_known(path):
+        return AttributeError(message, name=name)
+    if is_known(path):
         message += f" tf.{path} is not part of Headrace yet."
     near = suggest(name, (c for c in candidates if not c.startswith("_") and c != name))
     return AttributeError(message + near, name=name)

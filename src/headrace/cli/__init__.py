@@ -136,3 +136,20 @@ def shutdown_command(address: str, cluster: bool) -> None:
 
     if not shut_down(address, cluster):
         raise SystemExit(1)
+
+
+@main.command(
+    "run",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option("-m", "as_module", is_flag=True, help="PROGRAM is the name of a module.")
+@click.argument("program")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run_command(as_module: bool, program: str, arguments: tuple[str, ...]) -> None:
+    """Run a program that imports TensorFlow 1.x on Headrace, unchanged.
+
+    PROGRAM is run as `python PROGRAM ARGUMENTS` would run it; the exit status is the program's.
+    """
+    from headrace.cli.run import run_program
+
+    run_program(program, arguments, as_module)

@@ -1,0 +1,46 @@
+"""The modules ``tensorflow.python.ops.gen_*``: each operation as a function in lower case.
+
+``gen_math_ops.mat_mul(a, b)`` (``_mat_mul`` in older releases) builds a MatMul: inputs first, then
+attributes, both in the order of the operation's definition.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from headrace.missing import attribute_error
+from headrace.ops import registry
+from headrace.ops.build import raw
+
+
+def snake_case(op_type: str) -> str:
+    """The function's name of an operation: ``MatMul`` gives ``mat_mul``.
+
+    >>> snake_case("Conv2DBackpropInput")
+    'conv2d_backprop_input'
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])", "_", op_type)
+    spaced = re.sub(r"(?<=[A-Z])(?=[A-Z][a-z])", "_", spaced)
+    return re.sub(r"(?<=\d)_?D(?=_|$)", "d", spaced).lower()
+
+
+@cache
+def _functions() -> dict[str, str]:
+    return {snake_case(name): name for name in registry._OPS}
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    plain = name.lstrip("_")
+    plain = plain.removesuffix("_eager_fallback")
+    op_type = _functions().get(plain)
+    if op_type is None:
+        raise attribute_error("headrace.python.ops.gen_ops", name, _functions())
+    return getattr(raw, op_type)
+
+
+def __dir__() -> list[str]:
+    return sorted(_functions())

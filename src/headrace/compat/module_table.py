@@ -1,0 +1,265 @@
+"""Where the modules of TensorFlow that programs import have their names from in Headrace.
+
+A row gives the modules of Headrace in which a name is looked for, in order, and single names that
+are called differently there. `row_of` finds the row of any module: paths without a row of
+their own take that of their family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["ROWS", "Row", "row_of"]
+
+_INTERNALS = "headrace.compat.internals"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Sources of names, in order, and names that have a place of their own."""
+
+    sources: tuple[str, ...] = ("headrace",)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+def _row(*sources: str, **names: str) -> Row:
+    return Row(sources or ("headrace",), names)
+
+
+_VERSION = {
+    "__version__": "headrace.version.VERSION",
+    "__git_version__": "headrace.version.GIT_VERSION",
+    "__compiler_version__": "headrace.version.COMPILER_VERSION",
+    "__cxx11_abi_flag__": "headrace.sysconfig.CXX11_ABI_FLAG",
+    "__monolithic_build__": "headrace.sysconfig.MONOLITHIC_BUILD",
+}
+
+#: Modules of their own, by path below ``tensorflow``.
+ROWS: dict[str, Row] = {
+    "": Row(("headrace",), _VERSION),
+    "compat": _row("headrace.compat"),
+    "compat.v1": Row(("headrace",), _VERSION),
+    "python": _row("headrace", _INTERNALS),
+    "python.pywrap_tensorflow": _row(
+        _INTERNALS, NewCheckpointReader="headrace.train.NewCheckpointReader"
+    ),
+    # -- tensorflow/python/framework
+    "python.framework": _row("headrace", _INTERNALS),
+    "python.framework.ops": _row(
+        "headrace.ops.scopes_api",
+        "headrace",
+        _INTERNALS,
+        internal_convert_to_tensor="headrace.convert_to_tensor",
+        NotDifferentiable="headrace.NotDifferentiable",
+        NoGradient="headrace.NoGradient",
+        IndexedSlicesValue="headrace.ops.indexed_slices.IndexedSlicesValue",
+        Dimension="headrace.Dimension",
+    ),
+    "python.framework.dtypes": _row("headrace.graph.dtypes", "headrace"),
+    "python.framework.tensor_shape": _row("headrace.graph.shapes"),
+    "python.framework.tensor_util": _row(
+        "headrace.graph.tensor_proto",
+        _INTERNALS,
+        "headrace",
+        constant_value="headrace.ops.static.static_value",
+    ),
+    "python.framework.constant_op": _row(),
+    "python.framework.random_seed": _row(
+        "headrace", DEFAULT_GRAPH_SEED="headrace.graph.random_seed.DEFAULT_GRAPH_SEED"
+    ),
+    "python.framework.graph_util": _row("headrace.graph_util"),
+    "python.framework.graph_util_impl": _row("headrace.graph_util"),
+    "python.framework.graph_io": _row("headrace.train", "headrace.graph_util"),
+    "python.framework.errors": _row("headrace.errors"),
+    "python.framework.errors_impl": _row("headrace.errors"),
+    "python.framework.importer": _row(),
+    "python.framework.common_shapes": _row(_INTERNALS),
+    "python.framework.function": _row("headrace", _INTERNALS),
+    "python.framework.meta_graph": _row("headrace.train.meta_graph"),
+    "python.framework.device": _row("headrace.graph.devices", "headrace"),
+    "python.framework.sparse_tensor": _row("headrace.ops.sparse_tensor", "headrace"),
+    "python.framework.indexed_slices": _row("headrace.ops.indexed_slices", "headrace"),
+    "python.framework.smart_cond": _row(_INTERNALS),
+    "python.framework.versions": _row("headrace.version"),
+    "python.framework.test_util": _row("headrace.test.util", "headrace.test"),
+    "python.framework.load_library": _row(),
+    "python.framework.registry": _row(_INTERNALS),
+    # -- tensorflow/python/ops
+    "python.ops": _row("headrace"),
+    "python.ops.array_ops": _row(),
+    "python.ops.check_ops": _row("headrace", "headrace.debugging"),
+    "python.ops.clip_ops": _row(),
+    "python.ops.constant_op": _row(),
+    "python.ops.control_flow_ops": _row("headrace", _INTERNALS),
+    "python.ops.control_flow_util": _row(_INTERNALS),
+    "python.ops.data_flow_ops": _row("headrace", "headrace.queue"),
+    "python.ops.distributions": _row("headrace.distributions"),
+    "python.ops.embedding_ops": _row("headrace.nn", "headrace"),
+    "python.ops.gradient_checker": _row("headrace.test"),
+    "python.ops.gradients": _row(),
+    "python.ops.gradients_impl": _row(),
+    "python.ops.image_ops": _row("headrace.image"),
+    "python.ops.image_ops_impl": _row("headrace.image"),
+    "python.ops.init_ops": _row("headrace", "headrace.initializers"),
+    "python.ops.linalg_ops": _row("headrace", "headrace.linalg"),
+    "python.ops.logging_ops": _row("headrace", "headrace.summary"),
+    "python.ops.lookup_ops": _row("headrace.lookup", "headrace", "headrace.contrib.lookup"),
+    "python.ops.losses": _row("headrace.losses"),
+    "python.ops.math_ops": _row("headrace", "headrace.math"),
+    "python.ops.metrics": _row("headrace.metrics"),
+    "python.ops.nn": _row("headrace.nn", "headrace"),
+    "python.ops.nn_impl": _row("headrace.nn", "headrace"),
+    "python.ops.nn_ops": _row("headrace.nn", "headrace"),
+    "python.ops.numerics": _row("headrace", "headrace.debugging"),
+    "python.ops.partitioned_variables": _row(),
+    "python.ops.ragged": _row("headrace.ragged"),
+    "python.ops.random_ops": _row("headrace", "headrace.random"),
+    "python.ops.resource_variable_ops": _row(
+        "headrace", _INTERNALS, ResourceVariable="headrace.Variable"
+    ),
+    "python.ops.rnn": _row("headrace.nn"),
+    "python.ops.rnn_cell": _row("headrace.nn.rnn_cell", "headrace.contrib.rnn"),
+    "python.ops.rnn_cell_impl": _row("headrace.nn.rnn_cell", "headrace.contrib.rnn"),
+    "python.ops.script_ops": _row(),
+    "python.ops.seq2seq": _row("headrace.contrib.legacy_seq2seq"),
+    "python.ops.sparse_ops": _row("headrace", "headrace.sparse"),
+    "python.ops.special_math_ops": _row("headrace", "headrace.math"),
+    "python.ops.spectral_ops": _row("headrace.spectral", "headrace.signal"),
+    "python.ops.standard_ops": _row("headrace", "headrace.nn"),
+    "python.ops.state_ops": _row(),
+    "python.ops.string_ops": _row("headrace", "headrace.strings"),
+    "python.ops.summary_ops": _row("headrace.summary"),
+    "python.ops.template": _row(),
+    "python.ops.tensor_array_ops": _row(),
+    "python.ops.variable_scope": _row("headrace.ops.variable_scope", "headrace"),
+    "python.ops.variables": _row("headrace", _INTERNALS),
+    "python.ops.weights_broadcast_ops": _row("headrace.ops.weights"),
+    # -- tensorflow/python/{platform,client,lib,util,...}
+    "python.platform": _row(_INTERNALS, tf_logging="headrace.logging"),
+    "python.platform.app": _row("headrace.app"),
+    "python.platform.benchmark": _row("headrace.test.benchmark", "headrace.test"),
+    "python.platform.flags": _row("headrace.flags"),
+    "python.platform.gfile": _row("headrace.gfile"),
+    "python.platform.googletest": _row("headrace.test", GetTempDir="headrace.test.get_temp_dir"),
+    "python.platform.resource_loader": _row("headrace.resource_loader"),
+    "python.platform.sysconfig": _row("headrace.sysconfig"),
+    "python.platform.test": _row("headrace.test"),
+    "python.platform.tf_logging": _row("headrace.logging"),
+    "python.platform.logging": _row("headrace.logging"),
+    "python.client.session": _row("headrace.session.session", "headrace"),
+    "python.client.device_lib": _row(_INTERNALS),
+    "python.client.timeline": _row("headrace.session.timeline"),
+    "python.lib.io.file_io": _row("headrace.compat.file_io", "headrace.gfile"),
+    "python.lib.io.python_io": _row("headrace.python_io"),
+    "python.lib.io.tf_record": _row("headrace.python_io"),
+    "python.eager.context": _row("headrace.compat.eager"),
+    "python.eager.backprop": _row("headrace.compat.eager"),
+    "python.summary": _row("headrace.summary"),
+    "python.summary.summary": _row("headrace.summary"),
+    "python.summary.summary_iterator": _row("headrace.train"),
+    "python.summary.event_accumulator": _row(_INTERNALS),
+    "python.util": _row("headrace.compat.util"),
+    "python.util.compat": _row("headrace.compat"),
+    "python.util.nest": _row("headrace.nest"),
+    "python.util.deprecation": _row("headrace.compat.util"),
+    "python.util.tf_export": _row("headrace.compat.util"),
+    "python.util.tf_inspect": _row("headrace.compat.util", "inspect"),
+    "python.util.tf_decorator": _row("headrace.compat.util"),
+    "python.util.tf_contextlib": _row("headrace.compat.util", "contextlib"),
+    "python.util.tf_should_use": _row("headrace.compat.util"),
+    "python.util.protobuf.compare": _row("headrace.test.protos"),
+    "python.layers": _row("headrace.layers"),
+    "python.layers.base": _row("headrace.layers.base", "headrace.layers"),
+    "python.layers.layers": _row("headrace.layers"),
+    "python.layers.utils": _row("headrace.layers.utils", "headrace.layers", _INTERNALS),
+    "python.saved_model": _row("headrace.saved_model"),
+    "python.profiler": _row("headrace.profiler"),
+    "python.training.input": _row("headrace.train", "headrace.io"),
+    "python.training.saver": _row("headrace.train", "headrace.train.saver"),
+    "python.training.slot_creator": _row("headrace.train.slot_creator"),
+    "python.training.training": _row("headrace.train"),
+    "python.training.queue_runner": _row("headrace.train"),
+    "python.training.queue_runner_impl": _row("headrace.train"),
+    "python.tools.freeze_graph": _row("headrace.compat.freeze_graph"),
+    "python.tools.inspect_checkpoint": _row("headrace.compat.inspect_checkpoint"),
+    # -- elsewhere
+    "examples": _row("headrace.examples"),
+    "examples.tutorials": _row("headrace.examples.tutorials"),
+    "examples.tutorials.mnist": _row("headrace.examples.tutorials.mnist"),
+    "examples.tutorials.mnist.input_data": _row("headrace.examples.tutorials.mnist.input_data"),
+    "examples.tutorials.mnist.mnist": _row("headrace.examples.tutorials.mnist.mnist"),
+    "contrib": _row("headrace.contrib"),
+    "contrib.learn.python.learn.datasets": _row("headrace.examples.tutorials.mnist.input_data"),
+    "contrib.learn.python.learn.datasets.mnist": _row(
+        "headrace.examples.tutorials.mnist.input_data"
+    ),
+    "contrib.learn.python.learn.datasets.base": _row(
+        "headrace.examples.tutorials.mnist.input_data"
+    ),
+    "models": _row("headrace.contrib"),
+    "models.rnn": _row(
+        "headrace.contrib",
+        rnn_cell="headrace.contrib.rnn",
+        rnn="headrace.contrib.rnn",
+        seq2seq="headrace.contrib.legacy_seq2seq",
+    ),
+    "models.rnn.rnn": _row("headrace.nn", "headrace.contrib.rnn"),
+    "models.rnn.rnn_cell": _row("headrace.nn.rnn_cell", "headrace.contrib.rnn"),
+    "models.rnn.seq2seq": _row("headrace.contrib.legacy_seq2seq"),
+}
+
+_MESSAGES = (
+    "framework.allocation_description framework.attr_value framework.cost_graph "
+    "framework.device_attributes framework.function framework.graph framework.node_def "
+    "framework.op_def framework.resource_handle framework.step_stats framework.summary "
+    "framework.tensor_description framework.tensor framework.tensor_shape framework.tensor_slice "
+    "framework.types framework.variable framework.versions example.example example.feature "
+    "protobuf.checkpointable_object_graph protobuf.cluster protobuf.config protobuf.control_flow "
+    "protobuf.debug protobuf.meta_graph protobuf.queue_runner protobuf.rewriter_config "
+    "protobuf.saved_model protobuf.saver protobuf.tensor_bundle protobuf.tensorflow_server "
+    "protobuf.trackable_object_graph util.event"
+)
+ROWS.update(
+    {f"core.{name}_pb2": _row("headrace.compat.messages") for name in _MESSAGES.split()}
+    | {"core.util.test_log_pb2": _row()}
+)
+
+#: Rows of modules that have none of their own, by how their path begins; the longest counts.
+_FAMILIES = {
+    "core.": _row("headrace.graph.proto"),
+    "python.framework.": _row("headrace", _INTERNALS),
+    "python.ops.gen_": _row("headrace.compat.gen_ops"),
+    "python.ops.distributions.": _row("headrace.distributions"),
+    "python.ops.linalg.": _row("headrace.linalg", "headrace"),
+    "python.ops.losses.": _row("headrace.losses"),
+    "python.ops.ragged.": _row("headrace.ragged", "headrace"),
+    "python.ops.signal.": _row("headrace.signal"),
+    "python.ops.": _row("headrace", _INTERNALS),
+    "python.training.": _row("headrace.train", "headrace"),
+    "python.training": _row("headrace.train"),
+    "python.platform.": _row(_INTERNALS),
+    "python.layers.": _row("headrace.layers"),
+    "python.saved_model.": _row("headrace.saved_model"),
+    "python.profiler.": _row("headrace.profiler"),
+    "python.summary.": _row("headrace.summary"),
+    "python.util.": _row("headrace.compat.util"),
+    "python.eager.": _row("headrace.compat.eager"),
+    "python.": _row("headrace"),
+}
+
+
+def row_of(path: str) -> Row:
+    """The row of the module ``tensorflow.<path>``."""
+    if path in ROWS:
+        return ROWS[path]
+    parts = path.split(".")
+    if parts[0] == "contrib":
+        own = f"headrace.contrib.{parts[1]}"
+        public = [part for part in parts[2:] if part != "python"]
+        inner = (".".join([own, *public]), own, "headrace") if public else (own,)
+        return Row(inner)
+    fitting = [prefix for prefix in _FAMILIES if path.startswith(prefix)]
+    if fitting:
+        return _FAMILIES[max(fitting, key=len)]
+    return Row((f"headrace.{path}",))

@@ -1,0 +1,6 @@
+"""`headrace run` puts this folder on PYTHONPATH, so that the processes which a program starts
+import Headrace under the name ``tensorflow`` too."""
+
+from headrace.compat.aliases import install
+
+install()

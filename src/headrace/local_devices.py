@@ -1,0 +1,104 @@
+"""``tf.config``: the devices of this process (`headrace.config` loads this module when asked)."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple, NoReturn
+
+from headrace.graph.graph import Graph
+from headrace.missing import attribute_error
+
+__all__ = [
+    "LogicalDevice",
+    "PhysicalDevice",
+    "get_memory_growth",
+    "get_visible_devices",
+    "list_logical_devices",
+    "list_physical_devices",
+    "set_memory_growth",
+    "set_virtual_device_configuration",
+    "set_visible_devices",
+]
+
+
+class PhysicalDevice(NamedTuple):
+    """A device of this machine."""
+
+    name: str
+    device_type: str
+
+
+class LogicalDevice(NamedTuple):
+    """A device that operations can be placed on."""
+
+    name: str
+    device_type: str
+
+
+_memory_growth: dict[str, bool] = {}
+
+
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
+    """The devices that operations of this process can be placed on; all, or those of one type."""
+    from headrace.session.session import Session
+
+    with Session(graph=Graph()) as session:
+        devices = [LogicalDevice(d.name, d.device_type) for d in session.list_devices()]
+    return [d for d in devices if device_type in (None, d.device_type)]
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The devices of this machine that Headrace sees; all, or those of one type."""
+    found = []
+    for device in list_logical_devices(device_type):
+        number = device.name.rpartition(":")[2]
+        name = f"/physical_device:{device.device_type}:{number}"
+        found.append(PhysicalDevice(name, device.device_type))
+    return found
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """All devices: which ones JAX sees is set by the environment (``CUDA_VISIBLE_DEVICES``)."""
+    return list_physical_devices(device_type)
+
+
+def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+    """Accepts all devices of the type.
+
+    Raises:
+        NotImplementedError: for fewer: that is set by the environment before the program starts.
+    """
+    wanted = devices if isinstance(devices, (list, tuple)) else [devices]
+    if {d.name for d in wanted} != {d.name for d in list_physical_devices(device_type)}:
+        raise NotImplementedError(
+            "Headrace uses the devices that JAX sees. Set JAX_PLATFORMS or CUDA_VISIBLE_DEVICES "
+            "before the program starts to hide some."
+        )
+
+
+def get_memory_growth(device: PhysicalDevice) -> bool:
+    """What `set_memory_growth` was told."""
+    return _memory_growth.get(device.name, False)
+
+
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Remembered only: JAX decides at its start (``XLA_PYTHON_CLIENT_PREALLOCATE=false``)."""
+    _memory_growth[device.name] = enable
+
+
+def set_virtual_device_configuration(device: Any, virtual_devices: Any) -> NoReturn:
+    """Devices cannot be divided.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise NotImplementedError(
+        "Headrace does not divide devices. XLA_FLAGS=--xla_force_host_platform_device_count=N "
+        "gives a process several CPU devices."
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name == "experimental":
+        return sys.modules[__name__]
+    raise attribute_error("headrace.config", name, __all__)
