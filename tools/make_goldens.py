@@ -3,6 +3,8 @@
 Run with the peer's interpreter (see `tools/peer/README.md`):
 
     .peer-venv/bin/python tools/make_goldens.py [family ...] [--check]
+
+Under TensorFlow 1.15 it makes the families that use `tf.contrib`, under 2.x the others.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # Keras 3 has no `tf.layers`
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,13 +35,23 @@ def peer() -> Any:
 
     Both are what Headrace has; results differ from reference variables only where those are racy.
     """
-    import tensorflow.compat.v1 as tf  # type: ignore[import-not-found,unused-ignore]
+    import tensorflow  # type: ignore[import-not-found,unused-ignore]
 
-    tf.disable_v2_behavior()
+    if is_old(tensorflow):
+        tf = tensorflow
+    else:
+        import tensorflow.compat.v1 as tf  # type: ignore[import-not-found,unused-ignore]
+
+        tf.disable_v2_behavior()
     tf.enable_resource_variables()
     tf.enable_control_flow_v2()
     tf.logging.set_verbosity(tf.logging.FATAL)
     return tf
+
+
+def is_old(tf: Any) -> bool:
+    """Whether this is TensorFlow 1.x, which has `tf.contrib`."""
+    return str(tf.__version__).startswith("1.")
 
 
 def storable(results: goldens.Results) -> dict[str, np.ndarray]:
@@ -58,9 +71,8 @@ def make_family(tf: Any, family: str) -> dict[str, np.ndarray]:
         try:
             results = goldens.run(program, tf)
         except Exception as error:
-            error.add_note(f"in golden program {family}/{program.name}")
-            raise
-        arrays |= {f"{program.name}/{k}": v for k, v in storable(results).items()}
+            raise RuntimeError(f"in golden program {family}/{program.name}") from error
+        arrays.update({f"{program.name}/{k}": v for k, v in storable(results).items()})
     return arrays
 
 
@@ -82,13 +94,17 @@ def differences(path: Path, arrays: dict[str, np.ndarray]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("families", nargs="*", default=goldens.FAMILIES)
+    parser.add_argument("families", nargs="*", help="all of this release if left out")
     parser.add_argument("--check", action="store_true", help="write nothing; list what changed")
     options = parser.parse_args()
     tf = peer()
+    known = goldens.CONTRIB_FAMILIES if is_old(tf) else goldens.FAMILIES
+    strangers = sorted(set(options.families) - set(known))
+    if strangers:
+        parser.error(f"TensorFlow {tf.__version__} does not make {', '.join(strangers)}")
     OUT.mkdir(parents=True, exist_ok=True)
     changed = 0
-    for family in options.families:
+    for family in options.families or known:
         arrays = make_family(tf, family)
         path = OUT / f"{family}.npz"
         names = differences(path, arrays)

@@ -19,7 +19,7 @@ RTOL = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 2e-5, "complex64": 2e-5}
 DOUBLE_RTOL = 1e-9
 CASES = [
     pytest.param(program, id=f"{family}-{name}")
-    for family in goldens.FAMILIES
+    for family in (*goldens.FAMILIES, *goldens.CONTRIB_FAMILIES)
     for name, program in goldens.programs(family).items()
 ]
 

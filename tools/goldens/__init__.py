@@ -26,15 +26,17 @@ FAMILIES = (
     "linalg",
     "sampling",
     "metrics",
+    "strings",
     "inputs",
     "rnn",
     "layers",
     "losses",
+    "sparse",
 )
 
 #: Families that use `tf.contrib`: TensorFlow 1.15 makes them, so their modules, this one and
 #: `make_goldens.py` stay within Python 3.7.
-CONTRIB_FAMILIES = ("contrib",)
+CONTRIB_FAMILIES: tuple[str, ...] = ()
 
 if TYPE_CHECKING:
     Results = dict[str, np.ndarray]
