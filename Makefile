@@ -5,6 +5,7 @@
 PYTHON ?=
 VENV ?= .venv
 PEER_VENV ?= .peer-venv
+PEER_115_VENV ?= .peer-115
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.headrace-installed
 PEER_STAMP := $(PEER_VENV)/.peer-installed
@@ -65,6 +66,9 @@ test-pythons:
 
 goldens: $(PEER_STAMP)
 	$(PEER_VENV)/bin/python tools/make_goldens.py
+	@if [ -x $(PEER_115_VENV)/bin/python ]; \
+	then $(PEER_115_VENV)/bin/python tools/make_goldens.py; \
+	else echo "No $(PEER_115_VENV): goldens of tf.contrib stay as they are (tools/peer/README.md)."; fi
 
 clean:
 	rm -rf .venv .venv-3.* .peer-venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache \
