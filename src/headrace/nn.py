@@ -40,6 +40,10 @@ from headrace.ops.nn_conv_api import (
     separable_conv2d,
 )
 from headrace.ops.nn_embedding import dropout, embedding_lookup, in_top_k
+from headrace.ops.nn_embedding_sparse import (
+    embedding_lookup_sparse,
+    safe_embedding_lookup_sparse,
+)
 from headrace.ops.nn_norm_api import (
     batch_norm_with_global_normalization,
     batch_normalization,
@@ -111,6 +115,7 @@ __all__ = [
     "dropout",
     "elu",
     "embedding_lookup",
+    "embedding_lookup_sparse",
     "erosion2d",
     "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
@@ -135,6 +140,7 @@ __all__ = [
     "relu6",
     "relu_layer",
     "sampled_softmax_loss",
+    "safe_embedding_lookup_sparse",
     "selu",
     "separable_conv2d",
     "sigmoid",

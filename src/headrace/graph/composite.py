@@ -2,10 +2,46 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from headrace.graph.tensor import Tensor
+
+
+class CompositeOperand(TypeError):
+    """A composite value stands where a tensor is wanted.
+
+    Ops and public functions that may take composite values answer this by asking ``value`` how to
+    do their work on it, so that work on plain tensors pays nothing for it.
+    """
+
+    def __init__(self, value: CompositeTensor) -> None:
+        self.value = value
+        super().__init__(
+            f"A {type(value).__name__} is no Tensor, and is not taken here."
+            f"{value._conversion_hint} It is {value}"
+        )
+
+
+def composite_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let ``function`` take composite values where one of them says what it does with them.
+
+    It runs as it is; only when it meets a composite value where it wants a tensor, that value's
+    ``_call_function`` is asked.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except CompositeOperand as operand:
+            result = operand.value._call_function(function, args, kwargs)
+            if result is NotImplemented:
+                raise
+            return result
+
+    return call
 
 
 class CompositeTensor:
@@ -18,6 +54,18 @@ class CompositeTensor:
 
     #: Whether ``Session.run`` can return it.
     _fetchable = True
+    #: How to make a tensor of it, for error messages.
+    _conversion_hint = ""
+
+    def _apply_op(self, op_def: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The result of an op with this among its inputs, or NotImplemented."""
+        return NotImplemented
+
+    def _call_function(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """The result of a public function with this among its arguments, or NotImplemented."""
+        return NotImplemented
 
     def _parts(self) -> list[Tensor]:
         """The tensors it consists of, in an order of its own."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace.errors import suggest
 from headrace.graph import dtypes
+from headrace.graph.composite import CompositeOperand, CompositeTensor
 from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph, default_graph_stack, get_default_graph
@@ -120,6 +121,8 @@ def convert_to_tensor(
             converted = function(value, dtype=wanted, name=name, as_ref=False)
             if converted is not NotImplemented:
                 return converted  # type: ignore[no-any-return]
+    if isinstance(value, CompositeTensor):
+        raise CompositeOperand(value)
     if isinstance(value, (list, tuple)) and _holds_tensor(value):
         return _pack(value, wanted, name)
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
@@ -135,7 +138,7 @@ def convert_to_tensor(
 
 def _holds_tensor(value: Any) -> bool:
     return any(
-        isinstance(v, Tensor)
+        isinstance(v, (Tensor, CompositeTensor))
         or hasattr(v, "_to_tensor")
         or (isinstance(v, (list, tuple)) and _holds_tensor(v))
         for v in value
@@ -194,7 +197,13 @@ def apply_op(op_def: OpDef, args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
         The output tensor; a tuple for several outputs (list outputs as lists); the operation
         itself when there are none.
     """
-    op = add_node(op_def, args, kwargs)
+    try:
+        op = add_node(op_def, args, kwargs)
+    except CompositeOperand as operand:
+        result = operand.value._apply_op(op_def, list(args), kwargs)
+        if result is NotImplemented:
+            raise
+        return result
     return group_outputs(op)
 
 
@@ -249,6 +258,7 @@ def add_node(op_def: OpDef, args: Iterable[Any], kwargs: dict[str, Any]) -> Oper
     if all(map(_is_plain, values)):
         inputs = _convert_inputs(op_def, values, attrs)
     else:
+        _refuse_composites(values)  # before a name is used up
         # Constants made of the arguments are named after the op: "Greater/y".
         with graph.name_scope(name) as name:
             inputs = _convert_inputs(op_def, values, attrs)
@@ -260,6 +270,14 @@ def add_node(op_def: OpDef, args: Iterable[Any], kwargs: dict[str, Any]) -> Oper
         elif attr.allowed is not None or attr.minimum is not None:
             _check_attr(attr, attrs[attr.name], op_def.name)
     return graph.add_op(op_def, inputs, attrs, output_types(op_def, attrs), name)
+
+
+def _refuse_composites(values: Sequence[Any]) -> None:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            _refuse_composites(value)
+        elif isinstance(value, CompositeTensor) and not hasattr(value, "_to_tensor"):
+            raise CompositeOperand(value)
 
 
 def _is_plain(value: Any) -> bool:
@@ -317,6 +335,8 @@ def _convert_one(op_def: OpDef, arg: ArgDef, value: Any, attrs: dict[str, Any]) 
     else:
         try:
             tensor = convert_to_tensor(value, wanted, arg.name, preferred_dtype=preferred)
+        except CompositeOperand:
+            raise
         except (TypeError, ValueError) as error:
             raise type(error)(f"{error} (input '{arg.name}' of {op_def.name})") from None
     if arg.type_attr is not None:

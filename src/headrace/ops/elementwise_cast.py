@@ -8,6 +8,7 @@ import numpy as np
 from jax import lax
 
 from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
@@ -174,6 +175,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     return raw.Cast(x, DstT=target, name=name)
 
 
+@composite_function
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """``value`` as ``dtype``, with what does not fit moved to the nearest end of its range."""
     target = dtypes.as_dtype(dtype).base_dtype
@@ -310,16 +312,19 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     return raw.Complex(real, imag, Tout=targets[real.dtype], name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part; ``input`` itself where it is real already."""
     return _part_of("Real", input, name)
 
 
+@composite_function
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part; zeros where ``input`` is real."""
     return _part_of("Imag", input, name)
 
 
+@composite_function
 def angle(input: Any, name: str | None = None) -> Tensor:
     """The argument, in (-pi, pi]; of a real number 0 or pi."""
     return _part_of("Angle", input, name)
@@ -338,6 +343,7 @@ def _part_of(op_name: str, value: Any, name: str | None) -> Tensor:
     return raw.Mul(raw.Cast(negative, DstT=z.dtype), np.pi, name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; ``x`` itself where it is real.
 
@@ -352,6 +358,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}")
 
 
+@composite_function
 def abs(x: Any, name: str | None = None) -> Tensor:
     """The absolute value; of a complex number its (real) modulus."""
     x = convert_to_tensor(x, name="x")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
 from headrace.graph.graph import default_graph_stack
 from headrace.graph.tensor import Tensor
 from headrace.ops.build import apply_op, convert_to_tensor, raw
@@ -108,6 +109,8 @@ def _comparison(op_type: str) -> Callable[[Tensor, Any], Any]:
     build = _op_builder(op_type)
 
     def compare(x: Tensor, y: Any) -> Any:
+        if _is_foreign(y):
+            return NotImplemented
         return build(x, y, op_type)
 
     return compare
@@ -181,6 +184,7 @@ def _operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return x, convert_to_tensor(y, x.dtype, "y")
 
 
+@composite_function
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
     """``x / y`` as Python does it: integers give floats. They broadcast.
 
@@ -191,6 +195,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
         return _truediv(*_operands(x, y), scope)
 
 
+@composite_function
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y``: int8, int16 give float32, int32 and int64 give float64. They broadcast.
 
@@ -201,12 +206,14 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return _truediv(*_operands(x, y), scope)  # type: ignore[no-any-return]
 
 
+@composite_function
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y`` as Python 2 does it: integers are rounded down. They broadcast."""
     with default_graph_stack.current().name_scope(name or "div") as scope:
         return _div_python2(*_operands(x, y), scope)  # type: ignore[no-any-return]
 
 
+@composite_function
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x // y``: rounded down. They broadcast."""
     with default_graph_stack.current().name_scope(name or "floordiv") as scope:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,8 +13,19 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor, session_for
-from headrace.ops.build import convert_to_tensor, placeholder
+from headrace.ops.build import convert_to_tensor, placeholder, raw
 from headrace.ops.static import static_shape
+
+#: Ops that keep zero at zero: of a SparseTensor they take the values.
+# fmt: off
+_KEEPS_ZERO = frozenset({
+    "Abs", "Neg", "Sign", "Square", "Sqrt", "Erf", "Tanh", "BesselI0e", "BesselI1e", "Expm1",
+    "Log1p", "Sin", "Sinh", "Tan", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Floor", "Rint",
+    "Round", "Real", "Imag", "Conj", "Relu", "Identity", "StopGradient",
+})
+# fmt: on
+#: Functions of several ops that do so too.
+_OF_VALUES = frozenset({"abs", "real", "imag", "conj", "saturate_cast"})
 
 
 class SparseTensorValue(NamedTuple):
@@ -44,6 +55,10 @@ class SparseTensor(CompositeTensor):
     """
 
     __slots__ = ("_dense_shape", "_indices", "_values")
+
+    #: A dense tensor leaves operators with this to this class.
+    _owns_operators = True
+    _conversion_hint = " Use tf.sparse.to_dense for a dense tensor."
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         with get_default_graph().name_scope(""):
@@ -129,6 +144,25 @@ class SparseTensor(CompositeTensor):
         )
 
     __repr__ = __str__
+
+    def __neg__(self) -> SparseTensor:
+        return self._with_values(raw.Neg(self._values))
+
+    def _apply_op(self, op_def: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        if op_def.name not in _KEEPS_ZERO or len(args) != 1:
+            return NotImplemented
+        return self._with_values(getattr(raw, op_def.name)(self._values, **kwargs))
+
+    def _call_function(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        if function.__name__ not in _OF_VALUES or not args or args[0] is not self:
+            return NotImplemented
+        return self._with_values(function(self._values, *args[1:], **kwargs))
+
+    def _with_values(self, values: Tensor) -> SparseTensor:
+        """One with other elements at the same places."""
+        return SparseTensor(self._indices, values, self._dense_shape)
 
     def _parts(self) -> list[Tensor]:
         return [self._indices, self._values, self._dense_shape]
