@@ -5,7 +5,10 @@ from typing import Any as _Any
 
 from headrace.errors import suggest as _suggest
 
-_MODULES = ("training",)
+_MODULES = (
+    "rnn",
+    "training",
+)
 
 
 def __getattr__(name: str) -> _Any:

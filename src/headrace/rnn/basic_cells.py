@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from headrace.graph.dtypes import DType
 from headrace.layers.input_spec import InputSpec
 from headrace.ops import initializers
-from headrace.ops.activations import bias_add
 from headrace.ops.array_api import concat, split
 from headrace.ops.elementwise import sigmoid
 from headrace.ops.elementwise_nary import clip_by_value
@@ -19,6 +18,7 @@ from headrace.rnn.cell import (
     KERNEL,
     LayerRNNCell,
     activation_of,
+    affine,
     known_depth,
     require_floating,
 )
@@ -61,9 +61,6 @@ class _UnitCell(LayerRNNCell):
     def _zeros(self) -> Any:
         return initializers.zeros_initializer()
 
-    def _affine(self, parts: list[Any], kernel: Any, bias: Any) -> Any:
-        return bias_add(matmul(concat(parts, 1), kernel), bias)
-
 
 class BasicRNNCell(_UnitCell):
     """``output = new_state = activation(W [inputs, state] + b)``.
@@ -105,7 +102,7 @@ class BasicRNNCell(_UnitCell):
     def call(self, inputs: Any, state: Any) -> Any:
         """One step."""
         require_floating([inputs, state])
-        output = self._activation(self._affine([inputs, state], self._kernel, self._bias))
+        output = self._activation(affine([inputs, state], self._kernel, self._bias))
         return output, output
 
 
@@ -162,10 +159,10 @@ class GRUCell(_UnitCell):
     def call(self, inputs: Any, state: Any) -> Any:
         """One step."""
         require_floating([inputs, state])
-        gates = sigmoid(self._affine([inputs, state], self._gate_kernel, self._gate_bias))
+        gates = sigmoid(affine([inputs, state], self._gate_kernel, self._gate_bias))
         r, u = split(gates, 2, axis=1)
         c = self._activation(
-            self._affine([inputs, r * state], self._candidate_kernel, self._candidate_bias)
+            affine([inputs, r * state], self._candidate_kernel, self._candidate_bias)
         )
         new_state = u * state + (1 - u) * c
         return new_state, new_state
@@ -221,7 +218,7 @@ class BasicLSTMCell(_UnitCell):
         """One step."""
         require_floating([inputs, state])
         c, h = state if self._state_is_tuple else split(state, 2, axis=1)
-        i, j, f, o = split(self._affine([inputs, h], self._kernel, self._bias), 4, axis=1)
+        i, j, f, o = split(affine([inputs, h], self._kernel, self._bias), 4, axis=1)
         kept = c * sigmoid(f + self._forget_bias)
         new_c = kept + sigmoid(i) * self._activation(j)
         new_h = self._activation(new_c) * sigmoid(o)
@@ -317,7 +314,7 @@ class LSTMCell(_UnitCell):
         else:
             c_prev = slice_of(state, [0, 0], [-1, self._num_units])
             h_prev = slice_of(state, [0, self._num_units], [-1, self._output_size])
-        i, j, f, o = split(self._affine([inputs, h_prev], self._kernel, self._bias), 4, axis=1)
+        i, j, f, o = split(affine([inputs, h_prev], self._kernel, self._bias), 4, axis=1)
         f = f + self._forget_bias
         if self._use_peepholes:
             f, i = f + self._w_f_diag * c_prev, i + self._w_i_diag * c_prev

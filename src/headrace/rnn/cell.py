@@ -12,8 +12,11 @@ from headrace.graph.tensor import Tensor
 from headrace.layers.base import Layer
 from headrace.ops import activations as nn_activations
 from headrace.ops import elementwise
+from headrace.ops.activations import bias_add
+from headrace.ops.array_api import concat
 from headrace.ops.array_api import shape as shape_of
 from headrace.ops.build import convert_to_tensor
+from headrace.ops.matmul import matmul
 from headrace.ops.partitioned import PartitionedVariable
 from headrace.ops.static import static_value
 from headrace.ops.variable_scope import get_variable_scope, variable_scope
@@ -219,6 +222,11 @@ def require_floating(values: Any) -> None:
             raise ValueError(
                 f"RNN cell only supports floating point inputs, but saw dtype: {dtype}"
             )
+
+
+def affine(parts: list[Any], kernel: Any, bias: Any) -> Any:
+    """``[parts...] kernel + bias``."""
+    return bias_add(matmul(concat(parts, 1), kernel), bias)
 
 
 def known_depth(input_shape: Any) -> int:

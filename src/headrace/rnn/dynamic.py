@@ -263,6 +263,15 @@ class _Loop:
         return time + 1, written, new_state
 
 
+def run_loop(cell: Any, inputs: Any, state: Any, lengths: Any, dtype: Any) -> Any:
+    """Run a cell over time-major ``inputs`` from ``state``, in the open variable scope.
+
+    Returns:
+        The outputs ``[time, batch, size]`` and the final state.
+    """
+    return _Loop(cell, inputs, lengths, dtype).run(state, 32, False)
+
+
 def _static_size(size: Any) -> Any:
     """A size that may be a tensor, as a shape."""
     if not isinstance(size, Tensor):
