@@ -6,6 +6,7 @@ from headrace.distributed.cluster_spec import ClusterSpec as ClusterSpec
 from headrace.errors import suggest as _suggest
 from headrace.graph_util import write_graph as write_graph
 from headrace.train import queue_runner as queue_runner
+from headrace.train.basic_session_run_hooks import *  # noqa: F403
 from headrace.train.checkpoint_state import *  # noqa: F403
 from headrace.train.checkpoint_utils import *  # noqa: F403
 from headrace.train.coordinator import *  # noqa: F403
@@ -16,6 +17,7 @@ from headrace.train.input_batch import *  # noqa: F403
 from headrace.train.learning_rate_decay import *  # noqa: F403
 from headrace.train.meta_graph import export_meta_graph as export_meta_graph
 from headrace.train.meta_graph import import_meta_graph as import_meta_graph
+from headrace.train.monitored_session import *  # noqa: F403
 from headrace.train.moving_averages import *  # noqa: F403
 from headrace.train.optimizer import Optimizer as Optimizer
 from headrace.train.optimizers import *  # noqa: F403
@@ -23,6 +25,9 @@ from headrace.train.queue_runner import *  # noqa: F403
 from headrace.train.saveable import SaveableObject as SaveableObject
 from headrace.train.saveable import SaveSpec as SaveSpec
 from headrace.train.saver import Saver as Saver
+from headrace.train.saving_hooks import *  # noqa: F403
+from headrace.train.session_manager import *  # noqa: F403
+from headrace.train.session_run_hook import *  # noqa: F403
 
 #: Messages that are loaded when first asked for, so that importing stays fast.
 _MESSAGES = frozenset(

@@ -1,0 +1,236 @@
+"""Hooks that write: checkpoints and summaries."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.graph.graph import get_default_graph
+from headrace.graph.keys import GraphKeys
+from headrace.graph_util import write_graph
+from headrace.train.basic_session_run_hooks import (
+    SecondOrStepTimer,
+    required_global_step,
+    writer_of,
+)
+from headrace.train.meta_graph import export_scoped_meta_graph
+from headrace.train.saver import Saver
+from headrace.train.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
+
+__all__ = ["CheckpointSaverHook", "CheckpointSaverListener", "SummarySaverHook"]
+
+_LOG = logging.getLogger("headrace")
+
+
+class CheckpointSaverListener:
+    """Base of listeners, whose methods a CheckpointSaverHook calls around each checkpoint."""
+
+    def begin(self) -> None:
+        """The graph may still be changed."""
+
+    def before_save(self, session: Any, global_step_value: Any) -> None:
+        """A checkpoint is about to be written."""
+
+    def after_save(self, session: Any, global_step_value: Any) -> bool | None:
+        """A checkpoint has been written. Returns True to ask for the end of training."""
+        return None
+
+    def end(self, session: Any, global_step_value: Any) -> None:
+        """All steps are done, the last checkpoint is written."""
+
+
+class CheckpointSaverHook(SessionRunHook):
+    """Saves a checkpoint at the begin, every so many steps or seconds, and at the end.
+
+    Args:
+        checkpoint_dir: where to.
+        save_secs, save_steps: how often; exactly one.
+        saver: what saves; or ``scaffold``: that has a saver; else that of the collection
+            ``savers``.
+        checkpoint_basename: begin of the names of checkpoints.
+        listeners: CheckpointSaverListeners.
+
+    Raises:
+        ValueError: if both ``saver`` and ``scaffold`` are given, or not exactly one of seconds and
+            steps.
+    """
+
+    def __init__(
+        self,
+        checkpoint_dir: str,
+        save_secs: float | None = None,
+        save_steps: int | None = None,
+        saver: Any = None,
+        checkpoint_basename: str = "model.ckpt",
+        scaffold: Any = None,
+        listeners: Sequence[CheckpointSaverListener] | None = None,
+    ) -> None:
+        _LOG.info("Create CheckpointSaverHook.")
+        if saver is not None and scaffold is not None:
+            raise ValueError("You cannot provide both saver and scaffold.")
+        self._saver = saver
+        self._checkpoint_dir = checkpoint_dir
+        self._save_path = os.path.join(checkpoint_dir, checkpoint_basename)
+        self._scaffold = scaffold
+        self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
+        self._listeners = list(listeners or ())
+
+    def begin(self) -> None:
+        self._summary_writer = writer_of(self._checkpoint_dir)
+        self._global_step = required_global_step("CheckpointSaverHook")
+        for listener in self._listeners:
+            listener.begin()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        step = int(session.run(self._global_step))
+        graph = get_default_graph()
+        definition = graph.as_graph_def(add_shapes=True)
+        write_graph(definition, self._checkpoint_dir, "graph.pbtxt")
+        saver = self._get_saver()
+        saver_def = saver.saver_def if saver is not None else None
+        message, _ = export_scoped_meta_graph(graph_def=definition, saver_def=saver_def)
+        self._summary_writer.add_graph(graph)
+        self._summary_writer.add_meta_graph(message)
+        # What the variables began with; that also tells early that saving works.
+        self._save(session, step)
+        self._timer.update_last_triggered_step(step)
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        return SessionRunArgs(self._global_step)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
+            return
+        step = int(run_context.session.run(self._global_step))
+        if self._timer.should_trigger_for_step(step):
+            self._timer.update_last_triggered_step(step)
+            if self._save(run_context.session, step):
+                run_context.request_stop()
+
+    def end(self, session: Any) -> None:
+        last = int(session.run(self._global_step))
+        if last != self._timer.last_triggered_step():
+            self._save(session, last)
+        for listener in self._listeners:
+            listener.end(session, last)
+
+    def _save(self, session: Any, step: int) -> bool:
+        """Write a checkpoint; whether a listener asks to stop."""
+        from headrace.graph.proto import SessionLog
+
+        _LOG.info("Saving checkpoints for %d into %s.", step, self._save_path)
+        for listener in self._listeners:
+            listener.before_save(session, step)
+        self._get_saver().save(session, self._save_path, global_step=step)
+        self._summary_writer.add_session_log(
+            SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=self._save_path), step
+        )
+        stop = False
+        for listener in self._listeners:
+            if listener.after_save(session, step):
+                _LOG.info("A CheckpointSaverListener requested that training be stopped.")
+                stop = True
+        return stop
+
+    def _get_saver(self) -> Any:
+        """The saver.
+
+        Raises:
+            RuntimeError: if there is none, or several to choose from.
+        """
+        if self._saver is not None:
+            return self._saver
+        if self._scaffold is not None:
+            return self._scaffold.saver
+        found = get_default_graph().get_collection(GraphKeys.SAVERS)
+        if len(found) != 1:
+            problem = "More than one item in" if found else "No items in"
+            raise RuntimeError(
+                f"{problem} collection {GraphKeys.SAVERS}. Please provide a saver or scaffold to "
+                "the hook."
+            )
+        self._saver = found[0] if hasattr(found[0], "save") else Saver.from_proto(found[0])
+        return self._saver
+
+
+class SummarySaverHook(SessionRunHook):
+    """Writes summaries every so many steps or seconds.
+
+    Args:
+        save_steps, save_secs: how often; exactly one.
+        output_dir: where to write; ``summary_writer``: with what.
+        scaffold: has the op that makes the summaries; or ``summary_op``: the op, or a list.
+
+    Raises:
+        ValueError: if not exactly one of ``scaffold`` and ``summary_op`` is given, or of seconds
+            and steps.
+    """
+
+    def __init__(
+        self,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        output_dir: str | None = None,
+        summary_writer: Any = None,
+        scaffold: Any = None,
+        summary_op: Any = None,
+    ) -> None:
+        if (scaffold is None) == (summary_op is None):
+            raise ValueError("Exactly one of scaffold or summary_op must be provided.")
+        self._summary_op = summary_op
+        self._summary_writer = summary_writer
+        self._output_dir = output_dir
+        self._scaffold = scaffold
+        self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
+
+    def begin(self) -> None:
+        if self._summary_writer is None and self._output_dir:
+            self._summary_writer = writer_of(self._output_dir)
+        self._next_step: int | None = None
+        self._global_step = required_global_step("SummarySaverHook")
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        self._is_due = self._next_step is None or self._timer.should_trigger_for_step(
+            self._next_step
+        )
+        wanted: dict[str, Any] = {"global_step": self._global_step}
+        if self._is_due:
+            summaries = self._get_summary_op()
+            if summaries is not None:
+                wanted["summary"] = summaries
+        return SessionRunArgs(wanted)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        writer = self._summary_writer
+        if writer is None:
+            return
+        step = int(run_values.results["global_step"]) + 1
+        if self._next_step is None or self._is_due:
+            step = int(run_context.session.run(self._global_step))
+        if self._next_step is None:
+            from headrace.graph.proto import SessionLog
+
+            writer.add_session_log(SessionLog(status=SessionLog.START), step)
+        if self._is_due:
+            self._timer.update_last_triggered_step(step)
+            for summary in run_values.results.get("summary", ()):
+                writer.add_summary(summary, step)
+        self._next_step = step + 1
+
+    def end(self, session: Any) -> None:
+        if self._summary_writer is not None:
+            self._summary_writer.flush()
+
+    def _get_summary_op(self) -> list[Any] | None:
+        """The ops that make summaries, or None."""
+        op = self._summary_op if self._summary_op is not None else self._scaffold.summary_op
+        if op is None:
+            return None
+        return list(op) if isinstance(op, (list, tuple)) else [op]

@@ -1,0 +1,86 @@
+"""Hooks: what they may do around each step of a monitored session."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+__all__ = ["SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues"]
+
+
+class SessionRunArgs(NamedTuple):
+    """What a hook adds to a step: fetches, feeds and RunOptions."""
+
+    fetches: Any
+    feed_dict: Any = None
+    options: Any = None
+
+
+class SessionRunValues(NamedTuple):
+    """What a step gave: the values of the hook's fetches, RunOptions and RunMetadata."""
+
+    results: Any
+    options: Any
+    run_metadata: Any
+
+
+class SessionRunContext:
+    """A step that is under way.
+
+    Args:
+        original_args: fetches and feeds of the caller, without those of hooks.
+        session: the session that runs it.
+    """
+
+    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+        self._original_args = original_args
+        self._session = session
+        self._stop_requested = False
+
+    @property
+    def original_args(self) -> SessionRunArgs:
+        """Fetches and feeds of the caller."""
+        return self._original_args
+
+    @property
+    def session(self) -> Any:
+        """The session; hooks may run steps of their own in it."""
+        return self._session
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a hook has asked to stop."""
+        return self._stop_requested
+
+    def request_stop(self) -> None:
+        """Make ``should_stop()`` of the monitored session true, after this step."""
+        self._stop_requested = True
+
+
+class SessionRunHook:
+    """Base of hooks, whose methods a monitored session calls:
+
+    * `begin` once, before the graph is finalised: it may add operations;
+    * `after_create_session` for each session, also after recovery from a failure;
+    * `before_run` and `after_run` around each step;
+    * `end` once, unless a step has failed.
+    """
+
+    def begin(self) -> None:
+        """The graph may still be changed."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """A session has been made and its variables have values; the graph is final.
+
+        Args:
+            coord: the Coordinator of the threads of the session.
+        """
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """What to add to the step that comes, or None."""
+        return None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """The step has succeeded. ``run_values.results`` has what `before_run` asked for."""
+
+    def end(self, session: Any) -> None:
+        """All steps are done; ``session`` can run a last one."""
