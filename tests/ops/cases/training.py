@@ -14,5 +14,4 @@ COVERED = {
     },
     **{op: _SAVER for op in ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "DisableCopyOnRead")},
     **{op: _SAVER for op in ("ShardedFilename", "ShardedFilespec")},
-    **{op: "tests/ops/test_strings.py" for op in ("StringJoin", "StaticRegexFullMatch")},
 }
