@@ -8,11 +8,14 @@ from headrace.files.tfrecord import (
     tf_record_iterator,
 )
 from headrace.graph_util import write_graph
+from headrace.ops.strings_api import decode_base64, encode_base64
 
 __all__ = [
     "TFRecordCompressionType",
     "TFRecordOptions",
     "TFRecordWriter",
+    "decode_base64",
+    "encode_base64",
     "gfile",
     "tf_record_iterator",
     "write_graph",
