@@ -134,7 +134,8 @@ class LoggingTensorHook(SessionRunHook):
         only_at_end = at_end and every_n_iter is None and every_n_secs is None
         if not only_at_end and (every_n_iter is None) == (every_n_secs is None):
             raise ValueError(
-                "either at_end and/or exactly one of every_n_iter and every_n_secs must be provided."
+                "either at_end and/or exactly one of every_n_iter and every_n_secs must be "
+                "provided."
             )
         if every_n_iter is not None and every_n_iter <= 0:
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
@@ -248,7 +249,7 @@ class StepCounterHook(SessionRunHook):
         if self._summary_writer is None and self._output_dir:
             self._summary_writer = writer_of(self._output_dir)
         self._global_step = required_global_step("StepCounterHook")
-        self._summary_tag = f"{self._global_step.op.name}/sec"
+        self._summary_tag = speed_tag(self._global_step)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)
@@ -275,6 +276,12 @@ class StepCounterHook(SessionRunHook):
             _LOG.warning(
                 "It seems that the global step has not been increased since step %d.", global_step
             )
+
+
+def speed_tag(global_step: Any) -> str:
+    """The tag of summaries of steps per second."""
+    # A plain variable called global_step is known by a tensor that reads it.
+    return f"{global_step.op.name.removesuffix('/read')}/sec"
 
 
 def writer_of(directory: str) -> Any:
