@@ -51,8 +51,11 @@ _MAKERS: dict[str, tuple[str, Callable[[str, Attrs], Reader]]] = {
         "encoding: string = '', ",
         lambda name, a: readers.FixedLengthRecordReader(
             name,
-            *(a[f"{part}_bytes"] for part in ("header", "record", "footer", "hop")),
-            encoding=a["encoding"],
+            a["header_bytes"],
+            a["record_bytes"],
+            a["footer_bytes"],
+            a["hop_bytes"],
+            a["encoding"],
         ),
     ),
     "TFRecordReaderV2": (

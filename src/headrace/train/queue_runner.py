@@ -222,9 +222,10 @@ class QueueRunner:
         )
         message.close_op_name = strip_name_scope(self._close_op.name, export_scope)
         message.cancel_op_name = strip_name_scope(self._cancel_op.name, export_scope)
-        message.queue_closed_exception_types.extend(
+        codes: list[Any] = [
             error_code_from_exception_type(cls) for cls in self._queue_closed_exception_types
-        )
+        ]
+        message.queue_closed_exception_types.extend(codes)
         return message
 
     @staticmethod

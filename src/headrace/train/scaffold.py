@@ -66,11 +66,13 @@ class Scaffold:
             return getattr(other, name) if value is None and other is not None else value
 
         self._init_op = chosen(init_op, "init_op")
-        self._init_feed_dict = chosen(init_feed_dict, "init_feed_dict")
+        self._init_feed_dict: dict[Any, Any] | None = chosen(init_feed_dict, "init_feed_dict")
         self._ready_op = chosen(ready_op, "ready_op")
         self._ready_for_local_init_op = chosen(ready_for_local_init_op, "ready_for_local_init_op")
         self._local_init_op = chosen(local_init_op, "local_init_op")
-        self._local_init_feed_dict = chosen(local_init_feed_dict, "local_init_feed_dict")
+        self._local_init_feed_dict: dict[Any, Any] | None = chosen(
+            local_init_feed_dict, "local_init_feed_dict"
+        )
         self._summary_op = chosen(summary_op, "summary_op")
         self._saver = chosen(saver, "saver")
         own = chosen(init_fn, "_user_init_fn")
