@@ -8,15 +8,33 @@ from headrace.files.tfrecord import (
     tf_record_iterator,
 )
 from headrace.graph_util import write_graph
+from headrace.ops.parsing_api import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    SparseFeature,
+    VarLenFeature,
+    parse_example,
+    parse_sequence_example,
+    parse_single_example,
+    parse_single_sequence_example,
+)
 from headrace.ops.strings_api import decode_base64, encode_base64
 
 __all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "SparseFeature",
     "TFRecordCompressionType",
     "TFRecordOptions",
     "TFRecordWriter",
+    "VarLenFeature",
     "decode_base64",
     "encode_base64",
     "gfile",
+    "parse_example",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
     "tf_record_iterator",
     "write_graph",
 ]
