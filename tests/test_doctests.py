@@ -18,7 +18,8 @@ ROOT = pathlib.Path(__file__).parent.parent
 
 def _modules():
     for info in pkgutil.walk_packages(tf.__path__, "headrace."):
-        if "_pb2" not in info.name and not info.name.endswith("__main__"):
+        # compat.tensorflow would make this process import Headrace as `tensorflow`.
+        if "_pb2" not in info.name and not info.name.endswith(("__main__", "compat.tensorflow")):
             yield info.name
 
 

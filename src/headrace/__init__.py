@@ -20,7 +20,6 @@ from headrace import (
     random,
     signal,
     spectral,
-    test,
     train,
 )
 from headrace.autodiff.custom import custom_gradient
@@ -186,6 +185,7 @@ _NAMESPACES = frozenset(
         "strings",
         "summary",
         "sysconfig",
+        "test",
         "user_ops",
         "version",
     }

@@ -1,4 +1,4 @@
-"""``tf.test``: checks of gradients against finite differences."""
+"""Checks of gradients against finite differences."""
 
 from __future__ import annotations
 

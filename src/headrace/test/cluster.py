@@ -1,0 +1,55 @@
+"""Clusters of servers in one process."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+from typing import Any
+
+__all__ = ["create_local_cluster"]
+
+
+def create_local_cluster(
+    num_workers: int,
+    num_ps: int,
+    protocol: str = "grpc",
+    worker_config: Any = None,
+    ps_config: Any = None,
+) -> tuple[list[Any], list[Any]]:
+    """Start the servers of a cluster on this machine.
+
+    Args:
+        num_workers: tasks of job ``worker``.
+        num_ps: tasks of job ``ps``.
+        protocol: how they talk.
+        worker_config: a ConfigProto for workers.
+        ps_config: a ConfigProto for parameter servers.
+
+    Returns:
+        ``(workers, parameter servers)``: two lists of `tf.train.Server`.
+    """
+    from headrace.distributed.cluster_spec import ClusterSpec
+    from headrace.distributed.server import Server
+
+    ports = _free_ports(num_workers + num_ps)
+    hosts = [f"localhost:{port}" for port in ports]
+    spec = ClusterSpec({"worker": hosts[:num_workers], "ps": hosts[num_workers:]})
+
+    def start(job: str, count: int, config: Any) -> list[Any]:
+        return [
+            Server(spec, job_name=job, task_index=i, protocol=protocol, config=config)
+            for i in range(count)
+        ]
+
+    return start("worker", num_workers, worker_config), start("ps", num_ps, ps_config)
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that are free now, all different: each is held until all are found."""
+    with ExitStack() as held:
+        ports = []
+        for _ in range(count):
+            probe = held.enter_context(socket.socket())
+            probe.bind(("localhost", 0))
+            ports.append(probe.getsockname()[1])
+        return ports
