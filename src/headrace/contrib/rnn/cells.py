@@ -269,11 +269,13 @@ class _IndependentCell(LayerRNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def _weights(self, prefix: str, depth: int, parts: int, bias: float = 0.0) -> Any:
+    def _weights(
+        self, prefix: str, depth: int, parts: int, bias: float = 0.0, kernel: str = "kernel_w"
+    ) -> Any:
         """Kernels for inputs and state, and bias, of ``parts`` gates."""
         columns = parts * self._num_units
         kernel_w = self.add_weight(
-            f"{prefix}kernel_w", [depth, columns], initializer=self._kernel_initializer
+            f"{prefix}{kernel}", [depth, columns], initializer=self._kernel_initializer
         )
         kernel_u = self.add_weight(
             f"{prefix}kernel_u",
@@ -348,7 +350,7 @@ class IndyGRUCell(_IndependentCell):
         """Make the variables."""
         depth = known_depth(input_shape)
         self._gate = self._weights("gates/", depth, 2, bias=1.0)
-        self._candidate = self._weights("candidate/", depth, 1)
+        self._candidate = self._weights("candidate/", depth, 1, kernel="kernel")
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:
