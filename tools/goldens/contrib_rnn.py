@@ -30,14 +30,14 @@ def flat(value):
 
 def report(tf, outputs, state, prefix=""):
     """Outputs, final state, gradients of a function of both, and the names of the variables."""
-    results = {"%soutput_%d" % (prefix, i): o for i, o in enumerate(flat(outputs))}
-    results.update({"%sstate_%d" % (prefix, i): s for i, s in enumerate(flat(state))})
+    results = {f"{prefix}output_{i}": o for i, o in enumerate(flat(outputs))}
+    results.update({f"{prefix}state_{i}": s for i, s in enumerate(flat(state))})
     loss = tf.add_n([tf.reduce_sum(tf.sin(3 * v)) for v in results.values()])
     variables = tf.trainable_variables()
     names = [v.name for v in variables]
-    for name, grad in zip(names, tf.gradients(loss, variables)):
+    for name, grad in zip(names, tf.gradients(loss, variables)):  # noqa: B905 (Python 3.7)
         if grad is not None:
-            results["%sgrad_%s" % (prefix, name)] = tf.convert_to_tensor(grad)
+            results[f"{prefix}grad_{name}"] = tf.convert_to_tensor(grad)
     results[prefix + "names"] = tf.constant(names)
     return results
 
