@@ -263,10 +263,6 @@ WRONG = {
         lambda m: setattr(m.versions, "min_consumer", 10**6),
         "min consumer version 1000000 above current version",
     ),
-    "old loops": (
-        lambda m: m.node.add(name="s", op="Switch"),
-        r"old kind \(Switch; first node 's'\): raising to functional control flow is not there yet",
-    ),
     "colocation": (
         lambda m: m.node[1].attr["_class"].list.s.append(b"loc:@nope"),
         "Node 'y' expects to be colocated with unknown node 'nope'",

@@ -125,7 +125,7 @@ class _Reader:
         self.message = message
         self.constants = constants
         self.graph = Graph()
-        self.library = FunctionLibrary(self.graph, message.library)
+        self.library = FunctionLibrary(self.graph, message.library.function)
         self.transfers = [_read_transfer(t) for t in message.transfers]
         self.nodes: list[Node] = []
 

@@ -143,6 +143,7 @@ class _Importer:
         wanted: list[str],
     ) -> None:
         from headrace.ops import import_nodes, import_refs
+        from headrace.ops.import_control import raise_control_flow
 
         self._nodes = import_nodes
         self.graph = graph
@@ -156,9 +157,11 @@ class _Importer:
             k if k.startswith("^") else "{}:{}".format(*import_nodes.parse_tensor_name(k))
             for k in input_map
         }
-        self.plans = import_nodes.plan(rewritten.nodes, _defaults(producer_op_list), mapped=mapped)
+        library = list(message.library.function)
+        nodes, cut_out = raise_control_flow(rewritten.nodes, [f.signature.name for f in library])
+        self.plans = import_nodes.plan(nodes, _defaults(producer_op_list), mapped=mapped)
         self.by_name = {p.name: p for p in self.plans}
-        self.functions = FunctionLibrary(graph, message.library)
+        self.functions = FunctionLibrary(graph, [*library, *cut_out])
         self.tensors: dict[tuple[str, int], Tensor] = {}
         self.mapped: dict[tuple[str, int], Tensor] = {}
         self.mapped_controls: dict[str, Operation] = {}
@@ -314,9 +317,9 @@ def _defaults(producer_op_list: Any) -> dict[str, dict[str, Any]]:
 class FunctionLibrary:
     """The functions of a file, made into bodies when an operation names them."""
 
-    def __init__(self, graph: Graph, library: Any) -> None:
+    def __init__(self, graph: Graph, definitions: Sequence[Any]) -> None:
         self.graph = graph.outermost
-        self.definitions = {f.signature.name: f for f in library.function}
+        self.definitions = {f.signature.name: f for f in definitions}
         self.made: dict[Any, FuncGraph] = {}
         self.open: list[str] = []
         #: Names of operations in bodies: random streams and saved values go by them.

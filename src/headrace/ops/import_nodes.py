@@ -23,12 +23,6 @@ from headrace.ops.known_attrs import is_neutral
 from headrace.ops.registry import ArgDef, AttrDef, OpDef, all_op_defs, find_op_def
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
-#: Control flow by tokens, from before control flow was functional.
-_TOKEN_OPS = frozenset(
-    f"{prefix}{name}"
-    for prefix in ("", "Ref")
-    for name in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
-) | {"LoopCond", "ControlTrigger", "_SwitchN"}
 #: Older ops that a newer one replaces, with the same inputs and attributes.
 _SUCCESSORS = {"BatchMatMul": "BatchMatMulV2", "Add": "AddV2", "BatchCholesky": "Cholesky"}
 #: Queues and readers whose handles were references to strings.
@@ -83,7 +77,6 @@ def plan(
     Raises:
         ValueError: if a node cannot be imported; the message names it and says why.
     """
-    _refuse_tokens(nodes)
     plans: dict[str, NodePlan] = {}
     for node in nodes:
         if not is_valid_name(node.name):
@@ -105,19 +98,13 @@ def is_valid_name(name: str) -> bool:
     return _VALID_NAME.fullmatch(name) is not None
 
 
-def _refuse_tokens(nodes: Iterable[NodeDef]) -> None:
-    found = sorted({n.op for n in nodes if n.op in _TOKEN_OPS})
-    if found:
-        example = next(n.name for n in nodes if n.op in _TOKEN_OPS)
-        raise ValueError(
-            f"The graph has control flow of the old kind ({', '.join(found)}; first node "
-            f"'{example}'): raising to functional control flow is not there yet. Write the graph "
-            "again with functional control flow (tf.enable_control_flow_v2() in TensorFlow)."
-        )
+def successor_of(op_type: str) -> str:
+    """The newer op that replaces an op, "" if none does."""
+    return _SUCCESSORS.get(op_type, "")
 
 
 def _decode_node(node: NodeDef, producer_defaults: Mapping[str, Any]) -> NodePlan:
-    op_def = find_op_def(node.op) or find_op_def(_SUCCESSORS.get(node.op, ""))
+    op_def = find_op_def(node.op) or find_op_def(successor_of(node.op))
     if op_def is None:
         raise ValueError(
             f"Op type not registered '{node.op}' (node '{node.name}')."

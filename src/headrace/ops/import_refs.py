@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from headrace.graph import dtypes
 from headrace.graph.proto import NodeDef
 from headrace.ops.registry import OpDef, find_op_def
 
+_RESOURCE: Any = dtypes.resource.as_datatype_enum
 _VARIABLES = frozenset({"Variable", "VariableV2", "TemporaryVariable"})
 #: Pass a reference on.
 _PASSES = frozenset({"RefIdentity"})
+#: Take a reference into a branch or loop: the handle goes there in its place.
+_CARRIES = {"RefSwitch": "Switch", "RefEnter": "Enter"}
 _RENAMED = {
     "Assign": "AssignVariableOp",
     "AssignAdd": "AssignAddVariableOp",
@@ -40,10 +44,14 @@ def resource_type(op_type: str) -> str | None:
 
 @dataclass
 class _Ref:
-    """A reference: the variable, and the updates that its user has to wait for."""
+    """A reference: the variable, and the updates that its user has to wait for.
+
+    ``handle`` is where its handle is found, if that is not the variable's own node.
+    """
 
     variable: str
     after: tuple[str, ...] = ()
+    handle: str = ""
 
 
 @dataclass
@@ -86,7 +94,7 @@ class _Rewriter:
         for node in self.nodes:
             if node.op == "Identity" and len(node.input) == 1:
                 ref = self.ref_of(node.input[0])
-                if ref is not None and not ref.after:
+                if ref is not None and not ref.after and not ref.handle:
                     self.shared.setdefault(ref.variable, node.name)
         for node in self.nodes:
             self.rewrite_node(node)
@@ -101,6 +109,10 @@ class _Rewriter:
     def ref_of(self, source: str) -> _Ref | None:
         """The reference that an input stands for; None for a value."""
         name, _, index = source.partition(":")
+        node = self.by_name.get(name)
+        if node is not None and node.op in _CARRIES:
+            ref = self.ref_of(node.input[0])
+            return None if ref is None else _Ref(ref.variable, (), f"{name}:{index or 0}")
         if index not in ("", "0") or name.startswith("^"):
             return None
         chain: list[str] = []
@@ -111,17 +123,29 @@ class _Rewriter:
             if node.op in _VARIABLES:
                 self.refs[name] = _Ref(name)
                 break
+            if node.op in _CARRIES:
+                break
             if node.op not in _PASSES and not self.gives_ref(node):
                 return None
             chain.append(name)
             if not node.input:
                 return None
-            name = node.input[0].removesuffix(":0")
+            previous = node.input[0]
+            name = previous.removesuffix(":0")
+            if self.carried(previous):
+                break
         ref = self.refs.get(name)
+        if ref is None and chain and self.carried(previous):
+            ref = self.ref_of(previous)
         for link in reversed(chain):
-            ref = None if ref is None else _Ref(ref.variable, (link,))
+            ref = None if ref is None else _Ref(ref.variable, (link,), ref.handle)
             self.refs[link] = ref
         return ref
+
+    def carried(self, source: str) -> bool:
+        """Whether a source is what a switch or an Enter handed on."""
+        node = self.by_name.get(_name(source))
+        return node is not None and node.op in _CARRIES
 
     @staticmethod
     def gives_ref(node: NodeDef) -> bool:
@@ -142,6 +166,10 @@ class _Rewriter:
             return
         new = NodeDef()
         new.CopyFrom(node)
+        if node.op in _CARRIES:
+            self.carry(new)
+            add(new)
+            return
         target = resource_type(node.op)
         definition = None if target is None else find_op_def(target)
         if target is not None and definition is not None:
@@ -157,6 +185,16 @@ class _Rewriter:
         self.read_values(new, 0)
         add(new)
 
+    def carry(self, node: NodeDef) -> None:
+        """Make a switch or Enter of a reference one of the handle."""
+        node.op = _CARRIES[node.op]
+        ref = self.ref_of(node.input[0])
+        if ref is not None:
+            node.input[0] = ref.handle or ref.variable
+            _add_controls(node, ref.after)
+            node.attr["T"].type = _RESOURCE
+            node.attr.pop("_output_shapes", None)
+
     def to_resource_op(self, node: NodeDef, definition: OpDef) -> None:
         """Make an update through references one through handles."""
         handles = 0
@@ -165,10 +203,12 @@ class _Rewriter:
                 break
             handles += 1
         after: list[str] = []
+        variable = ""
         for i in range(min(handles, len(node.input))):
             ref = self.ref_of(node.input[i])
             if ref is not None:
-                node.input[i] = ref.variable
+                variable = ref.variable
+                node.input[i] = ref.handle or variable
                 after += ref.after
         self.read_values(node, handles)
         _add_controls(node, after)
@@ -184,14 +224,13 @@ class _Rewriter:
             if name in definition.attrs or is_private:
                 node.attr[name].CopyFrom(value)
         if node.op == "Assign" and validates:
-            variable = self.by_name[node.input[0]]
             node.attr["validate_shape"].b = True
-            node.attr["_shape"].CopyFrom(variable.attr["shape"])
+            node.attr["_shape"].CopyFrom(self.by_name[variable].attr["shape"])
         node.op = definition.name
 
     def identity_to_read(self, node: NodeDef, ref: _Ref) -> NodeDef:
         read = NodeDef(name=node.name, op="ReadVariableOp", device=node.device)
-        read.input.append(ref.variable)
+        read.input.append(ref.handle or ref.variable)
         read.input.extend(i for i in node.input if i.startswith("^"))
         _add_controls(read, ref.after)
         for name, value in node.attr.items():
@@ -210,7 +249,7 @@ class _Rewriter:
             if ref is None:
                 continue
             if source not in made:
-                plain = not controls and not ref.after
+                plain = not controls and not ref.after and not ref.handle
                 made[source] = (
                     self.shared_read(ref) if plain else self.add_read(node, ref, controls)
                 )
@@ -230,7 +269,7 @@ class _Rewriter:
         self.names.add(name)
         variable = self.by_name[ref.variable]
         read = NodeDef(name=name, op="ReadVariableOp", device=variable.device)
-        read.input.append(ref.variable)
+        read.input.append(ref.handle or ref.variable)
         read.input.extend(controls)
         _add_controls(read, ref.after)
         read.attr["dtype"].CopyFrom(variable.attr["dtype"])

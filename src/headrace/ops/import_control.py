@@ -1,0 +1,59 @@
+"""Graph files with control flow of the old kind, rewritten with functions before import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from headrace.graph.proto import FunctionDef, NodeDef
+from headrace.ops.import_arrays import arrays_to_lists
+from headrace.ops.import_branches import raise_branches
+from headrace.ops.import_frames import raise_loops
+from headrace.ops.import_slices import TOKENS, Raised, UniqueNames
+
+#: Forms of the token ops on references; variables are not references here.
+_PLAIN = {f"Ref{name}": name for name in TOKENS}
+_UNKNOWN = {"_SwitchN"}
+
+
+def raise_control_flow(
+    nodes: Sequence[NodeDef], functions: Iterable[str] = ()
+) -> tuple[list[NodeDef], list[FunctionDef]]:
+    """``nodes`` with While and If in the place of Switch, Merge, Enter, Exit and NextIteration.
+
+    Outputs of exits and merges keep their names; nodes inside loops and branches have none any
+    more outside.
+
+    Args:
+        nodes: the nodes of a graph file, without references.
+        functions: names of functions that the file has already.
+
+    Returns:
+        The nodes, and the functions they call beside those of the file.
+
+    Raises:
+        ValueError: if loops and conditionals do not have the form that `tf.while_loop` and
+            `tf.cond` gave them.
+    """
+    if not any(n.op in TOKENS or n.op in _PLAIN or n.op in _UNKNOWN for n in nodes):
+        return list(nodes), []
+    by_name = {}
+    for node in nodes:
+        copied = by_name[node.name] = NodeDef()
+        copied.CopyFrom(node)
+        copied.op = _PLAIN.get(node.op, node.op)
+        if copied.op == "ControlTrigger":
+            copied.op = "NoOp"
+        if copied.op in _UNKNOWN:
+            raise ValueError(f"Node '{node.name}': control flow by {node.op} cannot be raised.")
+        copied.attr.pop("_class", None)
+    graph = Raised(by_name, [], UniqueNames(by_name), UniqueNames(functions))
+    try:
+        arrays_to_lists(graph.nodes, graph.node_name)
+        raise_loops(graph)
+        graph.nodes = raise_branches(graph, graph.nodes)
+    except ValueError as error:
+        raise ValueError(
+            f"The graph has control flow of the old kind that cannot be raised to functions: "
+            f"{error}."
+        ) from None
+    return list(graph.nodes.values()), graph.functions

@@ -1,0 +1,186 @@
+"""Graphs with control flow by tokens (Switch, Merge, Enter, Exit, NextIteration) import and run.
+
+The goldens are real TensorFlow's: `tools/make_old_graph_goldens.py` writes them.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.graph.verify import verify
+from headrace.ops.import_slices import TOKENS
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "old_graphs"
+NAMES = sorted(p.name.removesuffix(".pb.gz") for p in GOLDEN.glob("*.pb.gz"))
+
+
+def _load(name):
+    message = tf.GraphDef.FromString(gzip.decompress((GOLDEN / f"{name}.pb.gz").read_bytes()))
+    with np.load(GOLDEN / f"{name}.npz") as file:
+        arrays = {key: file[key] for key in file.files}
+    feeds = {key[3:]: value for key, value in arrays.items() if key.startswith("in/")}
+    results = {key[4:]: value for key, value in arrays.items() if key.startswith("out/")}
+    return message, feeds, results
+
+
+def test_there_are_goldens():
+    assert len(NAMES) >= 11
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_old_graph_gives_the_results_of_tensorflow(name):
+    message, feeds, results = _load(name)
+    tf.import_graph_def(message, name="")
+    graph = tf.get_default_graph()
+    verify(graph)
+    everything = [*graph.get_operations()]
+    for function in graph._functions.values():
+        everything += function._ops
+    assert not {op.type for op in everything} & TOKENS
+    with tf.Session() as sess:
+        if "init" in graph._by_name:
+            sess.run("init")
+        found = sess.run(list(results), feeds)
+    for (key, expected), value in zip(results.items(), found, strict=True):
+        np.testing.assert_allclose(value, expected, rtol=2e-5, atol=1e-6, err_msg=key)
+
+
+@pytest.mark.parametrize("name", ["nested", "training_a_recurrent_network"])
+def test_a_raised_graph_is_written_and_read_again(name):
+    message, feeds, results = _load(name)
+    tf.import_graph_def(message, name="")
+    written = tf.get_default_graph().as_graph_def()
+    with tf.Graph().as_default() as graph, tf.Session() as sess:
+        tf.import_graph_def(written, name="")
+        if "init" in graph._by_name:
+            sess.run("init")
+        found = sess.run(list(results), feeds)
+    np.testing.assert_allclose(found[0], next(iter(results.values())), rtol=2e-5, atol=1e-6)
+
+
+def test_names_of_exits_and_merges_stay():
+    message, feeds, results = _load("loop")
+    x = tf.constant(feeds["x:0"])
+    y, end = tf.import_graph_def(
+        message, {"x:0": x, "n:0": tf.constant(5)}, ["y:0", "while/Exit_1:0"], name="old"
+    )
+    assert end.name == "old/while/Exit_1:0"
+    assert [op.type for op in tf.get_default_graph().get_operations()].count("StatelessWhile") == 1
+    with tf.Session() as sess:
+        a, b = sess.run([y, end])
+    np.testing.assert_allclose(a, results["y:0"], rtol=1e-6)
+    np.testing.assert_array_equal(a, b)
+
+
+def test_gradients_of_a_raised_loop():
+    message, feeds, results = _load("gradients_of_a_loop_and_a_branch")
+    x = tf.placeholder(tf.float32, [3])
+    z = tf.import_graph_def(message, {"x:0": x, "n:0": tf.constant(5)}, return_elements=["z:0"])[0]
+    (grad,) = tf.gradients(tf.reduce_sum(z), x)
+    with tf.Session() as sess:
+        found = sess.run(grad, {x: feeds["x:0"]})
+    np.testing.assert_allclose(found, results["grad:0"], rtol=1e-5)
+
+
+def _node(message, name, op, inputs=(), **attrs):
+    node = message.node.add(name=name, op=op)
+    node.input.extend(inputs)
+    for key, value in attrs.items():
+        if isinstance(value, str):
+            node.attr[key].s = value.encode()
+        else:
+            node.attr[key].type = value
+    return node
+
+
+def _switched():
+    """x switched by p: `f` and `t` are the two sides."""
+    message = tf.GraphDef()
+    _node(message, "x", "Placeholder", dtype=1)
+    _node(message, "p", "Placeholder", dtype=10)
+    _node(message, "s", "Switch", ["x", "p"], T=1)
+    _node(message, "f", "Neg", ["s"], T=1)
+    _node(message, "t", "Exp", ["s:1"], T=1)
+    return message
+
+
+def test_a_merge_tells_which_value_it_took():
+    message = _switched()
+    _node(message, "m", "Merge", ["f", "t"], T=1)
+    message.node[-1].attr["N"].i = 2
+    _node(message, "index", "Identity", ["m:1"], T=3)
+    tf.import_graph_def(message, name="")
+    with tf.Session() as sess:
+        assert sess.run(["m:0", "index:0"], {"x:0": 0.0, "p:0": True}) == [1.0, 1]
+        assert sess.run(["m:0", "index:0"], {"x:0": 2.0, "p:0": False}) == [-2.0, 0]
+
+
+def test_branches_wait_for_what_the_switch_waited_for():
+    message = _switched()
+    _node(message, "m", "Merge", ["f", "t"], T=1)
+    _node(message, "before", "NoOp")
+    message.node[2].input.append("^before")
+    tf.import_graph_def(message, name="")
+    (branch,) = [op for op in tf.get_default_graph().get_operations() if op.type == "StatelessIf"]
+    assert [op.name for op in branch.control_inputs] == ["before"]
+
+
+def _both_branches(message):
+    _node(message, "wrong", "AddV2", ["f", "t"], T=1)
+
+
+def _one_branch(message):
+    _node(message, "m", "Merge", ["f", "t"], T=1)
+    message.node[-1].input[1] = "f"
+
+
+def _three_values(message):
+    _node(message, "m", "Merge", ["f", "t", "x"], T=1)
+
+
+def _loop_without_condition(message):
+    _node(message, "e", "Enter", ["x"], T=1, frame_name="loop")
+    _node(message, "lm", "Merge", ["e", "ni"], T=1)
+    _node(message, "ni", "NextIteration", ["lm"], T=1)
+
+
+def _cycle(message):
+    _node(message, "c1", "Neg", ["c2"], T=1)
+    _node(message, "c2", "Neg", ["c1"], T=1)
+
+
+def _unknown_op(message):
+    _node(message, "q", "NoSuchOp", ["s"], T=1)
+    _node(message, "m", "Merge", ["q", "t"], T=1)
+
+
+WRONG = {
+    "both branches": (_both_branches, "'wrong' needs both branches"),
+    "one branch": (_one_branch, "'m' merges values that are not the two branches"),
+    "three values": (_three_values, "'m' merges 3 values"),
+    "no condition": (_loop_without_condition, "loop 'loop' has no LoopCond"),
+    "cycle": (_cycle, "nodes in a cycle"),
+    "unknown op": (_unknown_op, "Op type not registered 'NoSuchOp'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_raised_is_refused(case):
+    change, said = WRONG[case]
+    message = _switched()
+    change(message)
+    with pytest.raises(ValueError, match=said):
+        tf.import_graph_def(message)
+    assert not tf.get_default_graph().get_operations()
+
+
+def test_values_of_one_branch_do_not_leave_it():
+    message = _switched()
+    _node(message, "m", "Merge", ["f", "t"], T=1)
+    with pytest.raises(ValueError, match="Requested return node 't' not found"):
+        tf.import_graph_def(message, return_elements=["t"])
