@@ -279,7 +279,7 @@ def test_a_malformed_list() -> None:
     lists = ((tf.int64, 3, b"\x80"), (tf.float32, 2, b"abc"), (tf.int64, 3, b"\xff" * 11))
     for dtype, kind, payload in lists:
         message = entry(field(1, b"a"), field(2, field(kind, field(1, payload))))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="a, Index: 1[.]  Can't parse"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"a, Index: 1\.  Can't parse"):
             run(tf.parse_example([b"", message], {"a": tf.VarLenFeature(dtype)}))
 
 
