@@ -3,7 +3,12 @@
 ``import headrace as tf``: public names are those of TensorFlow 1.x.
 """
 
+import sys as _sys
 from typing import Any as _Any
+
+from headrace.missing import Namespace as _Namespace
+
+_sys.modules[__name__].__class__ = _Namespace
 
 from headrace import (
     _families,
@@ -228,10 +233,8 @@ def __getattr__(name: str) -> _Any:
         except ModuleNotFoundError as error:
             if error.name != f"headrace.{name}":
                 raise
-    deprecated = import_module("headrace.deprecated")
-    if name in deprecated.RENAMED[""]:
-        return deprecated.renamed("", name)
-    raise import_module("headrace.missing").attribute_error(__name__, name, __dir__())
+    # `missing.Namespace` takes over: it knows old names and what TensorFlow has.
+    raise AttributeError(name)
 
 
 def __dir__() -> list[str]:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from headrace.errors import suggest
 
-__all__ = ["attribute_error", "is_known", "known_names", "reason"]
+__all__ = ["Namespace", "attribute_error", "is_known", "known_names", "reason"]
 
 _FILE = Path(__file__).with_name("known_names.txt")
 
@@ -106,5 +109,44 @@ def attribute_error(module: str, name: str, candidates: Iterable[str] = ()) -> A
         return AttributeError(message, name=name)
     if is_known(path):
         message += f" tf.{path} is not part of Headrace yet."
-    near = suggest(name, (c for c in candidates if not c.startswith("_") and c != name))
+    others = [c for c in candidates if not c.startswith("_") and c != name]
+    others.sort(key=lambda c: c[:1].isupper() != name[:1].isupper())
+    near = suggest(name, others)
     return AttributeError(message + near, name=name)
+
+
+class Namespace(ModuleType):
+    """A module of the interface: it takes old names, and says what it knows of missing ones.
+
+    What its own ``__getattr__`` raises is replaced. The namespaces imported below it become such
+    modules too, as `import` binds them.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise attribute_error(self.__name__, name)
+        namespace = self.__name__.partition(".")[2]
+        deprecated = import_module("headrace.deprecated")
+        if name in deprecated.RENAMED.get(namespace, ()):
+            return deprecated.renamed(namespace, name)
+        raise attribute_error(self.__name__, name, dir(self)) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if type(value) is ModuleType and value.__name__ == f"{self.__name__}.{name}":
+            path = value.__name__.partition(".")[2]
+            if path in _NAMESPACES or path.startswith("contrib."):
+                value.__class__ = Namespace
+
+
+#: The modules that are namespaces of the interface (those of contrib are all).
+_NAMES = """
+app audio autograph bitwise compat config contrib data debugging distribute distributions dtypes
+errors estimator examples feature_column flags gfile graph_util image initializers io io.gfile
+keras layers linalg logging lookup losses manip math metrics nest nn nn.rnn_cell profiler python_io
+quantization queue ragged random resource_loader saved_model saved_model.builder
+saved_model.constants saved_model.loader saved_model.main_op saved_model.signature_constants
+saved_model.signature_def_utils saved_model.tag_constants saved_model.utils sets signal sparse
+spectral strings summary sysconfig test train train.queue_runner user_ops version
+"""
+_NAMESPACES = frozenset(_NAMES.split())

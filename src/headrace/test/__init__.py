@@ -3,8 +3,6 @@
 from importlib import import_module as _import_module
 from typing import Any
 
-from headrace.missing import attribute_error as _attribute_error
-
 _HOMES = {
     "Benchmark": "benchmark",
     "StubOutForTesting": "stubs",
@@ -31,10 +29,7 @@ def __getattr__(name: str) -> Any:
         return _import_module("unittest.mock")
     if name in _HOMES:
         return getattr(_import_module(f"headrace.test.{_HOMES[name]}"), name)
-    deprecated = _import_module("headrace.deprecated")
-    if name in deprecated.RENAMED["test"]:
-        return deprecated.renamed("test", name)
-    raise _attribute_error(__name__, name, _HOMES)
+    raise AttributeError(name)
 
 
 def __dir__() -> list[str]:
