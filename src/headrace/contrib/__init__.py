@@ -1,11 +1,16 @@
-"""Parts of `tf.contrib` that distributed programs use: so far `tf.contrib.training`."""
+"""``tf.contrib``: what stood beside TensorFlow's core and programs use."""
 
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-from headrace.errors import suggest as _suggest
+from headrace.missing import attribute_error as _attribute_error
 
+#: Parts that are imported when first asked for.
 _MODULES = (
+    "framework",
+    "layers",
+    "lookup",
+    "legacy_seq2seq",
     "rnn",
     "training",
 )
@@ -14,5 +19,8 @@ _MODULES = (
 def __getattr__(name: str) -> _Any:
     if name in _MODULES:
         return _import_module(f"headrace.contrib.{name}")
-    message = f"module 'headrace.contrib' has no attribute {name!r}; it has {', '.join(_MODULES)}."
-    raise AttributeError(message + _suggest(name, _MODULES))
+    raise _attribute_error(__name__, name, _MODULES)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULES])

@@ -38,7 +38,7 @@ from headrace.contrib.rnn.networks import (
     stack_bidirectional_rnn,
 )
 from headrace.contrib.rnn.wrapper_cells import AttentionCellWrapper, HighwayWrapper
-from headrace.errors import suggest as _suggest
+from headrace.missing import attribute_error as _attribute_error
 from headrace.rnn.cell import LayerRNNCell
 from headrace.rnn.dynamic import best_effort_input_batch_size, transpose_batch_time
 from headrace.rnn.linear import Linear as _Linear  # noqa: F401 (programs with cells of their own)
@@ -111,5 +111,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    message = f"module 'headrace.contrib.rnn' has no attribute {name!r}."
-    raise AttributeError(message + _suggest(name, __all__))
+    raise _attribute_error(__name__, name, __all__)
