@@ -258,7 +258,7 @@ CASES = [
     ),
     (
         "xent_positional",
-        lambda: tf.nn.softmax_cross_entropy_with_logits(t(2, 3), t(2, 3)),
+        lambda: tf.nn.softmax_cross_entropy_with_logits(t(2, 3), logits=t(2, 3)),
         ValueError,
         "Only call `softmax_cross_entropy_with_logits` with named arguments (labels=..., "
         "logits=..., ...)",

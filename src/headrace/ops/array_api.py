@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.deprecated import concat_arguments, reverse_axes, split_arguments
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
@@ -327,12 +328,13 @@ def matrix_transpose(
 # -- joining and splitting ----------------------------------------------------------------------
 
 
-def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any = None) -> Tensor:
     """Tensors joined along one dimension; all other sizes must agree.
 
     Raises:
         ValueError: if the static shapes do not fit.
     """
+    values, axis = concat_arguments(values, axis, concat_dim)
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
@@ -401,7 +403,13 @@ def unstack(
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+    value: Any = None,
+    num_or_size_splits: Any = None,
+    axis: Any = 0,
+    num: int | None = None,
+    name: str = "split",
+    split_dim: Any = None,
+    num_split: Any = None,
 ) -> list[Tensor]:
     """Split ``value`` along ``axis``: into equal parts (an int) or parts of given sizes (a list).
 
@@ -411,6 +419,9 @@ def split(
     >>> [t.shape.as_list() for t in split(constant([[1, 2, 3, 4]]), [1, -1], axis=1)]
     [[1, 1], [1, 3]]
     """
+    value, num_or_size_splits, axis = split_arguments(
+        value, num_or_size_splits, axis, split_dim, num_split
+    )
     if isinstance(num_or_size_splits, (int, np.integer)):
         return raw.Split(axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
     sizes = convert_to_tensor(num_or_size_splits, preferred_dtype=dtypes.int32)
@@ -434,9 +445,11 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     return raw.Tile(input, shape_value(multiples), name=name)  # type: ignore[no-any-return]
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: Any, axis: Any = None, name: str | None = None, dims: Any = None) -> Tensor:
     """``tensor`` with the order along the dimensions in ``axis`` reversed."""
-    axes = convert_to_tensor(axis, preferred_dtype=dtypes.int32)
+    axes = convert_to_tensor(
+        reverse_axes(axis if dims is None else dims), preferred_dtype=dtypes.int32
+    )
     if axes._dims == ():
         axes = raw.Reshape(axes, int_const([1]))
     return raw.ReverseV2(tensor, axes, name=name or "ReverseV2")  # type: ignore[no-any-return]

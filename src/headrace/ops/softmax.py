@@ -9,6 +9,7 @@ import numpy as np
 from jax import nn as jnn
 from jax import numpy as jnp
 
+from headrace.deprecated import cross_entropy_arguments
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import broadcast_static, merge_static, shape_text
@@ -325,7 +326,9 @@ def softmax_cross_entropy_with_logits(
     axis: int | None = None,
 ) -> Tensor:
     """As ``softmax_cross_entropy_with_logits_v2``; no gradient flows to the labels."""
-    _require_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    labels, logits = cross_entropy_arguments(
+        "softmax_cross_entropy_with_logits", _sentinel, labels, logits
+    )
     axis = _one_of(axis, dim, "axis", "dim")
     with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits_sg") as scope:
         stopped = raw.StopGradient(convert_to_tensor(labels), name="labels_stop_gradient")
@@ -343,7 +346,9 @@ def sparse_softmax_cross_entropy_with_logits(
         ValueError: if the ranks do not fit.
         InvalidArgumentError: when the graph runs, if a label is not in [0, classes).
     """
-    _require_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    labels, logits = cross_entropy_arguments(
+        "sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits
+    )
     label = "SparseSoftmaxCrossEntropyWithLogits"
     with get_default_graph().name_scope(name or label):
         labels = convert_to_tensor(labels)
@@ -375,15 +380,6 @@ def _sparse_any_rank(logits: Tensor, labels: Tensor) -> Tensor:
     return raw.Reshape(loss, shape)  # type: ignore[no-any-return]
 
 
-def _require_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
-    if sentinel is not None:
-        raise ValueError(
-            f"Only call `{function}` with named arguments (labels=..., logits=..., ...)"
-        )
-    if labels is None or logits is None:
-        raise ValueError("Both labels and logits must be provided.")
-
-
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
@@ -392,7 +388,9 @@ def sigmoid_cross_entropy_with_logits(
     Raises:
         ValueError: if the shapes differ.
     """
-    _require_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    labels, logits = cross_entropy_arguments(
+        "sigmoid_cross_entropy_with_logits", _sentinel, labels, logits
+    )
     with get_default_graph().name_scope(name or "logistic_loss") as scope:
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, logits.dtype, name="labels")
