@@ -126,6 +126,7 @@ from headrace.ops.sparse_math import *
 from headrace.ops.sparse_tensor import *
 from headrace.ops.static import static_value as get_static_value
 from headrace.ops.strings_api import *
+from headrace.ops.tables import *
 from headrace.ops.template import *
 from headrace.ops.tensor_array import *
 from headrace.ops.variable_scope import *

@@ -19,6 +19,7 @@ from headrace.ops.initializers import TruncatedNormal as truncated_normal
 from headrace.ops.initializers import UniformUnitScaling as uniform_unit_scaling
 from headrace.ops.initializers import VarianceScaling as variance_scaling
 from headrace.ops.initializers import Zeros as zeros
+from headrace.ops.tables import tables_initializer
 from headrace.ops.variables_api import global_variables_initializer as global_variables
 from headrace.ops.variables_api import local_variables_initializer as local_variables
 from headrace.ops.variables_api import variables_initializer as variables
@@ -39,6 +40,7 @@ __all__ = [
     "orthogonal",
     "random_normal",
     "random_uniform",
+    "tables_initializer",
     "truncated_normal",
     "uniform_unit_scaling",
     "variables",

@@ -219,12 +219,12 @@ def uninitialized(handle: ResourceHandle) -> FailedPreconditionError:
 def handle_for(node: Any) -> ResourceHandle:
     """The handle that a handle-making node stands for.
 
-    A variable is named by its node if by nothing else; other resources without a shared name are
-    private to their session.
+    A variable, or a table that asks for it, is named by its node if by nothing else; other
+    resources without a shared name are private to their session.
     """
     attrs = node.attrs
     kind, shared = node.op_def.makes_handle, attrs.get("shared_name")
-    if not shared and kind != "variable":
+    if not shared and kind != "variable" and not attrs.get("use_node_name_sharing"):
         kind = _PRIVATE + kind
     return ResourceHandle(kind, attrs.get("container") or "", shared or node.name)
 

@@ -1,0 +1,148 @@
+"""``tf.contrib.lookup``: lookup tables, vocabularies and what fills them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import headrace as tf
+from headrace import lookup_vocabulary
+from headrace.lookup_initializers import (
+    KeyValueTensorInitializer,
+    TableInitializerBase,
+    TextFileIdTableInitializer,
+    TextFileIndex,
+    TextFileInitializer,
+    TextFileStringTableInitializer,
+)
+from headrace.lookup_tables import (
+    HashTable,
+    InitializableLookupTableBase,
+    LookupInterface,
+    MutableDenseHashTable,
+    MutableHashTable,
+)
+from headrace.lookup_tables import InitializableLookupTableBase as InitializableLookupTableBaseV1
+from headrace.lookup_vocabulary import (
+    FastHashSpec,
+    HasherSpec,
+    IdTableWithHashBuckets,
+    StrongHashSpec,
+    index_table_from_file,
+    index_to_string_table_from_file,
+)
+
+__all__ = [
+    "FastHashSpec",
+    "HashTable",
+    "HasherSpec",
+    "IdTableWithHashBuckets",
+    "InitializableLookupTableBase",
+    "InitializableLookupTableBaseV1",
+    "KeyValueTensorInitializer",
+    "LookupInterface",
+    "MutableDenseHashTable",
+    "MutableHashTable",
+    "StrongHashSpec",
+    "TableInitializerBase",
+    "TextFileIdTableInitializer",
+    "TextFileIndex",
+    "TextFileInitializer",
+    "TextFileStringTableInitializer",
+    "index_table_from_file",
+    "index_table_from_tensor",
+    "index_to_string",
+    "index_to_string_table_from_file",
+    "index_to_string_table_from_tensor",
+    "string_to_index",
+    "string_to_index_table_from_file",
+    "string_to_index_table_from_tensor",
+]
+
+
+def index_table_from_tensor(
+    mapping: Any,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: HasherSpec = FastHashSpec,
+    dtype: Any = tf.string,
+    name: str | None = None,
+) -> Any:
+    """A table from the elements of a 1-D tensor to their places (int64).
+
+    Args:
+        mapping: words, or integers.
+        num_oov_buckets: how many ids unknown words share.
+        default_value: the id of unknown words when there is no bucket.
+        hasher_spec: how words go into buckets.
+        dtype: the type of the keys that will be looked up.
+
+    Raises:
+        ValueError: if there is no mapping, or its type does not fit.
+        TypeError: for keys of another type.
+    """
+    if mapping is None:
+        raise ValueError("mapping must be specified.")
+    return lookup_vocabulary.index_table_from_tensor(
+        mapping, num_oov_buckets, default_value, hasher_spec, dtype, name
+    )
+
+
+def index_to_string_table_from_tensor(
+    mapping: Any, default_value: Any = "UNK", name: str | None = None
+) -> Any:
+    """A table from places (int64) to the elements of a 1-D string tensor.
+
+    Raises:
+        ValueError: if there is no mapping.
+    """
+    if mapping is None:
+        raise ValueError("mapping must be specified.")
+    return lookup_vocabulary.index_to_string_table_from_tensor(mapping, default_value, name)
+
+
+def string_to_index_table_from_file(
+    vocabulary_file: Any = None,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: int = -1,
+    hasher_spec: HasherSpec = FastHashSpec,
+    name: str | None = None,
+) -> Any:
+    """The older form of ``index_table_from_file``, for strings."""
+    return index_table_from_file(
+        vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, tf.string, name
+    )
+
+
+def string_to_index_table_from_tensor(
+    mapping: Any,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: HasherSpec = FastHashSpec,
+    name: str | None = None,
+) -> Any:
+    """The older form of ``index_table_from_tensor``, for strings.
+
+    Raises:
+        ValueError: if ``mapping`` holds no strings.
+    """
+    with tf.name_scope(name, "string_to_index") as scope:
+        words = tf.convert_to_tensor(mapping)
+    if words.dtype.base_dtype != tf.string:
+        raise ValueError("string_to_index_table_from_tensor requires string.")
+    return index_table_from_tensor(words, num_oov_buckets, default_value, hasher_spec, name=scope)
+
+
+def string_to_index(
+    tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None
+) -> Any:
+    """The places (int64) in ``mapping`` of the strings of ``tensor``."""
+    table = index_table_from_tensor(mapping, default_value=default_value, name=name)
+    return table.lookup(tensor)
+
+
+def index_to_string(
+    tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None
+) -> Any:
+    """The strings at the places (int64) that ``tensor`` holds."""
+    return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)
