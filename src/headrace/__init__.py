@@ -95,6 +95,7 @@ from headrace.ops.control_basic import *
 from headrace.ops.control_flow_api import *
 from headrace.ops.counting import *
 from headrace.ops.cumulative import *
+from headrace.ops.decoding_api import *
 from headrace.ops.dynamic_api import *
 from headrace.ops.einsum import *
 from headrace.ops.elementwise import *

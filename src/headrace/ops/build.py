@@ -449,7 +449,7 @@ def _check_attr(attr: AttrDef, value: Any, op_name: str) -> None:
             if item not in attr.allowed:
                 names = sorted(a.name if isinstance(a, DType) else repr(a) for a in attr.allowed)
                 got = item.name if isinstance(item, DType) else repr(item)
-                error = TypeError if attr.kind.endswith("type") else ValueError
+                error = TypeError if "type" in attr.kind else ValueError
                 raise error(
                     f"Value passed to parameter '{attr.name}' of {op_name} is {got}, which is not "
                     f"in the list of allowed values: {', '.join(names)}"

@@ -347,9 +347,11 @@ def _parse_args(text: str) -> list[tuple[str, str]]:
 def _split(text: str) -> list[str]:
     """Split at commas that are outside brackets and quotes."""
     parts, depth, current = [], 0, ""
+    quoted = False
     for char in text:
+        quoted ^= char == "'"
         depth += (char in "([{") - (char in ")]}")
-        if char == "," and depth == 0:
+        if char == "," and depth == 0 and not quoted:
             parts.append(current)
             current = ""
         else:
