@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as tf
-from headrace import lookup_vocabulary
-from headrace.lookup_initializers import (
+from headrace.lookup import vocabulary
+from headrace.lookup.initializers import (
     KeyValueTensorInitializer,
     TableInitializerBase,
     TextFileIdTableInitializer,
@@ -14,15 +14,15 @@ from headrace.lookup_initializers import (
     TextFileInitializer,
     TextFileStringTableInitializer,
 )
-from headrace.lookup_tables import (
+from headrace.lookup.tables import (
     HashTable,
     InitializableLookupTableBase,
     LookupInterface,
     MutableDenseHashTable,
     MutableHashTable,
 )
-from headrace.lookup_tables import InitializableLookupTableBase as InitializableLookupTableBaseV1
-from headrace.lookup_vocabulary import (
+from headrace.lookup.tables import InitializableLookupTableBase as InitializableLookupTableBaseV1
+from headrace.lookup.vocabulary import (
     FastHashSpec,
     HasherSpec,
     IdTableWithHashBuckets,
@@ -82,7 +82,7 @@ def index_table_from_tensor(
     """
     if mapping is None:
         raise ValueError("mapping must be specified.")
-    return lookup_vocabulary.index_table_from_tensor(
+    return vocabulary.index_table_from_tensor(
         mapping, num_oov_buckets, default_value, hasher_spec, dtype, name
     )
 
@@ -97,7 +97,7 @@ def index_to_string_table_from_tensor(
     """
     if mapping is None:
         raise ValueError("mapping must be specified.")
-    return lookup_vocabulary.index_to_string_table_from_tensor(mapping, default_value, name)
+    return vocabulary.index_to_string_table_from_tensor(mapping, default_value, name)
 
 
 def string_to_index_table_from_file(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as tf
-from headrace.lookup_initializers import TableInitializerBase
+from headrace.lookup.initializers import TableInitializerBase
 from headrace.train.saveable import SaveableObject, SaveSpec
 
 raw = tf.raw_ops

@@ -6,14 +6,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import headrace as tf
-from headrace.lookup_initializers import (
+from headrace.lookup.initializers import (
     KeyValueTensorInitializer,
     TableInitializerBase,
     TextFileIdTableInitializer,
     TextFileIndex,
     TextFileStringTableInitializer,
 )
-from headrace.lookup_tables import LookupInterface, StaticHashTable, _like
+from headrace.lookup.tables import LookupInterface, StaticHashTable, _like
 
 
 class HasherSpec(NamedTuple):

@@ -2,14 +2,14 @@
 
 from types import SimpleNamespace as _SimpleNamespace
 
-from headrace.lookup_initializers import (
+from headrace.lookup.initializers import (
     KeyValueTensorInitializer,
     TextFileIndex,
     TextFileInitializer,
 )
-from headrace.lookup_tables import MutableDenseHashTable as _MutableDenseHashTable
-from headrace.lookup_tables import StaticHashTable
-from headrace.lookup_vocabulary import StaticVocabularyTable
+from headrace.lookup.tables import MutableDenseHashTable as _MutableDenseHashTable
+from headrace.lookup.tables import StaticHashTable
+from headrace.lookup.vocabulary import StaticVocabularyTable
 
 experimental = _SimpleNamespace(DenseHashTable=_MutableDenseHashTable)
 
