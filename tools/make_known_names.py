@@ -26,6 +26,12 @@ INSIDE_CONTRIB = (
     "contrib.learn.monitors", "contrib.learn.preprocessing", "contrib.losses.metric_learning",
     "contrib.slim.nets",
 )  # fmt: skip
+#: Contrib packages whose inner files no program of a user imports.
+WITHOUT_FILES = (
+    "autograph", "bigtable", "boosted_trees", "cloud", "distribute", "eager", "kafka", "keras",
+    "kinesis", "labeled_tensor", "lite", "mpi_collectives", "specs", "tensor_forest", "tensorrt",
+    "timeseries", "tpu",
+)  # fmt: skip
 INTERNAL = (
     "client", "compat", "data", "debug", "distribute", "eager", "feature_column", "framework",
     "layers", "lib", "module", "ops", "platform", "profiler", "saved_model", "summary", "tools",
@@ -115,8 +121,24 @@ def internal(root):
     return lines
 
 
+def contrib_modules():
+    """The paths of contrib's modules; nothing is imported."""
+    import tensorflow.contrib
+
+    root = Path(tensorflow.contrib.__file__).parent
+    lines = {}
+    for file in sorted(root.rglob("*.py")):
+        parts = list(file.relative_to(root).with_suffix("").parts)
+        if parts[-1] == "__init__":
+            parts.pop()
+        if not parts or parts[0] in WITHOUT_FILES or "test" in parts[-1] or "examples" in parts:
+            continue
+        lines[".".join(["contrib", *parts])] = []
+    return lines
+
+
 def write(path, lines):
-    text = "".join(f"{key}: {' '.join(lines[key])}\n" for key in sorted(lines))
+    text = "".join(f"{key}: {' '.join(lines[key])}".rstrip() + "\n" for key in sorted(lines))
     path.write_text(text)
     print(f"{path.name}: {len(lines)} lines, {len(text)} bytes")
 
@@ -128,7 +150,8 @@ def main():
     public = {}
     walk(tf, "", frozenset({id(tf)}), public)
     write(TARGET / "known_names.txt", public)
-    write(TARGET / "compat" / "known_modules.txt", internal("tensorflow.python"))
+    modules = {**internal("tensorflow.python"), **contrib_modules()}
+    write(TARGET / "compat" / "known_modules.txt", modules)
 
 
 if __name__ == "__main__":

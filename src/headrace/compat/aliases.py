@@ -55,11 +55,7 @@ def _packages() -> frozenset[str]:
 
 def is_module(path: str) -> bool:
     """Whether ``tensorflow.<path>`` is a module: in TensorFlow, and so here too."""
-    if path in _packages():
-        return True
-    # Inside contrib, releases moved files about; each package serves all that is below it.
-    parts = path.split(".")
-    return parts[0] == "contrib" and ".".join(parts[:2]) in _packages() and "python" in parts
+    return path in _packages()
 
 
 class AliasModule(ModuleType):
