@@ -250,6 +250,12 @@ class TensorShape:
         """The same as `rank`."""
         return None if self._dims is None else len(self._dims)
 
+    def as_proto(self) -> Any:
+        """The TensorShapeProto of this shape."""
+        from headrace.graph.attr_proto import shape_to_proto
+
+        return shape_to_proto(self.as_tuple)
+
     def as_list(self) -> list[int | None]:
         """The sizes, None for the unknown ones. Raises ValueError when the rank is unknown."""
         if self._dims is None:

@@ -312,6 +312,11 @@ class Saver:
     # -- what is kept -----------------------------------------------------------------------
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to save."""
+        return self._is_empty
+
+    @property
     def last_checkpoints(self) -> list[str]:
         """Paths of the checkpoints that were saved and not deleted, the oldest first."""
         return [path for path, _ in self._last_checkpoints]
