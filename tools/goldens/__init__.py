@@ -29,14 +29,21 @@ FAMILIES = (
     "strings",
     "inputs",
     "rnn",
+    "ctc",
     "layers",
     "losses",
     "sparse",
+    "parsing",
 )
 
 #: Families that use `tf.contrib`: TensorFlow 1.15 makes them, so their modules, this one and
 #: `make_goldens.py` stay within Python 3.7.
-CONTRIB_FAMILIES: tuple[str, ...] = ("contrib_legacy_seq2seq", "contrib_lookup", "contrib_rnn")
+CONTRIB_FAMILIES: tuple[str, ...] = (
+    "contrib_layers",
+    "contrib_legacy_seq2seq",
+    "contrib_lookup",
+    "contrib_rnn",
+)
 
 #: Families that combine what others test: run op by op, for compiling takes seconds.
 INTERPRETED = ("contrib_legacy_seq2seq", "contrib_rnn")

@@ -1,0 +1,46 @@
+"""``tf.contrib.framework``: argument scopes, variables of models, checks, deprecation."""
+
+from typing import Any as _Any
+
+from headrace import nest as nest
+from headrace.contrib.folders import Folder as _Folder
+from headrace.contrib.framework.arg_scope import (
+    add_arg_scope,
+    arg_scope,
+    arg_scope_func_key,
+    arg_scoped_arguments,
+    current_arg_scope,
+    has_arg_scope,
+)
+from headrace.contrib.framework.deprecation import *  # noqa: F403
+from headrace.contrib.framework.tensors import *  # noqa: F403
+from headrace.contrib.framework.variables import *  # noqa: F403
+from headrace.missing import attribute_error as _attribute_error
+from headrace.ops.array_sort import argsort as argsort
+from headrace.ops.array_sort import sort as sort
+from headrace.ops.save_slices import prepend_name_scope as prepend_name_scope
+from headrace.ops.save_slices import strip_name_scope as strip_name_scope
+from headrace.ops.script import py_func as py_func
+from headrace.train.checkpoint_utils import init_from_checkpoint as init_from_checkpoint
+from headrace.train.checkpoint_utils import list_variables as list_variables
+from headrace.train.checkpoint_utils import load_checkpoint as load_checkpoint
+from headrace.train.checkpoint_utils import load_variable as load_variable
+from headrace.train.global_step import assert_global_step as assert_global_step
+from headrace.train.global_step import create_global_step as create_global_step
+from headrace.train.global_step import get_global_step as get_global_step
+from headrace.train.global_step import get_or_create_global_step as get_or_create_global_step
+
+__all__ = [
+    "add_arg_scope",
+    "arg_scope",
+    "arg_scope_func_key",
+    "arg_scoped_arguments",
+    "current_arg_scope",
+    "has_arg_scope",
+]
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "python":
+        return _Folder(__name__, name)
+    raise _attribute_error(__name__, name, globals())

@@ -1,0 +1,501 @@
+"""Convolutions and poolings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.contrib.framework.arg_scope import add_arg_scope
+from headrace.contrib.framework.variables import model_variable
+from headrace.contrib.layers import utils
+from headrace.contrib.layers.initializers import XAVIER
+from headrace.layers import conv_transpose, convolutional, pooling, separable
+from headrace.layers.arguments import ZEROS
+from headrace.ops import activations, array_api, nn_conv_api, nn_pool_api
+from headrace.ops.build import convert_to_tensor
+from headrace.ops.scopes_api import name_scope
+from headrace.ops.variable_scope import variable_scope
+
+_RENAMED = {"bias": "biases", "kernel": "weights"}
+_SEPARABLE = {
+    "bias": "biases",
+    "depthwise_kernel": "depthwise_weights",
+    "pointwise_kernel": "pointwise_weights",
+}
+_RELU = activations.relu
+
+
+def _place(data_format: str | None, allowed: tuple[str, ...]) -> str:
+    """Where the channels are. Raises ValueError unless ``data_format`` is allowed."""
+    if data_format is not None and data_format not in allowed:
+        raise ValueError(
+            f"data_format has to be either {' or '.join(allowed)}, not {data_format!r}."
+        )
+    first = data_format is not None and data_format.startswith("NC")
+    return "channels_first" if first else "channels_last"
+
+
+@add_arg_scope
+def convolution(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    rate: Any = 1,
+    activation_fn: Any = _RELU,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = XAVIER,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = ZEROS,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    conv_dims: int | None = None,
+) -> Any:
+    """Convolution over one, two or three spatial dimensions, as the rank of ``inputs`` says.
+
+    Args:
+        rate: dilation; greater than 1 only with a stride of 1.
+        normalizer_fn: takes the place of the biases, with ``normalizer_params`` as arguments.
+        conv_dims: how many spatial dimensions there must be.
+
+    Raises:
+        ValueError: if rank or format do not fit.
+    """
+    place = _place(data_format, ("NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"))
+    with utils.layer_scope(scope, "Conv", inputs, reuse, _RENAMED) as sc:
+        inputs = convert_to_tensor(inputs)
+        rank = inputs.shape.rank
+        if conv_dims is not None and conv_dims + 2 != rank:
+            raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
+        if rank not in (3, 4, 5):
+            raise ValueError(f"Convolution not supported for input with rank {rank}")
+        layer = convolutional.Conv(
+            rank - 2,
+            num_outputs,
+            kernel_size,
+            stride,
+            padding,
+            place,
+            rate,
+            use_bias=not normalizer_fn and biases_initializer is not None,
+            kernel_initializer=weights_initializer,
+            bias_initializer=biases_initializer,
+            kernel_regularizer=weights_regularizer,
+            bias_regularizer=biases_regularizer,
+            trainable=trainable,
+            name=sc.name,
+            dtype=inputs.dtype.base_dtype,
+            _scope=sc,
+            _reuse=reuse,
+        )
+        outputs = layer.apply(inputs)
+        utils.add_to_collections(layer.kernel, variables_collections, "weights")
+        utils.add_to_collections(layer.bias, variables_collections, "biases")
+        return utils.finished(
+            outputs, sc.name, activation_fn, normalizer_fn, normalizer_params, outputs_collections
+        )
+
+
+def _of_rank(spatial: int, name: str) -> Any:
+    """`convolution` over so many spatial dimensions."""
+
+    def function(
+        inputs: Any,
+        num_outputs: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: str = "SAME",
+        data_format: str | None = None,
+        rate: Any = 1,
+        activation_fn: Any = _RELU,
+        normalizer_fn: Any = None,
+        normalizer_params: Any = None,
+        weights_initializer: Any = XAVIER,
+        weights_regularizer: Any = None,
+        biases_initializer: Any = ZEROS,
+        biases_regularizer: Any = None,
+        reuse: Any = None,
+        variables_collections: Any = None,
+        outputs_collections: Any = None,
+        trainable: bool = True,
+        scope: Any = None,
+    ) -> Any:
+        return convolution(
+            inputs,
+            num_outputs,
+            kernel_size,
+            stride,
+            padding,
+            data_format,
+            rate,
+            activation_fn,
+            normalizer_fn,
+            normalizer_params,
+            weights_initializer,
+            weights_regularizer,
+            biases_initializer,
+            biases_regularizer,
+            reuse,
+            variables_collections,
+            outputs_collections,
+            trainable,
+            scope,
+            conv_dims=spatial,
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`convolution` of inputs of rank {spatial + 2}."
+    return add_arg_scope(function)
+
+
+convolution1d = _of_rank(1, "convolution1d")
+convolution2d = _of_rank(2, "convolution2d")
+convolution3d = _of_rank(3, "convolution3d")
+
+
+def _transposed(layer_type: Any, name: str, default: str, formats: tuple[str, str]) -> Any:
+    def function(
+        inputs: Any,
+        num_outputs: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: str = "SAME",
+        data_format: str = formats[0],
+        activation_fn: Any = _RELU,
+        normalizer_fn: Any = None,
+        normalizer_params: Any = None,
+        weights_initializer: Any = XAVIER,
+        weights_regularizer: Any = None,
+        biases_initializer: Any = ZEROS,
+        biases_regularizer: Any = None,
+        reuse: Any = None,
+        variables_collections: Any = None,
+        outputs_collections: Any = None,
+        trainable: bool = True,
+        scope: Any = None,
+    ) -> Any:
+        place = _place(data_format, formats)
+        with utils.layer_scope(scope, default, inputs, reuse, _RENAMED) as sc:
+            inputs = convert_to_tensor(inputs)
+            layer = layer_type(
+                num_outputs,
+                kernel_size,
+                stride,
+                padding,
+                place,
+                use_bias=not normalizer_fn and biases_initializer is not None,
+                kernel_initializer=weights_initializer,
+                bias_initializer=biases_initializer,
+                kernel_regularizer=weights_regularizer,
+                bias_regularizer=biases_regularizer,
+                trainable=trainable,
+                name=sc.name,
+                dtype=inputs.dtype.base_dtype,
+                _scope=sc,
+                _reuse=reuse,
+            )
+            outputs = layer.apply(inputs)
+            utils.add_to_collections(layer.kernel, variables_collections, "weights")
+            utils.add_to_collections(layer.bias, variables_collections, "biases")
+            return utils.finished(
+                outputs,
+                sc.name,
+                activation_fn,
+                normalizer_fn,
+                normalizer_params,
+                outputs_collections,
+            )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "Transposed convolution; the other arguments are those of `convolution`."
+    return add_arg_scope(function)
+
+
+convolution2d_transpose = _transposed(
+    conv_transpose.Conv2DTranspose, "convolution2d_transpose", "Conv2d_transpose", ("NHWC", "NCHW")
+)
+convolution3d_transpose = _transposed(
+    conv_transpose.Conv3DTranspose,
+    "convolution3d_transpose",
+    "Conv3d_transpose",
+    ("NDHWC", "NCDHW"),
+)
+
+
+@add_arg_scope
+def convolution2d_in_plane(
+    inputs: Any,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    activation_fn: Any = _RELU,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = XAVIER,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = ZEROS,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """The same convolution for each channel of images by itself."""
+    with variable_scope(scope, "ConvInPlane", [inputs], reuse=reuse) as sc:
+        inputs = convert_to_tensor(inputs)
+        channels = utils.last_dimension(inputs.shape, min_rank=4)
+        weights = model_variable(
+            "weights",
+            shape=[*utils.two_element_tuple(kernel_size), 1, 1],
+            dtype=inputs.dtype.base_dtype,
+            initializer=weights_initializer,
+            regularizer=weights_regularizer,
+            collections=utils.get_variable_collections(variables_collections, "weights"),
+            trainable=trainable,
+        )
+        kernels = array_api.tile(weights, [1, 1, channels, 1])
+        strides = [1, *utils.two_element_tuple(stride), 1]
+        outputs = nn_conv_api.depthwise_conv2d(inputs, kernels, strides, padding)
+        if normalizer_fn is None and biases_initializer is not None:
+            outputs = _biased(
+                outputs,
+                channels,
+                "NHWC",
+                biases_initializer,
+                biases_regularizer,
+                variables_collections,
+                trainable,
+            )
+        return utils.finished(
+            outputs, sc.name, activation_fn, normalizer_fn, normalizer_params, outputs_collections
+        )
+
+
+def _biased(
+    outputs: Any,
+    channels: int,
+    data_format: str,
+    initializer: Any,
+    regularizer: Any,
+    variables_collections: Any,
+    trainable: bool,
+) -> Any:
+    biases = model_variable(
+        "biases",
+        shape=[channels],
+        dtype=outputs.dtype.base_dtype,
+        initializer=initializer,
+        regularizer=regularizer,
+        collections=utils.get_variable_collections(variables_collections, "biases"),
+        trainable=trainable,
+    )
+    return activations.bias_add(outputs, biases, data_format=data_format)
+
+
+@add_arg_scope
+def separable_convolution2d(
+    inputs: Any,
+    num_outputs: int | None,
+    kernel_size: Any,
+    depth_multiplier: int = 1,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = "NHWC",
+    rate: Any = 1,
+    activation_fn: Any = _RELU,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = XAVIER,
+    pointwise_initializer: Any = None,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = ZEROS,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """A convolution of each channel by itself, then a mix of the channels.
+
+    ``num_outputs`` of None leaves out the mix. The other arguments are those of `convolution`.
+    """
+    place = _place(data_format, ("NHWC", "NCHW"))
+    with utils.layer_scope(scope, "SeparableConv2d", inputs, reuse, _SEPARABLE) as sc:
+        inputs = convert_to_tensor(inputs)
+        if num_outputs is None:
+            outputs = _depthwise(
+                inputs,
+                place,
+                (kernel_size, stride, rate, padding, data_format, depth_multiplier),
+                (weights_initializer, weights_regularizer),
+                (variables_collections, trainable),
+            )
+            if normalizer_fn is None and biases_initializer is not None:
+                channels = utils.channel_dimension(inputs.shape, place, 4) * depth_multiplier
+                outputs = _biased(
+                    outputs,
+                    channels,
+                    data_format,
+                    biases_initializer,
+                    biases_regularizer,
+                    variables_collections,
+                    trainable,
+                )
+        else:
+            layer = separable.SeparableConv2D(
+                num_outputs,
+                kernel_size,
+                stride,
+                padding,
+                place,
+                utils.two_element_tuple(rate),
+                depth_multiplier,
+                use_bias=not normalizer_fn and biases_initializer is not None,
+                depthwise_initializer=weights_initializer,
+                pointwise_initializer=pointwise_initializer or weights_initializer,
+                bias_initializer=biases_initializer,
+                depthwise_regularizer=weights_regularizer,
+                pointwise_regularizer=weights_regularizer,
+                bias_regularizer=biases_regularizer,
+                trainable=trainable,
+                name=sc.name,
+                dtype=inputs.dtype.base_dtype,
+                _scope=sc,
+                _reuse=reuse,
+            )
+            outputs = layer.apply(inputs)
+            utils.add_to_collections(layer.depthwise_kernel, variables_collections, "weights")
+            utils.add_to_collections(layer.pointwise_kernel, variables_collections, "weights")
+            utils.add_to_collections(layer.bias, variables_collections, "biases")
+        return utils.finished(
+            outputs, sc.name, activation_fn, normalizer_fn, normalizer_params, outputs_collections
+        )
+
+
+def _depthwise(
+    inputs: Any,
+    place: str,
+    window: tuple[Any, ...],
+    weights: tuple[Any, Any],
+    kept: tuple[Any, Any],
+) -> Any:
+    kernel_size, stride, rate, padding, data_format, multiplier = window
+    initializer, regularizer = weights
+    collections, trainable = kept
+    channels = utils.channel_dimension(inputs.shape, place, min_rank=4)
+    kernel = model_variable(
+        "depthwise_weights",
+        shape=[*utils.two_element_tuple(kernel_size), channels, multiplier],
+        dtype=inputs.dtype.base_dtype,
+        initializer=initializer,
+        regularizer=regularizer,
+        trainable=trainable,
+        collections=utils.get_variable_collections(collections, "weights"),
+    )
+    steps = utils.two_element_tuple(stride)
+    return nn_conv_api.depthwise_conv2d(
+        inputs,
+        kernel,
+        [1, 1, *steps] if data_format == "NCHW" else [1, *steps, 1],
+        padding,
+        rate=utils.two_element_tuple(rate),
+        data_format=data_format,
+    )
+
+
+def _pooled(layer_type: Any, name: str, scope_name: str, formats: tuple[str, str]) -> Any:
+    def function(
+        inputs: Any,
+        kernel_size: Any,
+        stride: Any = 2,
+        padding: str = "VALID",
+        data_format: str = formats[0],
+        outputs_collections: Any = None,
+        scope: Any = None,
+    ) -> Any:
+        place = _place(data_format, formats)
+        with name_scope(scope, scope_name, [inputs]) as sc:
+            inputs = convert_to_tensor(inputs)
+            layer = layer_type(kernel_size, stride, padding, place, _scope=sc)
+            return utils.collect_named_outputs(outputs_collections, sc, layer.apply(inputs))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`tf.layers.{layer_type.__name__}`, made and called."
+    return add_arg_scope(function)
+
+
+max_pool2d = _pooled(pooling.MaxPooling2D, "max_pool2d", "MaxPool2D", ("NHWC", "NCHW"))
+avg_pool2d = _pooled(pooling.AveragePooling2D, "avg_pool2d", "AvgPool2D", ("NHWC", "NCHW"))
+max_pool3d = _pooled(pooling.MaxPooling3D, "max_pool3d", "MaxPool3D", ("NDHWC", "NCDHW"))
+avg_pool3d = _pooled(pooling.AveragePooling3D, "avg_pool3d", "AvgPool3D", ("NDHWC", "NCDHW"))
+
+
+@add_arg_scope
+def pool(
+    inputs: Any,
+    kernel_size: Any,
+    pooling_type: str,
+    padding: str = "VALID",
+    data_format: str | None = None,
+    dilation_rate: Any = 1,
+    stride: Any = 1,
+    outputs_collections: Any = None,
+    scope: Any = None,
+) -> Any:
+    """``tf.nn.pool``. Raises ValueError if the rank is not known or less than 3."""
+    with name_scope(scope, f"{pooling_type.lower()}_pool", [inputs]) as sc:
+        inputs = convert_to_tensor(inputs)
+        rank = inputs.shape.rank
+        if rank is None or rank < 3:
+            raise ValueError(f"Rank of inputs must be known and >= 3, but is {rank}")
+        outputs = nn_pool_api.pool(
+            inputs,
+            utils.n_positive_integers(rank - 2, kernel_size),
+            pooling_type,
+            padding,
+            utils.n_positive_integers(rank - 2, dilation_rate),
+            utils.n_positive_integers(rank - 2, stride),
+            name=sc,
+            data_format=data_format,
+        )
+        return utils.collect_named_outputs(outputs_collections, sc, outputs)
+
+
+conv1d = convolution1d
+conv2d = convolution2d
+conv3d = convolution3d
+conv2d_transpose = convolution2d_transpose
+conv3d_transpose = convolution3d_transpose
+conv2d_in_plane = convolution2d_in_plane
+separable_conv2d = separable_convolution2d
+
+__all__ = [
+    "avg_pool2d",
+    "avg_pool3d",
+    "conv1d",
+    "conv2d",
+    "conv2d_in_plane",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "convolution",
+    "convolution1d",
+    "convolution2d",
+    "convolution2d_in_plane",
+    "convolution2d_transpose",
+    "convolution3d",
+    "convolution3d_transpose",
+    "max_pool2d",
+    "max_pool3d",
+    "pool",
+    "separable_conv2d",
+    "separable_convolution2d",
+]
