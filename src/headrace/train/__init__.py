@@ -28,6 +28,7 @@ from headrace.train.saver import Saver as Saver
 from headrace.train.saving_hooks import *  # noqa: F403
 from headrace.train.session_manager import *  # noqa: F403
 from headrace.train.session_run_hook import *  # noqa: F403
+from headrace.train.summary_io import *  # noqa: F403
 from headrace.train.supervisor import *  # noqa: F403
 
 #: Messages that are loaded when first asked for, so that importing stays fast.
