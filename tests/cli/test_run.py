@@ -1,0 +1,141 @@
+"""`headrace run`: a program sees what it would see under Python itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace.cli.run import python_2_sign
+
+HEADRACE = Path(sys.executable).with_name("headrace")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """``run(text, *arguments)`` runs a program of that text in its folder."""
+
+    def start(text, *arguments, command=(sys.executable, "-m", "headrace", "run", "program.py")):
+        (tmp_path / "program.py").write_text(text)
+        return subprocess.run(
+            [*command, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=50
+        )
+
+    return start
+
+
+@pytest.mark.process
+def test_arguments_folder_path_and_name(run, tmp_path):
+    text = """
+import os, sys
+import helper
+import tensorflow as tf
+print([__name__, __file__, sys.argv, sys.path[0] == os.path.dirname(os.path.abspath(__file__))])
+print(helper.tf is tf, sys.modules["__main__"].__dict__ is globals())
+"""
+    (tmp_path / "helper.py").write_text("import tensorflow as tf")
+    expected = ["__main__", "program.py", ["program.py", "--help", "-m", "x", "--", "y"], True]
+    arguments = ("--help", "-m", "x", "--", "y")
+    done = run(text, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [str(expected), "True True"]
+    again = run(text, *arguments, command=(str(HEADRACE), "run", "program.py"))
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+
+
+@pytest.mark.process
+def test_a_module_and_a_folder(run, tmp_path):
+    text = "import sys, tensorflow; print(sys.argv[1:], __spec__ and __spec__.name); sys.exit(7)"
+    done = run(text, "-a", command=(sys.executable, "-m", "headrace", "run", "-m", "program"))
+    assert (done.returncode, done.stdout) == (7, "['-a'] program\n"), done.stderr
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "part.py").write_text("value = 3")
+    (tmp_path / "folder" / "__main__.py").write_text("import part; print(part.value)")
+    done = run("", command=(sys.executable, "-m", "headrace", "run", "folder"))
+    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("text", "status", "errors"),
+    [
+        ("import sys; sys.exit()", 0, ""),
+        ("import sys; sys.exit('why')", 1, "why\n"),
+        ("raise KeyboardInterrupt", 130, None),
+        (
+            "def f():\n    raise KeyError('x')\nf()",
+            1,
+            'Traceback (most recent call last):\n  File "program.py", line 3, in <module>\n'
+            "    f()\n  File \"program.py\", line 2, in f\n    raise KeyError('x')\n"
+            "KeyError: 'x'\n",
+        ),
+    ],
+)
+def test_exit_status_and_traceback(run, text, status, errors):
+    done = run(text)
+    assert done.returncode == status
+    if errors is not None:
+        assert done.stderr == errors
+
+
+@pytest.mark.process
+def test_a_program_for_python_2(run):
+    done = run('import sys\nprint "hello"\n')
+    assert done.returncode == 1
+    assert "SyntaxError" in done.stderr
+    assert 'this looks like a program for Python 2 (line 2: print "hello")' in done.stderr
+    assert "runner" not in done.stderr
+
+
+@pytest.mark.process
+def test_no_such_program(run):
+    done = run("", command=(sys.executable, "-m", "headrace", "run", "absent.py"))
+    assert done.returncode == 1
+    assert done.stderr == "Error: There is no file 'absent.py'.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sign"),
+    [
+        ("except ValueError, e:\n  pass", None),
+        ("print 'x'", "line 1: print 'x'"),
+        ("exec 'x = 1'", "line 1: exec 'x = 1'"),
+        ("raise ValueError, 'x'", "line 1: raise ValueError, 'x'"),
+        ("x = 0777", "line 1: x = 0777"),
+        ("if 1 <> 2: pass", "line 1: if 1 <> 2: pass"),
+        ("x = `1`", "line 1: x = `1`"),
+        ("if True:\n        a = 1\n\tb = 2", "line 3: b = 2"),
+        ("for i in xrange(3): pass", "xrange is a built-in of Python 2"),
+        ("import cPickle", "cPickle is a module of Python 2"),
+        ("{}.iteritems()", "'dict' object has no attribute 'iteritems'"),
+        ("import sys; sys.maxint", "module 'sys' has no attribute 'maxint'"),
+        ("x = (1", ""),
+        ("undefined_name", ""),
+        ("import absent_module_of_nobody", ""),
+        ("[].nothing", ""),
+        ("1 / 0", ""),
+    ],
+)
+def test_signs_of_python_2(text, sign):
+    if sign is None:
+        text, sign = f"try: pass\n{text}", "line 2: except ValueError, e:"
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        exec(compile(text, "program.py", "exec"), {})
+    error = caught.value
+    if isinstance(error, SyntaxError) and error.text is None:
+        error.text = text.splitlines()[(error.lineno or 1) - 1]
+    assert python_2_sign(error) == sign
+
+
+def test_children_find_headrace_first(monkeypatch):
+    from headrace.cli import run as module
+
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    module._serve_children()
+    module._serve_children()
+    site, rest = os.environ["PYTHONPATH"].split(os.pathsep)
+    assert rest == "elsewhere"
+    assert (Path(site) / "tensorflow.py").exists()
