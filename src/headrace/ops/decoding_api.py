@@ -154,5 +154,6 @@ __all__ = [
     "matching_files",
     "parse_tensor",
     "read_file",
+    "serialize_tensor",
     "write_file",
 ]

@@ -1,6 +1,8 @@
-"""Files: the functions of ``tf.io``."""
+"""Files, records and their contents: the functions of ``tf.io``."""
 
-from headrace import io_gfile as gfile
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 from headrace.files.tfrecord import (
     TFRecordCompressionType,
     TFRecordOptions,
@@ -8,6 +10,7 @@ from headrace.files.tfrecord import (
     tf_record_iterator,
 )
 from headrace.graph_util import write_graph
+from headrace.io import gfile
 from headrace.ops.decoding_api import (
     decode_compressed,
     decode_csv,
@@ -29,11 +32,26 @@ from headrace.ops.parsing_api import (
     parse_single_example,
     parse_single_sequence_example,
 )
+from headrace.ops.queues_api import (
+    PaddingFIFOQueue,
+    PriorityQueue,
+    QueueBase,
+    RandomShuffleQueue,
+)
+from headrace.ops.sparse_api import (
+    deserialize_many_sparse,
+    serialize_many_sparse,
+    serialize_sparse,
+)
 from headrace.ops.strings_api import decode_base64, encode_base64
 
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "PaddingFIFOQueue",
+    "PriorityQueue",
+    "QueueBase",
+    "RandomShuffleQueue",
     "SparseFeature",
     "TFRecordCompressionType",
     "TFRecordOptions",
@@ -44,6 +62,7 @@ __all__ = [
     "decode_csv",
     "decode_json_example",
     "decode_raw",
+    "deserialize_many_sparse",
     "encode_base64",
     "gfile",
     "matching_files",
@@ -53,8 +72,32 @@ __all__ = [
     "parse_single_sequence_example",
     "parse_tensor",
     "read_file",
+    "serialize_many_sparse",
+    "serialize_sparse",
     "serialize_tensor",
     "tf_record_iterator",
     "write_file",
     "write_graph",
 ]
+
+#: Names of higher layers, loaded when first asked for.
+_LAZY = {
+    **dict.fromkeys(
+        (
+            *("decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image", "decode_jpeg"),
+            *("decode_png", "encode_jpeg", "extract_jpeg_shape", "is_jpeg"),
+        ),
+        "headrace.image",
+    ),
+    "match_filenames_once": "headrace.train",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'headrace.io' has no attribute {name!r}.")
+    return getattr(_import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_LAZY})
