@@ -18,6 +18,12 @@ from headrace.ops.activations import (
     swish,
     xw_plus_b,
 )
+from headrace.ops.ctc_api import (
+    ctc_beam_search_decoder,
+    ctc_beam_search_decoder_v2,
+    ctc_greedy_decoder,
+    ctc_loss,
+)
 from headrace.ops.cumulative import top_k
 from headrace.ops.elementwise import sigmoid, tanh
 from headrace.ops.nn_conv_api import (
@@ -107,6 +113,10 @@ __all__ = [
     "conv3d_transpose",
     "convolution",
     "crelu",
+    "ctc_beam_search_decoder",
+    "ctc_beam_search_decoder_v2",
+    "ctc_greedy_decoder",
+    "ctc_loss",
     "depthwise_conv2d",
     "depthwise_conv2d_native",
     "depthwise_conv2d_native_backprop_filter",
@@ -139,8 +149,8 @@ __all__ = [
     "relu",
     "relu6",
     "relu_layer",
-    "sampled_softmax_loss",
     "safe_embedding_lookup_sparse",
+    "sampled_softmax_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",

@@ -42,11 +42,12 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_layers",
     "contrib_legacy_seq2seq",
     "contrib_lookup",
+    "contrib_metrics",
     "contrib_rnn",
 )
 
 #: Families that combine what others test: run op by op, for compiling takes seconds.
-INTERPRETED = ("contrib_legacy_seq2seq", "contrib_rnn")
+INTERPRETED = ("contrib_legacy_seq2seq", "contrib_metrics", "contrib_rnn")
 
 if TYPE_CHECKING:
     Results = dict[str, np.ndarray]

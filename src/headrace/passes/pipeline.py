@@ -13,6 +13,7 @@ from headrace.config import flags
 from headrace.passes import algebra, stability
 from headrace.passes.control import drop_dead_control
 from headrace.passes.cse import merge_common
+from headrace.passes.ctc import split_ctc
 from headrace.passes.fold import fold_constants
 from headrace.passes.ir import StepGraph
 from headrace.passes.materialize import materialize
@@ -33,6 +34,7 @@ PASSES: tuple[tuple[str, Callable[[StepGraph], int]], ...] = (
     ("merge common subexpressions", merge_common),
     ("numerical stability", lambda step: Rewriter(step).run(stability.RULES)),
     ("keep what has many users", materialize),
+    ("split CTC losses", split_ctc),
 )
 
 
