@@ -10,6 +10,7 @@ _MODULES = (
     "framework",
     "layers",
     "lookup",
+    "metrics",
     "legacy_seq2seq",
     "rnn",
     "training",

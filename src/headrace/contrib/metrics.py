@@ -1,0 +1,553 @@
+"""``tf.contrib.metrics``: the metrics of ``tf.metrics`` under older names, and a few more.
+
+Here predictions come before labels. Each metric is ``(value, update_op)`` as in ``tf.metrics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import headrace as tf
+from headrace.deprecated import note
+from headrace.metrics.correlation import streaming_covariance, streaming_pearson_correlation
+from headrace.metrics.counts import counts_at_thresholds
+from headrace.metrics.ranking import (
+    average_precision_at_k,
+    precision_at_k,
+    precision_at_top_k,
+    recall_at_k,
+    recall_at_top_k,
+    streaming_average_precision,
+)
+from headrace.metrics.variables import Metric, collected, fitted, metric_variable
+from headrace.ops import weights as fitting
+from headrace.sets import set_difference, set_intersection, set_size, set_union
+
+__all__ = [
+    "accuracy",
+    "aggregate_metric_map",
+    "aggregate_metrics",
+    "confusion_matrix",
+    "count",
+    "set_difference",
+    "set_intersection",
+    "set_size",
+    "set_union",
+    "sparse_recall_at_top_k",
+    "streaming_accuracy",
+    "streaming_auc",
+    "streaming_covariance",
+    "streaming_curve_points",
+    "streaming_false_negative_rate",
+    "streaming_false_negative_rate_at_thresholds",
+    "streaming_false_negatives",
+    "streaming_false_negatives_at_thresholds",
+    "streaming_false_positive_rate",
+    "streaming_false_positive_rate_at_thresholds",
+    "streaming_false_positives",
+    "streaming_false_positives_at_thresholds",
+    "streaming_mean",
+    "streaming_mean_absolute_error",
+    "streaming_mean_cosine_distance",
+    "streaming_mean_iou",
+    "streaming_mean_relative_error",
+    "streaming_mean_squared_error",
+    "streaming_mean_tensor",
+    "streaming_pearson_correlation",
+    "streaming_percentage_less",
+    "streaming_precision",
+    "streaming_precision_at_thresholds",
+    "streaming_recall",
+    "streaming_recall_at_k",
+    "streaming_recall_at_thresholds",
+    "streaming_root_mean_squared_error",
+    "streaming_sensitivity_at_specificity",
+    "streaming_sparse_average_precision_at_k",
+    "streaming_sparse_average_precision_at_top_k",
+    "streaming_sparse_precision_at_k",
+    "streaming_sparse_precision_at_top_k",
+    "streaming_sparse_recall_at_k",
+    "streaming_specificity_at_sensitivity",
+    "streaming_true_negatives",
+    "streaming_true_negatives_at_thresholds",
+    "streaming_true_positives",
+    "streaming_true_positives_at_thresholds",
+]
+
+confusion_matrix = tf.confusion_matrix
+
+# -- tf.metrics with predictions first ----------------------------------------------------------
+
+
+def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _doc(metric: Callable[..., Any], arguments: str) -> str:
+    return f"""``tf.metrics.{metric.__name__}``, with the arguments in this order: {arguments}.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
+
+
+def _switched(name: str, metric: Callable[..., Metric]) -> Callable[..., Metric]:
+    """A metric of predictions and labels under its older name and argument order."""
+
+    def function(
+        predictions: Any,
+        labels: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric:
+        note(f"tf.contrib.metrics.{function.__name__}", f"tf.metrics.{metric.__name__}")
+        both = metrics_collections, updates_collections
+        return metric(labels, predictions, weights, *both, name)
+
+    return _named(function, name, _doc(metric, "predictions, labels"))
+
+
+streaming_true_positives = _switched("streaming_true_positives", tf.metrics.true_positives)
+streaming_true_negatives = _switched("streaming_true_negatives", tf.metrics.true_negatives)
+streaming_false_positives = _switched("streaming_false_positives", tf.metrics.false_positives)
+streaming_false_negatives = _switched("streaming_false_negatives", tf.metrics.false_negatives)
+streaming_accuracy = _switched("streaming_accuracy", tf.metrics.accuracy)
+streaming_precision = _switched("streaming_precision", tf.metrics.precision)
+streaming_recall = _switched("streaming_recall", tf.metrics.recall)
+streaming_mean_absolute_error = _switched(
+    "streaming_mean_absolute_error", tf.metrics.mean_absolute_error
+)
+streaming_mean_squared_error = _switched(
+    "streaming_mean_squared_error", tf.metrics.mean_squared_error
+)
+streaming_root_mean_squared_error = _switched(
+    "streaming_root_mean_squared_error", tf.metrics.root_mean_squared_error
+)
+
+
+def streaming_mean(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """``tf.metrics.mean``."""
+    note("tf.contrib.metrics.streaming_mean", "tf.metrics.mean")
+    return tf.metrics.mean(values, weights, metrics_collections, updates_collections, name)  # type: ignore[no-any-return]
+
+
+def streaming_mean_tensor(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """``tf.metrics.mean_tensor``."""
+    note("tf.contrib.metrics.streaming_mean_tensor", "tf.metrics.mean_tensor")
+    both = metrics_collections, updates_collections
+    return tf.metrics.mean_tensor(values, weights, *both, name)  # type: ignore[no-any-return]
+
+
+def streaming_percentage_less(
+    values: Any,
+    threshold: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """``tf.metrics.percentage_below``."""
+    both = metrics_collections, updates_collections
+    return tf.metrics.percentage_below(values, threshold, weights, *both, name)  # type: ignore[no-any-return]
+
+
+def _switched_with(name: str, metric: Callable[..., Metric], option: str) -> Callable[..., Metric]:
+    """The same for a metric with one more argument, third in order."""
+
+    def function(*args: Any, **kwargs: Any) -> Metric:
+        names = ("predictions", "labels", option, "weights", "metrics_collections",
+                 "updates_collections", "name")  # fmt: skip
+        if len(args) > len(names):
+            raise TypeError(f"{function.__name__} takes {len(names)} arguments, not {len(args)}.")
+        given = dict(zip(names, args, strict=False))
+        twice = given.keys() & kwargs.keys()
+        if twice:
+            raise TypeError(f"{function.__name__} got several values for {sorted(twice)[0]!r}.")
+        given.update(kwargs)
+        return metric(**given)
+
+    return _named(function, name, _doc(metric, f"predictions, labels, {option}"))
+
+
+streaming_mean_iou = _switched_with("streaming_mean_iou", tf.metrics.mean_iou, "num_classes")
+streaming_mean_relative_error = _switched_with(
+    "streaming_mean_relative_error", tf.metrics.mean_relative_error, "normalizer"
+)
+streaming_mean_cosine_distance = _switched_with(
+    "streaming_mean_cosine_distance", tf.metrics.mean_cosine_distance, "dim"
+)
+streaming_precision_at_thresholds = _switched_with(
+    "streaming_precision_at_thresholds", tf.metrics.precision_at_thresholds, "thresholds"
+)
+streaming_recall_at_thresholds = _switched_with(
+    "streaming_recall_at_thresholds", tf.metrics.recall_at_thresholds, "thresholds"
+)
+streaming_sparse_average_precision_at_k = _switched_with(
+    "streaming_sparse_average_precision_at_k", average_precision_at_k, "k"
+)
+
+
+def streaming_auc(
+    predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    curve: str = "ROC",
+    name: str | None = None,
+) -> Metric:
+    """``tf.metrics.auc``, with predictions first."""
+    note("tf.contrib.metrics.streaming_auc", "tf.metrics.auc")
+    both = metrics_collections, updates_collections
+    return tf.metrics.auc(labels, predictions, weights, num_thresholds, *both, curve, name)  # type: ignore[no-any-return]
+
+
+def streaming_sensitivity_at_specificity(
+    predictions: Any,
+    labels: Any,
+    specificity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """``tf.metrics.sensitivity_at_specificity``, with predictions first."""
+    both = metrics_collections, updates_collections
+    return tf.metrics.sensitivity_at_specificity(  # type: ignore[no-any-return]
+        labels, predictions, specificity, weights, num_thresholds, *both, name
+    )
+
+
+def streaming_specificity_at_sensitivity(
+    predictions: Any,
+    labels: Any,
+    sensitivity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """``tf.metrics.specificity_at_sensitivity``, with predictions first."""
+    both = metrics_collections, updates_collections
+    return tf.metrics.specificity_at_sensitivity(  # type: ignore[no-any-return]
+        labels, predictions, sensitivity, weights, num_thresholds, *both, name
+    )
+
+
+# -- counts -------------------------------------------------------------------------------------
+
+
+def _counter_at_thresholds(kind: str, what: str) -> Callable[..., Metric]:
+    def function(predictions: Any, labels: Any, thresholds: Any, weights: Any = None) -> Metric:
+        values, updates = counts_at_thresholds(labels, predictions, thresholds, weights, [kind])
+        return values[kind], updates[kind]
+
+    doc = f"""The (weighted) number of {what.replace("_", " ")} at each threshold.
+
+    Returns:
+        The variable that counts, and the op that adds a batch.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: when run, if a prediction is not in [0, 1].
+    """
+    return _named(function, f"streaming_{what}_at_thresholds", doc)
+
+
+streaming_true_positives_at_thresholds = _counter_at_thresholds("tp", "true_positives")
+streaming_false_negatives_at_thresholds = _counter_at_thresholds("fn", "false_negatives")
+streaming_true_negatives_at_thresholds = _counter_at_thresholds("tn", "true_negatives")
+streaming_false_positives_at_thresholds = _counter_at_thresholds("fp", "false_positives")
+
+
+def _rate(
+    what: str, first: Callable[..., Metric], second: Callable[..., Metric]
+) -> Callable[..., Metric]:
+    """``first / (first + second)``, and 0 where there is nothing."""
+
+    def share(part: Any, rest: Any, name: str) -> Any:
+        whole = part + rest
+        return tf.where(tf.greater(whole, 0), tf.div(part, whole), tf.zeros_like(whole), name=name)
+
+    def function(
+        predictions: Any,
+        labels: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric:
+        with tf.variable_scope(name, what, (predictions, labels, weights)):
+            predictions, labels, weights = fitted(
+                tf.cast(predictions, tf.bool), tf.cast(labels, tf.bool), weights
+            )
+            part, part_update = first(labels, predictions, weights)
+            rest, rest_update = second(labels, predictions, weights)
+            value = share(part, rest, "value")
+            update_op = share(part_update, rest_update, "update_op")
+            return collected(value, update_op, metrics_collections, updates_collections)
+
+    doc = f"""The {what.replace("_", " ")}; what is not 0 is positive.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
+    return _named(function, f"streaming_{what}", doc)
+
+
+streaming_false_positive_rate = _rate(
+    "false_positive_rate", tf.metrics.false_positives, tf.metrics.true_negatives
+)
+streaming_false_negative_rate = _rate(
+    "false_negative_rate", tf.metrics.false_negatives, tf.metrics.true_positives
+)
+
+
+def _rate_at_thresholds(what: str, part: str, rest: str) -> Callable[..., Metric]:
+    def function(
+        predictions: Any,
+        labels: Any,
+        thresholds: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric:
+        with tf.variable_scope(name, f"{what}_at_thresholds", (predictions, labels, weights)):
+            kinds = [part, rest]
+            counts = counts_at_thresholds(labels, predictions, thresholds, weights, kinds)
+            value, update_op = (
+                tf.div(c[part], 1e-7 + c[part] + c[rest], name=f"{part}r_{suffix}")
+                for c, suffix in zip(counts, ("value", "update_op"), strict=True)
+            )
+            return collected(value, update_op, metrics_collections, updates_collections)
+
+    doc = f"""The {what.replace("_", " ")} at each threshold.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: when run, if a prediction is not in [0, 1].
+    """
+    return _named(function, f"streaming_{what}_at_thresholds", doc)
+
+
+streaming_false_positive_rate_at_thresholds = _rate_at_thresholds("false_positive_rate", "fp", "tn")
+streaming_false_negative_rate_at_thresholds = _rate_at_thresholds("false_negative_rate", "fn", "tp")
+
+
+def streaming_curve_points(
+    labels: Any = None,
+    predictions: Any = None,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    curve: str = "ROC",
+    name: str | None = None,
+) -> Metric:
+    """The points of a curve, float32 ``[num_thresholds, 2]``; arguments as for ``tf.metrics.auc``.
+
+    Raises:
+        ValueError: if the shapes do not fit, or for another curve.
+    """
+    if curve not in ("ROC", "PR"):
+        raise ValueError(f"curve must be either ROC or PR, {curve} unknown")
+    with tf.variable_scope(name, "curve_points", (labels, predictions, weights)):
+        inner = [(i + 1) * 1.0 / (num_thresholds - 1) for i in range(num_thresholds - 2)]
+        values, updates = counts_at_thresholds(
+            labels, predictions, [-1e-7, *inner, 1.0 + 1e-7], weights
+        )
+        tiny = 1.0e-6
+        tp, fp = values["tp"], values["fp"]
+        recall = tf.div(tp + tiny, tp + values["fn"] + tiny)
+        if curve == "ROC":
+            points = (tf.div(fp, fp + values["tn"] + tiny), recall)
+        else:
+            points = (recall, tf.div(tp + tiny, tp + fp + tiny))
+        value = tf.stack(points, axis=1)
+        update_op = tf.group(*updates.values())
+        return collected(value, update_op, metrics_collections, updates_collections)
+
+
+def count(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """How many values there have been, or the sum of their weights.
+
+    Raises:
+        ValueError: if ``weights`` do not fit.
+    """
+    with tf.variable_scope(name, "count", (values, weights)):
+        total = metric_variable([], tf.float32, name="count")
+        values = tf.convert_to_tensor(values)
+        if weights is None:
+            batch = tf.cast(tf.size(values), tf.float32)
+        else:
+            values, _, weights = fitted(tf.cast(values, tf.float32), None, weights)
+            weights = fitting.broadcast_weights(tf.cast(weights, tf.float32), values)
+            batch = tf.reduce_sum(weights)
+        with tf.control_dependencies([values]):
+            update_op = tf.assign_add(total, batch)
+        return collected(tf.identity(total), update_op, metrics_collections, updates_collections)
+
+
+# -- the k best predictions ---------------------------------------------------------------------
+
+
+def streaming_recall_at_k(
+    predictions: Any,
+    labels: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """How often the label (one for each example) is among the ``k`` best classes."""
+    found = tf.cast(tf.nn.in_top_k(predictions, labels, k), tf.float32)
+    both = metrics_collections, updates_collections
+    return tf.metrics.mean(found, weights, *both, name or f"recall_at_{int(k)}")  # type: ignore[no-any-return]
+
+
+def streaming_sparse_recall_at_k(
+    predictions: Any,
+    labels: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """``tf.metrics.recall_at_k``, with predictions first."""
+    both = metrics_collections, updates_collections
+    return recall_at_k(labels, predictions, k, class_id, weights, *both, name)
+
+
+def streaming_sparse_precision_at_k(
+    predictions: Any,
+    labels: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """``tf.metrics.precision_at_k``, with predictions first."""
+    both = metrics_collections, updates_collections
+    return precision_at_k(labels, predictions, k, class_id, weights, *both, name)
+
+
+def streaming_sparse_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """``tf.metrics.precision_at_top_k``, with predictions first."""
+    both = metrics_collections, updates_collections
+    return precision_at_top_k(labels, top_k_predictions, None, class_id, weights, *both, name)
+
+
+def sparse_recall_at_top_k(
+    labels: Any,
+    top_k_predictions: Any,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """``tf.metrics.recall_at_top_k``."""
+    both = metrics_collections, updates_collections
+    return recall_at_top_k(labels, top_k_predictions, None, class_id, weights, *both, name)
+
+
+def streaming_sparse_average_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """``tf.metrics.average_precision_at_k`` of classes that are ranked already, ``[..., k]``.
+
+    Raises:
+        ValueError: if the shapes do not fit, or ``k`` is not known.
+    """
+    both = metrics_collections, updates_collections
+    return streaming_average_precision(labels, top_k_predictions, weights, *both, name)
+
+
+# -- of one batch, of several metrics -----------------------------------------------------------
+
+
+def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Any:
+    """How often ``predictions`` equal ``labels``, in this batch only.
+
+    Raises:
+        ValueError: if the types differ or are no booleans, integers or strings.
+    """
+    predictions, labels = tf.convert_to_tensor(predictions), tf.convert_to_tensor(labels)
+    if not (labels.dtype.is_integer or labels.dtype in (tf.bool, tf.string)):
+        raise ValueError(f"Labels should have bool, integer, or string dtype, not {labels.dtype!r}")
+    if not labels.dtype.is_compatible_with(predictions.dtype):
+        raise ValueError(
+            "Dtypes of predictions and labels should match. Given: predictions "
+            f"({predictions.dtype!r}) and labels ({labels.dtype!r})"
+        )
+    with tf.name_scope(name, "accuracy"):
+        is_correct = tf.cast(tf.equal(predictions, labels), tf.float32)
+        if weights is None:
+            return tf.reduce_mean(is_correct)
+        total = tf.reduce_sum(tf.multiply(weights, tf.ones_like(is_correct)))
+        return tf.div(tf.reduce_sum(tf.multiply(is_correct, weights)), total)
+
+
+def aggregate_metrics(*value_update_tuples: Metric) -> tuple[list[Any], list[Any]]:
+    """The values and the updates of several metrics.
+
+    Raises:
+        ValueError: without any metric.
+    """
+    if not value_update_tuples:
+        raise ValueError("Expected at least one value_tensor/update_op pair")
+    values, updates = zip(*value_update_tuples, strict=True)
+    return list(values), list(updates)
+
+
+def aggregate_metric_map(
+    names_to_tuples: Mapping[str, Metric],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values and the updates of several metrics, by name."""
+    values = {name: pair[0] for name, pair in names_to_tuples.items()}
+    return values, {name: pair[1] for name, pair in names_to_tuples.items()}
