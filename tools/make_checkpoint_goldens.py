@@ -2,7 +2,7 @@
 
     .peer-venv/bin/python tools/make_checkpoint_goldens.py
 
-Each checkpoint is a TensorFlow V2 bundle (the last one a V1 file); the values that it holds follow
+Each checkpoint is a TensorFlow V2 bundle (some are V1 files); the values that it holds follow
 from the functions below, which the tests call too.
 """
 
@@ -70,6 +70,22 @@ def _types(tf: Any) -> dict[str, Any]:
     return made
 
 
+#: The types that V1 files hold.
+V1_TYPES = (
+    *("bool", "float32", "float64", "complex64", "complex128"),
+    *("int8", "int16", "int32", "int64", "uint8"),
+)
+
+
+def _v1_types(tf: Any) -> dict[str, Any]:
+    made = {
+        name: tf.Variable(numbers(getattr(tf, name).as_numpy_dtype), name=name) for name in V1_TYPES
+    }
+    made["string"] = tf.Variable(strings(), name="string")
+    made["scalar"] = tf.Variable(2.5, name="scalar")
+    return made
+
+
 def _partitioned(tf: Any) -> list[Any]:
     rows = tf.get_variable(
         "rows",
@@ -113,7 +129,17 @@ def main() -> None:
     )
     with tf.Graph().as_default():
         _model(tf)
-    _save(tf, "v1", lambda: [tf.Variable(1.0, name="v")], write_version=tf.train.SaverDef.V1)
+    old = {"write_version": tf.train.SaverDef.V1}
+    _save(tf, "v1", lambda: [tf.Variable(1.0, name="v")], **old)
+    _save(tf, "v1_types", lambda: _v1_types(tf), **old)
+    _save(tf, "v1_partitioned", lambda: _partitioned(tf)[:2], **old)
+    _save(
+        tf,
+        "v1_sharded",
+        lambda: [_on(tf, "/cpu:0", "first", 1.0), _on(tf, "/cpu:0", "second", 2.0)],
+        sharded=True,
+        **old,
+    )
 
 
 def _model(tf: Any) -> None:

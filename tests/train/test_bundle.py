@@ -81,9 +81,45 @@ def test_sharded_save() -> None:
     np.testing.assert_array_equal(reader("sharded").get_tensor("second"), [2.0, -2.0])
 
 
-def test_v1_is_refused_by_name() -> None:
-    with pytest.raises(errors.UnimplementedError, match="TensorFlow's V1 format"):
-        reader("v1")
+@pytest.mark.parametrize("name", made.V1_TYPES)
+def test_v1_types(name: str) -> None:
+    value = reader("v1_types").get_tensor(name)
+    assert value.dtype == np.dtype(name)
+    np.testing.assert_array_equal(value, made.numbers(name))
+
+
+def test_v1_files() -> None:
+    types = reader("v1_types")
+    assert types.format == "TensorFlow V1"
+    np.testing.assert_array_equal(types.get_tensor("string"), made.strings())
+    assert types.get_tensor("scalar") == np.float32(2.5)
+    assert reader("v1").get_tensor("v") == 1.0
+    parts = reader("v1_partitioned")
+    np.testing.assert_array_equal(parts.get_tensor("rows"), made.table())
+    np.testing.assert_array_equal(parts.get_tensor("columns"), made.table())
+
+
+@pytest.mark.parametrize("name", ["v1_sharded", "v1_sharded-?????-of-?????"])
+def test_v1_shards(name: str) -> None:
+    both = reader(name)
+    assert both.names == ["first", "second"]
+    np.testing.assert_array_equal(both.get_tensor("second"), [2.0, -2.0])
+
+
+def test_damaged_v1_files(tmp_path: Path) -> None:
+    data = bytearray((GOLDEN / "v1_types").read_bytes())
+    for position in range(0, len(data), 7):
+        damaged = bytearray(data)
+        damaged[position] ^= 0x55
+        (tmp_path / "m").write_bytes(damaged)
+        try:
+            found = CheckpointReader(str(tmp_path / "m"))
+            for name in found.names:
+                found.get_tensor(name)
+        except errors.OpError:
+            continue
+        # Bytes that mean nothing: the padding of the end and the trailer of the meta block.
+        assert position > len(data) - 100, position
 
 
 def test_slice_keys_keep_the_order_of_numbers() -> None:

@@ -312,7 +312,15 @@ def test_foreign_files(tmp_path: Path) -> None:
     fails_and_assigns_nothing(
         str(tmp_path / "m"), errors.DataLossError, r"m\.index is no checkpoint index", v=0.0
     )
-    fails_and_assigns_nothing(str(GOLDEN / "v1"), errors.UnimplementedError, "V1 format", v=0.0)
+
+
+def test_v1_checkpoints_are_restored() -> None:
+    v = tf.Variable(0.0, name="v")
+    assert tf.train.checkpoint_exists(str(GOLDEN / "v1"))
+    assert tf.train.checkpoint_exists(str(GOLDEN / "v1_sharded"))
+    with tf.Session() as session:
+        tf.train.Saver([v]).restore(session, str(GOLDEN / "v1"))
+        assert session.run(v) == 1.0
 
 
 def test_uninitialised_variables_are_not_saved(tmp_path: Path) -> None:

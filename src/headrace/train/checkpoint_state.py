@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf import text_format
 
 from headrace.errors import OpError
-from headrace.train.checkpoint import storage
+from headrace.train.checkpoint import storage, v1
 from headrace.train.checkpoint.layout import index_path
 
 __all__ = [
@@ -173,7 +173,7 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
     prefix = os.fspath(checkpoint_prefix)
     if storage.exists(index_path(prefix)):
         return True
-    return storage.exists(prefix) and not storage.is_dir(prefix)
+    return bool(v1.find(prefix)) or (storage.exists(prefix) and not storage.is_dir(prefix))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:

@@ -34,7 +34,8 @@ _NAMES: Final = {
     ),
     "meta_pb2": (
         "AssetFileDef BundleEntryProto BundleHeaderProto CheckpointState CollectionDef "
-        "MetaGraphDef RegisteredSaver SavedModel SaverDef SignatureDef TensorInfo "
+        "MetaGraphDef RegisteredSaver SavedModel SavedSlice SavedSliceMeta SavedTensorSliceMeta "
+        "SavedTensorSlices SaverDef SignatureDef TensorInfo "
         "TrackableObjectGraph"
     ),
     "config_pb2": (

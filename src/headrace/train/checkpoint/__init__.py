@@ -1,7 +1,7 @@
 """Checkpoints: files of named tensors, written whole or not at all, checked when read.
 
 - ``native``: the format of Headrace, safetensors files with a manifest.
-- ``bundle``, ``table``: reading the V2 checkpoints of TensorFlow.
+- ``bundle``, ``v1``, ``table``: reading the V2 and V1 checkpoints of TensorFlow.
 - ``reader``: either of them, by what the files hold.
 - ``storage``: files on any file system; ``slices``, ``encoding``, ``layout``: shared parts.
 """

@@ -19,7 +19,7 @@ from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.train.checkpoint import storage, table
 from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor, data_path, index_path
-from headrace.train.checkpoint.slices import Box
+from headrace.train.checkpoint.slices import Box, box_of
 
 Array = np.ndarray[Any, Any]
 
@@ -122,7 +122,7 @@ def _tensor(
             place = entries.get(slice_key(name, piece.extent))
             if place is None:
                 raise DataLossError(None, None, f"{path}: a slice of tensor {name} is missing.")
-            places.append((place, _box(piece.extent, shape)))
+            places.append((place, box_of(piece.extent, shape)))
     for place, box in places:
         size_fits = dtype is dtypes.string or place.size == box.elements * dtype.size
         known = dtype.is_numpy_compatible and not size_fits
@@ -132,16 +132,6 @@ def _tensor(
             )
         tensor.pieces.append(Piece(place.shard_id, place.offset, place.size, place.crc32c, box))
     return tensor
-
-
-def _box(extents: Any, shape: Sequence[int]) -> Box:
-    return Box(
-        tuple(e.start for e in extents),
-        tuple(
-            e.length if e.HasField("length") else n - e.start
-            for e, n in zip(extents, shape, strict=True)
-        ),
-    )
 
 
 # -- keys of slices: an encoding whose byte order is the order of the values ----------------------

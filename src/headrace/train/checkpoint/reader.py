@@ -19,7 +19,7 @@ from headrace.errors import (
 )
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
-from headrace.train.checkpoint import bundle, encoding, native, storage, table
+from headrace.train.checkpoint import bundle, encoding, native, storage, table, v1
 from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor, index_path
 from headrace.train.checkpoint.slices import Box, copy_common, covers
 
@@ -43,7 +43,6 @@ class CheckpointReader:
     Raises:
         NotFoundError: if there is no such checkpoint.
         DataLossError: if its index is cut off, damaged, or no checkpoint at all.
-        UnimplementedError: for the V1 format of TensorFlow.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -171,6 +170,11 @@ class CheckpointReader:
     ) -> Array:
         path = self._layout.files[piece.file]
         where = f"{path}: tensor {name}"
+        if isinstance(self._layout.format, v1.V1Format):
+            value = self._layout.format.value(name, piece, dtype, where)
+            if target is not None:
+                target[...] = value
+            return value
         if not dtype.is_numpy_compatible:
             raise UnimplementedError(None, None, f"{where} is of type {dtype.name}.")
         is_string = dtype is dtypes.string
@@ -238,7 +242,18 @@ def _rows_of(result: Array, piece: Box, wanted: Box) -> Array | None:
 def _load(prefix: str) -> Layout:
     path = index_path(prefix)
     if not storage.exists(path):
-        raise _absent(prefix)
+        part = re.fullmatch(r"(.+)\.(index|meta|data-\d{5}-of-\d{5}(\.\d+)?)", prefix)
+        whole = part[1] if part is not None and storage.exists(index_path(part[1])) else ""
+        files = [] if whole else v1.find(prefix)
+        if files:
+            return v1.load(prefix, files)
+        hint = f" Use the path without the last part: {whole}" if whole else ""
+        raise NotFoundError(
+            None,
+            None,
+            "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
+            f"{prefix}.{hint}",
+        )
     data = storage.read_all(path)
     if table.is_table(data):
         return bundle.load(prefix, data)
@@ -250,33 +265,3 @@ def _load(prefix: str) -> Layout:
         f"{path} is no checkpoint index: it is neither a manifest of Headrace nor the table of a "
         "TensorFlow V2 checkpoint, or it is cut off.",
     )
-
-
-def _absent(prefix: str) -> NotFoundError | UnimplementedError:
-    hint = ""
-    match = re.fullmatch(r"(.+)\.(index|meta|data-\d{5}-of-\d{5}(\.\d+)?)", prefix)
-    if match is not None and storage.exists(index_path(match[1])):
-        hint = f" Use the path without the last part: {match[1]}"
-    elif storage.exists(prefix) and not storage.is_dir(prefix) and _is_v1(prefix):
-        return UnimplementedError(
-            None,
-            None,
-            f"{prefix} is a checkpoint in TensorFlow's V1 format, which is not supported: load it "
-            "in TensorFlow and save it with write_version=tf.train.SaverDef.V2.",
-        )
-    return NotFoundError(
-        None,
-        None,
-        "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
-        f"{prefix}.{hint}",
-    )
-
-
-def _is_v1(path: str) -> bool:
-    length = storage.size(path)
-    if length < 48:
-        return False
-    tail = np.empty(48, np.uint8)
-    with storage.opened(path) as file:
-        storage.read_into(file, path, length - 48, tail)
-    return table.is_table(tail.tobytes())

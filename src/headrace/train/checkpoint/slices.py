@@ -56,6 +56,19 @@ class Box:
         return ":".join(f"{o},{n}" for o, n in zip(self.offset, self.shape, strict=True))
 
 
+def box_of(extents: Any, shape: Sequence[int]) -> Box:
+    """The box of a TensorSliceProto's extents in a tensor of this shape; none stand for all."""
+    if not extents:
+        return Box.whole(shape)
+    return Box(
+        tuple(e.start for e in extents),
+        tuple(
+            e.length if e.HasField("length") else n - e.start
+            for e, n in zip(extents, shape, strict=True)
+        ),
+    )
+
+
 def parse_spec(spec: str) -> tuple[tuple[int, ...], Box] | None:
     """A slice in the text form of checkpoint ops; None for the empty text, the whole tensor.
 

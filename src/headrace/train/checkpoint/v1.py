@@ -1,0 +1,132 @@
+"""Reading TensorFlow's V1 checkpoints: one table file, or one for each shard.
+
+Under the empty key stands a list of the tensors and their slices, under the other keys the slices
+themselves, as TensorProto messages. Such a file is read whole.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from headrace.errors import DataLossError, UnimplementedError
+from headrace.graph import dtypes
+from headrace.train.checkpoint import storage, table
+from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor
+from headrace.train.checkpoint.slices import Box, box_of
+
+Array = np.ndarray[Any, Any]
+_FOOTER = 48
+
+
+class V1Format:
+    """The values of the slices, by tensor and box: nothing is read from files later."""
+
+    name = "TensorFlow V1"
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[str, Box], Any] = {}
+
+    def value(self, name: str, piece: Piece, dtype: dtypes.DType, where: str) -> Array:
+        """One slice.
+
+        Raises:
+            DataLossError: if its numbers do not fill it.
+        """
+        from headrace.graph.tensor_proto import MakeNdarray
+
+        proto = self.values[name, piece.box]
+        proto.dtype = dtype.as_datatype_enum
+        proto.tensor_shape.Clear()
+        for size in piece.box.shape:
+            proto.tensor_shape.dim.add(size=size)
+        proto.tensor_shape.SetInParent()
+        try:
+            return MakeNdarray(proto)
+        except (TypeError, ValueError) as error:
+            raise DataLossError(None, None, f"{where} is damaged: {error}") from error
+
+    def crc_of(self, piece: Piece, dtype: dtypes.DType, data: Array, crc: int) -> int:
+        """Blocks were checked when the file was read."""
+        return piece.crc
+
+    def strings(self, data: Array, shape: Any, where: str) -> Array:
+        """Not used: values are not read from files."""
+        raise NotImplementedError
+
+
+def find(prefix: str) -> list[str]:
+    """The files of a V1 checkpoint: ``prefix`` itself, or its shards; none if there is none.
+
+    A sharded checkpoint is named by its files' names with ``?`` for each digit, or without that
+    part.
+    """
+    if storage.exists(prefix) and not storage.is_dir(prefix):
+        return [prefix] if _ends_as_table(prefix) else []
+    pattern = prefix if "?" in prefix else f"{prefix}-?????-of-?????"
+    found = [
+        path
+        for path in storage.siblings(pattern.partition("?")[0])
+        if fnmatch.fnmatchcase(os.path.basename(path), os.path.basename(pattern))
+    ]
+    return [path for path in found if _ends_as_table(path)]
+
+
+def _ends_as_table(path: str) -> bool:
+    length = storage.size(path)
+    if length < _FOOTER:
+        return False
+    tail = np.empty(_FOOTER, np.uint8)
+    with storage.opened(path) as file:
+        storage.read_into(file, path, length - _FOOTER, tail)
+    return table.is_table(tail.tobytes())
+
+
+def load(prefix: str, files: list[str]) -> Layout:
+    """What the files of a V1 checkpoint hold.
+
+    Raises:
+        DataLossError: if one is damaged, or no checkpoint.
+        UnimplementedError: if a tensor is of an unknown type.
+    """
+    form = V1Format()
+    layout = Layout(prefix, form, files, [None] * len(files), {})
+    for number, path in enumerate(files):
+        try:
+            _read(layout, form, number, path)
+        except DecodeError as error:
+            raise DataLossError(None, None, f"{path} is no V1 checkpoint: {error}") from error
+    return layout
+
+
+def _read(layout: Layout, form: V1Format, number: int, path: str) -> None:
+    from headrace.graph.proto import SavedTensorSlices
+
+    shapes: dict[str, tuple[int, ...]] = {}
+    for key, value in table.entries(storage.read_all(path), path):
+        entry = SavedTensorSlices.FromString(value)
+        if key == b"":
+            for meta in entry.meta.tensor:
+                shapes[meta.name] = tuple(d.size for d in meta.shape.dim)
+                try:
+                    dtype = dtypes.DType(meta.type)
+                except TypeError:
+                    raise UnimplementedError(
+                        None,
+                        None,
+                        f"{path}: tensor {meta.name} has a type unknown here, number {meta.type}.",
+                    ) from None
+                layout.tensors.setdefault(meta.name, StoredTensor(dtype, shapes[meta.name]))
+        elif entry.data.name in shapes:
+            name = entry.data.name
+            box = box_of(entry.data.slice.extent, shapes[name])
+            form.values[name, box] = entry.data.data
+            layout.tensors[name].pieces.append(Piece(number, 0, 0, 0, box))
+        else:
+            raise DataLossError(
+                None, None, f"{path} is no V1 checkpoint: '{entry.data.name}' is not in its list."
+            )
