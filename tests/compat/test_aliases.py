@@ -128,11 +128,13 @@ def test_what_is_missing_says_so_and_names_the_nearest():
             else:
                 raise AssertionError(statement)
         """).splitlines()
-    assert out[0].startswith("ModuleNotFoundError") and "Did you mean 'math_ops'?" in out[0]
+    assert out[0].startswith("ModuleNotFoundError")
+    assert "Did you mean 'math_ops'?" in out[0]
     assert "Did you mean 'reduce_sum'?" in out[1]
     assert "'tensorflow.keras' is not part of Headrace yet: tf.keras" in out[2]
     assert "'tensorflow.nothing_like_it' is not part of Headrace." in out[3]
-    assert out[4].startswith("AttributeError") and "Estimators are still to come" in out[4]
+    assert out[4].startswith("AttributeError")
+    assert "Estimators are still to come" in out[4]
     assert "Did you mean 'reduce_sum'?" in out[5]
     assert "Did you mean 'softmax'?" in out[6]
     assert "session.describe()" in out[7]
