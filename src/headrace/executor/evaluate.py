@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -56,9 +56,11 @@ class Prepared:
     __slots__ = (
         "effects",
         "groups",
+        "host",
         "interpret",
         "kernel",
         "may_block",
+        "memo",
         "op_def",
         "outputs",
         "pure",
@@ -75,7 +77,10 @@ class Prepared:
         self.groups = d.group_sizes(node.attrs)
         self.kernel = _bind(d.kernel, d.kernel_params, node.attrs)
         self.interpret = _bind(d.interpret, d.interpret_params, node.attrs)
+        self.host = _bind(d.host, d.host_params, node.attrs)
         self.outputs = len(node.dtypes)
+        #: What a host op has worked out and keeps for its next run.
+        self.memo: dict[str, Any] = {}
         #: Whether an op in its bodies may wait for another; worked out on first use.
         self.may_block: bool | None = None
         #: Input shapes that the shape rule has accepted; None when the graph's own shapes say all.
@@ -144,15 +149,8 @@ class Evaluation:
                     values[node] = self.evaluate(node, args)
         except NeedsHost:
             raise
-        except checks.NeedsValue as signal:
-            assert node is not None
-            raise NeedsHost(node, str(signal)) from None
-        except OpError as error:
-            if error.op is not None or node is None or node.op is None:
-                raise
-            raise with_op(error, node.op) from error.__cause__
         except Exception as error:
-            raise kernel_error(node, error, args) from error
+            raise_as(node, error, args)
 
     def guarded(self, node: Node, args: list[Any]) -> Sequence[Any]:
         """Evaluate one node; whatever it raises names the user's op."""
@@ -217,6 +215,18 @@ class Evaluation:
         for i, value in zip(writes, everything, strict=False):
             self.write(handles[i], value)
         return list(everything[len(writes) :])
+
+
+def raise_as(node: Node | None, error: Exception, args: Sequence[Any]) -> NoReturn:
+    """Raise what came out of evaluating ``node`` as an error that names the user's op."""
+    if isinstance(error, checks.NeedsValue):
+        assert node is not None
+        raise NeedsHost(node, str(error)) from None
+    if not isinstance(error, OpError):
+        raise kernel_error(node, error, args) from error
+    if error.op is not None or node is None or node.op is None:
+        raise error
+    raise with_op(error, node.op) from error.__cause__
 
 
 def with_op(error: OpError, op: Any) -> OpError:

@@ -18,6 +18,7 @@ from headrace.executor.evaluate import (
     flat_static,
     initial_stream,
     prepared,
+    raise_as,
     random_stream,
 )
 from headrace.executor.loops import BoundedLoops
@@ -47,6 +48,11 @@ class HostContext:
         self.node = node
         self.store = store
         self.step = step
+
+    @property
+    def memo(self) -> dict[str, Any]:
+        """What earlier runs of the node have worked out from its attributes."""
+        return prepared(self.node).memo
 
     def missing_feed(self) -> Any:
         """The error for a placeholder without a value."""
@@ -100,6 +106,13 @@ class HostRunner:
     ) -> Sequence[Any]:
         """Run one node; inputs and outputs are NumPy arrays (or host objects)."""
         args = [lists.to_host(a) for a in inputs]
+        if node.op_def.host is not None and node.calls is None:
+            # Steps of queue runners consist of little else: the rest would cost more than the op.
+            try:
+                with np.errstate(all="ignore"):
+                    return self.run_host_op(node, args, store, step)
+            except Exception as error:
+                raise_as(node, error, args)
         bound = _BoundRunner(self, store, step)
         if node.calls is not None:
             with np.errstate(all="ignore"):
@@ -118,15 +131,13 @@ class HostRunner:
         self, node: Node, args: list[Any], store: ResourceStore, step: Any
     ) -> Sequence[Any]:
         p = prepared(node)
-        host = node.op_def.host
-        assert host is not None
-        attrs = {n: node.attrs[n] for n in node.op_def.host_params}
+        assert p.host is not None
         context = HostContext(self, node, store, step)
-        call = partial(host, context, *grouped(args, p.groups), **attrs)
-        if step is not None and step.deadline is not None and node.op_def.effects.external:
-            result = step.call_in_time(call, node)
+        inputs = args if p.groups is None else grouped(args, p.groups)
+        if step is not None and step.deadline is not None and p.effects.external:
+            result = step.call_in_time(partial(p.host, context, *inputs), node)
         else:
-            result = call()
+            result = p.host(context, *inputs)
         return as_outputs(result, p.outputs)
 
     def run_compiled_op(

@@ -18,6 +18,7 @@ from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.kernels import example_parse as kernel
 from headrace.ops.kernels.example_scan import Malformed, Span, scan_example
+from headrace.ops.kernels.example_single import DenseLayout
 from headrace.ops.registry import NotDifferentiable, define_op
 from headrace.ops.strings import as_bytes, items_of
 
@@ -355,6 +356,13 @@ def _single_shape(op: Operation) -> list[Dims]:
     return sparse_dims(op.attrs["num_sparse"], 1) + _dense_dims(op, ())
 
 
+def _dense_layout(plan: Layout) -> DenseLayout | None:
+    """How to read one message with dense features of fixed shapes only."""
+    if plan.sparse or any(None in shape for shape in plan.shapes):
+        return None
+    return DenseLayout(plan.slots, plan.dense, plan.shapes)
+
+
 def _parse_single_example(
     context: Any,
     serialized: Any,
@@ -366,6 +374,12 @@ def _parse_single_example(
     Tdense: tuple[DType, ...],
     dense_shapes: Any,
 ) -> Any:
+    memo = context.memo
+    simple: DenseLayout | None = memo.get("simple")
+    if simple is not None:
+        found = simple.read(items_of(serialized)[0])
+        if found is not None:
+            return [], [], [], found
     keys = tuple([as_bytes(k) for k in (*sparse_keys, *dense_keys)])
     plan = layout(keys, sparse_types, Tdense, shapes_of(dense_shapes))
     messages = items_of(serialized)
@@ -374,6 +388,8 @@ def _parse_single_example(
             None, None, f"Expected serialized to be a scalar, got shape {np.shape(serialized)}"
         )
     sparse, dense, _ = _parse(messages, plan, dense_defaults, Rows((), 1, True))
+    # From the second run on: the first one has looked at the defaults too.
+    memo["simple"] = _dense_layout(plan)
     parts, dense = _without_batch(sparse, dense)
     return (*parts, dense)
 

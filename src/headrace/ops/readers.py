@@ -84,16 +84,15 @@ def _reader(context: Any, handle: Any) -> Reader:
 def _work_of(context: Any, handle: Any) -> Callable[[], bytes]:
     """Takes the next piece of work from a queue.
 
-    Raises:
-        InvalidArgumentError: if it is no queue of single strings.
+    As it is called it raises InvalidArgumentError if that is no queue of single strings.
     """
-    queue = host_resource(context, handle)
-    if queue.spec.types != (dtypes.string,):
-        held = ", ".join(t.name for t in queue.spec.types)
-        message = f"A reader takes its work from a queue of one string, not of ({held})."
-        raise InvalidArgumentError(None, None, message)
 
     def take() -> bytes:
+        queue = host_resource(context, handle)
+        if queue.spec.types != (dtypes.string,):
+            held = ", ".join(t.name for t in queue.spec.types)
+            message = f"A reader takes its work from a queue of one string, not of ({held})."
+            raise InvalidArgumentError(None, None, message)
         work = queue.take(1, False, queue.family, context.step)[0][0]
         if isinstance(work, np.ndarray):
             if work.size != 1:

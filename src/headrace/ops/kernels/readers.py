@@ -61,14 +61,19 @@ class Reader(HostResource):
         """The records of a piece of work, with their keys."""
         raise NotImplementedError
 
-    @contextlib.contextmanager
-    def _alone(self, step: Any) -> Iterator[None]:
+    def _enter(self, step: Any) -> None:
+        """Wait for the reader; who comes back from this lets go of its lock."""
         limit = None if step is None else step.remaining()
         while not self._lock.acquire(timeout=-1 if limit is None else limit):
             step.check_deadline()
+        if self._is_gone:
+            self._lock.release()
+            raise CancelledError(None, None, f"Reader '{self.name}': the session has ended.")
+
+    @contextlib.contextmanager
+    def _alone(self, step: Any) -> Iterator[None]:
+        self._enter(step)
         try:
-            if self._is_gone:
-                raise CancelledError(None, None, f"Reader '{self.name}': the session has ended.")
             yield
         finally:
             self._lock.release()
@@ -81,7 +86,8 @@ class Reader(HostResource):
             NotFoundError, DataLossError: if the work cannot be read; the next call goes on with
                 what can be read after that.
         """
-        with self._alone(step):
+        self._enter(step)
+        try:
             while True:
                 for record in self._open(next_work):
                     self.num_records_produced += 1
@@ -89,6 +95,8 @@ class Reader(HostResource):
                         self._complete()
                     return record
                 self._complete()
+        finally:
+            self._lock.release()
 
     def read_up_to(self, count: int, next_work: NextWork, step: Any) -> list[Record]:
         """At least one record and at most ``count`` (which is positive), of one piece of work.
