@@ -40,6 +40,7 @@ FAMILIES = (
 #: `make_goldens.py` stay within Python 3.7.
 CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_layers",
+    "contrib_slim",
     "contrib_legacy_seq2seq",
     "contrib_lookup",
     "contrib_metrics",

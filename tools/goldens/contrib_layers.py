@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any
 
 import numpy as np
 
 from goldens import golden
 
-Outputs = Dict[str, Any]
+Outputs = Any
 
 
 def images(*shape: int) -> np.ndarray:
@@ -211,7 +211,7 @@ def _batch_norm(name: str, size: Any, **options: Any) -> None:
             settings["batch_weights"] = tf.constant(np.arange(1.0, 1 + size[0]), tf.float32)
         y = layers.batch_norm(x, decay=0.7, is_training=known or training, **settings)
         loss = tf.reduce_sum(y**3)
-        gradients = tf.gradients(loss, [x] + tf.trainable_variables())
+        gradients = tf.gradients(loss, [x, *tf.trainable_variables()])
         updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
         mine = tf.get_collection("mine")
         session.run(tf.global_variables_initializer())
@@ -225,7 +225,7 @@ def _batch_norm(name: str, size: Any, **options: Any) -> None:
             if not known:
                 feed[training] = step < 2
             # The gradients take the values before the updates in both, so they run first.
-            found = session.run([y] + gradients, feed)
+            found = session.run([y, *gradients], feed)
             session.run([y, updates, mine], feed)
             for i, value in enumerate(found):
                 outputs[f"{i}_{step}"] = value

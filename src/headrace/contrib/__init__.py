@@ -9,10 +9,12 @@ from headrace.missing import attribute_error as _attribute_error
 _MODULES = (
     "framework",
     "layers",
-    "lookup",
-    "metrics",
     "legacy_seq2seq",
+    "lookup",
+    "losses",
+    "metrics",
     "rnn",
+    "slim",
     "training",
 )
 

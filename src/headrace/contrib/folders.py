@@ -65,7 +65,7 @@ class Folder(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         owner = import_module(self._package)
-        if name in vars(owner) or name in getattr(owner, "__all__", ()):
+        if not name.startswith("_") and name in dir(owner):
             return getattr(owner, name)
         if name in _FILES:
             return Folder(self._package, f"{self._path}.{name}")

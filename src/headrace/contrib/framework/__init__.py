@@ -4,14 +4,7 @@ from typing import Any as _Any
 
 from headrace import nest as nest
 from headrace.contrib.folders import Folder as _Folder
-from headrace.contrib.framework.arg_scope import (
-    add_arg_scope,
-    arg_scope,
-    arg_scope_func_key,
-    arg_scoped_arguments,
-    current_arg_scope,
-    has_arg_scope,
-)
+from headrace.contrib.framework.arg_scope import *  # noqa: F403
 from headrace.contrib.framework.deprecation import *  # noqa: F403
 from headrace.contrib.framework.tensors import *  # noqa: F403
 from headrace.contrib.framework.variables import *  # noqa: F403
@@ -29,15 +22,6 @@ from headrace.train.global_step import assert_global_step as assert_global_step
 from headrace.train.global_step import create_global_step as create_global_step
 from headrace.train.global_step import get_global_step as get_global_step
 from headrace.train.global_step import get_or_create_global_step as get_or_create_global_step
-
-__all__ = [
-    "add_arg_scope",
-    "arg_scope",
-    "arg_scope_func_key",
-    "arg_scoped_arguments",
-    "current_arg_scope",
-    "has_arg_scope",
-]
 
 
 def __getattr__(name: str) -> _Any:

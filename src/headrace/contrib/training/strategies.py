@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from headrace.errors import suggest
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import TensorShape
 
@@ -86,8 +85,3 @@ def byte_size_load_fn(op: Any) -> int:
 def _check_tasks(num_tasks: int) -> None:
     if num_tasks < 1:
         raise ValueError(f"A strategy needs at least one task, not {num_tasks}.")
-
-
-def __getattr__(name: str) -> Any:
-    message = f"module 'headrace.contrib.training' has no attribute {name!r}."
-    raise AttributeError(message + suggest(name, __all__))
