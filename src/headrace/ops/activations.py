@@ -9,6 +9,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
@@ -324,6 +325,7 @@ def selu(features: Any, name: str | None = None) -> Tensor:
     return raw.Selu(features, name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
     """``x`` above zero, else ``alpha * x``.
 
@@ -348,6 +350,7 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
     return raw.Softsign(features, name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def swish(features: Any, name: str | None = None) -> Tensor:
     """``features * sigmoid(features)``."""
     features = convert_to_tensor(features, name="features")

@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.deprecated import concat_arguments, reverse_axes, split_arguments
 from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape, broadcast_static
@@ -124,6 +125,7 @@ def _whole_sizes(shape: Any) -> tuple[int, ...] | None:
     return sizes if fully_known(sizes) else None  # type: ignore[return-value]
 
 
+@composite_function
 def zeros_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
@@ -131,6 +133,7 @@ def zeros_like(
     return _filled_like(tensor, dtype, name or "zeros_like", optimize, 0)
 
 
+@composite_function
 def ones_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
@@ -207,6 +210,7 @@ def shape_n(
     return raw.ShapeN(list(input), out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """The number of elements of ``input``, a scalar."""
     kind = dtypes.as_dtype(out_type)
@@ -219,6 +223,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
     return raw.Size(tensor, out_type=kind, name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions of ``input``, an int32 scalar."""
     dense = getattr(input, "dense_shape", None)
@@ -242,6 +247,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     return raw.Reshape(tensor, shape_value(shape), name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """``input`` with a dimension of size 1 inserted at ``axis`` (negative: from the end).
 
@@ -263,6 +269,7 @@ def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
     return old
 
 
+@composite_function
 def squeeze(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:
@@ -328,6 +335,7 @@ def matrix_transpose(
 # -- joining and splitting ----------------------------------------------------------------------
 
 
+@composite_function
 def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any = None) -> Tensor:
     """Tensors joined along one dimension; all other sizes must agree.
 
@@ -345,6 +353,7 @@ def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any 
     return raw.ConcatV2(list(values), axis, name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Tensors of one shape as one tensor with a new dimension at ``axis``.
 
@@ -440,11 +449,13 @@ def split(
 # -- repeating, reversing, broadcasting ---------------------------------------------------------
 
 
+@composite_function
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """``input`` repeated ``multiples[i]`` times along each dimension i."""
     return raw.Tile(input, shape_value(multiples), name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def reverse(tensor: Any, axis: Any = None, name: str | None = None, dims: Any = None) -> Tensor:
     """``tensor`` with the order along the dimensions in ``axis`` reversed."""
     axes = convert_to_tensor(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops import array_matrix, array_pad
@@ -207,6 +208,7 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
 # -- one-hot and masks --------------------------------------------------------------------------
 
 
+@composite_function
 def one_hot(
     indices: Any,
     depth: Any,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jax import lax
 
+from headrace.graph.composite import composite_function
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import (
@@ -106,6 +107,7 @@ logical_or = binary_function(
 )
 
 
+@composite_function
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Whether exactly one of ``x`` and ``y`` is true; they broadcast."""
     x, y = convert_to_tensor(x), convert_to_tensor(y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import compatible_static, num_elements_static, shape_text
 from headrace.graph.tensor import Tensor
@@ -38,6 +39,7 @@ class ListDiff(NamedTuple):
     idx: Tensor
 
 
+@composite_function
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Coordinates ``[n, rank]`` (int64) of true elements, or elements of ``x`` or ``y``.
 
@@ -55,6 +57,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return raw.Select(condition, x, y, name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Like ``where``, with NumPy's broadcasting between all three."""
     if x is None and y is None:
@@ -64,6 +67,7 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
     return raw.SelectV2(condition, x, y, name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def boolean_mask(
     tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
 ) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.array_util import both
@@ -335,6 +336,7 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
     return raw.LogicalNot(x, name=name)  # type: ignore[no-any-return]
 
 
+@composite_function
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """``log(sigmoid(x))`` without underflow for large negative ``x``, elementwise."""
     with get_default_graph().name_scope(name or "LogSigmoid") as scope:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from headrace.graph.composite import composite_function
 from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
@@ -76,6 +77,7 @@ define_op(
 )
 
 
+@composite_function
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and type.
 
@@ -162,6 +164,7 @@ define_op(
 )
 
 
+@composite_function
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """``t`` with what is outside ``[clip_value_min, clip_value_max]`` moved to the nearer end.
 

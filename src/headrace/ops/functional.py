@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes, nest
+from headrace.graph.composite import composite_function
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import compatible_static, shape_text
@@ -102,6 +103,7 @@ def _finish(outputs: list[Tensor], back_prop: bool) -> list[Tensor]:
     return [raw.StopGradient(t) if t.dtype.is_floating else t for t in outputs]
 
 
+@composite_function
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops import gather as _ops
@@ -16,6 +17,7 @@ from headrace.ops.build import convert_to_tensor, raw
 DEFINED_BY = (_ops,)
 
 
+@composite_function
 def gather(
     params: Any,
     indices: Any,
@@ -46,6 +48,7 @@ def gather(
     )
 
 
+@composite_function
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """Gather along the last dimension of ``indices``; those before it are matched one to one."""
     with get_default_graph().name_scope(name or "BatchGather"):
@@ -56,6 +59,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
         return gather(as_tensor(params), places, axis=last, batch_dims=last)
 
 
+@composite_function
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Elements or slices of ``params`` at ``indices`` ``[..., depth]``.
 

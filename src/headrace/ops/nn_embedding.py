@@ -10,6 +10,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import merge_static
 from headrace.graph.tensor import Dims, Operation, Tensor
@@ -96,6 +97,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 # -- embeddings ---------------------------------------------------------------------------------
 
 
+@composite_function
 def embedding_lookup(
     params: Any,
     ids: Any,
@@ -222,6 +224,7 @@ def _total_rows(parts: list[Any], dtype: Any) -> Tensor:
 # -- dropout ------------------------------------------------------------------------------------
 
 
+@composite_function
 def dropout(
     x: Any,
     keep_prob: Any = None,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
 from headrace.graph.graph import default_graph_stack
 from headrace.graph.tensor import Tensor
 from headrace.ops.build import _const, apply_op, convert_to_tensor, raw
@@ -110,7 +111,7 @@ def _public(definition: OpDef, what: str) -> Any:
     Raises:
         ValueError: if an axis is not one of the input's, or an argument is given by both names.
     """
-    return reduce
+    return composite_function(reduce)
 
 
 reduce_sum = _public(SUM, "The sum")

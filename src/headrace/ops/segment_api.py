@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops import segment_sparse as _ops  # noqa: F401  (defines the ops)
@@ -78,7 +79,7 @@ def _unsorted(kind: str, empty: str) -> Callable[..., Tensor]:
         InvalidArgumentError: when run with an id of at least ``num_segments``.
     """
     function.__name__ = function.__qualname__ = f"unsorted_segment_{kind.lower()}"
-    return function
+    return composite_function(function)
 
 
 unsorted_segment_sum = _unsorted("Sum", "0")
@@ -98,6 +99,7 @@ def _counts(data: Tensor, ids: Tensor, num_segments: Any) -> Tensor:
     return trailing_ones(counts, total_rank, lambda: raw.Sub(raw.Rank(data), raw.Rank(ids)))
 
 
+@composite_function
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
@@ -108,6 +110,7 @@ def unsorted_segment_mean(
     return _divided(data, segment_ids, num_segments, name or "UnsortedSegmentMean", root=False)
 
 
+@composite_function
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:

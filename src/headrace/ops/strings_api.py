@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes
+from headrace.graph.composite import CompositeTensor
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.build import convert_to_tensor, raw
@@ -32,8 +33,8 @@ __all__ = [
 
 
 def _strings(value: Any, name: str = "input") -> Tensor:
-    if isinstance(value, Tensor):
-        return value  # an op checks the type itself
+    if isinstance(value, (Tensor, CompositeTensor)):
+        return value  # type: ignore[return-value]  # an op checks the type itself
     return convert_to_tensor(value, dtypes.string, name)
 
 

@@ -1,0 +1,22 @@
+"""``tf.ragged``: tensors whose rows have different lengths."""
+
+from headrace.ops.ragged_array import boolean_mask, stack, stack_dynamic_partitions
+from headrace.ops.ragged_elementwise import map_flat_values
+from headrace.ops.ragged_factory import constant, constant_value, placeholder
+from headrace.ops.ragged_math import ragged_range as range
+from headrace.ops.ragged_math import row_splits_to_segment_ids, segment_ids_to_row_splits
+from headrace.ops.ragged_value import RaggedTensorValue
+
+__all__ = [
+    "RaggedTensorValue",
+    "boolean_mask",
+    "constant",
+    "constant_value",
+    "map_flat_values",
+    "placeholder",
+    "range",
+    "row_splits_to_segment_ids",
+    "segment_ids_to_row_splits",
+    "stack",
+    "stack_dynamic_partitions",
+]
