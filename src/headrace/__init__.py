@@ -105,6 +105,7 @@ from headrace.ops.elementwise_nary import *
 from headrace.ops.fft import *
 from headrace.ops.functional import *
 from headrace.ops.gather_api import *
+from headrace.ops.image_patches import *
 from headrace.ops.import_graph import import_graph_def
 from headrace.ops.indexed_slices import *
 from headrace.ops.initializers import *
@@ -114,6 +115,7 @@ from headrace.ops.operators import *
 from headrace.ops.parsing_api import *
 from headrace.ops.partitioned import *
 from headrace.ops.queues_api import *
+from headrace.ops.ragged_tensor import *
 from headrace.ops.random_api import *
 from headrace.ops.readers_api import *
 from headrace.ops.reduction_api import *

@@ -84,7 +84,7 @@ def decode_jpeg(data: bytes, options: JpegOptions) -> Pixels:
 
 def _prepare(image: Any, options: JpegOptions) -> str:
     """Tell the decoder what to do; the mode to convert to afterwards."""
-    own = image.mode
+    own: str = image.mode
     wanted = {0: own, 1: "L", 3: "RGB"}[options.channels]
     if own == "CMYK":
         if wanted == "L":

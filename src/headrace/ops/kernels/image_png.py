@@ -268,7 +268,7 @@ def encode_png(pixels: Pixels, compression: int) -> bytes:
         (
             _SIGNATURE,
             _chunk(b"IHDR", header),
-            _chunk(b"IDAT", zlib.compress(filtered, compression)),
+            _chunk(b"IDAT", zlib.compress(filtered.tobytes(), compression)),
             _chunk(b"IEND", b""),
         )
     )

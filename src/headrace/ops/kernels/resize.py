@@ -230,6 +230,9 @@ def _overlaps(size: int, new: int, align_corners: bool) -> Floats:
     begin = np.arange(new, dtype=np.float32) * scale
     end = np.arange(1, new + 1, dtype=np.float32) * scale
     matrix = np.zeros((new, size), np.float32)
+    if scale == 0:  # aligned corners of one pixel
+        matrix[:, 0] = 1
+        return matrix
     for row, (low, high) in enumerate(zip(begin, end, strict=True)):
         old = np.arange(int(np.floor(low)), int(np.ceil(high)))
         after = (old + 1).astype(np.float32)
