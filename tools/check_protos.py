@@ -38,7 +38,7 @@ def peer_pool():
     from google.protobuf import descriptor_pool
 
     root = Path(tensorflow.__file__).parent  # walked as files: tensorflow.core is no attribute
-    for folder in ("framework", "protobuf", "util", "example"):
+    for folder in ("framework", "protobuf", "util", "example", "profiler"):
         for path in sorted((root / "core" / folder).glob("*_pb2.py")):
             importlib.import_module(f"tensorflow.core.{folder}.{path.stem}")
     return descriptor_pool.Default()

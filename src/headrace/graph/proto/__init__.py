@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headrace.graph.proto.example_pb2 import *  # noqa: F403
     from headrace.graph.proto.graph_pb2 import *  # noqa: F403
     from headrace.graph.proto.meta_pb2 import *  # noqa: F403
+    from headrace.graph.proto.profile_pb2 import *  # noqa: F403
     from headrace.graph.proto.trace_pb2 import *  # noqa: F403
     from headrace.graph.proto.types_pb2 import *  # noqa: F403
 
@@ -48,6 +49,10 @@ _NAMES: Final = {
     "trace_pb2": (
         "AllocationDescription AllocationRecord AllocatorMemoryUsed CostGraphDef "
         "DeviceStepStats MemoryStats NodeExecStats NodeOutput StepStats TensorDescription"
+    ),
+    "profile_pb2": (
+        "AdviceProto CodeDef GraphNodeProto MultiGraphNodeProto OpLogEntry OpLogProto "
+        "TFProfTensorProto"
     ),
     "event_pb2": (
         "DataClass Event HistogramProto LogMessage SessionLog SourceMetadata Summary "
