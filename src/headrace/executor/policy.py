@@ -9,7 +9,8 @@ alone, never on a clock, so that runs repeat to the last bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from headrace.config import flags
 from headrace.graph import dtypes
@@ -96,6 +97,22 @@ def _costs_less(nodes: Sequence[Node], seconds: float) -> bool:
     return True
 
 
+def costs_less_as_run(nodes: Sequence[Node], values: Mapping[Node, Sequence[Any]]) -> bool:
+    """Whether interpreting has taken less time than a program would, which host ops surround.
+
+    For nodes whose sizes only the values tell, and which touch no state: what a queue runner does
+    to one record. The sizes are those of a program, so the rule still depends on the graph alone.
+    """
+    total = 0.0
+    for node in nodes:
+        total += _INTERPRET_PER_OP
+        if node.op_def.cost is not None:
+            return False
+        for value in (*values[node], *[values[source][i] for source, i in node.inputs]):
+            total += _SECONDS_PER_ELEMENT * int(getattr(value, "size", 0))
+    return total < CALL_FROM_HOST
+
+
 def _input_dims(node: Node) -> list[Dims]:
     """The shapes of the inputs; for a handle that of its variable if that is copied to change."""
     found: list[Dims] = []
@@ -114,4 +131,4 @@ def _is_elementwise(node: Node) -> bool:
     )
 
 
-__all__ = ["NEVER", "node_cost", "runs_before_compiling"]
+__all__ = ["NEVER", "costs_less_as_run", "node_cost", "runs_before_compiling"]

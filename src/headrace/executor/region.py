@@ -23,6 +23,7 @@ from headrace.executor.evaluate import (
     with_op,
 )
 from headrace.executor.null import NullProgram, is_null
+from headrace.executor.policy import NEVER, costs_less_as_run
 from headrace.executor.recycling import Recycled
 from headrace.executor.resources import (
     RandomStream,
@@ -400,8 +401,15 @@ class Region:
             program = self._program(dynamic, static)
             if program.interpretations > 0:
                 program.interpretations -= 1
-                return self.interpret(store, dynamic, static)
+                return self.interpret(store, dynamic, static, program)
             return self._execute(program, store, dynamic)
+
+    @cached_property
+    def between_hosts(self) -> bool:
+        """Whether it makes something of what host ops give, without any state."""
+        touched = self.touched
+        from_host = all(n.op_def.host is not None for n, _ in self.dynamic)
+        return bool(self.dynamic) and from_host and not (touched.reads or touched.writes)
 
     @cached_property
     def reads_only(self) -> list[ResourceHandle] | None:
@@ -507,9 +515,16 @@ class Region:
         raise with_op(uninitialized(key), node.op)
 
     def interpret(
-        self, store: ResourceStore, dynamic: Sequence[Any], static: Sequence[Any]
+        self,
+        store: ResourceStore,
+        dynamic: Sequence[Any],
+        static: Sequence[Any],
+        program: Program | None = None,
     ) -> list[Any]:
-        """Run the nodes one by one on NumPy; all their writes happen, or none."""
+        """Run the nodes one by one on NumPy; all their writes happen, or none.
+
+        ``program`` is told when that is the fastest way.
+        """
         transaction = Transaction(store)
         evaluation: Interpreting = self.options.host.interpreter(transaction)
         values: Values = {}
@@ -520,6 +535,9 @@ class Region:
         with np.errstate(all="ignore"):
             evaluation.run(self.nodes, values)
         transaction.commit()
+        is_open = program is not None and program.interpretations < NEVER // 2
+        if is_open and self.between_hosts and costs_less_as_run(self.nodes, values):
+            program.interpretations = NEVER  # type: ignore[union-attr]
         return [values[n][i] for n, i in self.outputs]
 
 
