@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace import errors
+from headrace.graph.graph import get_default_graph
+from headrace.graph.random_seed import get_seed
 
 __all__ = ["DataSet", "Datasets", "read_data_sets"]
 
@@ -63,7 +65,8 @@ class DataSet:
             dtype: float32 scales the pixels to 0..1; uint8 leaves them at 0..255. A NumPy or a
                 Headrace type.
             reshape: flatten the images to [n, rows * columns].
-            seed: of the shuffling; None differs from run to run.
+            seed: NumPy's generator, which shuffles, is seeded with it; None: with the graph's
+                seed, and where there is none with something new.
 
         Raises:
             TypeError: for any other `dtype`.
@@ -72,7 +75,9 @@ class DataSet:
         pixel_type = np.dtype(getattr(dtype, "as_numpy_dtype", dtype))
         if pixel_type not in (np.dtype(np.uint8), np.dtype(np.float32)):
             raise TypeError(f"dtype must be uint8 or float32, not {dtype!r}")
-        self._rng = np.random.default_rng(seed)
+        # NumPy's own generator, as programs of the time expect: ``np.random.seed`` repeats a run.
+        graph_seed, op_seed = get_seed(get_default_graph(), seed)
+        np.random.seed(graph_seed if seed is None else op_seed)
         self._fake_data = fake_data
         self._one_hot = one_hot
         self._epochs_completed = 0
@@ -156,7 +161,8 @@ class DataSet:
 
     def _shuffle(self) -> None:
         """Put the data into a new order, in new arrays: batches handed out are views of the old."""
-        order = self._rng.permutation(self._num_examples)
+        order = np.arange(self._num_examples)
+        np.random.shuffle(order)
         self._images = self._images[order]
         self._labels = self._labels[order]
 
@@ -186,7 +192,7 @@ def read_data_sets(
         reshape: images become [n, 784] instead of [n, 28, 28, 1].
         validation_size: how many images, from the start of the training file, become the
             validation part.
-        seed: of the shuffling in `next_batch`.
+        seed: of NumPy's generator, which does the shuffling in `next_batch`.
         source_url: accepted for old programs; nothing is ever downloaded.
 
     Returns:

@@ -1,0 +1,61 @@
+"""How the programs of `examples/` run in the tests, and what they have to reach.
+
+This module needs nothing but Python 3.7: `tools/make_example_goldens.py` uses it under TensorFlow.
+"""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+MNIST = ["--data_dir", str(ROOT / "tests" / "data" / "mnist5k")]
+#: So many losses are compared with TensorFlow's.
+FIRST = 10
+
+
+class Case:
+    """One program.
+
+    Attributes:
+        arguments: of the shortened run.
+        measure: the name in the output of what it has learnt; ``least`` or ``most`` bounds it.
+        golden: whether TensorFlow gives the same losses; else why not.
+        rtol: how far the losses may be from TensorFlow's.
+    """
+
+    def __init__(
+        self, arguments, measure, least=None, most=None, golden=True, rtol=1e-4, requires=()
+    ):
+        self.arguments = arguments
+        self.measure = measure
+        self.least = least
+        self.most = most
+        self.golden = golden
+        self.rtol = rtol
+        self.requires = requires
+
+
+CASES = {
+    "autoencoder": Case([*MNIST, "--steps=250"], "error", most=0.07),
+    "convnet": Case([*MNIST, "--steps=100"], "accuracy", least=0.85, rtol=1e-3),
+    "frozen_graph": Case([], "accuracy", least=0.95),
+    "kmeans": Case(["--steps=30"], "error", most=0.3),
+    "linear_regression": Case(["--steps=100"], "error", most=0.1),
+    "logistic_regression": Case([*MNIST, "--steps=200"], "accuracy", least=0.86),
+    "lstm_classifier": Case([*MNIST, "--steps=120"], "accuracy", least=0.8),
+    "mlp": Case([*MNIST, "--steps=200"], "accuracy", least=0.9),
+    "nearest_neighbor": Case([*MNIST, "--test=50"], "accuracy", least=0.85),
+    "save_restore": Case([], "ratio", most=0.7),
+}
+
+
+def losses(output):
+    """The losses of the first steps that a program printed."""
+    found = re.findall(r"^step \d+ loss (\S+)", output, re.M)
+    return [float(text) for text in found[:FIRST]]
+
+
+def measured(output, name):
+    """The last value of ``name`` that a program printed."""
+    found = re.findall(rf"^{re.escape(name)} (\S+)", output, re.M)
+    return float(found[-1]) if found else None
