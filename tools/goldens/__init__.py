@@ -27,12 +27,14 @@ FAMILIES = (
     "sampling",
     "metrics",
     "strings",
+    "distributions",
     "inputs",
     "rnn",
     "ctc",
     "layers",
     "losses",
     "sparse",
+    "ragged",
     "parsing",
 )
 
@@ -45,10 +47,11 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_lookup",
     "contrib_metrics",
     "contrib_rnn",
+    "contrib_seq2seq",
 )
 
 #: Families that combine what others test: run op by op, for compiling takes seconds.
-INTERPRETED = ("contrib_legacy_seq2seq", "contrib_metrics", "contrib_rnn")
+INTERPRETED = ("contrib_legacy_seq2seq", "contrib_metrics", "contrib_rnn", "contrib_seq2seq")
 
 if TYPE_CHECKING:
     Results = dict[str, np.ndarray]

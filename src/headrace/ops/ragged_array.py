@@ -191,14 +191,17 @@ def _joined(values: list[Any], axis: int, stacking: bool) -> Any:
     dtype = dtypes.int32 if narrow else dtypes.int64
     parts = [p.with_row_splits_dtype(dtype) if isinstance(p, RaggedTensor) else p for p in parts]
     if stacking:
+        if rank == 1 and not (wide or narrow):
+            dtype = dtypes.int32  # as TensorFlow has it for vectors alone
+        parts = [p if p.shape.ndims == 1 else _to_rank(p, 1, dtype) for p in parts]
         parts = [_expand(p, axis, dtype) for p in parts]
     return _concat(parts, axis, dtype)
 
 
 def _concat(parts: list[Any], axis: int, dtype: Any) -> Any:
     deepest = max(p.ragged_rank if isinstance(p, RaggedTensor) else 0 for p in parts)
-    if deepest == 0 and axis == 0:
-        return raw.ConcatV2(parts, 0)
+    if deepest == 0 and axis in (0, len(parts[0]._dims or ()) - 1):
+        return raw.ConcatV2(parts, axis)
     parts = [_to_rank(p, max(deepest, min(axis, 1)), dtype) for p in parts]
     if axis == 0:
         return _along_rows(parts)
@@ -266,10 +269,7 @@ def _expand(value: Any, axis: int, dtype: Any) -> Any:
     if axis == 0:
         return RaggedTensor(value, raw.Pack([zero, first_size(value, dtype)]), internal=True)
     if not isinstance(value, RaggedTensor):
-        if axis > 1:
-            return raw.ExpandDims(value, axis)
-        rows = first_size(value, dtype)
-        return RaggedTensor(value, raw.Range(zero, rows + one, one), internal=True)
+        return raw.ExpandDims(value, axis)
     if axis == 1:
         return RaggedTensor(value, raw.Range(zero, value.nrows() + one, one), internal=True)
     return value.with_values(_expand(value.values, axis - 1, dtype))
