@@ -20,9 +20,10 @@ from jax import numpy as jnp
 
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import shape_text
-from headrace.graph.tensor import Dims, Operation
+from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.array_util import require_rank, static_int
+from headrace.ops.build import raw
 from headrace.ops.kernels import philox, random_fixed, random_host, random_truncated
 from headrace.ops.registry import RANDOM, Effects, NotDifferentiable, define_op
 from headrace.ops.static import static_shape
@@ -347,12 +348,21 @@ def _gamma(context: Any, shape: Any, alpha: Any) -> Any:
     return random_host.gamma_np(context.random_state(groups), dims, alpha)
 
 
+def _gamma_grad(op: Operation, g: Tensor) -> list[Tensor | None]:
+    """Implicit: a sample moves so that its distribution function stays (Figurnov, Mohamed and Mnih,
+    "Implicit reparameterization gradients", 2018).
+    """
+    slope = raw.RandomGammaGrad(op.inputs[1], op.outputs[0])
+    sampled = raw.Range(0, raw.Size(op.inputs[0]), 1)
+    return [None, raw.Sum(raw.Mul(g, slope), sampled)]
+
+
 define_op(
     "RandomGamma(shape: S, alpha: T) -> output: T",
     attrs=f"{_SEEDS}, S: index, T: {{float16, float32, float64}}",
     shape=_parameter_shape,
     host=_gamma,
-    gradient=NotDifferentiable("the gradient of a gamma sample by alpha is not implemented"),
+    gradient=_gamma_grad,
     effects=RANDOM,
 )
 

@@ -246,7 +246,7 @@ def random_gamma(
         dtype: float16, float32 or float64.
 
     Returns:
-        ``shape + broadcast(alpha, beta).shape``. There is no gradient with respect to ``alpha``.
+        ``shape + broadcast(alpha, beta).shape``, with gradients with respect to both.
     """
     wanted = _floating(dtype)
     with get_default_graph().name_scope(name or "random_gamma"):
