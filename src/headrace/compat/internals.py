@@ -7,6 +7,7 @@ Only what has no place in Headrace's own interface is here; everything else is a
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -240,6 +241,49 @@ def is_resource_variable(var: Any) -> bool:
     from headrace.ops.variables import Variable
 
     return isinstance(var, Variable)
+
+
+# -- training, framework/meta_graph -------------------------------------------------------------
+
+
+class BaseSaverBuilder:
+    """Where releases had the classes that describe what a Saver saves."""
+
+    from headrace.train.saveable import SaveableObject, SaveSpec
+
+
+def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
+    """The file beside a checkpoint that holds its graph."""
+    base = re.sub(r"-[\d\?]+-of-\d+$", "", checkpoint_filename)
+    return f"{base}.{meta_graph_suffix}"
+
+
+def ops_used_by_graph_def(graph_def: Any) -> list[str]:
+    """The types of a graph's operations, those inside its functions too, each once."""
+    functions = {f.signature.name: f for f in graph_def.library.function}
+    found: set[str] = set()
+    waiting = [node.op for node in graph_def.node]
+    while waiting:
+        op = waiting.pop()
+        if op not in found:
+            found.add(op)
+            body = functions[op].node_def if op in functions else ()
+            waiting.extend(node.op for node in body)
+    return sorted(found - functions.keys())
+
+
+def stripped_op_list_for_graph(graph_def: Any) -> Any:
+    """The definitions of a graph's operations, as an ``OpList``.
+
+    Raises:
+        ValueError: if one is not known here.
+    """
+    from headrace.graph.graph_def import op_def_to_proto
+    from headrace.graph.proto import OpList
+    from headrace.ops.registry import get_op_def
+
+    used = ops_used_by_graph_def(graph_def)
+    return OpList(op=[op_def_to_proto(get_op_def(name)) for name in used])
 
 
 # -- client/device_lib --------------------------------------------------------------------------

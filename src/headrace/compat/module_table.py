@@ -76,7 +76,7 @@ ROWS: dict[str, Row] = {
     "python.framework.importer": _row(),
     "python.framework.common_shapes": _row(_INTERNALS),
     "python.framework.function": _row("headrace", _INTERNALS),
-    "python.framework.meta_graph": _row("headrace.train.meta_graph"),
+    "python.framework.meta_graph": _row("headrace.train.meta_graph", _INTERNALS),
     "python.framework.device": _row("headrace.graph.devices", "headrace"),
     "python.framework.sparse_tensor": _row("headrace.ops.sparse_tensor", "headrace"),
     "python.framework.indexed_slices": _row("headrace.ops.indexed_slices", "headrace"),
@@ -107,7 +107,9 @@ ROWS: dict[str, Row] = {
     "python.ops.lookup_ops": _row("headrace.lookup", "headrace", "headrace.contrib.lookup"),
     "python.ops.losses": _row("headrace.losses"),
     "python.ops.math_ops": _row("headrace", "headrace.math"),
+    "python.ops.confusion_matrix": _row("headrace", "headrace.ops.weights"),
     "python.ops.metrics": _row("headrace.metrics"),
+    "python.ops.metrics_impl": _row("headrace.metrics", "headrace.metrics.variables"),
     "python.ops.nn": _row("headrace.nn", "headrace"),
     "python.ops.nn_impl": _row("headrace.nn", "headrace"),
     "python.ops.nn_ops": _row("headrace.nn", "headrace"),
@@ -130,7 +132,7 @@ ROWS: dict[str, Row] = {
     "python.ops.state_ops": _row(),
     "python.ops.string_ops": _row("headrace", "headrace.strings"),
     "python.ops.summary_ops": _row("headrace.summary"),
-    "python.ops.template": _row(),
+    "python.ops.template": _row("headrace.ops.template"),
     "python.ops.tensor_array_ops": _row(),
     "python.ops.variable_scope": _row("headrace.ops.variable_scope", "headrace"),
     "python.ops.variables": _row("headrace", _INTERNALS),
@@ -176,8 +178,8 @@ ROWS: dict[str, Row] = {
     "python.saved_model": _row("headrace.saved_model"),
     "python.profiler": _row("headrace.profiler"),
     "python.training.input": _row("headrace.train", "headrace.io"),
-    "python.training.saver": _row("headrace.train", "headrace.train.saver"),
-    "python.training.slot_creator": _row("headrace.train.slot_creator"),
+    "python.training.checkpoint_management": _row("headrace.train", _INTERNALS),
+    "python.training.saver": _row("headrace.train", "headrace.train.saver", _INTERNALS),
     "python.training.training": _row("headrace.train"),
     "python.training.queue_runner": _row("headrace.train"),
     "python.training.queue_runner_impl": _row("headrace.train"),
@@ -236,7 +238,6 @@ _FAMILIES = {
     "python.ops.ragged.": _row("headrace.ragged", "headrace"),
     "python.ops.signal.": _row("headrace.signal"),
     "python.ops.": _row("headrace", _INTERNALS),
-    "python.training.": _row("headrace.train", "headrace"),
     "python.training": _row("headrace.train"),
     "python.platform.": _row(_INTERNALS),
     "python.layers.": _row("headrace.layers"),
@@ -259,6 +260,8 @@ def row_of(path: str) -> Row:
         public = [part for part in parts[2:] if part != "python"]
         inner = (".".join([own, *public]), own, "headrace") if public else (own,)
         return Row(inner)
+    if path.startswith("python.training."):
+        return Row((f"headrace.train.{path.rpartition('.')[2]}", "headrace.train", "headrace"))
     fitting = [prefix for prefix in _FAMILIES if path.startswith(prefix)]
     if fitting:
         return _FAMILIES[max(fitting, key=len)]
