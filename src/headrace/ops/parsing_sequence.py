@@ -441,9 +441,11 @@ def _parse_sequence_example_v2(
 ) -> Any:
     messages = items_of(serialized)
     is_single = np.ndim(serialized) == 0
-    dense_keys = items_of(feature_list_dense_keys)
-    may_miss = np.reshape(feature_list_dense_missing_assumed_empty, -1)
-    may_miss_keys = frozenset(k for k, may in zip(dense_keys, may_miss, strict=True) if may)
+    may_miss = zip(
+        items_of(feature_list_dense_keys),
+        np.reshape(feature_list_dense_missing_assumed_empty, -1),
+        strict=True,
+    )
     context_keys = (context_sparse_keys, context_dense_keys, context_ragged_keys)
     list_keys = (feature_list_sparse_keys, feature_list_dense_keys, feature_list_ragged_keys)
     parsed = _parse(
@@ -462,21 +464,32 @@ def _parse_sequence_example_v2(
             shapes_of(feature_list_dense_shapes),
             feature_list_ragged_value_types,
         ),
-        may_miss_keys,
+        frozenset(key for key, may in may_miss if may),
         context_dense_defaults,
         _SequenceRows([n for n in items_of(debug_name) if n], len(messages)),
     )
     parts, lists = _outputs(parsed, is_single)
-    splits = []
-    for column, dtype in zip(parsed.ragged, context_ragged_split_types, strict=True):
-        splits.append(outer_splits(column.counts, dtype, is_single))
+    ragged = _ragged_outputs(parsed, context_ragged_split_types, is_single)
+    steps = _ragged_steps(parsed, feature_list_ragged_split_types, is_single)
+    return (*parts, *ragged, *lists, *steps)
+
+
+def _ragged_outputs(parsed: _Parsed, split_types: Sequence[DType], is_single: bool) -> Any:
+    """Values and row splits of ragged context features."""
+    splits = [
+        outer_splits(column.counts, dtype, is_single)
+        for column, dtype in zip(parsed.ragged, split_types, strict=True)
+    ]
+    return [kernel.writeable(c.values) for c in parsed.ragged], splits
+
+
+def _ragged_steps(parsed: _Parsed, split_types: Sequence[DType], is_single: bool) -> Any:
+    """Values, splits over messages and splits over steps of ragged feature lists."""
     outer, inner = [], []
-    for steps, dtype in zip(parsed.list_ragged, feature_list_ragged_split_types, strict=True):
+    for steps, dtype in zip(parsed.list_ragged, split_types, strict=True):
         outer.append(outer_splits(steps.lengths, dtype, is_single))
         inner.append(splits_of(steps.column.counts, dtype))
-    ragged = [kernel.writeable(c.values) for c in parsed.ragged]
-    list_ragged = [kernel.writeable(s.column.values) for s in parsed.list_ragged]
-    return (*parts, ragged, splits, *lists, list_ragged, outer, inner)
+    return [kernel.writeable(s.column.values) for s in parsed.list_ragged], outer, inner
 
 
 define_op(
