@@ -1,5 +1,7 @@
 """An autoencoder of digits, its weights in dictionaries, with image summaries of what it makes."""
 
+from __future__ import absolute_import, division, print_function
+
 import tensorflow as tf
 from tensorflow.examples.tutorials.mnist import input_data
 

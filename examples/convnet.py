@@ -1,5 +1,7 @@
 """A convolutional network on `tf.layers`, with batch normalisation and its update ops."""
 
+from __future__ import absolute_import, division, print_function
+
 import tensorflow as tf
 from tensorflow.examples.tutorials.mnist import input_data
 

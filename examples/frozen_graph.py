@@ -1,5 +1,7 @@
 """Train, freeze the variables into constants, write the graph, and use it without its program."""
 
+from __future__ import absolute_import, division, print_function
+
 import argparse
 import os
 import tempfile

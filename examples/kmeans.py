@@ -1,5 +1,7 @@
 """K-means on graph operations: assignment by broadcasting, means by unsorted segment sums."""
 
+from __future__ import absolute_import, division, print_function
+
 import argparse
 
 import numpy as np

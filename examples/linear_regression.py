@@ -1,5 +1,7 @@
 """A line through points, by gradient descent: the smallest program that trains."""
 
+from __future__ import absolute_import, division, print_function
+
 import argparse
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Softmax regression on handwritten digits: the first program of every tutorial."""
 
+from __future__ import absolute_import, division, print_function
+
 import tensorflow as tf
 from tensorflow.examples.tutorials.mnist import input_data
 

@@ -1,5 +1,7 @@
 """Digits read row by row by an LSTM: `dynamic_rnn` over sequences of different lengths."""
 
+from __future__ import absolute_import, division, print_function
+
 import numpy as np
 import tensorflow as tf
 from tensorflow.examples.tutorials.mnist import input_data

@@ -1,5 +1,7 @@
 """A multilayer perceptron with dropout, `get_variable` and scopes, trained with Adam."""
 
+from __future__ import absolute_import, division, print_function
+
 import tensorflow as tf
 from tensorflow.examples.tutorials.mnist import input_data
 

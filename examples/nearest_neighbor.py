@@ -1,5 +1,7 @@
 """Nearest neighbour by L1 distance on handwritten digits: no training, one graph."""
 
+from __future__ import absolute_import, division, print_function
+
 import numpy as np
 import tensorflow as tf
 from tensorflow.examples.tutorials.mnist import input_data

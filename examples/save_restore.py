@@ -1,5 +1,7 @@
 """Training in two parts with a Saver: the second goes on where the first was."""
 
+from __future__ import absolute_import, division, print_function
+
 import argparse
 import os
 import tempfile
