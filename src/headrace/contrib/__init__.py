@@ -7,16 +7,23 @@ from headrace.missing import attribute_error as _attribute_error
 
 #: Parts that are imported when first asked for.
 _MODULES = (
+    "compiler",
+    "deprecated",
     "distributions",
+    "eager",
     "framework",
     "layers",
+    "learn",
     "legacy_seq2seq",
     "lookup",
     "losses",
     "metrics",
     "rnn",
+    "seq2seq",
     "slim",
+    "tensorboard",
     "training",
+    "util",
 )
 
 

@@ -48,7 +48,7 @@ def _as_vector(size: Any) -> Tensor | None:
             raise ValueError(
                 f"prefix tensor must be either a scalar or vector, but saw tensor: {size}"
             )
-        return size
+        return size  # type: ignore[no-any-return]
     shape = _as_shape(size)
     return constant(shape.as_list(), dtypes.int32) if shape.is_fully_defined() else None
 
@@ -92,14 +92,19 @@ def map_sizes(function: Callable[[Any], Any], sizes: Any) -> Any:
 
 @contextmanager
 def network_scope(scope: Any, default: str) -> Iterator[VariableScope]:
-    """The variable scope of a network, in which each variable is read once, before the loop.
-
-    Not inside of another loop or function: there a variable may change between two calls.
-    """
+    """The variable scope of a network, in which each variable is read once, before the loop."""
     with variable_scope(scope or default) as opened:
-        if opened.caching_device is None and not get_default_graph().building_function:
-            opened.set_caching_device(_where_it_is)
+        read_once(opened)
         yield opened
+
+
+def read_once(scope: VariableScope) -> None:
+    """Have the variables made in ``scope`` read once, where they are made.
+
+    Not inside of a loop or function: there a variable may change between two calls.
+    """
+    if scope.caching_device is None and not get_default_graph().building_function:
+        scope.set_caching_device(_where_it_is)
 
 
 def _where_it_is(op: Operation) -> str:

@@ -1,0 +1,80 @@
+"""``tf.contrib.seq2seq``: decoders that run in loops, attention, beam search."""
+
+from typing import Any as _Any
+
+from headrace.contrib.seq2seq.attention import (
+    AttentionMechanism,
+    BahdanauAttention,
+    BahdanauMonotonicAttention,
+    LuongAttention,
+    LuongMonotonicAttention,
+    hardmax,
+    monotonic_attention,
+    safe_cumprod,
+)
+from headrace.contrib.seq2seq.attention_wrapper import AttentionWrapper, AttentionWrapperState
+from headrace.contrib.seq2seq.beam_search import (
+    BeamSearchDecoder,
+    BeamSearchDecoderOutput,
+    BeamSearchDecoderState,
+    FinalBeamSearchDecoderOutput,
+    tile_batch,
+)
+from headrace.contrib.seq2seq.decoder import (
+    BasicDecoder,
+    BasicDecoderOutput,
+    Decoder,
+    dynamic_decode,
+)
+from headrace.contrib.seq2seq.helpers import (
+    CustomHelper,
+    GreedyEmbeddingHelper,
+    Helper,
+    InferenceHelper,
+    SampleEmbeddingHelper,
+    TrainingHelper,
+)
+from headrace.contrib.seq2seq.loss import sequence_loss
+from headrace.contrib.seq2seq.scheduled import (
+    ScheduledEmbeddingTrainingHelper,
+    ScheduledOutputTrainingHelper,
+)
+from headrace.missing import attribute_error as _attribute_error
+from headrace.ops.beam_search import gather_tree
+from headrace.rnn.dynamic import transpose_batch_time as _transpose_batch_time  # noqa: F401
+
+__all__ = [
+    "AttentionMechanism",
+    "AttentionWrapper",
+    "AttentionWrapperState",
+    "BahdanauAttention",
+    "BahdanauMonotonicAttention",
+    "BasicDecoder",
+    "BasicDecoderOutput",
+    "BeamSearchDecoder",
+    "BeamSearchDecoderOutput",
+    "BeamSearchDecoderState",
+    "CustomHelper",
+    "Decoder",
+    "FinalBeamSearchDecoderOutput",
+    "GreedyEmbeddingHelper",
+    "Helper",
+    "InferenceHelper",
+    "LuongAttention",
+    "LuongMonotonicAttention",
+    "SampleEmbeddingHelper",
+    "ScheduledEmbeddingTrainingHelper",
+    "ScheduledOutputTrainingHelper",
+    "TrainingHelper",
+    "dynamic_decode",
+    "gather_tree",
+    "hardmax",
+    "monotonic_attention",
+    "safe_cumprod",
+    "sequence_loss",
+    "tile_batch",
+]
+
+
+def __getattr__(name: str) -> _Any:
+    raise _attribute_error(__name__, name, __all__)
