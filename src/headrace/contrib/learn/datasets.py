@@ -1,0 +1,45 @@
+"""``tf.contrib.learn.datasets``: data sets by name, from files on this machine."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from headrace.contrib.learn import base as base
+from headrace.contrib.learn.base import load_boston as load_boston
+from headrace.contrib.learn.base import load_iris as load_iris
+from headrace.missing import attribute_error as _attribute_error
+
+__all__ = ["DATASETS", "base", "load_boston", "load_dataset", "load_iris", "load_mnist"]
+
+
+def load_mnist(train_dir: str = "MNIST-data") -> Any:
+    """The MNIST digits from the IDX files in ``train_dir``; says where to put them if absent."""
+    return _mnist().read_data_sets(train_dir)
+
+
+def _mnist() -> Any:
+    """The tutorials' reader, which stands above this package."""
+    return import_module("headrace.examples.tutorials.mnist.input_data")
+
+
+#: What `load_dataset` knows, by name.
+DATASETS = {"boston": load_boston, "iris": load_iris, "mnist": load_mnist}
+
+
+def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = False) -> Any:
+    """The data set of a name of `DATASETS`.
+
+    Raises:
+        ValueError: if there is none of that name.
+        FileNotFoundError: if its files are not on this machine.
+    """
+    if name not in DATASETS:
+        raise ValueError(f"Name of dataset is not found: {name}. There are {', '.join(DATASETS)}.")
+    return DATASETS[name]()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "mnist":
+        return _mnist()
+    raise _attribute_error(__name__, name, __all__)

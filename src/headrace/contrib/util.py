@@ -1,0 +1,66 @@
+"""``tf.contrib.util``: tensors as messages, and the operations that a graph uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph.graph_def import op_def_to_proto
+from headrace.graph.shapes import TensorShape
+from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
+from headrace.graph.tensor_proto import make_tensor_proto
+from headrace.missing import attribute_error as _attribute_error
+from headrace.ops.registry import get_op_def
+from headrace.ops.static import static_value
+
+__all__ = [
+    "constant_value",
+    "make_ndarray",
+    "make_tensor_proto",
+    "ops_used_by_graph_def",
+    "stripped_op_list_for_graph",
+]
+
+
+def constant_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor as an array, if it does not depend on what is fed; else None."""
+    if isinstance(tensor, TensorShape):
+        return tensor.as_list() if tensor.is_fully_defined() else None
+    return static_value(tensor)
+
+
+def ops_used_by_graph_def(graph_def: Any) -> set[str]:
+    """The types of the operations of a GraphDef, those in its functions too."""
+    functions = {f.signature.name: f for f in graph_def.library.function}
+    used: set[str] = set()
+    seen: set[str] = set()
+    pending = [*graph_def.node]
+    while pending:
+        node = pending.pop()
+        if node.op in functions:
+            called = {node.op}
+        else:
+            used.add(node.op)
+            called = set()
+        called |= {a.func.name for a in node.attr.values() if a.HasField("func")}
+        for name in called - seen:
+            seen.add(name)
+            if name in functions:
+                pending.extend(functions[name].node_def)
+    return used
+
+
+def stripped_op_list_for_graph(graph_def: Any) -> Any:
+    """An OpList of the definitions of all operations that a GraphDef uses, by name.
+
+    Raises:
+        ValueError: if there is an operation that Headrace does not have.
+    """
+    from headrace.graph.proto import OpList  # loaded on first use
+
+    return OpList(
+        op=[op_def_to_proto(get_op_def(n)) for n in sorted(ops_used_by_graph_def(graph_def))]
+    )
+
+
+def __getattr__(name: str) -> Any:
+    raise _attribute_error(__name__, name, __all__)
