@@ -14,13 +14,14 @@ import contextlib
 import struct
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from types import TracebackType
 from typing import IO, Any, Self
 
 import google_crc32c
 
 from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
-from headrace.files.paths import as_path, translated
+from headrace.files.paths import as_path, translate, translated
 from headrace.files.system import open_binary
 
 #: Bytes around the data of a record.
@@ -49,15 +50,18 @@ def masked_crc(data: bytes) -> int:
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & _MASK
 
 
+@lru_cache(maxsize=_KEPT_HEADERS)
+def _header(length: int) -> bytes:
+    """What stands before a record of ``length`` bytes."""
+    head = length.to_bytes(8, "little")
+    return head + masked_crc(head).to_bytes(4, "little")
+
+
 def frame(record: bytes) -> bytes:
     """The bytes that stand for a record in a file."""
-    head = len(record).to_bytes(8, "little")
-    return b"%b%b%b%b" % (
-        head,
-        masked_crc(head).to_bytes(4, "little"),
-        record,
-        masked_crc(record).to_bytes(4, "little"),
-    )
+    crc = _crc(record)
+    crc = ((crc >> 15 | crc << 17) + 0xA282EAD8) & _MASK
+    return b"%b%b%b" % (_header(len(record)), record, crc.to_bytes(4, "little"))
 
 
 def check_compression(compression: str | None) -> str:
@@ -316,6 +320,12 @@ def open_stream(path: str, compression: str) -> _Stream:
     return _Inflating(path, file, COMPRESSIONS[compression])
 
 
+def _as_bytes(record: Any) -> bytes:
+    if isinstance(record, (bytearray, memoryview)):
+        return bytes(record)
+    raise TypeError(f"A record is bytes, not {type(record).__name__}: {record!r:.80}.")
+
+
 class RecordWriter:
     """Writes a record file, in the place of what is at ``path``.
 
@@ -351,11 +361,16 @@ class RecordWriter:
             TypeError: if it is not bytes.
             FailedPreconditionError: if the file is closed.
         """
-        if isinstance(record, (bytearray, memoryview)):
-            record = bytes(record)
         if not isinstance(record, bytes):
-            raise TypeError(f"A record is bytes, not {type(record).__name__}: {record!r:.80}.")
-        self._put(frame(record))
+            record = _as_bytes(record)
+        file = self._file or self._open_file()
+        data = frame(record)
+        if self._compressor is not None:
+            data = self._compressor.compress(data)
+        try:
+            file.write(data)
+        except OSError as error:
+            raise translate(self.path, error) from error
 
     def flush(self) -> None:
         """Hand everything to the operating system, so that readers see it."""
@@ -383,11 +398,6 @@ class RecordWriter:
         if self._file is None:
             raise FailedPreconditionError(None, None, f"The writer of {self.path} is closed.")
         return self._file
-
-    def _put(self, data: bytes) -> None:
-        file = self._open_file()
-        with translated(self.path):
-            file.write(data if self._compressor is None else self._compressor.compress(data))
 
     def __enter__(self) -> Self:
         return self
