@@ -46,7 +46,7 @@ def _attend(tf, make, output_attention=True, **options):
         "cell_state": state.cell_state,
     }
     for i, alignment in enumerate(flat(state.alignments)):
-        results["alignments_%d" % i] = alignment
+        results[f"alignments_{i}"] = alignment
     results.update(_loss_and_names(tf, [outputs.rnn_output, state.cell_state]))
     return results
 
