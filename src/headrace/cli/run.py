@@ -99,6 +99,7 @@ def run_program(program: str, arguments: Sequence[str], as_module: bool) -> NoRe
     sys.argv = [program, *arguments]
     _set_first_path(os.getcwd() if as_module else str(Path(program).resolve().parent))
     _serve_children()
+    importlib.import_module("headrace.compat.older").restore()
     importlib.import_module("headrace.compat.tensorflow")
     try:
         if as_module:

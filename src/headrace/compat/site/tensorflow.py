@@ -2,5 +2,7 @@
 import Headrace under the name ``tensorflow`` too."""
 
 from headrace.compat.aliases import install
+from headrace.compat.older import restore
 
+restore()
 install()
