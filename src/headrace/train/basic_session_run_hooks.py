@@ -448,10 +448,10 @@ class ProfilerHook(SessionRunHook):
         return SessionRunArgs(self._global_step, options=options)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        step = int(run_values.results)
+        step = int(run_values.results) + 1
         if self._next_step is None:
             # The first step compiles: the trace starts behind it.
-            self._timer.update_last_triggered_step(step)
+            self._timer.update_last_triggered_step(step - 1)
         if self._is_due:
             step = int(run_context.session.run(self._global_step))
             self._timer.update_last_triggered_step(step)
