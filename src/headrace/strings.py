@@ -20,13 +20,24 @@ from headrace.ops.strings_api import string_to_hash_bucket as to_hash_bucket
 from headrace.ops.strings_api import string_to_hash_bucket_fast as to_hash_bucket_fast
 from headrace.ops.strings_api import string_to_hash_bucket_strong as to_hash_bucket_strong
 from headrace.ops.strings_api import string_to_number as to_number
+from headrace.ops.strings_ragged import (
+    bytes_split,
+    ngrams,
+    unicode_decode,
+    unicode_decode_with_offsets,
+    unicode_encode,
+    unicode_split,
+    unicode_split_with_offsets,
+)
 
 __all__ = [
     "as_string",
+    "bytes_split",
     "format",
     "join",
     "length",
     "lower",
+    "ngrams",
     "reduce_join",
     "regex_full_match",
     "regex_replace",
@@ -37,6 +48,11 @@ __all__ = [
     "to_hash_bucket_fast",
     "to_hash_bucket_strong",
     "to_number",
+    "unicode_decode",
+    "unicode_decode_with_offsets",
+    "unicode_encode",
+    "unicode_split",
+    "unicode_split_with_offsets",
     "unicode_transcode",
     "unsorted_segment_join",
     "upper",

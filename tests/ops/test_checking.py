@@ -199,7 +199,11 @@ def test_print_v2(session: Any, capfd: Any, tmp_path: Any) -> None:
     session.run(tf.print("x:", x, {"rows": rows}, [1, "a"], summarize=2), {x: range(9)})
     assert capfd.readouterr().err == "x: [0 1 ... 7 8] {'rows': [[1 2]\n [3 4]]} [1, 'a']\n"
     session.run(tf.print(tf.constant("{}"), "{}", output_stream=sys.stdout, end="!"))
-    assert capfd.readouterr().out == "{} {}!"
+    assert capfd.readouterr().out == '"{}" {}!'
+    session.run(tf.print(tf.constant("x"), output_stream=sys.stdout))
+    assert capfd.readouterr().out == "x\n"
+    session.run(tf.print([tf.constant("x"), "y", (1, tf.constant("z"))], output_stream=sys.stdout))
+    assert capfd.readouterr().out == '["x", \'y\', (1, "z")]\n'
     path = tmp_path / "log"
     session.run(tf.print(tf.constant(["s"]), output_stream=f"file://{path}"))
     assert path.read_text() == '["s"]\n'

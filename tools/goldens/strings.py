@@ -175,6 +175,7 @@ def format_text(tf: Any) -> dict[str, Any]:
     return {
         "two": tf.strings.format("a {} b {}", [numbers, texts]),
         "square": tf.strings.format("{}", tf.constant([[1.5, 2], [3, 4]])),
+        "scalar": tf.strings.format("a {} b {}", [tf.constant("x"), tf.constant(3)]),
         "placeholder": tf.strings.format("%s{}", numbers, placeholder="%s", summarize=-1),
     }
 
@@ -193,3 +194,48 @@ def edit_distance(tf: Any) -> dict[str, Any]:
         "normalized": tf.edit_distance(guesses, truths),
         "plain": tf.edit_distance(guesses, truths, normalize=False),
     }
+
+
+@golden(with_session=True, needs=("RaggedTensor",))
+def ragged(tf: Any, session: Any) -> dict[str, Any]:
+    """Rows of different lengths, as sparse tensors."""
+    texts = tf.constant(["aé", "", "x😀z"])
+    square = tf.constant([["ab", "c"], ["", "dé"]])
+    rows = tf.RaggedTensor.from_row_splits(["ab", "", "cd", "e"], [0, 1, 1, 4])
+    words = tf.RaggedTensor.from_row_splits(["a", "b", "c", "d"], [0, 3, 3, 4])
+    s = tf.strings
+    made = {
+        "split": s.split(["a b  c", "", " x "], result_type="RaggedTensor"),
+        "split_square": s.split([["a b", "c"], ["", "d e f"]], result_type="RaggedTensor"),
+        "split_sep": s.split(["a,b,,c", ""], sep=",", maxsplit=2, result_type="RaggedTensor"),
+        "split_rows": s.split(rows, sep="d", result_type="RaggedTensor"),
+        "old": tf.string_split(["a b  c", "", " x "], result_type="RaggedTensor"),
+        "bytes": s.bytes_split(texts),
+        "bytes_square": s.bytes_split(square),
+        "bytes_rows": s.bytes_split(rows),
+        "decode": s.unicode_decode(texts, "UTF-8"),
+        "decode_square": s.unicode_decode(square, "UTF-8"),
+        "characters": s.unicode_split(texts, "UTF-8"),
+        "characters_rows": s.unicode_split(rows, "UTF-8"),
+        "offsets": s.unicode_split_with_offsets(texts, "UTF-8")[1],
+        "decode_offsets": s.unicode_decode_with_offsets([b"a\xffb"], "UTF-8")[1],
+        "ngrams": s.ngrams(words, 2),
+        "ngrams_padded": s.ngrams(words, [1, 3], "-", ("<", ">")),
+        "ngrams_short": s.ngrams(words, 3, preserve_short_sequences=True),
+    }
+    results: dict[str, Any] = {}
+    for name, value in made.items():
+        sparse = session.run(value.to_sparse())
+        results[f"{name}_indices"], results[f"{name}_values"] = sparse.indices, sparse.values
+        results[f"{name}_shape"] = sparse.dense_shape
+    tensors = {
+        "scalar_bytes": s.bytes_split("abc"),
+        "scalar_decode": s.unicode_decode("aé", "UTF-8"),
+        "encode": s.unicode_encode(s.unicode_decode(texts, "UTF-8"), "UTF-16-BE"),
+        "encode_vector": s.unicode_encode([97, 233, 0x1F600], "UTF-8"),
+        "encode_square": s.unicode_encode([[97, 98], [99, 0x110000]], "UTF-8"),
+        "encode_cube": s.unicode_encode([[[97], [98]], [[99], [100]]], "UTF-8"),
+        "ngrams_tensor": s.ngrams([["a", "b", "c"], ["d", "e", "f"]], 2),
+        "ngrams_vector": s.ngrams(["a", "b", "c"], 2, pad_values="_", padding_width=1),
+    }
+    return results | session.run(tensors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sys
 from collections.abc import Callable, Mapping
@@ -10,23 +11,24 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.checking import element_text
 from headrace.ops.registry import EXTERNAL, NotDifferentiable, define_op
 
-_PLACEHOLDER = "{}"
-
 
 def tensor_text(value: Any, edge: int) -> str:
     """An array in rows, the ``edge`` first and last entries of each dimension (all, if -1)."""
     array = np.asarray(value)
-    if array.ndim == 0:
-        return element_text(array[()])
 
     def entry(item: Any) -> str:
-        return f'"{element_text(item)}"' if isinstance(item, bytes) else element_text(item)
+        text = element_text(item)
+        return f'"{text}"' if isinstance(item, (bytes, str)) else text
+
+    if array.ndim == 0:
+        return entry(array[()])
 
     def rows(part: Any, depth: int) -> str:
         cut = 0 <= 2 * edge < part.shape[0]
@@ -132,13 +134,14 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
     sep, end = kwargs.pop("sep", " "), kwargs.pop("end", "\n")
     if kwargs:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {sorted(kwargs)}")
-    tensors: list[Tensor] = []
-    # Words that hold the placeholder themselves become tensors.
-    template = sep.join(_template(i, tensors, True) for i in inputs)
+    pieces: list[Any] = []
+    for i, value in enumerate(inputs):
+        pieces += [sep] * bool(i) + _pieces(value, True)
     with get_default_graph().name_scope(name or "PrintV2") as scope:
-        text = raw.StringFormat(
-            tensors, template=template, placeholder=_PLACEHOLDER, summarize=summarize or 3
-        )
+        if len(pieces) == 1 and _is_text(pieces[0]):
+            text = pieces[0]  # alone it is printed without quotes
+        else:
+            text = _formatted(pieces, summarize or 3)
         return raw.PrintV2(  # type: ignore[no-any-return]
             text, output_stream=_stream_name(stream), end=end, name=scope
         )
@@ -160,22 +163,42 @@ def _stream_name(stream: Any) -> str:
     return known
 
 
-def _template(value: Any, tensors: list[Tensor], top: bool) -> str:
-    """The text of a value, with placeholders for the tensors in it."""
+def _is_text(piece: Any) -> bool:
+    return isinstance(piece, Tensor) and piece.dims == () and piece.dtype is dtypes.string
+
+
+def _formatted(pieces: list[Any], summarize: int) -> Tensor:
+    """Texts and tensors as one text."""
+    tensors = [piece for piece in pieces if isinstance(piece, Tensor)]
+    for n in itertools.count():
+        # Texts may hold the placeholder themselves: then another one stands for tensors.
+        placeholder = f"{{{n or ''}}}"
+        template = "".join([p if isinstance(p, str) else placeholder for p in pieces])
+        if template.count(placeholder) == len(tensors):
+            break
+    return raw.StringFormat(  # type: ignore[no-any-return]
+        tensors, template=template, placeholder=placeholder, summarize=summarize
+    )
+
+
+def _pieces(value: Any, top: bool) -> list[Any]:
+    """The texts and tensors that a value consists of."""
     if isinstance(value, Tensor) or hasattr(value, "_to_tensor"):
-        tensors.append(convert_to_tensor(value))
-        return _PLACEHOLDER
+        return [convert_to_tensor(value)]
     if isinstance(value, Mapping):
-        items = [f"{k!r}: {_template(v, tensors, False)}" for k, v in value.items()]
-        return "{" + ", ".join(items) + "}"
+        items = [[f"{k!r}: ", *_pieces(v, False)] for k, v in value.items()]
+        return ["{", *_listed(items), "}"]
     if isinstance(value, (list, tuple)):
-        inner = ", ".join(_template(v, tensors, False) for v in value)
-        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
-    text = str(value) if top else repr(value)
-    if _PLACEHOLDER in text:
-        tensors.append(convert_to_tensor(text))
-        return _PLACEHOLDER
-    return text
+        opening, closing = "[]" if isinstance(value, list) else "()"
+        return [opening, *_listed([_pieces(v, False) for v in value]), closing]
+    return [str(value) if top else repr(value)]
+
+
+def _listed(items: list[list[Any]]) -> list[Any]:
+    joined: list[Any] = []
+    for i, item in enumerate(items):
+        joined += [", "] * bool(i) + item
+    return joined
 
 
 __all__: list[str] = []

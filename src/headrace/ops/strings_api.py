@@ -251,11 +251,18 @@ def string_split(
         ValueError: if ``source`` has another rank, or for another ``result_type``.
     """
     sep = one_of("sep", sep, "delimiter", delimiter)
+    if result_type not in ("SparseTensor", "RaggedTensor"):
+        raise _unknown_result(result_type)
     with get_default_graph().name_scope(name or "StringSplit"):
         parts = raw.StringSplit(
             _strings(source), _strings(" " if sep is None else sep), skip_empty=skip_empty
         )
-        return _split_result(SparseTensor(*parts), result_type)
+        sparse = SparseTensor(*parts)
+        if result_type == "SparseTensor":
+            return sparse
+        from headrace.ops.ragged_tensor import RaggedTensor
+
+        return RaggedTensor.from_sparse(sparse)
 
 
 def split(
@@ -276,22 +283,28 @@ def split(
 
     Returns:
         A SparseTensor of one more dimension, or a RaggedTensor. Of a scalar: a SparseTensor
-        ``[1, parts]``, or a Tensor ``[parts]``.
+        ``[1, parts]``, or a Tensor ``[parts]``. A RaggedTensor is taken too.
 
     Raises:
         ValueError: for another ``result_type``.
     """
-    strings = _strings(one_of("input", input, "source", source))
+    from headrace.ops.ragged_tensor import RaggedTensor
+    from headrace.ops.strings_ragged import ragged_split
+
+    value = one_of("input", input, "source", source)
+    separator = None if sep is None else _strings(sep)
+    if result_type == "RaggedTensor" or isinstance(value, RaggedTensor):
+        ragged = ragged_split(value, separator, maxsplit, name)
+        return ragged if result_type == "RaggedTensor" else ragged.to_sparse()
+    if result_type != "SparseTensor":
+        raise _unknown_result(result_type)
+    strings = _strings(value)
     with get_default_graph().name_scope(name or "StringSplit"):
         rank = 1 if strings.dims is None else len(strings.dims)
         flat = strings if rank == 1 else raw.Reshape(strings, [-1])
-        parts = raw.StringSplitV2(flat, _strings("" if sep is None else sep), maxsplit=maxsplit)
+        parts = raw.StringSplitV2(flat, "" if sep is None else separator, maxsplit=maxsplit)
         sparse = SparseTensor(*parts)
-        if rank == 0 and result_type == "RaggedTensor":
-            return sparse.values
-        if rank > 1:
-            sparse = _deeper(sparse, strings, rank)
-        return _split_result(sparse, result_type)
+        return _deeper(sparse, strings, rank) if rank > 1 else sparse
 
 
 def _deeper(sparse: SparseTensor, strings: Tensor, rank: int) -> SparseTensor:
@@ -305,14 +318,8 @@ def _deeper(sparse: SparseTensor, strings: Tensor, rank: int) -> SparseTensor:
     return SparseTensor(indices, sparse.values, raw.ConcatV2([outer, width], 0))
 
 
-def _split_result(sparse: SparseTensor, result_type: str) -> Any:
-    if result_type == "SparseTensor":
-        return sparse
-    if result_type == "RaggedTensor":
-        from importlib import import_module
-
-        return import_module("headrace").RaggedTensor.from_sparse(sparse)
-    raise ValueError(
+def _unknown_result(result_type: Any) -> ValueError:
+    return ValueError(
         f"result_type must be 'RaggedTensor' or 'SparseTensor'; it is {result_type!r}."
     )
 
