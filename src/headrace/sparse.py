@@ -17,6 +17,8 @@ from headrace.ops.sparse_api import sparse_split as split
 from headrace.ops.sparse_api import sparse_tensor_to_dense as to_dense
 from headrace.ops.sparse_api import sparse_to_indicator as to_indicator
 from headrace.ops.sparse_api import sparse_transpose as transpose
+from headrace.ops.sparse_cross import sparse_cross as cross
+from headrace.ops.sparse_cross import sparse_cross_hashed as cross_hashed
 from headrace.ops.sparse_math import sparse_add as add
 from headrace.ops.sparse_math import sparse_eye as eye
 from headrace.ops.sparse_math import sparse_mask as mask
@@ -36,6 +38,8 @@ __all__ = [
     "SparseTensor",
     "add",
     "concat",
+    "cross",
+    "cross_hashed",
     "expand_dims",
     "eye",
     "fill_empty_rows",

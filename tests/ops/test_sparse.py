@@ -338,3 +338,39 @@ def test_sparse_values_through_cond_and_while() -> None:
     got = run([chosen, doubled])
     assert got[0].values.tolist() == (2 * VALUES).tolist()
     assert got[1].values.tolist() == (8 * VALUES).tolist()
+
+
+def test_crosses() -> None:
+    words = fed([[0, 0], [0, 1], [2, 0]], ["a", "b", "c"], [3, 2])
+    numbers = fed([[0, 0], [1, 0], [2, 0], [2, 1]], np.array([1, 2, 3, 4]), [3, 2])
+    crossed = tf.sparse.cross([words, numbers, tf.constant([["x"], ["y"], ["z"]])])
+    hashed = tf.sparse.cross_hashed([words, numbers], num_buckets=1000)
+    got, numbered = run([crossed, hashed])
+    assert got.values.tolist() == [b"a_X_1_X_x", b"b_X_1_X_x", b"c_X_3_X_z", b"c_X_4_X_z"]
+    assert got.indices.tolist() == [[0, 0], [0, 1], [2, 0], [2, 1]]
+    assert got.dense_shape.tolist() == [3, 2]
+    assert numbered.values.shape == (4,)
+    assert set(numbered.values) <= set(range(1000))
+    with pytest.raises(TypeError, match="must be a list"):
+        tf.sparse.cross(words)
+    with pytest.raises(InvalidArgumentError, match="Expected batch size 3 got 2 at dense tensor 0"):
+        run(tf.sparse.cross([words, tf.placeholder_with_default([["x"], ["y"]], None)]))
+
+
+def test_gradients_of_sparse_segments_by_name() -> None:
+    grad = np.arange(4.0).reshape(2, 2) + 1
+    got = run(
+        [
+            tf.sparse_segment_mean_grad(grad, [0, 2, 1], [0, 0, 1], 4),
+            tf.sparse_segment_sqrt_n_grad(grad, [0, 2, 1], [0, 0, 1], 4),
+        ]
+    )
+    assert got[0].tolist() == [[0.5, 1], [3, 4], [0.5, 1], [0, 0]]
+    np.testing.assert_allclose(got[1][0], np.array([1, 2]) / np.sqrt(2))
+
+
+def test_masked_slices() -> None:
+    slices = tf.IndexedSlices(tf.constant([[1.0], [2.0], [3.0]]), tf.constant([4, 5, 6]))
+    kept = run(tf.sparse.mask(slices, [5]))
+    assert kept.indices.tolist() == [4, 6]
+    assert kept.values.tolist() == [[1], [3]]

@@ -236,3 +236,21 @@ def gradients(tf: Any) -> dict[str, Any]:
         **weighted("times", (a * dense).values, [x, dense]),
         **weighted("over_row", (a / dense[1]).values, [x, dense]),
     }
+
+
+@golden(needs=NEEDS)
+def crosses(tf: Any) -> dict[str, Any]:
+    words = _sparse(tf, [[0, 0], [0, 1], [2, 0]], ["a", "bc", "a longer feature"], [3, 2])
+    numbers = _sparse(tf, [[0, 0], [1, 1], [2, 0], [2, 1]], [7, -8, 9, 10], [3, 2])
+    dense = tf.constant([["x", "z"], ["y", "w"], ["v", "u"]])
+    cross, hashed = tf.sparse.cross, tf.sparse.cross_hashed
+    return _flat(
+        words=cross([words, dense]),
+        numbers=cross([tf.cast(numbers, tf.int64), dense]),
+        three=cross([words, tf.cast(numbers, tf.int64), dense]),
+        hashed=hashed([words, dense]),
+        hashed_key=hashed([words, dense], hash_key=5),
+        hashed_buckets=hashed([words, dense], num_buckets=100),
+        hashed_numbers=hashed([tf.cast(numbers, tf.int64), dense], num_buckets=1000),
+        hashed_all=hashed([words, tf.cast(numbers, tf.int64), dense]),
+    )

@@ -76,6 +76,12 @@ def _div_grad(op: Operation, g: Tensor) -> Grads:
     return unbroadcast(op, gx, gy)
 
 
+def _div_no_nan_grad(op: Operation, g: Tensor) -> Grads:
+    gx = raw.DivNoNan(g, conj(op.inputs[1]))
+    gy = raw.Neg(raw.Mul(gx, conj(op.outputs[0])))
+    return unbroadcast(op, gx, gy)
+
+
 def _maximum_grad(op: Operation, g: Tensor) -> Grads:
     return _chosen_grad(op, g, raw.GreaterEqual(*op.inputs))
 
@@ -413,7 +419,7 @@ floormod = mod = _shared(
     "FloorMod", REALS, _floor_mod, _floormod_grad, "The rest, with the sign of y.", CHECKS
 )
 _pow_function = _shared("Pow", SIGNED_NUMBERS, _pow, _pow_grad, "x to the power y.", CHECKS)
-_shared("DivNoNan", INEXACT, _div_no_nan, None, "")
+_shared("DivNoNan", INEXACT, _div_no_nan, _div_no_nan_grad, "")
 div_no_nan = binary_function(get_op_def("DivNoNan"), "div_no_nan", "x / y; 0 where y is 0.")
 _shared("MulNoNan", INEXACT, _mul_no_nan, _mul_no_nan_grad, "")
 multiply_no_nan = binary_function(

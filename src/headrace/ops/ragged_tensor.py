@@ -377,12 +377,12 @@ class RaggedTensor(CompositeTensor):
     def row_starts(self, name: str | None = None) -> Tensor:
         """Where each row begins in ``values``."""
         with scope(name, "RaggedRowStarts"):
-            return self._row_splits[:-1]  # type: ignore[no-any-return]
+            return self._row_splits[:-1]
 
     def row_limits(self, name: str | None = None) -> Tensor:
         """Where each row ends in ``values``."""
         with scope(name, "RaggedRowLimits"):
-            return self._row_splits[1:]  # type: ignore[no-any-return]
+            return self._row_splits[1:]
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
         """The lengths of the rows along ``axis``: ragged itself for inner axes."""

@@ -20,8 +20,11 @@ __all__ = [
     "segment_prod",
     "segment_sum",
     "sparse_segment_mean",
+    "sparse_segment_mean_grad",
     "sparse_segment_sqrt_n",
+    "sparse_segment_sqrt_n_grad",
     "sparse_segment_sum",
+    "sparse_segment_sum_grad",
     "unsorted_segment_max",
     "unsorted_segment_mean",
     "unsorted_segment_min",
@@ -167,3 +170,29 @@ def _sparse(kind: str, what: str) -> Callable[..., Tensor]:
 sparse_segment_sum = _sparse("Sum", "sum")
 sparse_segment_mean = _sparse("Mean", "mean")
 sparse_segment_sqrt_n = _sparse("SqrtN", "sum, divided by the square root of their number,")
+
+
+def _sparse_grad(kind: str) -> Callable[..., Tensor]:
+    def function(
+        grad: Any, indices: Any, segment_ids: Any, output_dim0: Any, name: str | None = None
+    ) -> Tensor:
+        op = getattr(raw, f"SparseSegment{kind}Grad")
+        return op(grad, indices, segment_ids, output_dim0, name=name)  # type: ignore[no-any-return]
+
+    name = {"SqrtN": "sqrt_n"}.get(kind, kind.lower())
+    function.__doc__ = f"""The gradient of ``tf.sparse_segment_{name}`` with respect to its data.
+
+    Args:
+        grad: the gradient of its result; ``indices``, ``segment_ids``: its arguments.
+        output_dim0: the number of rows of its data.
+
+    Raises:
+        InvalidArgumentError: when run with an index that is no row.
+    """
+    function.__name__ = function.__qualname__ = f"sparse_segment_{name}_grad"
+    return function
+
+
+sparse_segment_sum_grad = _sparse_grad("Sum")
+sparse_segment_mean_grad = _sparse_grad("Mean")
+sparse_segment_sqrt_n_grad = _sparse_grad("SqrtN")

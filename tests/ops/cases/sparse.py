@@ -181,6 +181,7 @@ COVERED = dict.fromkeys(
         "SetSize",
         "SparseAdd",
         "SparseConcat",
+        "SparseCross",
         "SparseFillEmptyRows",
         "SparseReduceMaxSparse",
         "SparseReduceSumSparse",
