@@ -44,13 +44,16 @@ def test_services_write_checkpoints_and_summaries(tmp_path: Path) -> None:
     sv = tf.train.Supervisor(logdir=str(tmp_path), save_model_secs=1000, save_summaries_secs=1000)
     written = threading.Semaphore(0)
     writer = sv.summary_writer
-    for name in ("add_summary", "add_session_log"):
 
-        def noted(*args, add=getattr(writer, name)) -> None:
+    def noted(add):
+        def call(*args) -> None:
             add(*args)
             written.release()
 
-        setattr(writer, name, noted)
+        return call
+
+    writer.add_summary = noted(writer.add_summary)
+    writer.add_session_log = noted(writer.add_session_log)
     with sv.managed_session(start_standard_services=False) as session:
         session.run(train)
         threads = sv.start_standard_services(session)
