@@ -327,28 +327,16 @@ def separable_convolution2d(
 
     ``num_outputs`` of None leaves out the mix. The other arguments are those of `convolution`.
     """
-    place = _place(data_format, ("NHWC", "NCHW"))
+    biased = normalizer_fn is None and biases_initializer is not None
     with utils.layer_scope(scope, "SeparableConv2d", inputs, reuse, _SEPARABLE) as sc:
-        inputs = convert_to_tensor(inputs)
+        inputs, place = convert_to_tensor(inputs), _place(data_format, ("NHWC", "NCHW"))
         if num_outputs is None:
+            window = (kernel_size, stride, rate, padding, data_format, depth_multiplier)
+            weights = (weights_initializer, weights_regularizer)
+            biases = (biases_initializer, biases_regularizer) if biased else None
             outputs = _depthwise(
-                inputs,
-                place,
-                (kernel_size, stride, rate, padding, data_format, depth_multiplier),
-                (weights_initializer, weights_regularizer),
-                (variables_collections, trainable),
+                inputs, place, window, weights, biases, (variables_collections, trainable)
             )
-            if normalizer_fn is None and biases_initializer is not None:
-                channels = utils.channel_dimension(inputs.shape, place, 4) * depth_multiplier
-                outputs = _biased(
-                    outputs,
-                    channels,
-                    data_format,
-                    biases_initializer,
-                    biases_regularizer,
-                    variables_collections,
-                    trainable,
-                )
         else:
             layer = separable.SeparableConv2D(
                 num_outputs,
@@ -358,26 +346,33 @@ def separable_convolution2d(
                 place,
                 utils.two_element_tuple(rate),
                 depth_multiplier,
-                use_bias=not normalizer_fn and biases_initializer is not None,
-                depthwise_initializer=weights_initializer,
-                pointwise_initializer=pointwise_initializer or weights_initializer,
-                bias_initializer=biases_initializer,
-                depthwise_regularizer=weights_regularizer,
-                pointwise_regularizer=weights_regularizer,
-                bias_regularizer=biases_regularizer,
+                None,
+                biased,
+                weights_initializer,
+                pointwise_initializer or weights_initializer,
+                biases_initializer,
+                weights_regularizer,
+                weights_regularizer,
+                biases_regularizer,
                 trainable=trainable,
                 name=sc.name,
                 dtype=inputs.dtype.base_dtype,
                 _scope=sc,
                 _reuse=reuse,
             )
-            outputs = layer.apply(inputs)
-            utils.add_to_collections(layer.depthwise_kernel, variables_collections, "weights")
-            utils.add_to_collections(layer.pointwise_kernel, variables_collections, "weights")
-            utils.add_to_collections(layer.bias, variables_collections, "biases")
+            outputs = _applied(layer, inputs, variables_collections)
         return utils.finished(
             outputs, sc.name, activation_fn, normalizer_fn, normalizer_params, outputs_collections
         )
+
+
+def _applied(layer: separable.SeparableConv2D, inputs: Any, collections: Any) -> Any:
+    """The outputs of a layer, whose variables join the collections."""
+    outputs = layer.apply(inputs)
+    utils.add_to_collections(layer.depthwise_kernel, collections, "weights")
+    utils.add_to_collections(layer.pointwise_kernel, collections, "weights")
+    utils.add_to_collections(layer.bias, collections, "biases")
+    return outputs
 
 
 def _depthwise(
@@ -385,6 +380,7 @@ def _depthwise(
     place: str,
     window: tuple[Any, ...],
     weights: tuple[Any, Any],
+    biases: tuple[Any, Any] | None,
     kept: tuple[Any, Any],
 ) -> Any:
     kernel_size, stride, rate, padding, data_format, multiplier = window
@@ -401,7 +397,7 @@ def _depthwise(
         collections=utils.get_variable_collections(collections, "weights"),
     )
     steps = utils.two_element_tuple(stride)
-    return nn_conv_api.depthwise_conv2d(
+    outputs = nn_conv_api.depthwise_conv2d(
         inputs,
         kernel,
         [1, 1, *steps] if data_format == "NCHW" else [1, *steps, 1],
@@ -409,6 +405,9 @@ def _depthwise(
         rate=utils.two_element_tuple(rate),
         data_format=data_format,
     )
+    if biases is None:
+        return outputs
+    return _biased(outputs, channels * multiplier, data_format, *biases, *kept)
 
 
 def _pooled(layer_type: Any, name: str, scope_name: str, formats: tuple[str, str]) -> Any:

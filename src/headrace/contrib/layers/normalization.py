@@ -17,6 +17,10 @@ from headrace.ops import array_api, nn_norm_api
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.variable_scope import variable_scope
 
+_NO_RENORM = (
+    "renorm is not supported with batch_weights, updates_collections or zero_debias_moving_mean"
+)
+
 
 @add_arg_scope
 def batch_norm(
@@ -60,69 +64,74 @@ def batch_norm(
         ValueError: if the rank or the number of channels is not known, the format is unknown, or
             ``renorm`` is asked for together with what it does not go with.
     """
-    if data_format not in ("NHWC", "NCHW"):
-        raise ValueError("data_format has to be either NCHW or NHWC.")
-    initializers, regularizers = param_initializers or {}, param_regularizers or {}
+    _check_format(data_format)
+    kinds = (param_initializers or {}, param_regularizers or {})
     rank = convert_to_tensor(inputs).shape.rank
-    as_layer = (
-        batch_weights is None
-        and updates_collections == GraphKeys.UPDATE_OPS
-        and not zero_debias_moving_mean
-    )
+    own = updates_collections == GraphKeys.UPDATE_OPS and not zero_debias_moving_mean
     fusable = batch_weights is None and not renorm and rank in (2, 4) and adjustment is None
     fuse = fused is not False and fusable
-    if fuse:
-        as_layer = as_layer and rank != 2
-    elif not as_layer and renorm:
-        raise ValueError(
-            "renorm is not supported with batch_weights, updates_collections or "
-            "zero_debias_moving_mean"
+    if batch_weights is None and own and not (fuse and rank == 2):
+        settings: dict[str, Any] = {
+            "axis": 1 if data_format == "NCHW" else -1,
+            "momentum": decay,
+            "epsilon": epsilon,
+            "center": center,
+            "scale": scale,
+            "trainable": trainable,
+            "renorm": renorm,
+            "renorm_clipping": renorm_clipping,
+            "renorm_momentum": renorm_decay,
+            "adjustment": adjustment,
+            "fused": fuse,
+            **_by_kind(*kinds),
+        }
+        with utils.layer_scope(scope, "BatchNorm", inputs, reuse) as sc:
+            outputs = _layer(inputs, sc, reuse, settings, is_training, variables_collections)
+            return _activated(outputs, sc, activation_fn, outputs_collections)
+    if renorm:
+        raise ValueError(_NO_RENORM)
+    batch = Batch(decay, epsilon, data_format, is_training, updates_collections)
+    batch.zero_debias = zero_debias_moving_mean
+    with variable_scope(scope, "BatchNorm", [inputs], reuse=reuse) as sc:
+        inputs = convert_to_tensor(inputs)
+        dtype = dtypes.float32 if fuse else inputs.dtype.base_dtype
+        batch.add_variables(inputs, dtype, (center, scale, trainable), kinds, variables_collections)
+        outputs = batch.fused(inputs) if fuse else batch.plain(inputs, batch_weights)
+        return _activated(outputs, sc, activation_fn, outputs_collections)
+
+
+def _check_format(data_format: str) -> None:
+    if data_format not in ("NHWC", "NCHW"):
+        raise ValueError("data_format has to be either NCHW or NHWC.")
+
+
+def _activated(outputs: Any, sc: Any, activation_fn: Any, collections: Any) -> Any:
+    return utils.finished(outputs, sc.name, activation_fn, outputs_collections=collections)
+
+
+def _by_kind(initializers: dict[str, Any], regularizers: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of the layer for each kind of variable."""
+    found = {
+        f"{kind}_initializer": initializers.get(kind, default)
+        for kind, default in (
+            ("beta", ZEROS),
+            ("gamma", ONES),
+            ("moving_mean", ZEROS),
+            ("moving_variance", ONES),
         )
-    if not as_layer:
-        batch = Batch(decay, epsilon, data_format, is_training, updates_collections)
-        batch.zero_debias = zero_debias_moving_mean
-        with variable_scope(scope, "BatchNorm", [inputs], reuse=reuse) as sc:
-            inputs = convert_to_tensor(inputs)
-            batch.add_variables(
-                inputs,
-                dtypes.float32 if fuse else inputs.dtype.base_dtype,
-                (center, scale, trainable),
-                (initializers, regularizers),
-                variables_collections,
-            )
-            outputs = batch.fused(inputs) if fuse else batch.plain(inputs, batch_weights)
-            return utils.finished(
-                outputs, sc.name, activation_fn, outputs_collections=outputs_collections
-            )
-    with utils.layer_scope(scope, "BatchNorm", inputs, reuse) as sc:
-        layer = BatchNormalization(
-            axis=1 if data_format == "NCHW" else -1,
-            momentum=decay,
-            epsilon=epsilon,
-            center=center,
-            scale=scale,
-            beta_initializer=initializers.get("beta", ZEROS),
-            gamma_initializer=initializers.get("gamma", ONES),
-            moving_mean_initializer=initializers.get("moving_mean", ZEROS),
-            moving_variance_initializer=initializers.get("moving_variance", ONES),
-            beta_regularizer=regularizers.get("beta"),
-            gamma_regularizer=regularizers.get("gamma"),
-            trainable=trainable,
-            renorm=renorm,
-            renorm_clipping=renorm_clipping,
-            renorm_momentum=renorm_decay,
-            adjustment=adjustment,
-            name=sc.name,
-            _scope=sc,
-            _reuse=reuse,
-            fused=fuse,
-        )
-        outputs = layer.apply(convert_to_tensor(inputs), training=is_training)
-        for kind in ("moving_mean", "moving_variance", "beta", "gamma"):
-            utils.add_to_collections(getattr(layer, kind), variables_collections, kind)
-        return utils.finished(
-            outputs, sc.name, activation_fn, outputs_collections=outputs_collections
-        )
+    }
+    return {**found, **{f"{k}_regularizer": regularizers.get(k) for k in ("beta", "gamma")}}
+
+
+def _layer(
+    inputs: Any, sc: Any, reuse: Any, settings: dict[str, Any], is_training: Any, collections: Any
+) -> Any:
+    """`tf.layers.BatchNormalization` on the inputs; its variables join the collections."""
+    layer = BatchNormalization(name=sc.name, _scope=sc, _reuse=reuse, **settings)
+    outputs = layer.apply(convert_to_tensor(inputs), training=is_training)
+    for kind in ("moving_mean", "moving_variance", "beta", "gamma"):
+        utils.add_to_collections(getattr(layer, kind), collections, kind)
+    return outputs
 
 
 def _scale_and_offset(

@@ -18,7 +18,8 @@ from headrace.contrib.training.evaluation import (
 from headrace.train.saver import Saver
 from headrace.train.scaffold import Scaffold
 
-_USE_DEFAULT = 0
+#: An argument that was left out.
+_USE_DEFAULT: Any = object()
 
 
 def evaluate_once(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from headrace import logging, summary
+from headrace import logging
 from headrace.contrib.training import training
 from headrace.contrib.training.training import (
     USE_GLOBAL_STEP,
@@ -26,7 +26,8 @@ from headrace.train.optimizer import GradVar, Optimizer
 from headrace.train.saver import Saver
 from headrace.train.supervisor import Supervisor
 
-_USE_DEFAULT = 0
+#: An argument that was left out.
+_USE_DEFAULT: Any = object()
 
 
 def create_train_op(
@@ -137,11 +138,7 @@ def train(
         NotImplementedError: for ``sync_optimizer`` and ``trace_every_n_steps``.
     """
     _check(train_op, logdir, summary_op, saver, number_of_steps)
-    if sync_optimizer is not None or trace_every_n_steps is not None:
-        raise NotImplementedError(
-            "slim.learning.train takes neither sync_optimizer nor trace_every_n_steps: use "
-            "tf.train.SyncReplicasOptimizer's own hook and tf.profiler."
-        )
+    _check_absent(sync_optimizer=sync_optimizer, trace_every_n_steps=trace_every_n_steps)
     graph = graph or get_default_graph()
     with graph.as_default():
         step = get_or_create_global_step() if global_step is None else global_step
@@ -149,51 +146,62 @@ def train(
         settings = train_step_kwargs
         if train_step_kwargs is _USE_DEFAULT:
             settings = _step_tensors(step, number_of_steps, log_every_n_steps)
-        if summary_op is _USE_DEFAULT:
-            summary_op = summary.merge_all()
-    given = {
-        "init_op": init_op,
-        "local_init_op": local_init_op,
-        "ready_op": ready_op,
-        "summary_writer": summary_writer,
-    }
-    supervisor = Supervisor(
-        graph=graph,
-        is_chief=is_chief,
-        logdir=logdir,
-        init_feed_dict=init_feed_dict,
-        summary_op=summary_op,
-        global_step=step,
-        saver=kept_saver,
-        save_summaries_secs=save_summaries_secs,
-        save_model_secs=save_interval_secs,
-        init_fn=init_fn,
-        **{name: value for name, value in given.items() if value is not _USE_DEFAULT},
+    supervisor = _supervisor(
+        {"graph": graph, "is_chief": is_chief, "logdir": logdir, "global_step": step},
+        {"init_op": init_op, "init_feed_dict": init_feed_dict, "local_init_op": local_init_op},
+        {"init_fn": init_fn, "ready_op": ready_op, "summary_op": summary_op},
+        {"summary_writer": summary_writer, "save_summaries_secs": save_summaries_secs},
+        {"saver": kept_saver, "save_model_secs": save_interval_secs},
     )
     if summary_writer is not None:
         settings["summary_writer"] = supervisor.summary_writer
     delay = 0 if is_chief else min(startup_delay_steps, number_of_steps or sys.maxsize)
+    kept = logdir if is_chief else None
+    run = _Run(supervisor, kept, session_wrapper, delay, ignore_live_threads)
     while True:
         try:
             with supervisor.managed_session(
                 master, config=session_config, start_standard_services=False
             ) as session:
-                if session_wrapper is not None:
-                    session = session_wrapper(session)
-                if is_chief and logdir:
-                    supervisor.start_standard_services(session)
-                _wait_for_step(session, step, delay)
-                threads = supervisor.start_queue_runners(session)
-                loss = _loop(supervisor, session, train_op, step, train_step_fn, settings)
-                if logdir and is_chief:
-                    logging.info("Finished training! Saving model to disk.")
-                    supervisor.saver.save(session, supervisor.save_path, global_step=step)
-                    supervisor.stop(
-                        threads, close_summary_writer=True, ignore_live_threads=ignore_live_threads
-                    )
-                return loss
+                return run(session, train_op, step, train_step_fn, settings)
         except AbortedError:  # a server has started anew
             logging.info("Retrying training!")
+
+
+class _Run(NamedTuple):
+    """The steps in one session."""
+
+    supervisor: Supervisor
+    logdir: str | None
+    wrapper: Callable[[Any], Any] | None
+    delay: int
+    ignore_live_threads: bool
+
+    def __call__(self, session: Any, train_op: Any, step: Any, step_fn: Any, settings: Any) -> Any:
+        supervisor = self.supervisor
+        if self.wrapper is not None:
+            session = self.wrapper(session)
+        if self.logdir:
+            supervisor.start_standard_services(session)
+        while session.run(step) < self.delay:
+            time.sleep(1.0)
+        threads = supervisor.start_queue_runners(session)
+        loss = _loop(supervisor, session, train_op, step, step_fn, settings)
+        if self.logdir:
+            logging.info("Finished training! Saving model to disk.")
+            supervisor.saver.save(session, supervisor.save_path, global_step=step)
+            supervisor.stop(
+                threads,
+                close_summary_writer=True,
+                ignore_live_threads=self.ignore_live_threads,
+            )
+        return loss
+
+
+def _supervisor(*arguments: dict[str, Any]) -> Supervisor:
+    """A supervisor with the arguments that are given."""
+    given = {name: value for part in arguments for name, value in part.items()}
+    return Supervisor(**{n: v for n, v in given.items() if v is not _USE_DEFAULT})
 
 
 def _check(train_op: Any, logdir: Any, summary_op: Any, saver: Any, steps: int | None) -> None:
@@ -207,6 +215,15 @@ def _check(train_op: Any, logdir: Any, summary_op: Any, saver: Any, steps: int |
         raise ValueError("`number_of_steps` must be either None or a positive number.")
 
 
+def _check_absent(**arguments: Any) -> None:
+    for name, value in arguments.items():
+        if value is not None:
+            raise NotImplementedError(
+                f"slim.learning.train does not take {name}: use tf.train.SyncReplicasOptimizer's "
+                "own hook, and tf.profiler."
+            )
+
+
 def _step_tensors(step: Any, number_of_steps: int | None, log_every: int) -> dict[str, Any]:
     with name_scope("train_step"):
         count = step.read_value() if hasattr(step, "read_value") else step
@@ -218,11 +235,6 @@ def _step_tensors(step: Any, number_of_steps: int | None, log_every: int) -> dic
             rest = raw.FloorMod(count, cast(log_every, count.dtype))
             tensors["should_log"] = raw.Equal(rest, cast(0, count.dtype))
         return tensors
-
-
-def _wait_for_step(session: Any, step: Any, wanted: int) -> None:
-    while session.run(step) < wanted:
-        time.sleep(1.0)
 
 
 def _loop(
