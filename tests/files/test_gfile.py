@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import headrace as tf
@@ -263,3 +267,23 @@ def test_later_names(tmp_path: Path) -> None:
     assert isinstance(errors[0], tf.errors.NotFoundError)
     g.rmtree(d + "/a")
     assert g.join("/x", "/y", "z") == "/y/z"
+
+
+def test_libraries_take_it_for_a_file(root: str) -> None:
+    values = {"a": [1, 2], "b": "é"}
+    with tf.gfile.GFile(root + "/a.json", "w") as file:
+        json.dump(values, file)
+    with tf.gfile.GFile(root + "/a.json") as file:
+        assert json.load(file) == values
+    with tf.gfile.GFile(root + "/a.pkl", "wb") as file:
+        pickle.dump({"x": b"y" * 200_000}, file)
+    with tf.gfile.GFile(root + "/a.pkl", "rb") as file:
+        assert pickle.load(file) == {"x": b"y" * 200_000}
+    with tf.gfile.GFile(root + "/a.npy", "wb") as file:
+        np.save(file, np.arange(5))
+    with tf.gfile.GFile(root + "/a.npy", "rb") as file:
+        np.testing.assert_array_equal(np.load(file), np.arange(5))
+    with tf.gfile.GFile(root + "/a.csv", "w") as file:
+        csv.writer(file).writerows([[1, "a,b"], [2, "c"]])
+    with tf.gfile.GFile(root + "/a.csv") as file:
+        assert list(csv.reader(file)) == [["1", "a,b"], ["2", "c"]]

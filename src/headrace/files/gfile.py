@@ -95,7 +95,7 @@ class GFile:
         """Append text or bytes at the position for writing."""
         if isinstance(file_content, str):
             file_content = file_content.encode()
-        elif not isinstance(file_content, (bytes, bytearray)):
+        elif not isinstance(file_content, (bytes, bytearray, memoryview)):
             raise TypeError(f"Expected binary or unicode string, got {file_content!r}")
         writer = self._writer or self._writing()
         with translated(self._path):
