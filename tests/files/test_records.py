@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import struct
 import zlib
@@ -239,6 +240,14 @@ def test_public_names(tmp_path: Path) -> None:
     with tf.io.TFRecordWriter(path, options=fast) as writer:
         writer.write(b"two")
     assert list(io.tf_record_iterator(path, "GZIP")) == [b"two"]
+
+
+def test_an_iterator_that_is_not_used_up_lets_the_file_go(tmp_path: Path) -> None:
+    path = _write(tmp_path / "r", RECORDS)
+    records = tf.python_io.tf_record_iterator(path)
+    assert next(records) == RECORDS[0]
+    del records  # warnings about open files are errors here
+    gc.collect()
 
 
 def test_public_names_of_options() -> None:

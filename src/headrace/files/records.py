@@ -167,6 +167,11 @@ class RecordReader:
     ) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        stream = self.__dict__.get("_stream")
+        if stream is not None:
+            stream.close()
+
     def _fill(self) -> bool:
         """Parse more records; False at the end of the file. Raises DataLossError."""
         if self._damage is not None:
