@@ -192,12 +192,10 @@ ROWS: dict[str, Row] = {
     "examples.tutorials.mnist.input_data": _row("headrace.examples.tutorials.mnist.input_data"),
     "examples.tutorials.mnist.mnist": _row("headrace.examples.tutorials.mnist.mnist"),
     "contrib": _row("headrace.contrib"),
-    "contrib.learn.python.learn.datasets": _row("headrace.examples.tutorials.mnist.input_data"),
+    "contrib.learn.python.learn.datasets": _row("headrace.contrib.learn.datasets"),
+    "contrib.learn.python.learn.datasets.base": _row("headrace.contrib.learn.base"),
     "contrib.learn.python.learn.datasets.mnist": _row(
-        "headrace.examples.tutorials.mnist.input_data"
-    ),
-    "contrib.learn.python.learn.datasets.base": _row(
-        "headrace.examples.tutorials.mnist.input_data"
+        "headrace.examples.tutorials.mnist.input_data", "headrace.contrib.learn.datasets"
     ),
     "models": _row("headrace.contrib"),
     "models.rnn": _row(
@@ -258,6 +256,8 @@ def row_of(path: str) -> Row:
     if parts[0] == "contrib":
         own = f"headrace.contrib.{parts[1]}"
         public = [part for part in parts[2:] if part != "python"]
+        if public[:1] == [parts[1]]:  # contrib/slim/python/slim/learning
+            public = public[1:]
         inner = (".".join([own, *public]), own, "headrace") if public else (own,)
         return Row(inner)
     if path.startswith("python.training."):
