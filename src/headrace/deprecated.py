@@ -14,6 +14,7 @@ __all__ = [
     "note",
     "renamed",
     "reverse_axes",
+    "sampled_loss_arguments",
     "split_arguments",
 ]
 
@@ -191,6 +192,25 @@ def cross_entropy_arguments(
     if labels is None or logits is None:
         raise ValueError("Both labels and logits must be provided.")
     return labels, logits
+
+
+def sampled_loss_arguments(function: str, labels: Any, inputs: Any) -> tuple[Any, Any]:
+    """``(labels, inputs)`` of a loss that was called with ``inputs, labels``.
+
+    Classes are whole numbers and inputs are not, so the two orders can be told apart.
+    """
+
+    def is_whole(value: Any) -> bool:
+        kind = getattr(value, "dtype", None)
+        return bool(getattr(kind, "is_integer", getattr(kind, "kind", "") in ("i", "u")))
+
+    if not is_whole(labels) and is_whole(inputs):
+        order = "weights, biases, labels, inputs, ..."
+        note(
+            f"tf.nn.{function}(weights, biases, inputs, labels, ...)", f"tf.nn.{function}({order})"
+        )
+        return inputs, labels
+    return labels, inputs
 
 
 # -- functions of old ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace.deprecated import sampled_loss_arguments
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.random_seed import get_seed
@@ -280,6 +281,7 @@ def nce_loss(
     Returns:
         ``[batch_size]``, the loss of each example.
     """
+    labels, inputs = sampled_loss_arguments("nce_loss", labels, inputs)
     logits, targets = sampled_logits(
         weights,
         biases,
@@ -320,6 +322,7 @@ def sampled_softmax_loss(
     Returns:
         ``[batch_size]``, the loss of each example.
     """
+    labels, inputs = sampled_loss_arguments("sampled_softmax_loss", labels, inputs)
     logits, targets = sampled_logits(
         weights,
         biases,
