@@ -76,7 +76,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
             TypeError: if the types are not those of the table.
         """
         self._check_table(table)
-        with tf.name_scope(self._name):
+        with tf.name_scope(self._name), tf.colocate_with(table.resource_handle):
             init_op = raw.LookupTableImportV2(table.resource_handle, self._keys, self._values)
         tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, init_op)
         return init_op
@@ -136,7 +136,7 @@ class TextFileInitializer(TableInitializerBase):
             TypeError: if the types are not those of the table.
         """
         self._check_table(table)
-        with tf.name_scope(self._name, "text_file_init"):
+        with tf.name_scope(self._name, "text_file_init"), tf.colocate_with(table.resource_handle):
             filename = tf.convert_to_tensor(self._filename, tf.string, name="asset_filepath")
             init_op = raw.InitializeTableFromTextFileV2(
                 table.resource_handle,

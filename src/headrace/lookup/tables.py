@@ -108,7 +108,7 @@ class InitializableLookupTableBase(LookupInterface):
         return _short_name(self._resource_handle)
 
     def size(self, name: str | None = None) -> Any:
-        with tf.name_scope(name, f"{self.name}_Size"):
+        with tf.name_scope(name, f"{self.name}_Size"), tf.colocate_with(self._resource_handle):
             return raw.LookupTableSizeV2(self._resource_handle)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
@@ -122,13 +122,13 @@ class InitializableLookupTableBase(LookupInterface):
             keys = tf.convert_to_tensor(keys, self._key_dtype)
         self._check_keys(keys)
         places = keys.values if isinstance(keys, tf.SparseTensor) else keys
-        with tf.name_scope(name, f"{self.name}_Lookup"):
+        with tf.name_scope(name, f"{self.name}_Lookup"), tf.colocate_with(self._resource_handle):
             values = raw.LookupTableFindV2(self._resource_handle, places, self._default_value)
         return _like(keys, values)
 
     def export(self, name: str | None = None) -> tuple[Any, Any]:
         """All keys and all values, in one order."""
-        with tf.name_scope(name, f"{self.name}_Export"):
+        with tf.name_scope(name, f"{self.name}_Export"), tf.colocate_with(self._resource_handle):
             return raw.LookupTableExportV2(  # type: ignore[no-any-return]
                 self._resource_handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype
             )
@@ -293,7 +293,10 @@ class MutableHashTable(LookupInterface):
         if not isinstance(keys, tf.Tensor):
             keys = tf.convert_to_tensor(keys, self._key_dtype)
         self._check_keys(keys)
-        with tf.name_scope(name, f"{self.name}_lookup_table_remove"):
+        with (
+            tf.name_scope(name, f"{self.name}_lookup_table_remove"),
+            tf.colocate_with(self._resource_handle),
+        ):
             return raw.LookupTableRemoveV2(self._resource_handle, keys)
 
     def export(self, name: str | None = None) -> tuple[Any, Any]:
