@@ -155,3 +155,37 @@ def test_summaries_under_their_old_names() -> None:
     with tf.Session() as session:
         summary = tf.Summary.FromString(session.run(old.merge_all_summaries()))
     assert [v.tag for v in summary.value] == ["loss"]
+
+
+def test_events_are_read_back(tmp_path: Path) -> None:
+    testing = tf.contrib.testing
+    assert testing.latest_summaries(str(tmp_path)) == []
+    tf.summary.scalar("loss", tf.constant(2.5))
+    writer = tf.summary.FileWriter(str(tmp_path))
+    with tf.Session() as session:
+        writer.add_summary(session.run(tf.summary.merge_all()), 7)
+    writer.close()
+    [event] = testing.latest_summaries(str(tmp_path))
+    assert event.step == 7
+    assert testing.simple_values_from_events([event], ["loss"]) == {"loss": 2.5}
+
+
+def test_a_fake_writer_keeps_summaries() -> None:
+    fake = tf.contrib.testing.FakeSummaryWriter
+    with pytest.raises(ValueError, match="not installed"):
+        fake.uninstall()
+    fake.install()
+    try:
+        writer = tf.summary.FileWriterCache.get("/nowhere")
+        value = tf.Summary.Value(tag="loss", simple_value=2.0)
+        writer.add_summary(tf.Summary(value=[value]), 3)
+    finally:
+        fake.uninstall()
+    writer.assert_summaries(
+        tf.test.TestCase(),
+        expected_logdir="/nowhere",
+        expected_graph=tf.get_default_graph(),
+        expected_summaries={3: {"loss": 2.0}},
+    )
+    with pytest.raises(AssertionError, match="missing step 4"):
+        writer.assert_summaries(tf.test.TestCase(), expected_summaries={4: {"loss": 2.0}})

@@ -22,6 +22,7 @@ _MODULES = (
     "seq2seq",
     "slim",
     "tensorboard",
+    "testing",
     "training",
     "util",
 )

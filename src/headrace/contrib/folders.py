@@ -23,6 +23,7 @@ _FILES = frozenset(
         "core_rnn_cell",
         "embedding_ops",
         "encoders",
+        "fake_summary_writer",
         "feature_column",
         "framework",
         "helper",
