@@ -60,9 +60,9 @@ def outputs(prefix, values):
     for key, value in values.items():
         if hasattr(value, "dense_shape"):
             for part in ("indices", "values", "dense_shape"):
-                tf.identity(getattr(value, part), name="out/%s_%s_%s" % (prefix, key, part))
+                tf.identity(getattr(value, part), name=f"out/{prefix}_{key}_{part}")
         else:
-            tf.identity(value, name="out/%s_%s" % (prefix, key))
+            tf.identity(value, name=f"out/{prefix}_{key}")
 
 
 def build():
@@ -82,11 +82,11 @@ def build():
     context = {"n": tf.FixedLenFeature([], tf.int64)}
     lists = {"t": tf.FixedLenSequenceFeature([], tf.int64), "w": tf.VarLenFeature(tf.string)}
     parsed = tf.io.parse_sequence_example(sequences, context, lists)
-    for prefix, values in zip(("context", "lists", "lengths"), parsed):
-        outputs(prefix, values)
+    for i, prefix in enumerate(("context", "lists", "lengths")):
+        outputs(prefix, parsed[i])
     parsed = tf.parse_single_sequence_example(sequences[0], context, lists)
-    for prefix, values in zip(("single_context", "single_lists"), parsed):
-        outputs(prefix, values)
+    for i, prefix in enumerate(("single_context", "single_lists")):
+        outputs(prefix, parsed[i])
     fields = tf.decode_csv(lines, [[0], [0.0], [""]], select_cols=[0, 1, 2])
     outputs("csv", {str(i): field for i, field in enumerate(fields)})
     outputs("raw", {"bytes": tf.decode_raw(lines, tf.uint8)})
@@ -122,14 +122,14 @@ def main():
     release = ".".join(tensorflow.__version__.split(".")[:2])
     stored = {
         "feeds": {name: as_json(np.array(value, object)) for name, value in feeds.items()},
-        "results": {name: as_json(value) for name, value in zip(names, results)},
+        "results": {name: as_json(results[i]) for i, name in enumerate(names)},
     }
     with open(os.path.join(FOLDER, release + ".pb"), "wb") as file:
         file.write(definition.SerializeToString())
     with open(os.path.join(FOLDER, release + ".json"), "w") as file:
         json.dump(stored, file, indent=1, sort_keys=True)
         file.write("\n")
-    print("wrote %s: %d results" % (release, len(names)))
+    print(f"wrote {release}: {len(names)} results")
 
 
 if __name__ == "__main__":
