@@ -57,6 +57,43 @@ X = [[3.0, 1.0], [], [4.0, 1.0, 5.0], [9.0]]
 # -- properties ---------------------------------------------------------------------------------
 
 
+def expected_of_rows(
+    rows: Rows, other: Rows, column: list[int], order: Any, count: int
+) -> dict[str, Any]:
+    """What the functions below give, on lists."""
+    width = max(map(len, rows))
+    padded = [r + [-1] * (width - len(r)) for r in rows]
+    return {
+        "same": rows,
+        "sum": mapped(lambda a, b: a + b, rows, other),
+        "column": [[v * c for v in r] for r, c in zip(rows, column, strict=True)],
+        "less": mapped(lambda v: v < 5, rows),
+        "concat0": rows + other,
+        "concat1": [a + b + a for a, b in zip(rows, other, strict=True)],
+        "stack0": [rows, other],
+        "stack1": [[a, b] for a, b in zip(rows, other, strict=True)],
+        "gather": [rows[i] for i in order],
+        "tile": [r * count for r in rows] * 2,
+        "mask": [[v for v in r if v > 4] for r in rows],
+        "where": mapped(lambda a, b: a if a > 4 else b, rows, other),
+        "places": [[i, j] for i, r in enumerate(rows) for j, v in enumerate(r) if v > 4],
+        "sums": [sum(r) for r in rows],
+        "columns": [sum(r[j] for r in rows if j < len(r)) for j in range(width)],
+        "greatest": max(itertools.chain(*rows)),
+        "dense": padded,
+        "sparse": padded,
+        "back": rows,
+        "lengths": [len(r) for r in rows],
+        "ids": [i for i, r in enumerate(rows) for _ in r],
+        "first": [r[:1] for r in rows],
+        "reversed": [r[::-1] for r in rows[::-1]],
+        "by_ids": rows,
+        "by_lengths": rows,
+        "by_starts": rows,
+        "by_limits": rows,
+    }
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_rows_are_as_in_lists_of_lists(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -97,37 +134,7 @@ def test_rows_are_as_in_lists_of_lists(seed: int) -> None:
             "by_limits": tf.RaggedTensor.from_row_limits(x.values, x.row_limits()),
         }
     )
-    width = max(map(len, rows))
-    padded = [r + [-1] * (width - len(r)) for r in rows]
-    want = {
-        "same": rows,
-        "sum": mapped(lambda a, b: a + b, rows, other),
-        "column": [[v * c for v in r] for r, c in zip(rows, column.tolist(), strict=True)],
-        "less": mapped(lambda v: v < 5, rows),
-        "concat0": rows + other,
-        "concat1": [a + b + a for a, b in zip(rows, other, strict=True)],
-        "stack0": [rows, other],
-        "stack1": [[a, b] for a, b in zip(rows, other, strict=True)],
-        "gather": [rows[i] for i in order],
-        "tile": [r * count for r in rows] * 2,
-        "mask": [[v for v in r if v > 4] for r in rows],
-        "where": mapped(lambda a, b: a if a > 4 else b, rows, other),
-        "places": [[i, j] for i, r in enumerate(rows) for j, v in enumerate(r) if v > 4],
-        "sums": [sum(r) for r in rows],
-        "columns": [sum(r[j] for r in rows if j < len(r)) for j in range(width)],
-        "greatest": max(itertools.chain(*rows)),
-        "dense": padded,
-        "sparse": padded,
-        "back": rows,
-        "lengths": [len(r) for r in rows],
-        "ids": [i for i, r in enumerate(rows) for _ in r],
-        "first": [r[:1] for r in rows],
-        "reversed": [r[::-1] for r in rows[::-1]],
-        "by_ids": rows,
-        "by_lengths": rows,
-        "by_starts": rows,
-        "by_limits": rows,
-    }
+    want = expected_of_rows(rows, other, column.tolist(), order, count)
     for name, expected in want.items():
         found = lists(got[name])
         assert found == expected or (not expected and not np.size(found)), name

@@ -374,3 +374,44 @@ def test_masked_slices() -> None:
     kept = run(tf.sparse.mask(slices, [5]))
     assert kept.indices.tolist() == [4, 6]
     assert kept.values.tolist() == [[1], [3]]
+
+
+def test_random_parts_give_a_result_or_an_error_of_the_op() -> None:
+    """Places outside, out of order, repeated; values and shapes of other lengths; no crash."""
+    indices, values, shape = (tf.placeholder(t) for t in (tf.int64, tf.int64, tf.int64))
+    sparse = tf.SparseTensor(indices, values, shape)
+    fetches = {
+        "dense": tf.sparse_tensor_to_dense(sparse),
+        "sum": tf.sparse_reduce_sum(sparse, 0),
+        "max": tf.sparse_reduce_max_sparse(sparse, 0),
+        "reorder": tf.sparse_reorder(sparse),
+        "reshape": tf.sparse_reshape(sparse, [-1, 3]),
+        "add": tf.sparse_add(sparse, sparse),
+        "concat": tf.sparse_concat(0, [sparse, sparse]),
+        "split": tf.sparse_split(sp_input=sparse, num_split=2, axis=0),
+        "slice": tf.sparse_slice(sparse, [0, 1], [2, 1]),
+        "filled": tf.sparse_fill_empty_rows(sparse, 7),
+        "many": tf.serialize_many_sparse(sparse),
+        "size": tf.sets.set_size(sparse),
+        "union": tf.sets.set_union(sparse, sparse),
+        "matmul": tf.sparse_tensor_dense_matmul(sparse, np.ones((3, 2), np.int64)),
+        "cross": tf.sparse.cross([sparse, sparse]),
+    }
+    rng = np.random.default_rng(0)
+    failed = dict.fromkeys(fetches, 0)
+    with tf.Session() as session:
+        for _ in range(60):
+            count, rank = rng.integers(0, 3), rng.choice([1, 2, 2, 2, 3])
+            feed = {
+                indices: rng.integers(-1 if rng.random() < 0.2 else 0, 3, (count, rank)),
+                values: rng.integers(0, 5, count if rng.random() < 0.8 else count + 1),
+                shape: rng.integers(-1, 4, rank if rng.random() < 0.8 else rank + 1)
+                if rng.random() < 0.3
+                else np.full(rank, 3),
+            }
+            for name, fetch in fetches.items():
+                try:
+                    session.run(fetch, feed)
+                except tf.OpError:
+                    failed[name] += 1
+    assert all(0 < n < 60 for n in failed.values()), failed

@@ -34,10 +34,11 @@ def _check_splits(xp: Any, row_splits: Any, nvals: Any) -> Any:
             f"{_INVALID}row_splits must be a vector with at least one entry, but have shape "
             f"{shape_text(row_splits.shape)}"
         )
-    first, last = row_splits[0], row_splits[-1]
+    splits = xp.asarray(row_splits)
+    first, last = splits[0], splits[-1]
     checks.require(first == 0, f"{_INVALID}row_splits[0] must be 0, but is {{0}}", first)
     if row_splits.shape[0] > 1:
-        lengths = row_splits[1:] - row_splits[:-1]
+        lengths = splits[1:] - splits[:-1]
         at = xp.argmin(lengths)
         text = f"{_INVALID}row_splits must not decrease, but row {{0}} has the length {{1}}"
         checks.require(lengths[at] >= 0, text, at, lengths[at])
@@ -67,9 +68,10 @@ def _same_splits(xp: Any, a: Any, b: Any) -> Any:
     if a.shape != b.shape:
         raise fail(f"{text}: there are {a.shape[0] - 1} and {b.shape[0] - 1} rows")
     if a.shape[0]:
-        at = xp.argmax(a != b)
+        x, y = xp.asarray(a), xp.asarray(b)
+        at = xp.argmax(x != y)
         text += ", but row_splits[{0}] are {1} and {2}"
-        checks.require(xp.all(a == b), text, at, a[at], b[at])
+        checks.require(xp.all(x == y), text, at, x[at], y[at])
     return a
 
 

@@ -96,7 +96,8 @@ def _joined(features: list[Array], separator: bytes) -> Array:
 
 
 def _shift_mix(x: Array) -> Array:
-    return x ^ (x >> np.uint64(47))
+    mixed: Array = x ^ (x >> np.uint64(47))
+    return mixed
 
 
 def _hashed(features: list[Array], key: int, buckets: int) -> Array:

@@ -298,7 +298,7 @@ def _dense_at(xp: Any, indices: Any, shape: Any, dense: Any) -> Any:
         columns.append(column if xp is np else jnp.clip(column, 0, size - 1))
     if not columns:
         return xp.broadcast_to(dense, (indices.shape[0],))
-    return dense[tuple(columns)]
+    return xp.asarray(dense)[tuple(columns)]
 
 
 def _dense_binary(xp: Any, kind: str, indices: Any, values: Any, shape: Any, dense: Any) -> Any:

@@ -378,7 +378,7 @@ def _fill_gradient(op: Operation, _: Any, grad: Tensor, *rest: Any) -> list[Any]
 
 
 def _fill_grad(xp: Any, reverse_index_map: Any, grad_values: Any) -> Any:
-    chosen = grad_values[reverse_index_map]
+    chosen = xp.take(grad_values, reverse_index_map, axis=0)
     zero = grad_values.dtype.type(0)
     if xp is np:
         others = grad_values.copy()

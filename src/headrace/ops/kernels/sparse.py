@@ -72,7 +72,7 @@ def row_groups(xp: Any, indices: Any) -> Any:
 def check_bounds(xp: Any, indices: Any, shape: Sequence[int], message: str = "") -> None:
     """State that places lie in a tensor of ``shape``.
 
-    On known places the message names the place; in a compiled program its position.
+    The message names the place, or in more than two dimensions of a compiled program its number.
     """
     if not indices.size:
         return
@@ -83,11 +83,23 @@ def check_bounds(xp: Any, indices: Any, shape: Sequence[int], message: str = "")
     if message:
         checks.require(~xp.any(bad), message)
         return
-    where = "indices[{0}]"
-    if isinstance(indices, np.ndarray):
-        where += f" = {list_text(indices[int(at)])}"
+    where, data = _where(indices, at)
     text = f"{where} is out of bounds: need 0 <= index < {list_text(shape)}"
-    checks.require(~xp.any(bad), text, at)
+    checks.require(~xp.any(bad), text, *data)
+
+
+def _where(indices: Any, at: Any) -> tuple[str, tuple[Any, ...]]:
+    """The place number ``at`` for a message, and the integers in it.
+
+    A compiled program can tell three integers: of places in more dimensions only their number.
+    """
+    if isinstance(indices, np.ndarray):
+        return f"indices[{{0}}] = {list_text(indices[int(at)])}", (at,)
+    rank = indices.shape[1]
+    if rank > checks.DATA_SLOTS - 1:
+        return "indices[{0}]", (at,)
+    names = ",".join(f"{{{i + 1}}}" for i in range(rank))
+    return f"indices[{{0}}] = [{names}]", (at, *[indices[at, c] for c in range(rank)])
 
 
 def check_order(xp: Any, indices: Any) -> None:
@@ -100,18 +112,16 @@ def check_order(xp: Any, indices: Any) -> None:
         xp,
         indices,
         equal | less,
-        "{0} is out of order. Many sparse ops require sorted indices. Use `tf.sparse.reorder` to "
+        "is out of order. Many sparse ops require sorted indices. Use `tf.sparse.reorder` to "
         "create a correctly ordered copy.",
     )
-    _check_rows(xp, indices, ~equal, "{0} is repeated")
+    _check_rows(xp, indices, ~equal, "is repeated")
 
 
 def _check_rows(xp: Any, indices: Any, ok: Any, message: str) -> None:
     at = xp.argmin(ok) + 1
-    where = "indices[{0}]"
-    if isinstance(indices, np.ndarray):
-        where += f" = {list_text(indices[int(at)])}"
-    checks.require(xp.all(ok), message.replace("{0}", where), at)
+    where, data = _where(indices, at)
+    checks.require(xp.all(ok), f"{where} {message}", *data)
 
 
 def sum_rows(xp: Any, rows: Any, ids: Any, size: int) -> Any:
