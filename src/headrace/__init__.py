@@ -76,6 +76,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
 from headrace.graph.wire_precision import wire_precision
+from headrace.ops.accumulators_api import *
 from headrace.ops.array_api import *
 from headrace.ops.array_layout_api import *
 from headrace.ops.array_sort import *

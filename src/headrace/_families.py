@@ -3,6 +3,7 @@
 from headrace.autodiff import control_flow as control_flow_gradients
 from headrace.autodiff import vjp
 from headrace.ops import (
+    accumulators,
     activations,
     array,
     array_fill,
@@ -72,6 +73,7 @@ from headrace.ops import (
 )
 
 __all__ = [
+    "accumulators",
     "activations",
     "array",
     "array_fill",

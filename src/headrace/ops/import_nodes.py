@@ -25,6 +25,14 @@ from headrace.ops.registry import ArgDef, AttrDef, OpDef, all_op_defs, find_op_d
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 #: Older ops that a newer one replaces, with the same inputs and attributes.
 _SUCCESSORS = {"BatchMatMul": "BatchMatMulV2", "Add": "AddV2", "BatchCholesky": "Cholesky"}
+#: Accumulators whose handles were references; sparse ones still have ops of these names.
+_SUCCESSORS |= {
+    name: f"Resource{name}"
+    for name in (
+        *("ConditionalAccumulator", "AccumulatorApplyGradient", "AccumulatorTakeGradient"),
+        *("AccumulatorNumAccumulated", "AccumulatorSetGlobalStep"),
+    )
+}
 #: Queues and readers whose handles were references to strings.
 _SUCCESSORS |= {
     name: f"{name}V2"
