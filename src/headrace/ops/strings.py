@@ -30,7 +30,10 @@ def as_bytes(item: Any) -> bytes:
 
 def items_of(strings: Any) -> list[bytes]:
     """All elements of a string tensor, in order."""
-    return [as_bytes(s) for s in np.asarray(strings, object).reshape(-1).tolist()]
+    items = np.asarray(strings, object).reshape(-1).tolist()
+    if set(map(type, items)) <= {bytes}:
+        return items
+    return [as_bytes(s) for s in items]
 
 
 def shaped(items: Sequence[Any], shape: Any, dtype: Any = object) -> Any:
@@ -77,9 +80,9 @@ def _join(context: Any, inputs: Sequence[Any], *, separator: str) -> Any:
             f"StringJoin needs inputs of one shape, or scalars; got {sorted(shapes, key=str)}."
         )
     shape = shapes.pop() if shapes else ()
-    columns = [np.broadcast_to(np.asarray(x, object), shape).reshape(-1).tolist() for x in inputs]
-    rows = zip(*columns, strict=True)
-    return shaped([as_bytes(separator).join(map(as_bytes, row)) for row in rows], shape)
+    columns = [items_of(np.broadcast_to(np.asarray(x, object), shape)) for x in inputs]
+    glue = as_bytes(separator)
+    return shaped(list(map(glue.join, zip(*columns, strict=True))), shape)
 
 
 define_op(
@@ -211,6 +214,11 @@ def _substr(context: Any, input: Any, pos: Any, len: Any, *, unit: str) -> Any:
         raise invalid(
             f"pos and len should have the same shape, got: {np.shape(pos)} vs. {np.shape(len)}"
         )
+    if np.shape(pos) == () and unit == "BYTE" and pos >= 0 and len >= 0:
+        first, last = int(pos), int(pos) + int(len)
+        items, part = items_of(input), slice(first, last)
+        if min(map(bytes.__len__, items), default=first) >= first:
+            return shaped([item[part] for item in items], np.shape(input))
     try:
         strings, starts, sizes = np.broadcast_arrays(np.asarray(input, object), pos, len)
     except ValueError:

@@ -153,10 +153,42 @@ def _parser(dtype: Any) -> Callable[[bytes], Any]:
     return parse_integer
 
 
+#: Longer strings are parsed one by one.
+_SHORT = 48
+
+
+def _all_at_once(strings: list[bytes], dtype: Any) -> Any:
+    """Numbers in plain notation as NumPy reads them; None where anything needs a closer look."""
+    joined = b"".join(strings)
+    # NumPy would take 1_000 for a number, and does not see zeros at the end of a string.
+    if b"_" in joined or b"\0" in joined or max(map(len, strings), default=0) > _SHORT:
+        return None
+    wide = np.float64 if dtype.is_floating else np.int64
+    try:
+        numbers = np.array(strings, f"S{_SHORT}").astype(wide)
+    except (ValueError, OverflowError):
+        return None
+    if dtype.is_integer:
+        limits = np.iinfo(dtype.as_numpy_dtype)
+        if ((numbers < limits.min) | (numbers > limits.max)).any():
+            return None
+    elif dtype.size == 4:
+        bits = numbers.view(np.int64)
+        for i in np.flatnonzero((bits & _BEYOND) == _HALF_WAY).tolist():
+            found = _double(strings[i])
+            if found is None:
+                return None
+            numbers[i] = _single(*found)
+    return numbers.astype(dtype.as_numpy_dtype)
+
+
 def _to_number(context: Any, string_tensor: Any, *, out_type: Any) -> Any:
-    parse = _parser(out_type)
     strings = items_of(string_tensor)
+    parse = _parser(out_type)
     with np.errstate(over="ignore"):
+        together = _all_at_once(strings, out_type)
+        if together is not None:
+            return together.reshape(np.shape(string_tensor))
         numbers = [parse(s) for s in strings]
     for number, string in zip(numbers, strings, strict=True):
         if number is None:

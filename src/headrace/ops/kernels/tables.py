@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +39,9 @@ def _shown(item: Any) -> Any:
 
 def _plain(array: Any) -> list[Any]:
     """The elements of an array as Python values that compare by what they are."""
-    items = np.asarray(array).reshape(-1).tolist()
+    items: list[Any] = np.asarray(array).reshape(-1).tolist()
+    if str not in set(map(type, items)):
+        return items
     return [i.encode() if isinstance(i, str) else i for i in items]
 
 
@@ -110,7 +113,7 @@ class Table(HostResource):
         wanted = self.keys_of(keys)
         if np.shape(default) == inner:
             other = np.asarray(default) if inner else _plain(default)[0]
-            found = [self.entries.get(key, other) for key in wanted]
+            found = list(map(self.entries.get, wanted, repeat(other)))
         elif np.shape(default) == shape:
             others = self._values_of(keys, default)
             found = [self.entries.get(*pair) for pair in zip(wanted, others, strict=True)]
