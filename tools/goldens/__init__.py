@@ -25,6 +25,7 @@ FAMILIES = (
     "gradients",
     "linalg",
     "sampling",
+    "image",
     "metrics",
     "strings",
     "distributions",

@@ -119,6 +119,18 @@ def extract_image_patches(
     )
 
 
+def extract_patches(
+    images: Any,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    rates: Sequence[int],
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
+    """``extract_image_patches`` under its later name."""
+    return extract_image_patches(images, sizes, strides, rates, padding, name)
+
+
 # -- boxes resized to one size ------------------------------------------------------------------
 
 
@@ -162,7 +174,7 @@ def _crop(
             f"{list(image.shape)}"
         )
     checks.require_in_range(xp, box_ind, image.shape[0], "box_index")
-    x = image.astype(np.float32)
+    x = xp.asarray(image).astype(np.float32)
     ys, y_inside = _along(xp, boxes[:, 0], boxes[:, 2], x.shape[1], height)
     xs, x_inside = _along(xp, boxes[:, 1], boxes[:, 3], x.shape[2], width)
     which = box_ind[:, None, None]
@@ -294,7 +306,7 @@ def _corners(
             place = place * extent
         if centered:
             place = place / np.float32(2) + extent / np.float32(2)
-            place = place - np.float32(int(size[axis])) / np.float32(2)
+        place = place - np.float32(int(size[axis])) / np.float32(2)
         corners.append(xp.trunc(place).astype(np.int32))
     return corners
 
@@ -311,6 +323,7 @@ def _glimpse(
     uniform_noise: bool,
     noise: str,
 ) -> Any:
+    images = xp.asarray(images)  # a constant comes as a NumPy array, which takes no traced index
     batch, rows, columns, channels = images.shape
     height, width = (int(n) for n in size)
     top, left = _corners(xp, images, size, offsets, centered, normalized)

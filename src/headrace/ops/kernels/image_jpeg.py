@@ -51,6 +51,8 @@ def _open(data: bytes) -> Any:
         image = JpegImageFile(BytesIO(data))
     except Exception as error:  # whatever a parser meets in arbitrary bytes
         raise BadImage(f"Invalid JPEG data, data size {len(data)}: {error}") from None
+    if len(image.tile) != 1:
+        raise BadImage(f"Invalid JPEG data, data size {len(data)}: it has no pixels")
     if image.size[0] * image.size[1] >= MAX_PIXELS:
         raise BadImage(f"JPEG image of {image.size[1]} x {image.size[0]} pixels is too large")
     return image
