@@ -53,6 +53,7 @@ class Benchmark:
         throughput: float | None = None,
         extras: dict[str, Any] | None = None,
         name: str | None = None,
+        metrics: list[dict[str, Any]] | None = None,
     ) -> None:
         """Print the result of a benchmark.
 
@@ -63,6 +64,7 @@ class Benchmark:
             throughput: MB/s.
             extras: more values by name.
             name: in the place of the method's name.
+            metrics: more values, each with ``name`` and ``value``.
         """
         values = {
             "iters": iters,
@@ -70,6 +72,7 @@ class Benchmark:
             "wall_time": wall_time,
             "throughput": throughput,
             **(extras or {}),
+            **{metric["name"]: metric["value"] for metric in metrics or ()},
         }
         shown = ", ".join(f"{key}: {value}" for key, value in values.items() if value is not None)
         print(f"{self._get_name(name)}: {shown}", file=sys.stderr)
