@@ -124,6 +124,7 @@ from headrace.ops.reduction_norm import *
 from headrace.ops.scopes_api import *
 from headrace.ops.script import *
 from headrace.ops.segment_api import *
+from headrace.ops.session_tensors import *
 from headrace.ops.slicing_api import *
 from headrace.ops.sparse_api import *
 from headrace.ops.sparse_math import *

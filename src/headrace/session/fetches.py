@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from headrace.graph.graph import Graph, foreign_tensor
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import to_ndarray
+from headrace.session.handles import TensorHandle
 
 
 class Fetches:
@@ -21,10 +23,14 @@ class Fetches:
 
     Attributes:
         tensors: tensors to compute; ``targets``: operations to run.
+
+    Args:
+        session: that whose steps these are; None if they keep no tensors in it.
     """
 
-    def __init__(self, graph: Graph, structure: Any) -> None:
+    def __init__(self, graph: Graph, structure: Any, session: Any = None) -> None:
         self._graph = graph
+        self._session = None if session is None else weakref.ref(session)
         self._index: dict[Tensor, int] = {}
         self._targets: dict[Operation, None] = {}
         self.rebuild = self._compile(structure)
@@ -87,6 +93,10 @@ class Fetches:
             self._targets[element] = None
             return lambda v: None
         index = self._index.setdefault(element, len(self._index))
+        session = self._session
+        if element.op.type == "GetSessionHandle" and session is not None:
+            kept = element.op.inputs[0].dtype
+            return lambda v: TensorHandle(v[index], kept, session())
         return lambda v: v[index]
 
 
@@ -177,6 +187,9 @@ def _convert_feed(value: Any, dtype: np.dtype[Any], tensor: Tensor) -> Any:
             f"Python scalars, strings, lists, numpy ndarrays. For reference, the tensor object was "
             f"{value!r} which was passed to the feed with key {tensor!r}."
         )
+    if isinstance(value, TensorHandle):
+        is_name = tensor.dtype is dtypes.string and value.dtype is not dtypes.string
+        value = value.handle if is_name else value.eval()
     if dtype.kind == "O" and tensor.dtype is not dtypes.string:
         return value
     if tensor.dtype is dtypes.string:

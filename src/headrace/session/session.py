@@ -149,7 +149,7 @@ class BaseSession:
                 "The Session graph is empty. Add operations to the graph before calling run()."
             )
         with self._plan_lock:
-            structure = Fetches(self._graph, fetches)
+            structure = Fetches(self._graph, fetches, self)
             feeds = Feeds(self._graph, list(keys))
             mutations = self._graph._mutations
             tensors, targets = structure.tensors, structure.targets
