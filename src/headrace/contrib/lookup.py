@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as tf
+from headrace.deprecated import note
 from headrace.lookup import vocabulary
 from headrace.lookup.initializers import (
     KeyValueTensorInitializer,
@@ -58,6 +59,10 @@ __all__ = [
     "string_to_index_table_from_tensor",
 ]
 
+_NEW_FILE = "tf.contrib.lookup.index_table_from_file"
+_NEW_TENSOR = "tf.contrib.lookup.index_table_from_tensor"
+_NEW_STRINGS = "tf.contrib.lookup.index_to_string_table_from_tensor"
+
 
 def index_table_from_tensor(
     mapping: Any,
@@ -109,6 +114,7 @@ def string_to_index_table_from_file(
     name: str | None = None,
 ) -> Any:
     """The older form of ``index_table_from_file``, for strings."""
+    note("tf.contrib.lookup.string_to_index_table_from_file", _NEW_FILE)
     return index_table_from_file(
         vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, tf.string, name
     )
@@ -126,6 +132,7 @@ def string_to_index_table_from_tensor(
     Raises:
         ValueError: if ``mapping`` holds no strings.
     """
+    note("tf.contrib.lookup.string_to_index_table_from_tensor", _NEW_TENSOR)
     with tf.name_scope(name, "string_to_index") as scope:
         words = tf.convert_to_tensor(mapping)
     if words.dtype.base_dtype != tf.string:
@@ -137,6 +144,7 @@ def string_to_index(
     tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None
 ) -> Any:
     """The places (int64) in ``mapping`` of the strings of ``tensor``."""
+    note("tf.contrib.lookup.string_to_index", _NEW_TENSOR)
     table = index_table_from_tensor(mapping, default_value=default_value, name=name)
     return table.lookup(tensor)
 
@@ -145,4 +153,5 @@ def index_to_string(
     tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None
 ) -> Any:
     """The strings at the places (int64) that ``tensor`` holds."""
+    note("tf.contrib.lookup.index_to_string", _NEW_STRINGS)
     return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)

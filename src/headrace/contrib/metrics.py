@@ -5,7 +5,9 @@ Here predictions come before labels. Each metric is ``(value, update_op)`` as in
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import headrace as tf
@@ -76,6 +78,8 @@ __all__ = [
 ]
 
 confusion_matrix = tf.confusion_matrix
+#: ``tf.contrib.metrics.python.ops``, which programs reach into.
+python = SimpleNamespace(ops=SimpleNamespace(metric_ops=sys.modules[__name__], set_ops=tf.sets))
 
 # -- tf.metrics with predictions first ----------------------------------------------------------
 

@@ -57,6 +57,11 @@ def auc(
             f"Invalid summation_method: {summation_method}; it must be one of "
             f"{', '.join(_METHODS)}."
         )
+    if curve == "PR" and summation_method == "trapezoidal":
+        tf.logging.warning(
+            "Trapezoidal rule is known to produce incorrect PR-AUCs; please switch to "
+            '"careful_interpolation" instead.'
+        )
     with tf.variable_scope(name, "auc", (labels, predictions, weights)):
         inner = _even_thresholds(num_thresholds) if thresholds is None else sorted(thresholds)
         values, updates = counts_at_thresholds(

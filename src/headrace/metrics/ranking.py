@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import headrace as tf
+from headrace.deprecated import note
 from headrace.metrics.variables import Metric, collected, metric_variable
 from headrace.ops import weights as fitting
 
@@ -262,6 +263,7 @@ def sparse_precision_at_k(
     name: str | None = None,
 ) -> Metric:
     """The older name of ``precision_at_k``."""
+    note("tf.metrics.sparse_precision_at_k", "tf.metrics.precision_at_k")
     both = metrics_collections, updates_collections
     return precision_at_k(labels, predictions, k, class_id, weights, *both, name)
 
@@ -370,5 +372,6 @@ def sparse_average_precision_at_k(
     name: str | None = None,
 ) -> Metric:
     """The older name of ``average_precision_at_k``."""
+    note("tf.metrics.sparse_average_precision_at_k", "tf.metrics.average_precision_at_k")
     both = metrics_collections, updates_collections
     return average_precision_at_k(labels, predictions, k, weights, *both, name)

@@ -30,7 +30,7 @@ from headrace.ops.registry import Effects, NotDifferentiable, define_op
 from headrace.ops.state import handle_op
 from headrace.ops.static import static_value
 
-__all__ = ["initialize_all_tables", "tables_initializer"]
+__all__ = ["tables_initializer"]
 
 _READS = Effects(reads=(0,))
 _CHANGES = Effects(reads=(0,), writes=(0,))
@@ -328,8 +328,3 @@ def tables_initializer(name: str = "init_all_tables") -> Operation:
     """An operation that fills all tables of the graph."""
     found = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
     return group(*found, name=name) if found else no_op(name=name)
-
-
-def initialize_all_tables(name: str = "init_all_tables") -> Operation:
-    """The older name of ``tables_initializer``."""
-    return tables_initializer(name)
