@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.contrib.folders import Folder as _Folder
 from headrace.contrib.framework.arg_scope import add_arg_scope
 from headrace.graph import dtypes
 from headrace.graph.keys import GraphKeys
@@ -245,9 +246,9 @@ def sparse_softmax_cross_entropy(
         return compute_weighted_loss(losses, weights, scope=scope)
 
 
-def __getattr__(name: str) -> Any:
-    if name == "python":
-        from headrace.contrib.folders import Folder
+#: Where the files are in TensorFlow's sources.
+python = _Folder(__name__, "python")
 
-        return Folder(__name__, name)
+
+def __getattr__(name: str) -> Any:
     raise _attribute_error(__name__, name, __all__)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
+from headrace.contrib.folders import Folder as _Folder
 from headrace.missing import attribute_error as _attribute_error
 from headrace.summary import writer as _writer
 from headrace.train.summary_io import summary_iterator
@@ -176,9 +177,9 @@ class FakeSummaryWriter:
                 assert abs(value - found[tag]) < 5e-5, f"{tag}: {found[tag]}, expected {value}"
 
 
-def __getattr__(name: str) -> Any:
-    if name == "python":
-        from headrace.contrib.folders import Folder
+#: Where the files are in TensorFlow's sources.
+python = _Folder(__name__, "python")
 
-        return Folder(__name__, name)
+
+def __getattr__(name: str) -> Any:
     raise _attribute_error(__name__, name, __all__)

@@ -23,8 +23,9 @@ from headrace.train.global_step import create_global_step as create_global_step
 from headrace.train.global_step import get_global_step as get_global_step
 from headrace.train.global_step import get_or_create_global_step as get_or_create_global_step
 
+#: Where the files are in TensorFlow's sources.
+python = _Folder(__name__, "python")
+
 
 def __getattr__(name: str) -> _Any:
-    if name == "python":
-        return _Folder(__name__, name)
     raise _attribute_error(__name__, name, globals())

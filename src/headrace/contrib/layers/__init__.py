@@ -31,6 +31,10 @@ _LATE = {
 }
 
 
+#: Where the files are in TensorFlow's sources.
+python = _Folder(__name__, "python")
+
+
 def __getattr__(name: str) -> _Any:
     from importlib import import_module
 
@@ -42,8 +46,6 @@ def __getattr__(name: str) -> _Any:
         from headrace import nn
 
         return nn.safe_embedding_lookup_sparse
-    if name == "python":
-        return _Folder(__name__, name)
     raise _attribute_error(__name__, name, __dir__())
 
 

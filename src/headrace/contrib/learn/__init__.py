@@ -20,11 +20,13 @@ class ModeKeys:
     INFER = "infer"
 
 
+#: Where the files are in TensorFlow's sources.
+python = _Folder(__name__, "python")
+
+
 def __getattr__(name: str) -> _Any:
     if name in _MODULES:
         return _import_module(f"{__name__}.{name}")
-    if name == "python":
-        return _Folder(__name__, name)
     raise _attribute_error(__name__, name, __dir__())
 
 

@@ -5,6 +5,7 @@ Releases before 1.0 had it as ``tf.nn.seq2seq``.
 
 from typing import Any as _Any
 
+from headrace.contrib.folders import Folder as _Folder
 from headrace.contrib.legacy_seq2seq.decoders import (
     argmax_and_embed as _extract_argmax_and_embed,  # noqa: F401 (programs use it)
 )
@@ -44,6 +45,10 @@ __all__ = [
     "sequence_loss_by_example",
     "tied_rnn_seq2seq",
 ]
+
+
+#: Where the files are in TensorFlow's sources.
+python = _Folder(__name__, "python")
 
 
 def __getattr__(name: str) -> _Any:

@@ -2,6 +2,7 @@
 
 from typing import Any as _Any
 
+from headrace.contrib.folders import Folder as _Folder
 from headrace.contrib.rnn.block import (
     FusedRNNCell,
     FusedRNNCellAdaptor,
@@ -108,6 +109,10 @@ __all__ = [
     "static_state_saving_rnn",
     "transpose_batch_time",
 ]
+
+
+#: Where the files are in TensorFlow's sources.
+python = _Folder(__name__, "python")
 
 
 def __getattr__(name: str) -> _Any:

@@ -2,6 +2,7 @@
 
 from typing import Any as _Any
 
+from headrace.contrib.folders import Folder as _Folder
 from headrace.contrib.seq2seq.attention import (
     AttentionMechanism,
     BahdanauAttention,
@@ -74,6 +75,10 @@ __all__ = [
     "sequence_loss",
     "tile_batch",
 ]
+
+
+#: Where the files are in TensorFlow's sources.
+python = _Folder(__name__, "python")
 
 
 def __getattr__(name: str) -> _Any:

@@ -30,11 +30,13 @@ _MODULES = {
 }
 
 
+#: Where the files are in TensorFlow's sources.
+python = _Folder(__name__, "python")
+
+
 def __getattr__(name: str) -> _Any:
     if name in _MODULES:
         return _import_module(_MODULES[name])
-    if name == "python":
-        return _Folder(__name__, name)
     if not name.startswith("_") and name in dir(_layers):
         return getattr(_layers, name)
     if name in ("get_or_create_global_step", "create_global_step", "get_global_step"):

@@ -35,6 +35,10 @@ _LATE = {
 }
 
 
+#: Where the files are in TensorFlow's sources.
+python = _Folder(__name__, "python")
+
+
 def __getattr__(name: str) -> _Any:
     from importlib import import_module
 
@@ -42,8 +46,6 @@ def __getattr__(name: str) -> _Any:
         return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
     if name in ("training", "evaluation"):
         return import_module(f"{__name__}.{name}")
-    if name == "python":
-        return _Folder(__name__, name)
     raise _attribute_error(__name__, name, __dir__())
 
 
