@@ -57,6 +57,10 @@ class CompositeTensor:
     #: How to make a tensor of it, for error messages.
     _conversion_hint = ""
 
+    def _print_pieces(self) -> list[Any]:
+        """Texts and tensors that ``tf.print`` puts one after the other."""
+        return [str(self)]
+
     def _apply_op(self, op_def: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """The result of an op with this among its inputs, or NotImplemented."""
         return NotImplemented

@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
+from headrace.graph.composite import CompositeTensor
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import convert_to_tensor, raw
@@ -185,6 +186,8 @@ def _pieces(value: Any, top: bool) -> list[Any]:
     """The texts and tensors that a value consists of."""
     if isinstance(value, Tensor) or hasattr(value, "_to_tensor"):
         return [convert_to_tensor(value)]
+    if isinstance(value, CompositeTensor):
+        return value._print_pieces()
     if isinstance(value, Mapping):
         items = [[f"{k!r}: ", *_pieces(v, False)] for k, v in value.items()]
         return ["{", *_listed(items), "}"]

@@ -10,28 +10,12 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.build import raw
-from headrace.ops.dynamic import on_host
 from headrace.ops.nn_embedding import _parts, embedding_lookup
-from headrace.ops.registry import NotDifferentiable, define_op
 from headrace.ops.sparse_api import sparse_fill_empty_rows, sparse_reshape, sparse_retain
 from headrace.ops.sparse_tensor import SparseTensor
 from headrace.ops.static import static_shape
 
 __all__: list[str] = []
-
-
-def _segment_count(segment_ids: Any) -> Any:
-    """One more than the last of sorted ids."""
-    return np.asarray(segment_ids[-1] + 1 if segment_ids.size else 0, segment_ids.dtype)
-
-
-define_op(
-    "SegmentCount(segment_ids: T) -> count: T",
-    attrs="T: index",
-    shape=lambda op: [()],
-    **on_host(_segment_count),
-    gradient=NotDifferentiable("it counts"),
-)
 
 
 def embedding_lookup_sparse(
@@ -77,7 +61,8 @@ def embedding_lookup_sparse(
             sp_ids.indices, [0, 0], [0, 1], [1, 1], begin_mask=1, end_mask=1, shrink_axis_mask=2
         )
         # The number of rows comes from the ids alone, so that what follows is one program.
-        count = raw.SegmentCount(rows)
+        last = raw.Max(raw.ConcatV2([np.array([-1]), rows], 0), 0)
+        count = raw.AddV2(last, np.int64(1))
         found = embedding_lookup(table, sp_ids.values, partition_strategy, max_norm=max_norm)
         if found.dtype in (dtypes.float16, dtypes.bfloat16):
             found = raw.Cast(found, DstT=dtypes.float32)

@@ -542,6 +542,10 @@ class RaggedTensor(CompositeTensor):
             )
         return [value.flat_values, *value.nested_row_splits]
 
+    def _print_pieces(self) -> list[Any]:
+        inner = self._values._print_pieces() if is_ragged(self._values) else [self._values]
+        return ["tf.RaggedTensor(values=", *inner, ", row_splits=", self._row_splits, ")"]
+
     def _apply_op(self, op_def: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         from headrace.ops.ragged_elementwise import apply_op
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.deprecated import note
 from headrace.graph import dtypes
 from headrace.graph.composite import composite_function
 from headrace.graph.graph import default_graph_stack
@@ -45,7 +46,7 @@ __all__ = [
 
 
 def one_of(new_name: str, new: Any, old_name: str, old: Any) -> Any:
-    """The value of an argument that has two names.
+    """The value of an argument that has two names; the old one is noted in the log.
 
     Raises:
         ValueError: if both are given.
@@ -53,6 +54,7 @@ def one_of(new_name: str, new: Any, old_name: str, old: Any) -> Any:
     if old is not None:
         if new is not None:
             raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.")
+        note(f"The argument {old_name}", new_name)
         return old
     return new
 

@@ -145,6 +145,10 @@ class SparseTensor(CompositeTensor):
 
     __repr__ = __str__
 
+    def _print_pieces(self) -> list[Any]:
+        indices, values, shape = self._parts()
+        return ["SparseTensor(indices=", indices, ", values=", values, ", shape=", shape, ")"]
+
     def __neg__(self) -> SparseTensor:
         return self._with_values(raw.Neg(self._values))
 

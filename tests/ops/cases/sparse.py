@@ -175,7 +175,6 @@ COVERED = dict.fromkeys(
         "DenseToSparseSetOperation",
         "DeserializeManySparse",
         "DeserializeSparse",
-        "SegmentCount",
         "SerializeManySparse",
         "SerializeSparse",
         "SetSize",
