@@ -23,7 +23,7 @@ from headrace.executor.evaluate import (
     with_op,
 )
 from headrace.executor.null import NullProgram, is_null
-from headrace.executor.policy import NEVER, costs_less_as_run
+from headrace.executor.policy import NEVER, costs_less_as_run, runs_when_sizes_change
 from headrace.executor.recycling import Recycled
 from headrace.executor.resources import (
     RandomStream,
@@ -48,6 +48,10 @@ _ANY_DIMS = (1,) * 8
 
 #: A region keeps the programs of this many combinations of shapes and static values.
 MAX_PROGRAMS = 256
+
+#: A region that has met more kinds of input than this, and each of them less often than that, is
+#: interpreted when it meets another one.
+_FEW_PROGRAMS, _RUNS_EACH = 3, 3
 
 
 class EarlyCheck:
@@ -353,7 +357,8 @@ class Region:
         self.keeps_old = False
         self.pending: Any = None
         self._programs: dict[Any, Program] = {}
-        self._runs = 0
+        #: How often it has run, and for how many kinds of input a program was wanted.
+        self._runs = self._made = 0
         #: What runs in place of programs on a NULL device.
         self.null = NullProgram(self) if is_null(nodes[0].device) else None
         if self.null is None:
@@ -444,6 +449,10 @@ class Region:
             if len(self._programs) >= MAX_PROGRAMS:
                 del self._programs[min(self._programs, key=lambda k: self._programs[k].last_run)]
             program = self._programs[key] = Program(self, static)
+            self._made += 1
+            if self._made > _FEW_PROGRAMS and self._runs < _RUNS_EACH * self._made:
+                often = runs_when_sizes_change(self.nodes, self.outputs)
+                program.interpretations = max(program.interpretations, often)
         self._runs = program.last_run = self._runs + 1
         return program
 
@@ -535,9 +544,8 @@ class Region:
         with np.errstate(all="ignore"):
             evaluation.run(self.nodes, values)
         transaction.commit()
-        is_open = program is not None and program.interpretations < NEVER // 2
-        if is_open and self.between_hosts and costs_less_as_run(self.nodes, values):
-            program.interpretations = NEVER  # type: ignore[union-attr]
+        if program is not None and self.between_hosts and costs_less_as_run(self.nodes, values):
+            program.interpretations = NEVER
         return [values[n][i] for n, i in self.outputs]
 
 

@@ -70,7 +70,7 @@ def _declared(op: Operation) -> Dims:
     """The declared shape of the accumulator behind the first input."""
     maker = handle_op(op.inputs[0])
     shape = None if maker is None else maker.attrs.get("shape")
-    return None if shape is None else shape.as_tuple  # type: ignore[no-any-return]
+    return None if shape is None else shape.as_tuple
 
 
 def _apply(context: Any, handle: Any, local_step: Any, gradient: Any, *, dtype: Any) -> Any:

@@ -61,7 +61,8 @@ def _drop(context: Any, handle: Any) -> Any:
 
 
 def _key(handle: Any) -> SessionTensorKey:
-    return SessionTensorKey(np.asarray(handle)[()].decode(errors="replace"))
+    name: Any = np.asarray(handle)[()]
+    return SessionTensorKey(name.decode(errors="replace"))
 
 
 define_op(

@@ -91,22 +91,8 @@ class Supervisor:
     ) -> None:
         self._graph = get_default_graph() if graph is None else graph
         with self._graph.as_default():
-            keys = GraphKeys
-            self._ready_op = _given(ready_op, keys.READY_OP, report_uninitialized_variables)
-            self._ready_for_local_init_op = _given(
-                ready_for_local_init_op, keys.READY_FOR_LOCAL_INIT_OP, lambda: None
-            )
-            self._init_op = _given(init_op, keys.INIT_OP, global_variables_initializer)
-            self._local_init_op = _given(
-                local_init_op, keys.LOCAL_INIT_OP, Scaffold.default_local_init_op
-            )
-            self._saver = _given(
-                saver, keys.SAVERS, lambda: Saver() if global_variables() else None
-            )
-            if self._saver is not None and not hasattr(self._saver, "save"):
-                self._saver = Saver.from_proto(self._saver)
-            self._summary_op = _given(summary_op, keys.SUMMARY_OP, _merged_summaries)
-            self._global_step = _given(global_step, keys.GLOBAL_STEP, get_global_step)
+            self._collect_init(ready_op, ready_for_local_init_op, init_op, local_init_op)
+            self._collect_services(saver, summary_op, global_step)
         self._init_feed_dict = init_feed_dict
         self._init_fn = init_fn
         self._is_chief = is_chief
@@ -134,6 +120,27 @@ class Supervisor:
             local_init_run_options=local_init_run_options,
         )
         self._graph.finalize()
+
+    def _collect_init(
+        self, ready_op: Any, ready_for_local_init_op: Any, init_op: Any, local_init_op: Any
+    ) -> None:
+        keys = GraphKeys
+        self._ready_op = _given(ready_op, keys.READY_OP, report_uninitialized_variables)
+        self._ready_for_local_init_op = _given(
+            ready_for_local_init_op, keys.READY_FOR_LOCAL_INIT_OP, lambda: None
+        )
+        self._init_op = _given(init_op, keys.INIT_OP, global_variables_initializer)
+        self._local_init_op = _given(
+            local_init_op, keys.LOCAL_INIT_OP, Scaffold.default_local_init_op
+        )
+
+    def _collect_services(self, saver: Any, summary_op: Any, global_step: Any) -> None:
+        keys = GraphKeys
+        self._saver = _given(saver, keys.SAVERS, lambda: Saver() if global_variables() else None)
+        if self._saver is not None and not hasattr(self._saver, "save"):
+            self._saver = Saver.from_proto(self._saver)
+        self._summary_op = _given(summary_op, keys.SUMMARY_OP, _merged_summaries)
+        self._global_step = _given(global_step, keys.GLOBAL_STEP, get_global_step)
 
     def _writer(self, given: Any) -> Any:
         if not _is_default(given):

@@ -132,9 +132,10 @@ class Accumulator(HostResource):
         """A sum as the result; whole numbers are divided as C does."""
         if self.spec.reduction == "SUM":
             return total
+        average: Array = total / np.asarray(counts, total.dtype)
         if np.issubdtype(total.dtype, np.integer):
-            return (np.sign(total) * (np.abs(total) // counts)).astype(total.dtype)
-        return (total / np.asarray(counts, total.dtype)).astype(total.dtype)
+            average = np.sign(total) * (np.abs(total) // counts)
+        return average.astype(total.dtype)
 
     def _mismatch(self, why: str) -> NoReturn:
         raise InvalidArgumentError(None, None, f"Shape mismatch: {why}")
