@@ -15,24 +15,20 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.ops.array_api import (
     concat,
-    identity,
     rank,
     reverse,
     reverse_sequence,
-    stack,
     transpose,
     zeros,
 )
 from headrace.ops.array_api import shape as shape_of
 from headrace.ops.build import constant, convert_to_tensor
-from headrace.ops.checking_api import Assert
-from headrace.ops.comparison import equal, greater_equal
+from headrace.ops.comparison import greater_equal
 from headrace.ops.control_flow_api import while_loop
 from headrace.ops.cumulative import range as range_of
 from headrace.ops.dynamic_api import where
 from headrace.ops.elementwise_cast import cast
-from headrace.ops.reduction_api import reduce_all
-from headrace.ops.scopes_api import control_dependencies
+from headrace.ops.settled import same_rows
 from headrace.ops.static import static_value
 from headrace.ops.tensor_array import TensorArray
 from headrace.ops.variable_scope import variable_scope
@@ -143,6 +139,7 @@ def dynamic_rnn(
     require_cell("cell", cell)
     with network_scope(scope, "rnn"):
         flat = [convert_to_tensor(x) for x in nest.flatten(inputs)]
+        first = flat[0]
         if not time_major:
             flat = [transpose_batch_time(x) for x in flat]
         if sequence_length is not None:
@@ -152,7 +149,9 @@ def dynamic_rnn(
                     "sequence_length must be a vector of length batch_size, but saw shape: "
                     f"{sequence_length.shape}"
                 )
-            sequence_length = identity(sequence_length, name="sequence_length")
+            message = "There must be one sequence_length for each sequence of the batch."
+            first = transpose_batch_time(first) if time_major else first
+            sequence_length = same_rows(sequence_length, first, message)
         batch_size = best_effort_input_batch_size(flat)
         state = first_state(
             cell,
@@ -161,26 +160,11 @@ def dynamic_rnn(
             dtype,
             "If there is no initial_state, you must give a dtype.",
         )
-        if sequence_length is not None:
-            sequence_length = _checked_lengths(sequence_length, batch_size)
         loop = _Loop(cell, nest.pack_sequence_as(inputs, flat), sequence_length, dtype)
         outputs, final_state = loop.run(state, parallel_iterations or 32, swap_memory)
         if not time_major:
             outputs = nest.map_structure(transpose_batch_time, outputs)
         return outputs, final_state
-
-
-def _checked_lengths(lengths: Tensor, batch_size: Any) -> Tensor:
-    """The lengths, once it is sure that there is one for each sequence."""
-    size = lengths.shape.as_list()[0] if lengths.shape.rank == 1 else None
-    if size is not None and size == batch_size:
-        return lengths
-    expected = stack([batch_size])
-    found = shape_of(lengths)
-    text = f"Expected shape for Tensor {lengths.name} is "
-    fits = reduce_all(equal(found, expected))
-    with control_dependencies([Assert(fits, [text, expected, " but saw shape: ", found])]):
-        return identity(lengths, name="CheckSeqLen")
 
 
 class _Loop:

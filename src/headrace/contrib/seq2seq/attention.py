@@ -27,7 +27,6 @@ from headrace.ops.array_api import (
 from headrace.ops.array_api import shape as shape_of
 from headrace.ops.array_layout_api import one_hot, sequence_mask
 from headrace.ops.build import convert_to_tensor
-from headrace.ops.checking_api import assert_positive
 from headrace.ops.cumulative import cumprod, cumsum
 from headrace.ops.dynamic_api import where
 from headrace.ops.elementwise import exp, log, rsqrt, sigmoid, square, tanh
@@ -37,7 +36,7 @@ from headrace.ops.functional import scan
 from headrace.ops.matmul import matmul
 from headrace.ops.random_api import random_normal
 from headrace.ops.reduction_api import argmax, reduce_sum
-from headrace.ops.scopes_api import control_dependencies
+from headrace.ops.settled import positive
 from headrace.ops.softmax import softmax
 from headrace.ops.variable_scope import get_variable, variable_scope
 from headrace.rnn.structure import zero_states
@@ -83,6 +82,10 @@ class _BaseAttentionMechanism(AttentionMechanism):
         self._memory_layer = memory_layer
         self.dtype = dtypes.float32 if memory_layer is None else memory_layer.dtype
         masked = -np.inf if score_mask_value is None else score_mask_value
+        if memory_sequence_length is not None:
+            message = "All values in memory_sequence_length must be greater than zero."
+            lengths = convert_to_tensor(memory_sequence_length, name="memory_sequence_length")
+            memory_sequence_length = positive(lengths, message)
 
         def probability(score: Any, state: Any) -> Any:
             return probability_fn(_masked(score, memory_sequence_length, masked), state)
@@ -165,9 +168,7 @@ def _masked(score: Any, lengths: Any, value: float) -> Any:
     """Scores past the ends of the memory's sequences set to ``value``."""
     if lengths is None:
         return score
-    message = "All values in memory_sequence_length must be greater than zero."
-    with control_dependencies([assert_positive(lengths, message=message)]):
-        mask = sequence_mask(lengths, maxlen=shape_of(score)[1])
+    mask = sequence_mask(lengths, maxlen=shape_of(score)[1])
     return where(mask, score, ones_like(score) * value)
 
 

@@ -11,11 +11,9 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.layers.core import Dense
-from headrace.ops.array_api import concat, expand_dims, identity, squeeze, zeros
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.checking_api import assert_equal
+from headrace.ops.array_api import concat, expand_dims, squeeze, zeros
 from headrace.ops.matmul import matmul
-from headrace.ops.scopes_api import control_dependencies
+from headrace.ops.settled import same_rows
 from headrace.ops.tensor_array import TensorArray
 from headrace.rnn.cell import RNNCell, require_cell
 from headrace.rnn.structure import zero_states
@@ -120,7 +118,6 @@ class AttentionWrapper(RNNCell):
             with get_default_graph().name_scope(self._name or "AttentionWrapperInit"):
                 self._initial_cell_state = self._checked(
                     initial_cell_state,
-                    _rows(nest.flatten(initial_cell_state)[-1]),
                     "constructing",
                     "the memory (encoder output) and initial_cell_state",
                     "your initial state",
@@ -160,19 +157,21 @@ class AttentionWrapper(RNNCell):
                 f"saw: {count} vs {wanted}"
             )
 
-    def _checked(self, values: Any, batch: Any, doing: str, between: str, tile: str) -> Any:
+    def _checked(self, values: Any, doing: str, between: str, tile: str) -> Any:
         """``values``, once it is sure that the memories have the same batch size."""
         message = (
             f"When {doing} AttentionWrapper {self.name}: Non-matching batch sizes between "
             f"{between}.  Are you using the BeamSearchDecoder?  You may need to tile {tile} via "
             "the tf.contrib.seq2seq.tile_batch function with argument multiple=beam_width."
         )
-        checks = [
-            assert_equal(batch, m.batch_size, message=message)
-            for m in self._attention_mechanisms
-        ]
-        with control_dependencies([c for c in checks if c is not None]):
-            return nest.map_structure(identity, values)
+        mechanisms: Any = self._attention_mechanisms
+
+        def check(value: Any) -> Any:
+            for mechanism in mechanisms:
+                value = same_rows(value, mechanism.values, message)
+            return value
+
+        return nest.map_structure(check, values)
 
     def _item_or_tuple(self, items: Iterable[Any]) -> Any:
         found = tuple(items)
@@ -203,7 +202,6 @@ class AttentionWrapper(RNNCell):
                 state = self._cell.zero_state(batch_size, dtype)
             state = self._checked(
                 state,
-                batch_size,
                 "calling zero_state of",
                 "the memory (encoder output) and the requested batch size",
                 "your encoder output",
@@ -238,7 +236,6 @@ class AttentionWrapper(RNNCell):
         )
         output = self._checked(
             output,
-            _rows(output),
             "applying",
             "the memory (encoder output) and the query (decoder output)",
             "your memory input",
@@ -265,12 +262,6 @@ class AttentionWrapper(RNNCell):
             alignment_history=self._item_or_tuple(new_histories),
         )
         return (attention if self._output_attention else output), new_state
-
-
-def _rows(tensor: Any) -> Any:
-    """The batch size of a tensor."""
-    known = tensor.shape.as_list()[0]
-    return shape_of(tensor)[0] if known is None else known
 
 
 __all__ = ["AttentionWrapper", "AttentionWrapperState"]

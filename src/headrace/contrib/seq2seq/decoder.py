@@ -17,7 +17,9 @@ from headrace.ops.comparison import logical_or
 from headrace.ops.control_flow_api import while_loop
 from headrace.ops.dynamic_api import where
 from headrace.ops.elementwise import logical_not
+from headrace.ops.elementwise_binary import minimum
 from headrace.ops.reduction_api import reduce_all
+from headrace.ops.settled import settled
 from headrace.ops.static import static_value
 from headrace.ops.tensor_array import TensorArray
 from headrace.ops.variable_scope import variable_scope
@@ -73,6 +75,8 @@ def dynamic_decode(
 ) -> Any:
     """Run a decoder until all sequences have finished.
 
+    Where a TrainingHelper's lengths tell the number of steps, the loop is compiled for that number.
+
     Args:
         output_time_major: outputs are ``[time, batch, ...]`` instead of ``[batch, time, ...]``.
         impute_finished: where a sequence has finished, its state is copied through and its outputs
@@ -109,10 +113,18 @@ def dynamic_decode(
         batch = static_value(convert_to_tensor(decoder.batch_size))
         known = None if batch is None else int(batch)
 
+        steps = decoder._steps() if isinstance(decoder, BasicDecoder) else None
+        if steps is not None and maximum_iterations is not None:
+            steps = minimum(steps, maximum_iterations)
+        if steps is not None:
+            steps = settled(steps)
+
         def array(size: Any, dtype: Any) -> TensorArray:
             shape = None
             if isinstance(size, TensorShape) and size.rank != 0:
                 shape = TensorShape([known]).concatenate(size)
+            if steps is not None:
+                return TensorArray(dtype, size=steps, element_shape=shape)
             return TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
 
         arrays = nest.map_structure(array, sizes, kinds, check_types=False)
@@ -131,12 +143,15 @@ def dynamic_decode(
             arrays = nest.map_structure(lambda a, o: a.write(time, o), arrays, outputs)
             return time + 1, arrays, next_state, next_inputs, ended, lengths
 
+        def goes_on(time: Any, arrays: Any, state: Any, inputs: Any, done: Any, _: Any) -> Any:
+            return logical_not(reduce_all(done)) if steps is None else time < steps
+
         _, arrays, state, _, _, lengths = while_loop(
-            lambda time, arrays, state, inputs, done, lengths: logical_not(reduce_all(done)),
+            goes_on,
             body,
             (constant(0, dtypes.int32), arrays, state, inputs, finished, lengths),
             parallel_iterations=parallel_iterations,
-            maximum_iterations=maximum_iterations,
+            maximum_iterations=maximum_iterations if steps is None else None,
             swap_memory=swap_memory,
         )
         outputs = nest.map_structure(lambda a: a.stack(), arrays)
@@ -195,6 +210,12 @@ class BasicDecoder(Decoder):
         dtype = nest.flatten(self._initial_state)[0].dtype
         kinds = nest.map_structure(lambda _: dtype, self._rnn_output_size())
         return BasicDecoderOutput(kinds, self._helper.sample_ids_dtype)
+
+    def _steps(self) -> Any:
+        """How many steps it will take, where the lengths of given inputs tell that beforehand."""
+        if type(self).step is not BasicDecoder.step:
+            return None
+        return self._helper._steps()
 
     def initialize(self, name: str | None = None) -> Any:
         """What the helper starts with, and the initial state."""

@@ -18,7 +18,7 @@ from headrace.ops.elementwise import sigmoid
 from headrace.ops.elementwise_cast import cast
 from headrace.ops.nn_embedding import embedding_lookup
 from headrace.ops.random_api import multinomial, random_uniform
-from headrace.ops.reduction_api import argmax, reduce_all, reduce_prod
+from headrace.ops.reduction_api import argmax, reduce_all, reduce_max, reduce_prod
 from headrace.ops.tensor_array import TensorArray
 from headrace.rnn.dynamic import transpose_batch_time
 
@@ -54,6 +54,10 @@ class Helper:
     ) -> Any:
         """``(finished, next inputs, next state)``."""
         raise NotImplementedError
+
+    def _steps(self) -> Any:
+        """The number of steps until all have finished, or None where that is not known."""
+        return None
 
 
 class CustomHelper(Helper):
@@ -172,6 +176,12 @@ class TrainingHelper(Helper):
         with get_default_graph().name_scope(name or "TrainingHelperInitialize"):
             finished = equal(0, self._sequence_length)
             return finished, self._read(0, reduce_all(finished))
+
+    def _steps(self) -> Any:
+        own = type(self).next_inputs
+        if own.__module__.startswith("headrace."):
+            return cast(reduce_max(self._sequence_length), dtypes.int32)
+        return None  # somebody else's rule may end sequences
 
     def _read(self, time: Any, past: Any) -> Any:
         """The inputs at ``time``; zeros when it is ``past`` the end."""
