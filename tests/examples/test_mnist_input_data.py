@@ -174,3 +174,16 @@ def test_parts_that_do_not_fit_are_refused(folder):
         make_dataset(2, dtype=np.float64)
     with pytest.raises(ValueError, match="cannot take a batch of 1 from 0 examples"):
         make_dataset(0).next_batch(1)
+
+
+def test_the_parts_of_the_reader(folder):
+    images = folder / "train-images-idx3-ubyte.gz"
+    assert input_data.extract_images(images).shape == (6, 2, 3, 1)
+    with open(images, "rb") as file:
+        assert input_data.extract_images(file).shape == (6, 2, 3, 1)
+    labels = str(folder / "t10k-labels-idx1-ubyte.gz")
+    np.testing.assert_array_equal(input_data.extract_labels(labels), [0, 1])
+    one_hot = input_data.extract_labels(labels, one_hot=True, num_classes=3)
+    np.testing.assert_array_equal(one_hot, [[1, 0, 0], [0, 1, 0]])
+    with pytest.raises(errors.DataLossError):
+        input_data.extract_images(labels)

@@ -24,7 +24,7 @@ from typing import Any
 
 from headrace.compat.module_table import ROWS, Row, row_of
 from headrace.errors import suggest
-from headrace.missing import attribute_error, known_names, reason
+from headrace.missing import attribute_error, is_known, known_names, reason
 
 __all__ = ["AliasModule", "install"]
 
@@ -189,7 +189,8 @@ def _no_module(fullname: str, path: str) -> str:
     parent_module = sys.modules.get(f"tensorflow.{parent}".rstrip("."))
     siblings += [] if parent_module is None else dir(parent_module)
     near = suggest(name, (s for s in siblings if s != name))
-    return f"{fullname!r} is not part of Headrace.{near}"
+    yet = " yet" if is_known(path) else ""
+    return f"{fullname!r} is not part of Headrace{yet}.{near}"
 
 
 _FINDER = _Finder()

@@ -20,7 +20,14 @@ from headrace import errors
 from headrace.graph.graph import get_default_graph
 from headrace.graph.random_seed import get_seed
 
-__all__ = ["DataSet", "Datasets", "read_data_sets"]
+__all__ = [
+    "DataSet",
+    "Datasets",
+    "dense_to_one_hot",
+    "extract_images",
+    "extract_labels",
+    "read_data_sets",
+]
 
 TRAIN_IMAGES = "train-images-idx3-ubyte.gz"
 TRAIN_LABELS = "train-labels-idx1-ubyte.gz"
@@ -227,6 +234,42 @@ def read_data_sets(
         validation=part(train_images[:validation_size], train_labels[:validation_size]),
         test=part(test_images, test_labels),
     )
+
+
+def dense_to_one_hot(labels_dense: Any, num_classes: int) -> NDArray[Any]:
+    """Labels [n] as rows of zeros with a one: float64 [n, num_classes]."""
+    return np.eye(num_classes)[np.asarray(labels_dense).ravel()]
+
+
+def extract_images(f: Any) -> NDArray[np.uint8]:
+    """The images of an IDX file, gzipped or not: uint8 [n, rows, columns, 1].
+
+    Args:
+        f: its path, or the open file.
+
+    Raises:
+        DataLossError: if it is no such file, or not whole.
+    """
+    return _read_images(_path_of(f))
+
+
+def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> NDArray[Any]:
+    """The labels of an IDX file, gzipped or not: uint8 [n], or one-hot.
+
+    Args:
+        f: its path, or the open file.
+        one_hot: give float64 [n, num_classes].
+        num_classes: how many classes there are.
+
+    Raises:
+        DataLossError: if it is no such file, or not whole.
+    """
+    labels = _read_labels(_path_of(f), False)
+    return dense_to_one_hot(labels, num_classes) if one_hot else labels
+
+
+def _path_of(file: Any) -> Path:
+    return Path(getattr(file, "name", file))
 
 
 def _find_files(folder: Path) -> list[Path]:
