@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from headrace.errors import InvalidArgumentError, OutOfRangeError, PermissionDeniedError
-from headrace.files.paths import as_path, translated
+from headrace.files.paths import FAILURES, as_path, translate, translated
 from headrace.files.system import open_binary, stat
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
@@ -65,16 +65,20 @@ class GFile:
         reader = self._reading()
         with translated(self._path):
             data = reader.read(n)
-        return self._given(data)
+        return data if self._binary else data.decode()
 
     def readline(self) -> Any:
         """The next line with its newline; nothing at the end of the file."""
-        reader = self._reader or self._reading()
-        with translated(self._path):
+        reader = self._reader
+        if reader is None or self._writer is not None:
+            reader = self._reading()
+        try:
             line = reader.readline()
+        except FAILURES as error:
+            raise translate(self._path, error) from error
         if b"\r" in line:
             line = line.replace(b"\r", b"")
-        return self._given(line)
+        return line if self._binary else line.decode()
 
     def readlines(self) -> list[Any]:
         """All lines that follow."""
@@ -85,9 +89,9 @@ class GFile:
 
     def __next__(self) -> Any:
         line = self.readline()
-        if not line:
-            raise StopIteration
-        return line
+        if line:
+            return line
+        raise StopIteration
 
     next = __next__
 
@@ -98,8 +102,10 @@ class GFile:
         elif not isinstance(file_content, (bytes, bytearray, memoryview)):
             raise TypeError(f"Expected binary or unicode string, got {file_content!r}")
         writer = self._writer or self._writing()
-        with translated(self._path):
+        try:
             writer.write(file_content)
+        except FAILURES as error:
+            raise translate(self._path, error) from error
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Move the position for reading; ``position`` is an old name of ``offset``.
@@ -168,9 +174,6 @@ class GFile:
         for file in (self.__dict__.get("_reader"), self.__dict__.get("_writer")):
             if file is not None:
                 file.close()
-
-    def _given(self, data: bytes) -> Any:
-        return data if self._binary else data.decode()
 
     def _reading(self) -> IO[bytes]:
         if not self._may_read:

@@ -63,12 +63,13 @@ def as_path(path: Any) -> str:
     Raises:
         TypeError: for anything else.
     """
-    if isinstance(path, os.PathLike):
-        path = os.fspath(path)
-    if isinstance(path, bytes):
-        path = os.fsdecode(path)
     if not isinstance(path, str):
-        raise TypeError(f"Expected binary or unicode string, got {path!r}")
+        if isinstance(path, os.PathLike):
+            path = os.fspath(path)
+        if isinstance(path, bytes):
+            path = os.fsdecode(path)
+        if not isinstance(path, str):
+            raise TypeError(f"Expected binary or unicode string, got {path!r}")
     return path.removeprefix("file://")
 
 
@@ -93,10 +94,14 @@ def translate(path: str, error: Exception) -> OpError:
     return InvalidArgumentError(None, None, f"{path}; {error}")
 
 
+#: What file systems raise; `translate` says it in this library's errors.
+FAILURES = (OSError, ValueError, ImportError, NotImplementedError)
+
+
 @contextlib.contextmanager
 def translated(path: str) -> Iterator[None]:
     """Failures of the file system inside become errors of this library that name ``path``."""
     try:
         yield
-    except (OSError, ValueError, ImportError, NotImplementedError) as error:
+    except FAILURES as error:
         raise translate(path, error) from error

@@ -86,8 +86,7 @@ def exists(path: Any) -> bool:
     """Whether there is such a file or directory."""
     path = as_path(path)
     if is_local(path):
-        with translated(path):
-            return os.path.exists(path)
+        return os.path.exists(path)
     fs, inner = _remote(path)
     with translated(path):
         return bool(fs.exists(inner))
@@ -97,8 +96,7 @@ def is_directory(path: Any) -> bool:
     """Whether a path is a directory; False where there is nothing."""
     path = as_path(path)
     if is_local(path):
-        with translated(path):
-            return os.path.isdir(path)
+        return os.path.isdir(path)
     fs, inner = _remote(path)
     with translated(path):
         return bool(fs.isdir(inner))
