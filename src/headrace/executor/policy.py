@@ -60,15 +60,31 @@ def runs_before_compiling(
         return 0
     if _costs_less(nodes, call):
         return NEVER
-    interpreting = _INTERPRET_PER_OP * len(nodes) + _SECONDS_PER_OPERATION * work
-    compiling = (
-        _COMPILE_BASE
-        + _COMPILE_PER_OP * len(nodes)
-        + _COMPILE_PER_KERNEL * _kernels(nodes, outputs)
-    )
+    compiling = _seconds_to_compile(nodes, outputs)
     if compiling <= _PATIENCE:
         return 1
-    return math.ceil(compiling / interpreting)
+    return math.ceil(compiling / _seconds_to_interpret(nodes, work))
+
+
+def runs_when_sizes_change(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
+    """How many times to interpret these nodes for sizes that were not there before.
+
+    For regions that meet new sizes nearly every time they run, as those that work on sets of ids
+    do: a program is made for sizes that have cost as much as it would, for they will come again.
+    """
+    if flags.interpret == "never":
+        return 0
+    work = sum(node_cost(n) for n in nodes)
+    return math.ceil(_seconds_to_compile(nodes, outputs) / _seconds_to_interpret(nodes, work))
+
+
+def _seconds_to_compile(nodes: Sequence[Node], outputs: Sequence[Edge]) -> float:
+    kernels = _kernels(nodes, outputs)
+    return _COMPILE_BASE + _COMPILE_PER_OP * len(nodes) + _COMPILE_PER_KERNEL * kernels
+
+
+def _seconds_to_interpret(nodes: Sequence[Node], work: float) -> float:
+    return _INTERPRET_PER_OP * len(nodes) + _SECONDS_PER_OPERATION * work
 
 
 def _kernels(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
@@ -131,4 +147,10 @@ def _is_elementwise(node: Node) -> bool:
     )
 
 
-__all__ = ["NEVER", "costs_less_as_run", "node_cost", "runs_before_compiling"]
+__all__ = [
+    "NEVER",
+    "costs_less_as_run",
+    "node_cost",
+    "runs_before_compiling",
+    "runs_when_sizes_change",
+]
