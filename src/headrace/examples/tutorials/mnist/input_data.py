@@ -269,7 +269,7 @@ def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> NDAr
 
 
 def _path_of(file: Any) -> Path:
-    return Path(getattr(file, "name", file))
+    return Path(file if isinstance(file, (str, Path)) else file.name)
 
 
 def _find_files(folder: Path) -> list[Path]:
