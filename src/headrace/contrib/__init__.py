@@ -18,6 +18,8 @@ _MODULES = (
     "lookup",
     "losses",
     "metrics",
+    "nn",
+    "predictor",
     "rnn",
     "seq2seq",
     "slim",

@@ -1,0 +1,53 @@
+"""``tf.contrib.nn``: cross entropies with the arguments of release 0.x, and an activation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph.tensor import Tensor
+from headrace.missing import attribute_error as _attribute_error
+from headrace.ops import activations, softmax
+from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.scopes_api import name_scope
+
+__all__ = [
+    "deprecated_flipped_sigmoid_cross_entropy_with_logits",
+    "deprecated_flipped_softmax_cross_entropy_with_logits",
+    "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
+    "scaled_softplus",
+]
+
+
+def deprecated_flipped_softmax_cross_entropy_with_logits(
+    logits: Any, labels: Any, dim: int = -1, name: str | None = None
+) -> Tensor:
+    """``tf.nn.softmax_cross_entropy_with_logits``, logits first."""
+    return softmax.softmax_cross_entropy_with_logits(
+        labels=labels, logits=logits, dim=dim, name=name
+    )
+
+
+def deprecated_flipped_sparse_softmax_cross_entropy_with_logits(
+    logits: Any, labels: Any, name: str | None = None
+) -> Tensor:
+    """``tf.nn.sparse_softmax_cross_entropy_with_logits``, logits first."""
+    return softmax.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
+
+
+def deprecated_flipped_sigmoid_cross_entropy_with_logits(
+    logits: Any, targets: Any, name: str | None = None
+) -> Tensor:
+    """``tf.nn.sigmoid_cross_entropy_with_logits``, logits first."""
+    return softmax.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name=name)
+
+
+def scaled_softplus(x: Any, alpha: Any, clip: Any = None, name: str | None = None) -> Any:
+    """``alpha * softplus(x / alpha)``, cut off at ``clip``."""
+    with name_scope(name, "scaled_softplus", [x, alpha]):
+        x = convert_to_tensor(x)
+        y = alpha * activations.softplus(x / alpha)
+        return y if clip is None else raw.Minimum(y, convert_to_tensor(clip, y.dtype))
+
+
+def __getattr__(name: str) -> Any:
+    raise _attribute_error(__name__, name, __all__)
