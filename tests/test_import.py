@@ -1,0 +1,35 @@
+"""Importing Headrace is quick and brings nothing that many programs never use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+#: Processor time in seconds; on an idle machine importing takes well under one.
+_LIMIT = 2.0
+
+_PROGRAM = """
+import time
+begin = time.process_time()
+import headrace as tf
+took = time.process_time() - begin
+import sys
+print(took)
+print(*sorted({m.partition(".")[0] for m in sys.modules}))
+"""
+
+
+@pytest.mark.process
+def test_importing():
+    for _ in range(3):  # other processes may be in the way
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True, timeout=50
+        )
+        took, modules = done.stdout.splitlines()
+        if float(took) < _LIMIT:
+            break
+    assert float(took) < _LIMIT
+    heavy = "PIL absl keras matplotlib ray rich tensorboard tensorflow unittest"
+    assert not set(heavy.split()) & set(modules.split())
