@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import headrace as tf
@@ -30,6 +31,9 @@ def run(tensor: tf.Tensor) -> list[object]:
         ("[]a]", r"[\]a]"),
         ("[^]a]", r"[^\]a]"),
         ("[a[b]", r"[a\[b]"),
+        ("[a-c-]", r"[a-c\-]"),
+        ("[--/&&]", r"[\--/\&\&]"),
+        (r"[\d-x]", r"[\d\-x]"),
         (r"\x{41}\x42\060", "AB0"),
         ("(?<n>a)(?P<m>b)", "(?P<n>a)(?P<m>b)"),
         (r"\-\d", r"\-\d"),
@@ -44,7 +48,7 @@ def test_translation(pattern: str, python: str) -> None:
     [
         "(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", r"(a)\1", "a++", "(a", "a)", "[a", "a\\", r"\p{L}",
         r"\y", "*", "a{2,1}", "[[:nothing:]]", "(?U)a", "(?x)a", "(?>a)", r"\x{110000}", "(?",
-        "[[:", "[b-a]",
+        "[[:", "[b-a]", r"[a-\d]", r"[\b]", "(" * 5000 + ")" * 5000,
     ],
 )  # fmt: skip
 def test_what_is_no_pattern(pattern: str) -> None:
@@ -92,3 +96,21 @@ def test_pattern_must_be_a_scalar() -> None:
         pytest.raises(errors.InvalidArgumentError, match="Pattern must be scalar"),
     ):
         session.run(tf.regex_replace(["a"], fed, "b"), {fed: ["a", "b"]})
+
+
+def test_random_patterns_compile_or_are_invalid() -> None:
+    rng = np.random.RandomState(0)
+    pieces = ["a", "b", "(", ")", "[", "]", "-", "^", "$", "|", "*", "+", "?", ".", "\\", "{1,2}"]
+    pieces += ["(?i)", "(?:", "(?P<x>", "[:alpha:]", "\\d", "\\Q", "\\E", "é", "0", "{", "}", "&&"]
+    valid = 0
+    for _ in range(3000):
+        pattern = "".join(rng.choice(pieces, rng.randint(1, 9)))
+        try:
+            expression = regex.compiled(pattern)
+        except errors.InvalidArgumentError:
+            continue
+        valid += 1
+        rewrite = regex.parsed_rewrite(r"<\0>", expression.groups)
+        text = regex.replace(expression, rewrite, "ab-é^0", True).decode()
+        assert text.replace("<", "").replace(">", "") == "ab-é^0"
+    assert valid > 500

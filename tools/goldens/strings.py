@@ -118,6 +118,9 @@ def patterns(tf: Any) -> dict[str, Any]:
         r"a(?i)bC(?-i)123", r"[^[:digit:]]*", r"(a|b)+\z", r"(?P<name>a){3}", r"\x61*", r"ABC$",
     ]  # fmt: skip
     results = {f"match_{i}": match(texts, p) for i, p in enumerate(patterns)}
+    ascii_texts = tf.constant(["", "ab", "A b-c0", "{,2}aa{"])
+    odd = [r"\B", "c??", "-*?", "a{,2}", "a{1,2}", r"^*a", "x(?i)y|A", "|.", "[--/]", r"\b", "{"]
+    results |= {f"odd_{i}": replace(ascii_texts, p, r"<\0>") for i, p in enumerate(odd)}
     return results | {
         "match_tensor": match(texts, tf.constant("a+")),
         "replace": replace(texts, "[a-c]", "<\\0>"),

@@ -30,8 +30,9 @@ _POSIX = {
     "word": "0-9A-Za-z_",
     "xdigit": "0-9A-Fa-f",
 }
-#: Escapes that mean the same in both (``\s`` and ``\b`` are ASCII, as re.ASCII has them).
-_SAME = frozenset("dDwWsSbBAtnfrvax")
+#: Escapes that mean the same in both (``\s`` is ASCII, as re.ASCII has it).
+_SAME = frozenset("dDwWsStnfrva")
+_MOST_REPETITIONS = 1000
 
 
 class _Invalid(Exception):
@@ -67,15 +68,15 @@ class _Translation:
                 self._group()
             elif char == ")":
                 self._close()
-            elif char == "$" and not self.open[-1].lines:
-                self._emit(r"\Z", 1)
+            elif char in "^$":
+                self._assertion(r"\Z" if char == "$" and not self.open[-1].lines else char, 1)
             elif char == "|":
                 flags = self.open[-1].flags
                 self._emit(")" * len(flags) + "|" + "".join(flags), 1)
-            elif char in "*+?}" and self.pattern[self.at + 1 : self.at + 2] == "+":
-                raise _Invalid("bad repetition operator: " + self.pattern[self.at : self.at + 2])
+            elif char in "*+?{":
+                self._repetition(char)
             else:
-                self._emit(char, 1)
+                self._emit("\\}" if char == "}" else char, 1)
         if len(self.open) != 1:
             raise _Invalid("missing ): " + self.pattern)
         return "".join(self.out) + ")" * len(self.open[0].flags)
@@ -84,14 +85,33 @@ class _Translation:
         self.out.append(text)
         self.at += width
 
+    def _assertion(self, text: str, width: int) -> None:
+        """What matches no characters; RE2 lets it be repeated, Python only in a group."""
+        is_repeated = self.pattern[self.at + width : self.at + width + 1] in tuple("*+?{")
+        self._emit(f"(?:{text})" if is_repeated else text, width)
+
+    def _repetition(self, char: str) -> None:
+        """``*``, ``+``, ``?`` and ``{n,m}``; other braces are characters."""
+        counts = re.compile(r"\{(\d+)(?:,(\d*))?\}").match(self.pattern, self.at)
+        if char == "{" and counts is None:
+            self._emit(r"\{", 1)
+            return
+        text = char if counts is None else counts[0]
+        if counts and max(int(n or 0) for n in counts.groups()) > _MOST_REPETITIONS:
+            raise _Invalid("invalid repetition size: " + text)
+        if self.pattern[self.at + len(text) : self.at + len(text) + 1] == "+":
+            raise _Invalid(f"bad repetition operator: {text}+")
+        self._emit(text, len(text))
+
     def _escape(self) -> None:
         following = self.pattern[self.at + 1 : self.at + 2]
         if following == "Q":
             end = self.pattern.find(r"\E", self.at)
             end = len(self.pattern) if end < 0 else end
             self._emit(re.escape(self.pattern[self.at + 2 : end]), end + 2 - self.at)
-        elif following == "z":
-            self._emit(r"\Z", 2)
+        elif following in ("z", "A", "b", "B"):
+            # Python's own \B does not match in an empty text.
+            self._assertion({"z": r"\Z", "B": r"(?!\b)"}.get(following, "\\" + following), 2)
         else:
             self._character_escape()
 
@@ -111,7 +131,7 @@ class _Translation:
             self._emit(re.escape(chr(int(octal[1], 8))), octal.end())
         elif following in "pP":
             raise _Invalid(f"\\{following} classes of Unicode are not supported: {rest}")
-        elif following in _SAME and following != "x":
+        elif following in _SAME:
             self._emit(rest[:2], 2)
         elif following.isascii() and following.isalnum():
             raise _Invalid(f"invalid escape sequence: {rest[:2]}")
@@ -119,30 +139,41 @@ class _Translation:
             self._emit(re.escape(following), 2)
 
     def _set(self) -> None:
-        """A set in brackets: POSIX classes are spelt out, a bare [ is literal."""
+        """A set in brackets: POSIX classes are spelt out, all else is escaped."""
         start = self.at
         self._emit("[", 1)
         if self.pattern[self.at : self.at + 1] == "^":
             self._emit("^", 1)
         first = True
-        while True:
-            if self.at >= len(self.pattern):
-                raise _Invalid("missing ]: " + self.pattern[start:])
-            char = self.pattern[self.at]
-            if char == "]" and not first:
-                self._emit("]", 1)
-                return
+        while first or self.pattern[self.at : self.at + 1] != "]":
             first = False
-            posix = re.compile(r"\[:(\^?)(\w+):\]").match(self.pattern, self.at)
-            if posix and (posix[1] or posix[2] not in _POSIX):
-                raise _Invalid("invalid character class range: " + posix[0])
-            if posix:
-                self._emit(_POSIX[posix[2]], len(posix[0]))
-            elif char == "\\":
-                self._character_escape()
-            else:
-                # Doubled operators would be set operations in later releases of Python.
-                self._emit("\\" + char if char in "[]&~|" else char, 1)
+            is_single = self._set_member(start)
+            ahead = self.pattern[self.at : self.at + 2]
+            if ahead.startswith("-") and ahead != "-]" and is_single:
+                self._emit("-", 1)
+                if not self._set_member(start):
+                    raise _Invalid(
+                        "invalid character class range: " + self.pattern[start : self.at]
+                    )
+        self._emit("]", 1)
+
+    def _set_member(self, start: int) -> bool:
+        """One character or class of a set; tells whether it is a character."""
+        if self.at >= len(self.pattern):
+            raise _Invalid("missing ]: " + self.pattern[start:])
+        char = self.pattern[self.at]
+        posix = re.compile(r"\[:(\^?)(\w+):\]").match(self.pattern, self.at)
+        if posix and (posix[1] or posix[2] not in _POSIX):
+            raise _Invalid("invalid character class range: " + posix[0])
+        if posix:
+            self._emit(_POSIX[posix[2]], len(posix[0]))
+            return False
+        if char == "\\":
+            following = self.pattern[self.at + 1 : self.at + 2]
+            self._character_escape()
+            return following not in tuple("dDwWsS")
+        self._emit(re.escape(char), 1)
+        return True
 
     def _group(self) -> None:
         special = re.compile(r"\(\?(?:P?<(\w+)>|([imsU]*)(-[imsU]+)?([:)]))").match(
@@ -197,7 +228,7 @@ def compiled(pattern: str | bytes) -> re.Pattern[str]:
     text = to_text(pattern)
     try:
         return re.compile(_Translation(text).run(), re.ASCII)
-    except (_Invalid, re.error, OverflowError) as error:
+    except (_Invalid, re.error, OverflowError, RecursionError) as error:
         message = f"Invalid pattern: {text}, error: {error}"
         raise InvalidArgumentError(None, None, message) from None
 
@@ -249,14 +280,19 @@ def replace(
     """
     text = to_text(string)
     pieces: list[str] = []
-    done = 0
+    at = 0
     last_end = -1
-    for match in pattern.finditer(text):
+    while at <= len(text):
+        match = pattern.search(text, at)
+        if match is None:
+            break
         start, end = match.span()
         if start == end == last_end:
+            pieces.append(text[at : at + 1])
+            at += 1
             continue
-        pieces += [text[done:start], rewrite.of(match)]
-        done = last_end = end
+        pieces += [text[at:start], rewrite.of(match)]
+        at = last_end = end
         if not everywhere:
             break
-    return to_bytes("".join([*pieces, text[done:]]))
+    return to_bytes("".join([*pieces, text[at:]]))
