@@ -131,18 +131,20 @@ def _find(path: str) -> Any:
 def concat_arguments(values: Any, axis: Any, concat_dim: Any) -> tuple[Any, Any]:
     """``(values, axis)`` of `tf.concat`, which was ``tf.concat(concat_dim, values)``.
 
+    The values are a list; one alone stands for a list of one.
+
     Raises:
         TypeError: if there is no axis.
     """
     if concat_dim is not None:
         note("tf.concat(concat_dim=...)", "tf.concat(axis=...)")
-        return values, concat_dim
-    if isinstance(axis, (list, tuple)) and not isinstance(values, (list, tuple)):
+        axis = concat_dim
+    elif isinstance(axis, (list, tuple)) and not isinstance(values, (list, tuple)):
         note("tf.concat(axis, values)", "tf.concat(values, axis)")
-        return axis, values
+        values, axis = axis, values
     if axis is None:
         raise TypeError("concat() missing 1 required positional argument: 'axis'")
-    return values, axis
+    return values if isinstance(values, (list, tuple)) else [values], axis
 
 
 def split_arguments(

@@ -343,8 +343,6 @@ def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any 
         ValueError: if the static shapes do not fit.
     """
     values, axis = concat_arguments(values, axis, concat_dim)
-    if not isinstance(values, (list, tuple)):
-        values = [values]
     if len(values) == 1:
         at = convert_to_tensor(axis, dtypes.int32, "concat_dim")
         if at._dims not in (None, ()):
