@@ -184,3 +184,15 @@ def test_a_node_keeps_its_control_edges_to_itself():
     sess.run(v.initializer)
     np.testing.assert_array_equal(sess.run(y, {x: [1, 2]}), [1, 2])
     np.testing.assert_array_equal(sess.run(v), [1, 2])
+
+
+def test_nested_tuples_as_keys_of_feeds():
+    a, b, c = tf.placeholder(tf.float32), tf.placeholder(tf.float32, [2]), tf.placeholder(tf.int32)
+    total = a + tf.reduce_sum(b) + tf.cast(c, tf.float32)
+    with tf.Session() as sess:
+        assert sess.run(total, {(a, (b, c)): (1.0, ([2.0, 3.0], 4))}) == 10.0
+        assert sess.run(total, {(a, b): (1.0, [2.0, 3.0]), c: 4}) == 10.0
+        with pytest.raises(ValueError, match="a tuple of 2 tensors as its key.* of 3"):
+            sess.run(total, {(a, b): (1.0, [2.0, 3.0], 5), c: 4})
+        with pytest.raises(ValueError, match="not float"):
+            sess.run(total, {(a, b): 1.0, c: 4})

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.graph import dtypes
+from headrace.graph import dtypes, nest
 from headrace.graph.composite import CompositeTensor
 from headrace.graph.graph import Graph, foreign_tensor
 from headrace.graph.shapes import TensorShape
@@ -127,6 +127,16 @@ class Feeds:
             self._composite.append((key, key._fed, len(parts)))
             self._given.extend(parts)
             return
+        if isinstance(key, tuple):
+            leaves = nest.flatten(key)
+            self._composite.append((key, lambda value: _leaves(key, value), len(leaves)))
+            self._given.extend(self._element(graph, leaf) for leaf in leaves)
+            return
+        self._composite.append((key, None, 1))
+        self._given.append(self._element(graph, key))
+
+    @staticmethod
+    def _element(graph: Graph, key: Any) -> Tensor:
         try:
             element = graph.as_graph_element(key, allow_operation=False)
         except (TypeError, ValueError, KeyError) as error:
@@ -135,8 +145,7 @@ class Feeds:
         assert isinstance(element, Tensor)
         if not graph.is_feedable(element):
             raise ValueError(f"Tensor {element!r} may not be fed.")
-        self._composite.append((key, None, 1))
-        self._given.append(element)
+        return element
 
     def convert(self, values: list[Any]) -> list[Any]:
         """Arrays for ``tensors`` from the values of the feed dictionary.
@@ -165,6 +174,19 @@ class Feeds:
                 )
             result.append(array)
         return result if self._order is None else [result[i] for i in self._order]
+
+
+def _leaves(structure: Any, value: Any) -> list[Any]:
+    """The parts of ``value`` in the places where a nested tuple of fed tensors has its leaves."""
+    if not isinstance(structure, (tuple, list)):
+        return [value]
+    if not isinstance(value, (tuple, list)) or len(value) != len(structure):
+        raise ValueError(
+            f"A feed has a tuple of {len(structure)} tensors as its key: its value must be a "
+            f"tuple of as many values, not {type(value).__name__}"
+            + (f" of {len(value)}." if isinstance(value, (tuple, list)) else ".")
+        )
+    return [leaf for part, v in zip(structure, value, strict=True) for leaf in _leaves(part, v)]
 
 
 def _fits(dims: Any, shape: tuple[int, ...]) -> bool:
