@@ -27,9 +27,8 @@ _RELU = activations.relu
 def _place(data_format: str | None, allowed: tuple[str, ...]) -> str:
     """Where the channels are. Raises ValueError unless ``data_format`` is allowed."""
     if data_format is not None and data_format not in allowed:
-        raise ValueError(
-            f"data_format has to be either {' or '.join(allowed)}, not {data_format!r}."
-        )
+        formats = " or ".join(reversed(allowed))
+        raise ValueError(f"data_format has to be either {formats}, not {data_format!r}.")
     first = data_format is not None and data_format.startswith("NC")
     return "channels_first" if first else "channels_last"
 
