@@ -578,3 +578,38 @@ def test_changed_messages_never_crash_the_op() -> None:
             except tf.errors.InvalidArgumentError:
                 refused += 1
     assert 30 < refused < 300
+
+
+def test_single_messages_and_batches_agree_on_changed_messages() -> None:
+    spec = {
+        "a": tf.FixedLenFeature([4], tf.int64),
+        "b": tf.FixedLenFeature([1, 2], tf.float32),
+        "c": tf.FixedLenFeature([2], tf.string),
+        "e": tf.FixedLenFeature([], tf.int64, default_value=9),
+    }
+    serialized = tf.placeholder(tf.string, [])
+    single = tf.parse_single_example(serialized, spec)
+    batch = tf.parse_example(tf.expand_dims(serialized, 0), spec)
+
+    def results(session: Any, parsed: Any, data: bytes) -> Any:
+        try:
+            values = session.run(parsed, {serialized: data})
+        except tf.errors.InvalidArgumentError as error:
+            return error.message.replace("Name: <unknown>, ", "").replace(", Index: 0", "")
+        first = {k: v[0] if parsed is batch else v for k, v in values.items()}
+        return {k: (np.asarray(v).dtype, np.asarray(v).tolist()) for k, v in first.items()}
+
+    rng = np.random.default_rng(2)
+    read = 0
+    with tf.Session() as session:
+        for run_number in range(400):
+            data = bytearray(GOOD)
+            for _ in range(rng.integers(1, 3) if run_number > 2 else 0):
+                data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
+            one, other = (results(session, p, bytes(data)) for p in (single, batch))
+            assert repr(one) == repr(other), data.hex()
+            read += isinstance(one, dict)
+        values = session.run(single, {serialized: GOOD})
+        values["b"][...] = 0  # results are the caller's own
+        assert session.run(single, {serialized: GOOD})["b"].tolist() == [[1, 2.5]]
+    assert 50 < read < 400
