@@ -39,12 +39,14 @@ CASES = {
     "autoencoder": Case([*MNIST, "--steps=250"], "error", most=0.07),
     "convnet": Case([*MNIST, "--steps=100"], "accuracy", least=0.85, rtol=1e-3),
     "frozen_graph": Case([], "accuracy", least=0.95),
+    "graph_convolution": Case(["--steps=60"], "accuracy", least=0.9),
     "kmeans": Case(["--steps=30"], "error", most=0.3),
     "linear_regression": Case(["--steps=100"], "error", most=0.1),
     "logistic_regression": Case([*MNIST, "--steps=200"], "accuracy", least=0.86),
     "lstm_classifier": Case([*MNIST, "--steps=120"], "accuracy", least=0.8),
     "mlp": Case([*MNIST, "--steps=200"], "accuracy", least=0.9),
     "nearest_neighbor": Case([*MNIST, "--test=50"], "accuracy", least=0.85),
+    "ragged_sentences": Case(["--steps=80"], "accuracy", least=0.95),
     "save_restore": Case([], "ratio", most=0.7),
 }
 
