@@ -45,7 +45,7 @@ ROWS: dict[str, Row] = {
         _INTERNALS, NewCheckpointReader="headrace.train.NewCheckpointReader"
     ),
     # -- tensorflow/python/framework
-    "python.framework": _row("headrace", _INTERNALS),
+    "python.framework": Row(()),  # modules only, and so are the other folders
     "python.framework.ops": _row(
         "headrace.ops.scopes_api",
         "headrace",
@@ -86,7 +86,7 @@ ROWS: dict[str, Row] = {
     "python.framework.load_library": _row(),
     "python.framework.registry": _row(_INTERNALS),
     # -- tensorflow/python/ops
-    "python.ops": _row("headrace"),
+    "python.ops": Row(()),
     "python.ops.array_ops": _row(),
     "python.ops.check_ops": _row("headrace", "headrace.debugging"),
     "python.ops.clip_ops": _row(),
@@ -138,7 +138,7 @@ ROWS: dict[str, Row] = {
     "python.ops.variables": _row("headrace", _INTERNALS),
     "python.ops.weights_broadcast_ops": _row("headrace.ops.weights"),
     # -- tensorflow/python/{platform,client,lib,util,...}
-    "python.platform": _row(_INTERNALS, tf_logging="headrace.logging"),
+    "python.platform": Row(()),
     "python.platform.app": _row("headrace.app"),
     "python.platform.benchmark": _row("headrace.test.benchmark", "headrace.test"),
     "python.platform.flags": _row("headrace.flags"),
@@ -161,7 +161,7 @@ ROWS: dict[str, Row] = {
     "python.summary.summary": _row("headrace.summary"),
     "python.summary.summary_iterator": _row("headrace.train"),
     "python.summary.event_accumulator": _row(_INTERNALS),
-    "python.util": _row("headrace.compat.util"),
+    "python.util": Row(()),
     "python.util.compat": _row("headrace.compat"),
     "python.util.nest": _row("headrace.nest"),
     "python.util.deprecation": _row("headrace.compat.util"),
@@ -236,7 +236,7 @@ _FAMILIES = {
     "python.ops.ragged.": _row("headrace.ragged", "headrace"),
     "python.ops.signal.": _row("headrace.signal"),
     "python.ops.": _row("headrace", _INTERNALS),
-    "python.training": _row("headrace.train"),
+    "python.training": Row(()),
     "python.platform.": _row(_INTERNALS),
     "python.layers.": _row("headrace.layers"),
     "python.saved_model.": _row("headrace.saved_model"),
