@@ -84,6 +84,50 @@ class HostContext:
         return self.runner.interpreter(self.store).call(function, args)
 
 
+def is_plain_host_op(node: Node) -> bool:
+    """Whether to run a node is no more than to call a function of this process."""
+    return node.op_def.host is not None and node.calls is None
+
+
+class HostCall:
+    """A plain host op in a step that nobody watches, with all that stays the same.
+
+    Args:
+        inputs, outputs: slots of the table of the step's values.
+    """
+
+    __slots__ = ("_context", "_count", "_function", "_groups", "_inputs", "_node", "_outputs")
+
+    def __init__(
+        self,
+        runner: HostRunner,
+        node: Node,
+        store: ResourceStore,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+    ) -> None:
+        p = prepared(node)
+        self._node = node
+        self._function = p.host
+        self._groups = p.groups
+        self._count = p.outputs
+        self._context = HostContext(runner, node, store, None)
+        self._inputs = inputs
+        self._outputs = outputs
+
+    def run(self, table: list[Any]) -> None:
+        """Run the op on values of a table, where its outputs go too."""
+        args = [table[slot] for slot in self._inputs]
+        try:
+            inputs = args if self._groups is None else grouped(args, self._groups)
+            result = self._function(self._context, *inputs)  # type: ignore[misc]
+            values = as_outputs(result, self._count)
+        except Exception as error:
+            raise_as(self._node, error, args)
+        for slot, value in zip(self._outputs, values, strict=True):
+            table[slot] = value
+
+
 class HostRunner:
     """Runs nodes on arrays. One per session."""
 
@@ -106,7 +150,7 @@ class HostRunner:
     ) -> Sequence[Any]:
         """Run one node; inputs and outputs are NumPy arrays (or host objects)."""
         args = [lists.to_host(a) for a in inputs]
-        if node.op_def.host is not None and node.calls is None:
+        if is_plain_host_op(node):
             # Steps of queue runners consist of little else: the rest would cost more than the op.
             try:
                 with np.errstate(all="ignore"):

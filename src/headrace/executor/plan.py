@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from headrace.errors import INTERNAL, OpError
 from headrace.executor.evaluate import NeedsHost, Values
-from headrace.executor.host import HostRunner
+from headrace.executor.host import HostCall, HostRunner, is_plain_host_op
 from headrace.executor.region import RegionOptions
 from headrace.executor.resources import ResourceStore, Transaction
 from headrace.executor.stages import is_large, known_values
@@ -30,11 +31,13 @@ class Schedule(NamedTuple):
         units: in an order that may run.
         template: the table of values that every step starts from.
         transactional: whether writes wait for the end of the step.
+        direct: the calls of a schedule of plain host ops only, else None.
     """
 
     units: list[Unit]
     template: list[Any]
     transactional: bool
+    direct: list[HostCall] | None
 
 
 class Plan:
@@ -99,7 +102,17 @@ class Plan:
                     if value is None:
                         value = self._on_device[edge] = self.host.to_device(self._known[edge])
                 template[slot] = value
-        return Schedule(units, template, self._keep_old_values(units))
+        direct = None if self.is_stepped else self._direct(units, template)
+        return Schedule(units, template, self._keep_old_values(units), direct)
+
+    def _direct(self, units: list[Unit], template: list[Any]) -> list[HostCall] | None:
+        """The calls that such units come to; queue runners make the same ones for every record."""
+        for unit in units:
+            if unit.node is None or not is_plain_host_op(unit.node):
+                return None
+            if any(isinstance(template[slot], jax.Array) for slot in unit.inputs):
+                return None
+        return [HostCall(self.host, u.node, self.store, u.inputs, u.outputs) for u in units]  # type: ignore[arg-type]
 
     def _keep_old_values(self, units: list[Unit]) -> bool:
         """Whether writes must wait for the end of the step, so that a failed step changes nothing.
@@ -131,6 +144,11 @@ class Plan:
             return self._run_stepped(feeds, context)
         schedule = self._schedule
         table = self._table(feeds)
+        if schedule.direct is not None and context is None:
+            with np.errstate(all="ignore"):
+                for call in schedule.direct:
+                    call.run(table)
+            return [table[slot] for slot in self._fetch_slots]
         self._run_in_order(schedule, table, context)
         return self.results(table)
 
