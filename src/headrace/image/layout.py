@@ -27,7 +27,7 @@ from headrace.image.shapes import (
     unbatched,
 )
 from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.control_flow_api import case, cond
+from headrace.ops.control_flow_api import case
 from headrace.ops.random_api import random_uniform
 
 __all__ = [
@@ -101,11 +101,10 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
     with get_default_graph().name_scope(name) as scope:
         image = image_tensor(image)
         if _rank(image) == 3:
-            drawn = random_uniform([], 0, 1.0, seed=seed)
-            flipped = cond(
-                raw.Less(drawn, 0.5), lambda: raw.ReverseV2(image, [axis]), lambda: image
-            )
-            return _shaped(image, raw.Identity(flipped, name=scope))
+            # Both are at hand sooner than a branch is taken.
+            flip = raw.Less(random_uniform([], 0, 1.0, seed=seed), 0.5)
+            flipped = raw.SelectV2(flip, raw.ReverseV2(image, [axis]), image, name=scope)
+            return _shaped(image, flipped)
         count = raw.StridedSlice(raw.Shape(image), [0], [1], [1])
         drawn = random_uniform(count, 0, 1.0, seed=seed)
         shape = raw.ConcatV2([count, [1, 1, 1]], 0)

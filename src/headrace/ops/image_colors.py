@@ -84,8 +84,9 @@ def _hue(xp: Any, images: Any, delta: Any) -> Any:
     kind = np.float32
     hue = _to_hsv(xp, x)[..., 0] * kind(6) + delta * kind(6)
     hue = hue - xp.floor(hue / kind(6)) * kind(6)
-    low = xp.min(x, axis=-1)
-    spread = xp.max(x, axis=-1) - low
+    r, g, b = _channels(x)  # NumPy is slow to reduce so short an axis
+    low = xp.minimum(xp.minimum(r, g), b)
+    spread = xp.maximum(xp.maximum(r, g), b) - low
     colours = [low + spread * ramp for ramp in _ramps(xp, hue, kind)]
     return xp.stack(colours, axis=-1).astype(images.dtype)
 
