@@ -1,0 +1,174 @@
+"""`tf.image` beyond the goldens: unknown shapes, old argument orders, what is refused, training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+IMAGE = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
+
+
+def _run(fetches: Any, feed: Any = None) -> Any:
+    with tf.Session() as session:
+        return session.run(fetches, feed)
+
+
+def test_functions_keep_what_is_known_of_shapes() -> None:
+    image = tf.placeholder(tf.float32, [None, None, 3])
+    batch = tf.placeholder(tf.float32, [None, 8, 9, 1])
+    shapes = {
+        tf.image.resize_images(image, [4, 6]): [4, 6, 3],
+        tf.image.resize_images(batch, tf.constant([2, 3])): [None, 2, 3, 1],
+        tf.image.resize_image_with_crop_or_pad(image, 4, 6): [4, 6, 3],
+        tf.image.resize_image_with_pad(image, 4, 6): [4, 6, 3],
+        tf.image.central_crop(batch, 0.5): [None, 4, 5, 1],
+        tf.image.random_flip_left_right(batch): [None, 8, 9, 1],
+        tf.image.random_flip_up_down(image): [None, None, 3],
+        tf.image.rot90(batch): [None, 9, 8, 1],
+        tf.image.flip_left_right(tf.placeholder(tf.float32)): [None, None, None],
+        tf.image.per_image_standardization(image): [None, None, 3],
+        tf.image.rgb_to_grayscale(image): [None, None, 1],
+        tf.image.grayscale_to_rgb(batch): [None, 8, 9, 3],
+        tf.image.sobel_edges(batch): [None, 8, 9, 1, 2],
+        tf.image.crop_and_resize(batch, np.zeros((2, 4)), [0, 0], [3, 3]): [2, 3, 3, 1],
+    }
+    for tensor, dims in shapes.items():
+        assert tensor.shape.as_list() == dims, tensor
+
+
+def test_argument_orders_of_old_releases() -> None:
+    old = tf.image.resize_images(IMAGE, 3, 4, tf.image.ResizeMethod.NEAREST_NEIGHBOR, True)
+    new = tf.image.resize_images(
+        IMAGE, [3, 4], tf.image.ResizeMethod.NEAREST_NEIGHBOR, align_corners=True
+    )
+    assert np.array_equal(*_run([old, new]))
+    with_numbers = tf.image.resize_images(IMAGE, 3, 4)
+    assert np.array_equal(*_run([with_numbers, tf.image.resize_images(IMAGE, [3, 4])]))
+    assert tf.image.per_image_whitening is tf.image.per_image_standardization
+    assert tf.image.resize is tf.image.resize_images
+
+
+def test_patches_under_both_names() -> None:
+    x = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1)
+    one = [1, 1, 1, 1]
+    first = tf.extract_image_patches(x, ksizes=[1, 2, 2, 1], strides=one, rates=one, padding="SAME")
+    second = tf.image.extract_patches(x, [1, 2, 2, 1], one, one, "SAME")
+    assert np.array_equal(*_run([first, second]))
+    with pytest.raises(ValueError, match="rates must be positive"):
+        tf.extract_image_patches(x, [1, 2, 2, 1], one, [1, 0, 1, 1], "SAME")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda i: i.resize_images(IMAGE, [3, 4, 5]), "1-D Tensor of 2 elements"),
+        (lambda i: i.resize_images(IMAGE, ["a", "b"]), "1-D int32 Tensor"),
+        (lambda i: i.resize_images(IMAGE, [3, 4], 17), "Resize method is not implemented"),
+        (lambda i: i.resize_images(IMAGE[0], [3, 4]), "either 3 or 4 dimensions"),
+        (lambda i: i.resize_images(tf.placeholder(tf.int32), [3, 4]), "contains no shape"),
+        (lambda i: i.crop_to_bounding_box(IMAGE, 1, 0, 5, 5), "height must be >= target"),
+        (lambda i: i.crop_to_bounding_box(IMAGE, -1, 0, 5, 5), "offset_height must be >= 0"),
+        (lambda i: i.crop_to_bounding_box(IMAGE, 0, 0, 0, 5), "target_height must be > 0"),
+        (lambda i: i.pad_to_bounding_box(IMAGE, 1, 1, 9, 7), "width must be <= target"),
+        (lambda i: i.resize_image_with_crop_or_pad(IMAGE, 0, 7), "target_height must be > 0"),
+        (lambda i: i.resize_image_with_pad(IMAGE, 3, -7), "target_width must be > 0"),
+        (lambda i: i.central_crop(IMAGE, 1.2), r"within \(0, 1\], got 1.2"),
+        (lambda i: i.flip_left_right(IMAGE[0]), "at least three-dimensional"),
+        (lambda i: i.flip_left_right(IMAGE[None, None]), "either 3 or 4 dimensions"),
+        (lambda i: i.rot90(np.zeros((0, 3, 3))), "all dims of 'image.shape' must be > 0"),
+        (lambda i: i.random_brightness(IMAGE, -1), "max_delta must be non-negative"),
+        (lambda i: i.random_contrast(IMAGE, 2, 1), "upper must be > lower"),
+        (lambda i: i.random_saturation(IMAGE, -2, 1), "lower must be non-negative"),
+        (lambda i: i.random_hue(IMAGE, 0.7), "max_delta must be <= 0.5"),
+        (lambda i: i.adjust_gamma(IMAGE, -1), "Gamma should be a non-negative"),
+        (lambda i: i.random_jpeg_quality(IMAGE, 5, 101), "between 0 and 100"),
+        (lambda i: i.random_jpeg_quality(IMAGE, 50, 50), "must be less than"),
+        (lambda i: i.grayscale_to_rgb(IMAGE), "its last dimension of size 1"),
+        (lambda i: i.rgb_to_yuv(np.zeros((2, 4))), "must have 3 channels"),
+        (lambda i: i.rgb_to_hsv(np.zeros((2, 4))), "last dimension must be 3"),
+        (lambda i: i.total_variation(np.zeros((2, 4))), "3 or 4-dimensional"),
+        (lambda i: i.image_gradients(IMAGE), "expects a 4D tensor"),
+        (lambda i: i.psnr(IMAGE, IMAGE[1:], 255), "images are not compatible"),
+        (lambda i: i.ssim(IMAGE, IMAGE, 255), "at least 11 x 11"),
+    ],
+)
+def test_what_is_refused_at_once(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(tf.image)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda i, x: i.crop_to_bounding_box(x, 1, 0, 5, 5), "height must be >= target"),
+        (lambda i, x: i.pad_to_bounding_box(x, 1, 1, 9, 7), "width must be <= target"),
+        (lambda i, x: i.grayscale_to_rgb(x), "should be of size 1"),
+        (lambda i, x: i.psnr(x, IMAGE[1:], 255), "images are not compatible"),
+        (lambda i, x: i.ssim(x, x, 255), "at least 11 x 11"),
+        (lambda i, x: i.resize_images(x, tf.constant([0, 3])), "must be positive"),
+    ],
+)
+def test_what_is_refused_when_run(make: Any, message: str) -> None:
+    x = tf.placeholder(tf.uint8, [None, None, None])
+    y = make(tf.image, x)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        _run(y, {x: IMAGE})
+
+
+def test_types_are_numbers() -> None:
+    with pytest.raises(AttributeError, match="must be either floating point or integer"):
+        tf.image.convert_image_dtype(IMAGE, tf.string)
+
+
+def test_images_of_any_size_through_one_graph() -> None:
+    """What an input pipeline does, with a file of another size each time."""
+    contents = tf.placeholder(tf.string, [])
+    image = tf.image.decode_jpeg(contents, channels=3)
+    image = tf.image.convert_image_dtype(image, tf.float32)
+    image = tf.image.central_crop(image, 0.875)
+    image = tf.image.resize_images(image, [8, 8])
+    image = tf.image.random_flip_left_right(image, seed=1)
+    image = tf.image.random_brightness(image, 0.1, seed=2)
+    image = tf.image.random_contrast(image, 0.9, 1.1, seed=3)
+    image = tf.clip_by_value(image, 0.0, 1.0)
+    assert image.shape.as_list() == [8, 8, 3]
+    pixels = tf.placeholder(tf.uint8, [None, None, 3])
+    write = tf.image.encode_jpeg(pixels)
+    with tf.Session() as session:
+        for height, width in ((9, 12), (16, 9), (9, 12), (30, 31)):
+            file = session.run(write, {pixels: np.full((height, width, 3), 100, np.uint8)})
+            found = session.run(image, {contents: file})
+            assert abs(found - 100 / 255).max() < 0.12
+
+
+def test_images_of_several_files_in_one_step() -> None:
+    """`map_fn` over file contents: strings in, images of one size out."""
+    files = tf.stack([tf.image.encode_png(IMAGE), tf.image.encode_png(IMAGE[:, ::-1])])
+    images = tf.map_fn(lambda f: tf.image.decode_png(f, 3), files, dtype=tf.uint8)
+    found = _run(images)
+    assert np.array_equal(found[0], IMAGE)
+    assert np.array_equal(found[1], IMAGE[:, ::-1])
+
+
+def test_a_network_learns_where_to_look() -> None:
+    """The gradient of crop_and_resize moves a box onto the bright part of an image."""
+    image = np.zeros((1, 16, 16, 1), np.float32)
+    image[:, 8:14, 2:8] = np.hanning(8)[1:-1, None, None] * np.hanning(8)[1:-1, None]
+    centre = tf.Variable([0.5, 0.45])
+    half = tf.constant([0.3, 0.3])
+    box = tf.expand_dims(tf.concat([centre - half, centre + half], 0), 0)
+    crop = tf.image.crop_and_resize(image, box, [0], [9, 9])
+    hill = np.float32(np.outer(np.hanning(11)[1:-1], np.hanning(11)[1:-1]))[None, :, :, None]
+    loss = -tf.reduce_mean(crop * hill)
+    train = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(60):
+            session.run(train)
+        y, x = session.run(centre)
+    assert abs(y - 10.5 / 15) < 0.05
+    assert abs(x - 4.5 / 15) < 0.05
