@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
 
 import headrace as tf
 from headrace import errors
@@ -339,3 +340,32 @@ def test_graph_files() -> None:
         session.run("insert")
         assert session.run("found:0").tolist() == [[1.0, 2.0]]
         assert session.run("dense_found:0").tolist() == [8]
+
+
+def test_graph_files_of_old() -> None:
+    """Handles of tables were references to strings once."""
+    text = """
+    node { name: "table" op: "HashTable"
+      attr { key: "key_dtype" value { type: DT_STRING } }
+      attr { key: "value_dtype" value { type: DT_INT64 } } }
+    node { name: "keys" op: "Const" attr { key: "dtype" value { type: DT_STRING } }
+      attr { key: "value" value { tensor { dtype: DT_STRING tensor_shape { dim { size: 2 } }
+        string_val: "a" string_val: "b" } } } }
+    node { name: "values" op: "Const" attr { key: "dtype" value { type: DT_INT64 } }
+      attr { key: "value" value { tensor { dtype: DT_INT64 tensor_shape { dim { size: 2 } }
+        int64_val: 5 int64_val: 6 } } } }
+    node { name: "default" op: "Const" attr { key: "dtype" value { type: DT_INT64 } }
+      attr { key: "value" value { tensor { dtype: DT_INT64 tensor_shape {} int64_val: -1 } } } }
+    node { name: "init" op: "InitializeTable" input: "table" input: "keys" input: "values"
+      attr { key: "Tkey" value { type: DT_STRING } }
+      attr { key: "Tval" value { type: DT_INT64 } } }
+    node { name: "found" op: "LookupTableFind" input: "table" input: "keys" input: "default"
+      attr { key: "Tin" value { type: DT_STRING } }
+      attr { key: "Tout" value { type: DT_INT64 } } }
+    node { name: "size" op: "LookupTableSize" input: "table" }
+    """
+    tf.import_graph_def(text_format.Parse(text, tf.GraphDef()), name="")
+    with tf.Session() as session:
+        session.run("init")
+        assert session.run("found:0").tolist() == [5, 6]
+        assert session.run("size:0") == 2

@@ -33,7 +33,7 @@ _SUCCESSORS |= {
         *("AccumulatorNumAccumulated", "AccumulatorSetGlobalStep"),
     )
 }
-#: Queues and readers whose handles were references to strings.
+#: Queues, readers and tables whose handles were references to strings.
 _SUCCESSORS |= {
     name: f"{name}V2"
     for name in (
@@ -43,7 +43,9 @@ _SUCCESSORS |= {
         *("IdentityReader", "WholeFileReader", "TextLineReader", "FixedLengthRecordReader"),
         *("TFRecordReader", "ReaderRead", "ReaderReadUpTo", "ReaderNumRecordsProduced"),
         *("ReaderNumWorkUnitsCompleted", "ReaderSerializeState", "ReaderRestoreState"),
-        "ReaderReset",
+        *("ReaderReset", "HashTable", "MutableHashTable", "MutableHashTableOfTensors"),
+        *("InitializeTable", "InitializeTableFromTextFile", "LookupTableFind"),
+        *("LookupTableInsert", "LookupTableImport", "LookupTableExport", "LookupTableSize"),
     )
 }
 
