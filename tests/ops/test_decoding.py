@@ -185,7 +185,7 @@ def test_raw_bytes_of_every_type(order: str) -> None:
 def test_raw_bytes_of_wrong_sizes() -> None:
     with pytest.raises(INVALID, match="length 3 that is not a multiple of 2, the size of int16"):
         run(tf.decode_raw([b"abc"], tf.int16))
-    with pytest.raises(INVALID, match="element 1 has size 2 != 3"):
+    with pytest.raises(INVALID, match="element 1 has size 3 != 2"):
         run(tf.decode_raw([b"abc", b"ab"], tf.uint8))
     with pytest.raises(TypeError, match="string"):
         tf.decode_raw([b"ab"], tf.string)

@@ -104,7 +104,7 @@ def _decode_raw(context: Any, bytes: Any, *, out_type: DType, little_endian: boo
                 None,
                 None,
                 "DecodeRaw requires input strings to all be the same size, but element "
-                f"{i} has size {len(item)} != {size}",
+                f"{i} has size {size} != {len(item)}",
             )
     width = out_type.np_dtype.itemsize
     if size % width:

@@ -117,6 +117,8 @@ class Rows:
     def fail(self, key: str, row: int, why: str) -> NoReturn:
         """Raise the error that something is wrong with a feature."""
         index = "" if self.is_single else f", Index: {row}"
+        if self.is_single and why.startswith("Number"):
+            why = f"Can't parse serialized Example.  {why}"
         raise InvalidArgumentError(None, None, f"{self.name(row)}Key: {key}{index}.  {why}")
 
     def fail_missing(self, key: str, row: int, kind: int) -> NoReturn:

@@ -47,7 +47,7 @@ class _SequenceRows(Rows):
         if why.startswith("Data types"):
             message = f"{self.name(row)}Context feature: {key}.  {why}"
             raise InvalidArgumentError(None, None, message)
-        super().fail(key, row, why)
+        super().fail(key, row, why.replace("Values size", "values size"))
 
     def fail_missing(self, key: str, row: int, kind: int) -> NoReturn:
         raise InvalidArgumentError(
@@ -163,6 +163,7 @@ def _step_fail(lengths: Array, key: str, rows: Rows) -> kernel.Fail:
         row = int(np.searchsorted(np.cumsum(lengths), step, side="right"))
         index = step - int(lengths[:row].sum())
         what = "Feature list" if why.startswith("Data types") else "Key"
+        why = why.replace("Values size", "values size")
         raise InvalidArgumentError(
             None, None, f"{rows.name(row)}{what}: {key}, Index: {index}.  {why}"
         )
