@@ -32,7 +32,8 @@ def joined_shape(prefix: Any, suffix: Any) -> Tensor:
     values = [static_value(p) for p in parts if p is not None]
     if all(v is not None for v in values):
         return constant([int(n) for v in values for n in v], dtypes.int32)  # type: ignore[union-attr]
-    return concat(parts, 0)
+    joined: Tensor = concat(parts, 0)
+    return joined
 
 
 def joined_static(prefix: Any, suffix: Any) -> TensorShape:
@@ -43,12 +44,13 @@ def joined_static(prefix: Any, suffix: Any) -> TensorShape:
 def _as_vector(size: Any) -> Tensor | None:
     if isinstance(size, Tensor):
         if size.shape.rank == 0:
-            return expand_dims(size, 0)
+            vector: Tensor = expand_dims(size, 0)
+            return vector
         if size.shape.rank != 1:
             raise ValueError(
                 f"prefix tensor must be either a scalar or vector, but saw tensor: {size}"
             )
-        return size  # type: ignore[no-any-return]
+        return size
     shape = _as_shape(size)
     return constant(shape.as_list(), dtypes.int32) if shape.is_fully_defined() else None
 

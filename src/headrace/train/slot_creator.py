@@ -54,4 +54,5 @@ def _create(primary: Any, value: Any, name: str, colocate: bool) -> Variable:
     with variable_scope.variable_scope(None, f"{prefix}/{name}"):
         scope_name = variable_scope.get_variable_scope().name
         with graph.colocate_with(primary if colocate else None):
-            return Variable(value, trainable=False, name=f"{scope_name}/")
+            known = primary.shape.is_fully_defined()
+            return Variable(value, trainable=False, validate_shape=known, name=f"{scope_name}/")
