@@ -115,9 +115,12 @@ class HostCall:
         self._inputs = inputs
         self._outputs = outputs
 
-    def run(self, table: list[Any]) -> None:
-        """Run the op on values of a table, where its outputs go too."""
-        args = [table[slot] for slot in self._inputs]
+    def values(self, table: list[Any]) -> list[Any]:
+        """The inputs."""
+        return [table[slot] for slot in self._inputs]
+
+    def run(self, table: list[Any], args: list[Any]) -> None:
+        """Run the op on arrays; its outputs go into the table."""
         try:
             inputs = args if self._groups is None else grouped(args, self._groups)
             result = self._function(self._context, *inputs)  # type: ignore[misc]

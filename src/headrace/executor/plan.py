@@ -21,6 +21,7 @@ from headrace.executor.tracing_step import StepContext
 from headrace.executor.transfers import SEND
 from headrace.executor.units import Slots, Splitter, Unit
 from headrace.graph.shapes import static_bytes
+from headrace.ops.kernels import tensor_list as lists
 from headrace.passes.ir import Edge, Node, StepGraph
 
 
@@ -102,17 +103,20 @@ class Plan:
                     if value is None:
                         value = self._on_device[edge] = self.host.to_device(self._known[edge])
                 template[slot] = value
-        direct = None if self.is_stepped else self._direct(units, template)
-        return Schedule(units, template, self._keep_old_values(units), direct)
+        for unit in units:
+            if unit.node is not None and is_plain_host_op(unit.node):
+                unit.call = HostCall(self.host, unit.node, self.store, unit.inputs, unit.outputs)
+        return Schedule(
+            units, template, self._keep_old_values(units), self._direct(units, template)
+        )
 
     def _direct(self, units: list[Unit], template: list[Any]) -> list[HostCall] | None:
-        """The calls that such units come to; queue runners make the same ones for every record."""
-        for unit in units:
-            if unit.node is None or not is_plain_host_op(unit.node):
-                return None
-            if any(isinstance(template[slot], jax.Array) for slot in unit.inputs):
-                return None
-        return [HostCall(self.host, u.node, self.store, u.inputs, u.outputs) for u in units]  # type: ignore[arg-type]
+        """The calls that a step comes to, if it is made of host ops only."""
+        calls = [u.call for u in units if u.call is not None]
+        if self.is_stepped or len(calls) < len(units):
+            return None
+        on_device = any(isinstance(template[slot], jax.Array) for u in units for slot in u.inputs)
+        return None if on_device else calls
 
     def _keep_old_values(self, units: list[Unit]) -> bool:
         """Whether writes must wait for the end of the step, so that a failed step changes nothing.
@@ -147,7 +151,7 @@ class Plan:
         if schedule.direct is not None and context is None:
             with np.errstate(all="ignore"):
                 for call in schedule.direct:
-                    call.run(table)
+                    call.run(table, call.values(table))
             return [table[slot] for slot in self._fetch_slots]
         self._run_in_order(schedule, table, context)
         return self.results(table)
@@ -249,6 +253,10 @@ class Plan:
 
     def _run_plain(self, unit: Unit, table: list[Any], context: Any, store: ResourceStore) -> None:
         inputs = [table[i] for i in unit.inputs]
+        if unit.call is not None and context is None and store is self.store:
+            with np.errstate(all="ignore"):
+                unit.call.run(table, [lists.to_host(value) for value in inputs])
+            return
         region = unit.region
         if region is not None:
             static = [np.asarray(table[i]) for i in unit.static]

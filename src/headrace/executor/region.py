@@ -530,10 +530,8 @@ class Region:
         static: Sequence[Any],
         program: Program | None = None,
     ) -> list[Any]:
-        """Run the nodes one by one on NumPy; all their writes happen, or none.
-
-        ``program`` is told when that is the fastest way.
-        """
+        """Run the nodes one by one on NumPy; all their writes happen, or none. ``program`` is told
+        when that is the fastest way."""
         transaction = Transaction(store)
         evaluation: Interpreting = self.options.host.interpreter(transaction)
         values: Values = {}
@@ -544,8 +542,9 @@ class Region:
         with np.errstate(all="ignore"):
             evaluation.run(self.nodes, values)
         transaction.commit()
-        if program is not None and self.between_hosts and costs_less_as_run(self.nodes, values):
-            program.interpretations = NEVER
+        is_open = program is not None and program.interpretations < NEVER // 2
+        if is_open and self.between_hosts and costs_less_as_run(self.nodes, values):
+            program.interpretations = NEVER  # type: ignore[union-attr]
         return [values[n][i] for n, i in self.outputs]
 
 

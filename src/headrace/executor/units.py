@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.executor.host import HostCall
 from headrace.executor.region import Region, RegionOptions, may_block
 from headrace.executor.stages import Staging, is_large
 from headrace.passes.ir import Edge, Node
@@ -17,9 +18,10 @@ class Unit:
         inputs, static, outputs: slots of the step's value table.
         waits: units that must have finished.
         parts: what the plan runs in its place, once it had to be split.
+        call: runs it in a step that nobody watches, where it is a plain host op.
     """
 
-    __slots__ = ("inputs", "label", "node", "outputs", "parts", "region", "static", "waits")
+    __slots__ = ("call", "inputs", "label", "node", "outputs", "parts", "region", "static", "waits")
 
     def __init__(self, region: Region | None, node: Node | None) -> None:
         self.region = region
@@ -29,6 +31,7 @@ class Unit:
         self.outputs: list[int] = []
         self.waits: list[Unit] = []
         self.parts: list[Unit] | None = None
+        self.call: HostCall | None = None
         self.label = node.name if node is not None else f"region of {len(region.nodes)} ops"  # type: ignore[union-attr]
 
     @property
