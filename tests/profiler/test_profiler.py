@@ -281,3 +281,15 @@ def test_op_logs_are_written(graph: Any, tmp_path: Path) -> None:
     log = tf.profiler.OpLogProto.FromString((tmp_path / "tfprof_log").read_bytes())
     entries = {e.name: list(e.types) for e in log.log_entries}
     assert entries["fc1/w"] == ["_trainable_variables"]
+
+
+def test_old_names(graph: Any, capsys: Any) -> None:
+    analyzer = tf.contrib.tfprof.model_analyzer
+    stats = analyzer.print_model_analysis(
+        graph, tfprof_options=analyzer.TRAINABLE_VARS_PARAMS_STAT_OPTIONS
+    )
+    assert stats.total_parameters == 886
+    stats = analyzer.print_model_analysis(graph, tfprof_options=analyzer.FLOAT_OPS_OPTIONS)
+    assert stats.total_float_ops > 15000
+    assert "fc1/MatMul (8.19k/8.19k flops)" in capsys.readouterr().out
+    assert tf.contrib.tfprof.tfprof_logger.write_op_log is tf.profiler.write_op_log

@@ -26,6 +26,7 @@ _MODULES = (
     "slim",
     "tensorboard",
     "testing",
+    "tfprof",
     "training",
     "util",
 )
