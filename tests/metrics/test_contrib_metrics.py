@@ -79,3 +79,37 @@ def test_accuracy_of_a_batch_wants_classes() -> None:
         metrics.accuracy(tf.constant([1]), tf.constant([1], tf.int64))
     with pytest.raises(ValueError, match="ROC or PR"):
         metrics.streaming_curve_points([1], [0.5], curve="AUC")
+
+
+def _value(metric: tuple[object, object]) -> object:
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        session.run(metric[1])
+        return session.run(metric[0])
+
+
+def test_best_f1() -> None:
+    """Everything taken for positive (3/4, 3/3) beats two found of three, and nothing else."""
+    metric = metrics.f1_score([1, 1, 1, 0], [0.9, 0.5, 0.1, 0.4])
+    assert _value(metric) == pytest.approx(0.857143, abs=1e-5)
+
+
+def test_kappa_of_agreement_and_of_chance() -> None:
+    assert _value(metrics.cohen_kappa([0, 1, 2], [0, 1, 2], 3)) == 1.0
+    assert _value(metrics.cohen_kappa([0, 0, 1, 1], [0, 1, 0, 1], 2)) == 0.0
+
+
+def test_no_threshold_is_precise_enough() -> None:
+    metric = metrics.recall_at_precision([0, 0], [0.2, 0.9], 0.5, strict_mode=True)
+    assert _value(metric) == 0.0
+
+
+def test_bad_operating_points() -> None:
+    with pytest.raises(ValueError, match=r"`precision` must be in the range \[0, 1\]; it is 2"):
+        metrics.recall_at_precision([1], [0.5], 2)
+    with pytest.raises(ValueError, match="`target_recall` must be"):
+        metrics.precision_at_recall([1], [0.5], -1)
+    with pytest.raises(ValueError, match=r"`num_classes` must be >= 2. Found: 1"):
+        metrics.cohen_kappa([0], [0], 1)
+    with pytest.raises(TypeError, match="bool"):
+        metrics.precision_recall_at_equal_thresholds([1], [0.5])

@@ -95,3 +95,31 @@ def ranking(tf, session):
         "average_top": m.streaming_sparse_average_precision_at_top_k(ids, labels),
     }
     return _stream(tf, session, metrics, feeds)
+
+
+@golden(with_session=True)
+def operating_points(tf, session):
+    labels = tf.placeholder(tf.int64, [6])
+    scores = tf.placeholder(tf.float32, [6])
+    weights = tf.placeholder(tf.float32, [6])
+    feeds = [{labels: LABELS[i], scores: SCORES[i], weights: WEIGHTS[i]} for i in range(2)]
+    m = tf.contrib.metrics
+    classes = tf.cast(scores * 2.9, tf.int64)
+    metrics = {
+        "recall": m.recall_at_precision(labels, scores, 0.7),
+        "recall_weighted": m.recall_at_precision(labels, scores, 0.6, weights, 11),
+        "recall_strict": m.recall_at_precision(labels, scores, 0.7, strict_mode=True),
+        "precision": m.precision_at_recall(labels, scores, 0.7, num_thresholds=11),
+        "kappa": m.cohen_kappa(labels, classes, 3),
+        "kappa_weighted": m.cohen_kappa(labels[:, None], classes, 3, weights),
+    }
+    results = _stream(tf, session, metrics, feeds)
+    data, update = m.precision_recall_at_equal_thresholds(
+        tf.cast(labels, tf.bool), scores, weights, num_thresholds=5
+    )
+    session.run(tf.local_variables_initializer())
+    for feed in feeds:
+        session.run(update, feed)
+    for name, value in zip(data._fields, session.run(data)):  # noqa: B905 (Python 3.7)
+        results["equal_" + name] = value
+    return results

@@ -14,6 +14,13 @@ import headrace as tf
 from headrace.deprecated import note
 from headrace.metrics.correlation import streaming_covariance, streaming_pearson_correlation
 from headrace.metrics.counts import counts_at_thresholds
+from headrace.metrics.operating_points import (
+    cohen_kappa,
+    f1_score,
+    precision_at_recall,
+    precision_recall_at_equal_thresholds,
+    recall_at_precision,
+)
 from headrace.metrics.ranking import (
     average_precision_at_k,
     precision_at_k,
@@ -30,8 +37,13 @@ __all__ = [
     "accuracy",
     "aggregate_metric_map",
     "aggregate_metrics",
+    "cohen_kappa",
     "confusion_matrix",
     "count",
+    "f1_score",
+    "precision_at_recall",
+    "precision_recall_at_equal_thresholds",
+    "recall_at_precision",
     "set_difference",
     "set_intersection",
     "set_size",
