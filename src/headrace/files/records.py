@@ -91,9 +91,6 @@ class RecordReader:
         DataLossError: while reading, if a record or the compressed stream is damaged or cut off.
             Reading may go on behind a record of which only the data are damaged; behind others
             there is nothing more.
-
-    >>> for record in RecordReader("train.tfrecord"):  # doctest: +SKIP
-    ...     handle(record)
     """
 
     def __init__(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-COVERED = dict.fromkeys(
-    (
-        "ParseExample",
-        "ParseExampleV2",
-        "ParseSequenceExample",
-        "ParseSequenceExampleV2",
-        "ParseSingleExample",
-        "ParseSingleSequenceExample",
+COVERED = {
+    **dict.fromkeys(
+        ("ParseExample", "ParseExampleV2", "ParseSingleExample"), "tests/ops/test_parsing.py"
     ),
-    "tests/ops/test_parsing.py",
-)
+    **dict.fromkeys(
+        ("ParseSequenceExample", "ParseSequenceExampleV2", "ParseSingleSequenceExample"),
+        "tests/ops/test_parsing_sequence.py",
+    ),
+}
