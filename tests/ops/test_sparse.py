@@ -415,3 +415,45 @@ def test_random_parts_give_a_result_or_an_error_of_the_op() -> None:
                 except tf.OpError:
                     failed[name] += 1
     assert all(0 < n < 60 for n in failed.values()), failed
+
+
+def test_gradients_that_tensorflow_lacks() -> None:
+    """Each against a difference: no gradient is None without a word."""
+    rng = np.random.default_rng(0)
+    x, y = tf.placeholder(tf.float64, [4]), tf.placeholder(tf.float64, [3])
+    a = tf.SparseTensor(PLACES, x, [3, 5])
+    b = tf.SparseTensor([[0, 0], [0, 3], [2, 2]], y, [3, 5])
+    dense = tf.constant(rng.normal(size=(1, 5)))
+    results = {
+        "maximum": tf.sparse_maximum(a, b).values,
+        "minimum": tf.sparse_minimum(a, b).values,
+        "split": tf.concat([s.values for s in tf.sparse_split(sp_input=a, num_split=2, axis=1)], 0),
+        "concat": tf.sparse_concat(1, [b, a, b]).values * np.arange(1.0, 11.0),
+        "reduce_max": tf.sparse_reduce_max(a, 1),
+        "reduce_max_keep": tf.sparse_reduce_max(a, [-1], keepdims=True),
+        "sum_sparse": tf.sparse_reduce_sum_sparse(a, 0).values,
+        "sum_sparse_keep": tf.sparse_reduce_sum_sparse(a, 1, keepdims=True).values,
+        "max_sparse": tf.sparse_reduce_max_sparse(a, 0).values,
+        "plus": tf.raw_ops.SparseDenseCwiseAdd(
+            sp_indices=a.indices, sp_values=x, sp_shape=a.dense_shape, dense=dense
+        ),
+    }
+    values = [rng.normal(size=4), rng.normal(size=3)]
+    direction = [rng.normal(size=4), rng.normal(size=3)]
+    losses = {n: tf.reduce_sum(tf.square(r)) for n, r in results.items()}
+    grads = {n: tf.gradients(loss, [x, y]) for n, loss in losses.items()}
+    assert all(g[0] is not None for g in grads.values())
+    chosen = {n: [g for g in pair if g is not None] for n, pair in grads.items()}
+    with tf.Session() as session:
+        found = session.run(chosen, dict(zip([x, y], values, strict=True)))
+        ends = [
+            session.run(
+                losses,
+                {p: v + s * 1e-6 * d for p, v, d in zip([x, y], values, direction, strict=True)},
+            )
+            for s in (1, -1)
+        ]
+    for name, parts in found.items():
+        slope = (ends[0][name] - ends[1][name]) / 2e-6
+        along = sum(float(np.sum(g * d)) for g, d in zip(parts, direction, strict=False))
+        assert slope == pytest.approx(along, rel=1e-5), name

@@ -192,10 +192,7 @@ class RaggedTensor(CompositeTensor):
     ) -> RaggedTensor:
         """``from_row_splits`` for each of the splits, the outermost first."""
         with scope(name, "RaggedFromNestedRowSplits"):
-            made: RaggedTensor = _nested(
-                cls.from_row_splits, flat_values, nested_row_splits, validate
-            )
-            return made
+            return _nested(cls.from_row_splits, flat_values, nested_row_splits, validate)
 
     @classmethod
     def from_nested_row_lengths(
@@ -207,10 +204,7 @@ class RaggedTensor(CompositeTensor):
     ) -> RaggedTensor:
         """``from_row_lengths`` for each of the lengths, the outermost first."""
         with scope(name, "RaggedFromNestedRowLengths"):
-            made: RaggedTensor = _nested(
-                cls.from_row_lengths, flat_values, nested_row_lengths, validate
-            )
-            return made
+            return _nested(cls.from_row_lengths, flat_values, nested_row_lengths, validate)
 
     @classmethod
     def from_nested_value_rowids(
@@ -564,12 +558,12 @@ def _outer(values: Any) -> tuple[int | None, ...] | None:
     return None if dims is None else dims[:1]
 
 
-def _nested(make: Any, values: Any, partitions: Any, validate: bool) -> Any:
+def _nested(make: Any, values: Any, partitions: Any, validate: bool) -> RaggedTensor:
     if isinstance(partitions, Tensor):
         raise TypeError("The nested partitions must be a list of Tensors")
     for partition in reversed(list(partitions)):
         values = make(values, partition, validate=validate)
-    return values
+    return values  # type: ignore[no-any-return]
 
 
 def is_ragged(value: Any) -> bool:

@@ -23,6 +23,8 @@ from headrace.ops.kernels.sparse import list_text
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
 from headrace.ops.static import static_shape
 
+Array = np.ndarray[Any, Any]
+
 _COO = "{0}_indices: int64, {0}_values: T, {0}_shape: int64"
 
 
@@ -332,7 +334,9 @@ def _dense_places(op: Operation) -> tuple[Tensor, Tensor]:
 def _dense_binary_gradient(kind: str, op: Operation, grad: Tensor) -> list[Any]:
     values, dense = op.inputs[1], op.inputs[3]
     places, partners = _dense_places(op)
-    if kind == "Mul":
+    if kind == "Add":
+        of_values, of_dense = grad, grad
+    elif kind == "Mul":
         of_values, of_dense = raw.Mul(grad, partners), raw.Mul(grad, values)
     else:
         of_values = raw.RealDiv(grad, partners)
@@ -348,9 +352,7 @@ for _kind in ("Add", "Mul", "Div"):
         shape=_values_shape,
         kernel=partial(_dense_binary, jnp, _kind),
         interpret=partial(_dense_binary, np, _kind),
-        gradient=NotDifferentiable("TensorFlow has no gradient of it either")
-        if _kind == "Add"
-        else partial(_dense_binary_gradient, _kind),
+        gradient=partial(_dense_binary_gradient, _kind),
         effects=CHECKS,
     )
 
@@ -440,16 +442,40 @@ def _reduce(
     )
 
 
-def _reduce_sum_gradient(op: Operation, grad: Tensor) -> list[Any]:
-    indices, _, shape, axes = op.inputs
-    rank = None if shape._dims is None else shape._dims[0]
-    known = static_ints(axes)
+def kept_axes(op: Operation) -> Array:
+    """For each axis of a sparse reduction whether it is kept.
+
+    Raises:
+        ValueError: if the rank or the axes are not known.
+    """
+    rank, known = vector_length(op.inputs[2]), static_ints(op.inputs[3])
     if rank is None or known is None:
-        raise ValueError("The gradient of SparseReduceSum needs a known rank and known axes.")
-    kept = np.array([i not in {a % rank for a in known} for i in range(rank)], np.int64)
-    ones = raw.SelectV2(kept == 0, np.ones(rank, np.int64), shape)
-    places = raw.Mul(indices, kept)
-    return [None, raw.GatherNd(raw.Reshape(grad, ones), places), None, None]
+        raise ValueError(f"The gradient of {op.type} needs a known rank and known axes.")
+    return np.array([i not in {a % rank for a in known} for i in range(rank)])
+
+
+def _of_rows(op: Operation) -> Any:
+    """A function that gives, for each value, the element of a result that it went into."""
+    indices, _, shape, _ = op.inputs
+    kept = kept_axes(op)
+    ones = raw.SelectV2(~kept, np.ones(kept.size, np.int64), shape)
+    places = raw.Mul(indices, kept.astype(np.int64))
+    return lambda result: raw.GatherNd(raw.Reshape(result, ones), places)
+
+
+def _reduce_sum_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    return [None, _of_rows(op)(grad), None, None]
+
+
+def _reduce_max_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    """To the greatest values, in equal shares."""
+    indices, values, shape, axes = op.inputs
+    at_values = _of_rows(op)
+    hits = raw.Cast(raw.Equal(values, at_values(op.outputs[0])), DstT=values.dtype)
+    keep = op.attrs["keep_dims"]
+    counts = raw.SparseReduceSum(indices, hits, shape, axes, keep_dims=keep)
+    shares = raw.RealDiv(hits, raw.Maximum(at_values(counts), values.dtype.np_dtype.type(1)))
+    return [None, raw.Mul(shares, at_values(grad)), None, None]
 
 
 for _kind, _types in (("Sum", "numeric"), ("Max", "real")):
@@ -459,9 +485,7 @@ for _kind, _types in (("Sum", "numeric"), ("Max", "real")):
         shape=_reduce_shape,
         kernel=partial(_reduce, jnp, _kind),
         interpret=partial(_reduce, np, _kind),
-        gradient=_reduce_sum_gradient
-        if _kind == "Sum"
-        else NotDifferentiable("TensorFlow has no gradient of it either"),
+        gradient=_reduce_sum_gradient if _kind == "Sum" else _reduce_max_gradient,
         static=(2, 3),
         effects=CHECKS,
     )

@@ -5,11 +5,13 @@ Their gradients are of known sizes, and join XLA programs.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from jax import numpy as jnp
 
+from headrace.graph import dtypes
 from headrace.graph.shapes import compatible_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.array_util import both, fail, require_rank, vector_length
@@ -17,7 +19,7 @@ from headrace.ops.build import raw
 from headrace.ops.dynamic import on_host
 from headrace.ops.kernels import sparse as kernel
 from headrace.ops.registry import NotDifferentiable, define_op
-from headrace.ops.sparse_dense import check_parts, check_sizes, reduced_axes
+from headrace.ops.sparse_dense import check_parts, check_sizes, kept_axes, reduced_axes
 from headrace.ops.static import static_shape
 
 Array = np.ndarray[Any, Any]
@@ -155,14 +157,29 @@ def _minimum(ai: Array, av: Array, ash: Array, bi: Array, bv: Array, bsh: Array)
     return _choose(np.minimum, ai, av, ash, bi, bv, bsh)
 
 
-for _name, _function in (("Maximum", _maximum), ("Minimum", _minimum)):
+def _choose_gradient(wins: str, op: Operation, _: Any, grad: Tensor) -> list[Any]:
+    """To the operand that was chosen; to the first where they are equal."""
+    a_indices, a, _, b_indices, b, _ = op.inputs
+    of_a, of_b = raw.SparseAddGrad(grad, a_indices, b_indices, op.outputs[0])
+    b_beside_a, _ = raw.SparseAddGrad(b, a_indices, a_indices, b_indices)
+    a_beside_b, _ = raw.SparseAddGrad(a, b_indices, b_indices, a_indices)
+    compare = getattr(raw, wins)
+    first = raw.SelectV2(compare(a, b_beside_a), of_a, raw.ZerosLike(of_a))
+    second = raw.SelectV2(compare(a_beside_b, b), raw.ZerosLike(of_b), of_b)
+    return [None, first, None, None, second, None]
+
+
+for _name, _function, _wins in (
+    ("Maximum", _maximum, "GreaterEqual"),
+    ("Minimum", _minimum, "LessEqual"),
+):
     define_op(
         f"SparseSparse{_name}({_COO.format('a')}, {_COO.format('b')}) ->"
         " (output_indices: int64, output_values: T)",
         attrs="T: real",
         shape=_two_shape,
         **on_host(_function),
-        gradient=_NEITHER,
+        gradient=partial(_choose_gradient, _wins),
     )
 
 # -- concatenation, split, slice ----------------------------------------------------------------
@@ -220,13 +237,28 @@ def _concat(
     return result[order], np.concatenate(values)[order], shape
 
 
+def _concat_gradient(op: Operation, _: Any, grad: Tensor, __: Any) -> list[Any]:
+    """Each input is a slice of the result. (TensorFlow stops here without a word.)"""
+    count, rank = op.attrs["N"], vector_length(op.inputs[-1])
+    if rank is None:
+        raise ValueError("The gradient of SparseConcat needs a known rank.")
+    unit = np.zeros(rank, np.int64)
+    unit[op.attrs["concat_dim"]] = 1
+    start: Any = unit * 0
+    found = []
+    for indices, shape in zip(op.inputs[:count], op.inputs[2 * count :], strict=True):
+        found.append(raw.SparseSliceGrad(grad, indices, start, op.outputs[0]))
+        start = raw.Sub(start, raw.Mul(unit, shape))
+    return [*[None] * count, *found, *[None] * count]
+
+
 define_op(
     "SparseConcat(indices: N * int64, values: N * T, shapes: N * int64) ->"
     " (output_indices: int64, output_values: T, output_shape: int64)",
     attrs="concat_dim: int, N: int >= 2, T: type",
     shape=_concat_shape,
     **on_host(_concat),
-    gradient=_NEITHER,
+    gradient=_concat_gradient,
 )
 
 
@@ -268,6 +300,26 @@ def _split(split_dim: Array, indices: Array, values: Array, shape: Array, *, num
     return places, elements, shapes
 
 
+def _split_gradient(op: Operation, *grads: Any) -> list[Any]:
+    """Each part is a slice: its gradient goes to where it began."""
+    count = op.attrs["num_split"]
+    axis, indices = op.inputs[:2]
+    rank = vector_length(op.inputs[3])
+    if rank is None:
+        raise ValueError("The gradient of SparseSplit needs a known rank.")
+    along = raw.FloorMod(axis, np.int64(rank))
+    unit = raw.Cast(raw.Equal(np.arange(rank), along), DstT=dtypes.int64)
+    start = raw.Mul(unit, np.int64(0))
+    total: Any = None
+    for i in range(count):
+        grad = grads[count + i]
+        if grad is not None:
+            part = raw.SparseSliceGrad(grad, indices, start, op.outputs[i])
+            total = part if total is None else raw.AddV2(total, part)
+        start = raw.AddV2(start, raw.Mul(unit, op.outputs[2 * count + i]))
+    return [None, None, total, None]
+
+
 define_op(
     "SparseSplit(split_dim: int64, indices: int64, values: T, shape: int64) ->"
     " (output_indices: num_split * int64, output_values: num_split * T,"
@@ -275,7 +327,7 @@ define_op(
     attrs="num_split: int >= 1, T: type",
     shape=_split_shape,
     **on_host(_split),
-    gradient=_NEITHER,
+    gradient=_split_gradient,
 )
 
 
@@ -443,6 +495,26 @@ def _reduce_max_sparse(i: Array, v: Array, s: Array, axes: Array, *, keep_dims: 
     return _reduce_sparse(np.maximum, i, v, s, axes, keep_dims)
 
 
+def _reduce_sparse_gradient(kind: str, op: Operation, _: Any, grad: Tensor, __: Any) -> list[Any]:
+    """To all values of a sum; to the greatest ones, in equal shares."""
+    indices, values, shape, axes = op.inputs
+    kept, keep = kept_axes(op), op.attrs["keep_dims"]
+    if keep:
+        places = raw.Mul(indices, kept.astype(np.int64))
+    else:
+        places = raw.GatherV2(indices, np.flatnonzero(kept), 1)
+
+    def at_values(result: Tensor) -> Tensor:
+        found, _ = raw.SparseAddGrad(result, places, places, op.outputs[0])
+        return found  # type: ignore[no-any-return]
+
+    if kind == "Sum":
+        return [None, at_values(grad), None, None]
+    hits = raw.Cast(raw.Equal(values, at_values(op.outputs[1])), DstT=values.dtype)
+    counts = raw.SparseReduceSumSparse(indices, hits, shape, axes, keep_dims=keep)[1]
+    return [None, raw.Mul(raw.RealDiv(hits, at_values(counts)), at_values(grad)), None, None]
+
+
 for _name, _types, _reducer in (
     ("Sum", "numeric", _reduce_sum_sparse),
     ("Max", "real", _reduce_max_sparse),
@@ -453,5 +525,5 @@ for _name, _types, _reducer in (
         attrs=f"keep_dims: bool = False, T: {_types}",
         shape=_reduce_sparse_shape,
         **on_host(_reducer),
-        gradient=_NEITHER,
+        gradient=partial(_reduce_sparse_gradient, _name),
     )
