@@ -1,5 +1,6 @@
 """``tf.signal``: Fourier transforms, under their later name."""
 
+from headrace.ops.dct import dct, idct
 from headrace.ops.fft import (
     fft,
     fft2d,
@@ -16,9 +17,11 @@ from headrace.ops.fft import (
 )
 
 __all__ = [
+    "dct",
     "fft",
     "fft2d",
     "fft3d",
+    "idct",
     "ifft",
     "ifft2d",
     "ifft3d",

@@ -132,6 +132,23 @@ def test_accidental_hits_are_left_out_of_the_loss() -> None:
     np.testing.assert_allclose(missed, [np.log(np.exp([3, 1, 2]).sum()) - 3], rtol=1e-5)
 
 
+def test_sparse_softmax_of_samples_is_that_of_one_true_class() -> None:
+    from headrace.ops.sampling_api import sampled_sparse_softmax_loss
+
+    weights, biases = tf.constant(np.eye(4, dtype=np.float32)), tf.zeros([4])
+    inputs, labels = tf.constant([[1.0, 2.0, 3.0, 4.0], [0.5, 0.0, 0.1, 0.3]]), [[2], [0]]
+    drawn = (np.int64([0, 3]), tf.constant([[0.5], [0.9]]), tf.constant([0.4, 0.2]))
+    arguments = (weights, biases, labels, inputs, 2, 4)
+    with tf.Session() as session:
+        sparse, dense = session.run(
+            [
+                sampled_sparse_softmax_loss(*arguments, sampled_values=drawn),
+                tf.nn.sampled_softmax_loss(*arguments, sampled_values=drawn),
+            ]
+        )
+    np.testing.assert_allclose(sparse, dense, rtol=1e-6)
+
+
 def test_word2vec_learns_which_words_meet() -> None:
     """Skip-grams of a text in which even words follow even words, and odd words odd ones."""
     rng = np.random.default_rng(0)

@@ -26,6 +26,7 @@ FAMILIES = (
     "linalg",
     "sampling",
     "image",
+    "spectral",
     "metrics",
     "strings",
     "distributions",

@@ -8,12 +8,14 @@ from headrace.graph.tensor import Tensor
 from headrace.missing import attribute_error as _attribute_error
 from headrace.ops import activations, softmax
 from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.sampling_api import sampled_sparse_softmax_loss
 from headrace.ops.scopes_api import name_scope
 
 __all__ = [
     "deprecated_flipped_sigmoid_cross_entropy_with_logits",
     "deprecated_flipped_softmax_cross_entropy_with_logits",
     "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
+    "sampled_sparse_softmax_loss",
     "scaled_softplus",
 ]
 

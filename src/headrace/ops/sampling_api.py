@@ -24,6 +24,7 @@ from headrace.ops.partitioned import PartitionedVariable
 from headrace.ops.softmax import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
 )
 
 __all__: list[str] = []
@@ -339,6 +340,37 @@ def sampled_softmax_loss(
     )
     targets = raw.StopGradient(targets, name="labels_stop_gradient")
     return softmax_cross_entropy_with_logits_v2(labels=targets, logits=logits)
+
+
+def sampled_sparse_softmax_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    sampled_values: Sequence[Any] | None = None,
+    remove_accidental_hits: bool = True,
+    partition_strategy: str = "mod",
+    name: str | None = "sampled_sparse_softmax_loss",
+) -> Tensor:
+    """``sampled_softmax_loss`` with one true class each, by ``sparse_softmax_cross_entropy``."""
+    logits, _ = sampled_logits(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        1,
+        sampled_values,
+        remove_accidental_hits=remove_accidental_hits,
+        partition_strategy=partition_strategy,
+        name=name,
+    )
+    rows = raw.StridedSlice(raw.Shape(logits), [0], [1], [1])
+    first = raw.Fill(rows, np.int64(0))  # the true class comes first
+    return sparse_softmax_cross_entropy_with_logits(labels=first, logits=logits)
 
 
 def sampled_logits(
