@@ -36,4 +36,4 @@ def test_what_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tf.spectral.dct(X, **arguments)
     with pytest.raises(ValueError, match="needs float32 or float64, got int32"):
-        tf.spectral.dct([1, 2])
+        tf.spectral.dct(tf.constant([1, 2]))
