@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace.errors import InvalidArgumentError
 from headrace.files import globbing, system
+from headrace.files.paths import is_local
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.registry import EXTERNAL, NotDifferentiable, define_op
@@ -56,7 +57,7 @@ def _write_shape(op: Operation) -> list[Dims]:
 def _write_file(context: Any, filename: Any, contents: Any) -> Any:
     path = _scalar(filename, "file name").decode(errors="surrogateescape")
     directory = path.rpartition("/")[0]
-    if directory and not directory.endswith(":/"):
+    if directory and (is_local(path) or "/" in directory.partition("://")[2]):  # else a bucket
         system.make_directories(directory)
     system.write_bytes(path, _scalar(contents, "content"))
     return ()
