@@ -123,7 +123,10 @@ def costs_less_as_run(nodes: Sequence[Node], values: Mapping[Node, Sequence[Any]
     for node in nodes:
         total += _INTERPRET_PER_OP
         if node.op_def.cost is not None:
-            return False
+            work = node_cost(node)
+            if work and any(dims is None or None in dims for dims in node.dims):
+                return False
+            total += _SECONDS_PER_OPERATION * work
         for value in (*values[node], *[values[source][i] for source, i in node.inputs]):
             total += _SECONDS_PER_ELEMENT * int(getattr(value, "size", 0))
     return total < CALL_FROM_HOST
