@@ -38,6 +38,13 @@ def _strings(value: Any, name: str = "input") -> Tensor:
     return convert_to_tensor(value, dtypes.string, name)
 
 
+def _either(string_tensor: Any, input: Any) -> Any:
+    """An argument that has two names, neither of them deprecated."""
+    if string_tensor is not None and input is not None:
+        raise ValueError("Cannot specify both 'string_tensor' and 'input'.")
+    return string_tensor if input is None else input
+
+
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """The strings of several tensors joined element by element.
 
@@ -98,7 +105,7 @@ def string_to_number(
     Raises:
         InvalidArgumentError: when run, if a string is no number, or no integer in range.
     """
-    strings = one_of("input", input, "string_tensor", string_tensor)
+    strings = _either(string_tensor, input)
     return raw.StringToNumber(_strings(strings), out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
@@ -110,7 +117,7 @@ def string_to_hash_bucket(
     Raises:
         ValueError: if ``num_buckets`` is below 1.
     """
-    strings = one_of("input", input, "string_tensor", string_tensor)
+    strings = _either(string_tensor, input)
     return raw.StringToHashBucket(_strings(strings), num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
 
 
