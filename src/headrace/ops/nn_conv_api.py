@@ -17,7 +17,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops import nn_conv as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.nn_util import explicit, is_channels_first, required, sequence, sizes_argument
-from headrace.ops.reduction_api import one_of
+from headrace.ops.reduction_api import either
 
 __all__: list[str] = []
 
@@ -69,7 +69,7 @@ def conv2d(
     >>> tf.nn.conv2d([[[[1.0], [2.0]]]], [[[[3.0]]]], 1, "SAME").shape.as_list()
     [1, 1, 2, 1]
     """
-    filter = one_of("filters", filters, "filter", filter)
+    filter = either("filters", filters, "filter", filter)
     required("conv2d", filter=filter, padding=padding)
     attrs = _layout(strides, padding, data_format, dilations)
     return raw.Conv2D(input, filter, **attrs, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name)  # type: ignore[no-any-return]
@@ -107,7 +107,7 @@ def conv2d_backprop_input(
     filters: Any = None,
 ) -> Tensor:
     """The gradient of ``conv2d`` for its input, whose shape is ``input_sizes``."""
-    filter = one_of("filters", filters, "filter", filter)
+    filter = either("filters", filters, "filter", filter)
     required("conv2d_backprop_input", filter=filter, out_backprop=out_backprop, padding=padding)
     attrs = _layout(strides, padding, data_format, dilations)
     sizes = sizes_argument(input_sizes, "input_sizes")
@@ -135,8 +135,8 @@ def conv2d_transpose(
     Raises:
         ValueError: if a convolution of ``output_shape`` would not have the shape of ``value``.
     """
-    value = one_of("input", input, "value", value)
-    filter = one_of("filters", filters, "filter", filter)
+    value = either("input", input, "value", value)
+    filter = either("filters", filters, "filter", filter)
     required("conv2d_transpose", value=value, filter=filter, output_shape=output_shape)
     with get_default_graph().name_scope(name or "conv2d_transpose") as scope:
         return conv2d_backprop_input(
@@ -196,7 +196,7 @@ def conv1d(
     ``filters`` is ``[k, c, outputs]``. Raises ValueError for another format, or if shapes do not
     fit.
     """
-    value = one_of("input", input, "value", value)
+    value = either("input", input, "value", value)
     required("conv1d", value=value, filters=filters, padding=padding)
     if data_format not in (None, "NHWC", "NWC", "NCHW", "NCW"):
         raise ValueError(f'data_format must be "NWC" or "NCW", got {data_format!r}.')
@@ -234,7 +234,7 @@ def conv3d(
     filters: Any = None,
 ) -> Tensor:
     """Convolution of volumes ``[n, d, h, w, c]`` with ``filter`` ``[kd, kh, kw, c, outputs]``."""
-    filter = one_of("filters", filters, "filter", filter)
+    filter = either("filters", filters, "filter", filter)
     required("conv3d", filter=filter, padding=padding)
     attrs = _layout(strides, padding, data_format, dilations, 3)
     return raw.Conv3D(input, filter, **attrs, name=name)  # type: ignore[no-any-return]
@@ -253,8 +253,8 @@ def conv3d_transpose(
     dilations: Any = None,
 ) -> Tensor:
     """The transpose of ``conv3d``: from ``value`` back to a volume of shape ``output_shape``."""
-    value = one_of("input", input, "value", value)
-    filter = one_of("filters", filters, "filter", filter)
+    value = either("input", input, "value", value)
+    filter = either("filters", filters, "filter", filter)
     required("conv3d_transpose", value=value, filter=filter, output_shape=output_shape)
     with get_default_graph().name_scope(name or "conv3d_transpose") as scope:
         attrs = _layout(strides, padding, data_format, dilations, 3)
@@ -288,8 +288,8 @@ def convolution(
     Raises:
         ValueError: if ranks, strides and dilations do not fit together.
     """
-    filter = one_of("filters", filters, "filter", filter)
-    dilation_rate = one_of("dilations", dilations, "dilation_rate", dilation_rate)
+    filter = either("filters", filters, "filter", filter)
+    dilation_rate = either("dilations", dilations, "dilation_rate", dilation_rate)
     required("convolution", filter=filter)
     with get_default_graph().name_scope(name or "convolution") as scope:
         input = convert_to_tensor(input, name="input")
@@ -378,7 +378,7 @@ def depthwise_conv2d(
         filter: ``[kh, kw, c, multiplier]``; the result has ``c * multiplier`` channels.
         rate: dilation of height and width; greater than 1 only with strides of 1.
     """
-    rate = one_of("dilations", dilations, "rate", rate)
+    rate = either("dilations", dilations, "rate", rate)
     with get_default_graph().name_scope(name or "depthwise") as scope:
         attrs = _layout(strides, padding, data_format, rate)
         if max(attrs["dilations"]) > 1 and max(attrs["strides"]) > 1:
@@ -459,7 +459,7 @@ def separable_conv2d(
     Raises:
         ValueError: if the shapes do not fit.
     """
-    rate = one_of("dilations", dilations, "rate", rate)
+    rate = either("dilations", dilations, "rate", rate)
     with get_default_graph().name_scope(name or "separable_conv2d") as scope:
         point = convert_to_tensor(pointwise_filter, name="pointwise_filter")
         if point._dims is not None and tuple(point._dims[:2]) not in ((1, 1), (None, None)):
@@ -493,8 +493,8 @@ def dilation2d(
         filter: ``[kh, kw, c]``.
         strides, rates: ``[1, rows, columns, 1]``.
     """
-    filter = one_of("filters", filters, "filter", filter)
-    rates = one_of("dilations", dilations, "rates", rates)
+    filter = either("filters", filters, "filter", filter)
+    rates = either("dilations", dilations, "rates", rates)
     required("dilation2d", filter=filter, strides=strides, rates=rates, padding=padding)
     return raw.Dilation2D(  # type: ignore[no-any-return]
         input, filter, strides=strides, rates=rates, padding=padding, name=name

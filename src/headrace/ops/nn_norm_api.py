@@ -14,7 +14,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops import nn_norm as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.nn_util import cast, required
-from headrace.ops.reduction_api import one_of, reduce_mean, reduce_sum
+from headrace.ops.reduction_api import either, one_of, reduce_mean, reduce_sum
 
 __all__: list[str] = []
 
@@ -135,9 +135,9 @@ def batch_norm_with_global_normalization(
     variance: Any = None,
 ) -> Tensor:
     """``batch_normalization`` under its old arguments: tensor, mean, variance, offset, scale."""
-    t = one_of("input", input, "t", t)
-    m = one_of("mean", mean, "m", m)
-    v = one_of("variance", variance, "v", v)
+    t = either("input", input, "t", t)
+    m = either("mean", mean, "m", m)
+    v = either("variance", variance, "v", v)
     required(
         "batch_norm_with_global_normalization",
         input=t,
@@ -184,7 +184,7 @@ def moments(
 
     ``shift`` is accepted and not needed.
     """
-    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
     with get_default_graph().name_scope(name or "moments"):
         x = convert_to_tensor(x, name="x")
         low = x.dtype in (dtypes.float16, dtypes.bfloat16)
@@ -216,7 +216,7 @@ def weighted_moments(
 
     The weights are not negative and broadcast against ``x``.
     """
-    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
     with get_default_graph().name_scope(name or "weighted_moments"):
         x = convert_to_tensor(x, name="x")
         weights = convert_to_tensor(frequency_weights, name="frequency_weights")
@@ -248,7 +248,7 @@ def sufficient_statistics(
         is given), and the shift.
     """
     axes = list(axes)
-    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
     with get_default_graph().name_scope(name or "sufficient_statistics"):
         x = convert_to_tensor(x, name="x")
         counts = _count(x, axes)

@@ -14,7 +14,7 @@ from headrace.ops import nn_pool as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.nn_conv_api import spatial_rank, spatial_steps
 from headrace.ops.nn_util import explicit, is_channels_first, required, sequence
-from headrace.ops.reduction_api import one_of
+from headrace.ops.reduction_api import either
 from headrace.ops.static import static_value
 
 __all__: list[str] = []
@@ -47,7 +47,7 @@ def max_pool(
     Raises:
         ValueError: if windows do not fit.
     """
-    value = one_of("input", input, "value", value)
+    value = either("input", input, "value", value)
     padding, paddings = explicit(padding, 4)
     attrs = _layout(ksize, strides, data_format, 2)
     return raw.MaxPool(  # type: ignore[no-any-return]
@@ -65,7 +65,7 @@ def avg_pool(
     input: Any = None,
 ) -> Tensor:
     """The mean over each window of images ``[n, h, w, c]``; padding does not count."""
-    value = one_of("input", input, "value", value)
+    value = either("input", input, "value", value)
     attrs = _layout(ksize, strides, data_format, 2)
     return raw.AvgPool(value, **attrs, padding=padding, name=name)  # type: ignore[no-any-return]
 
@@ -118,7 +118,7 @@ def max_pool_with_argmax(
     """
     if data_format != "NHWC":
         raise ValueError(f"data_format must be 'NHWC', got {data_format!r}.")
-    wanted = one_of("output_dtype", output_dtype, "Targmax", Targmax)
+    wanted = either("output_dtype", output_dtype, "Targmax", Targmax)
     return raw.MaxPoolWithArgmax(  # type: ignore[no-any-return]
         input,
         ksize=sequence(ksize, 2, False, "ksize"),
@@ -154,7 +154,7 @@ def pool(
     Raises:
         ValueError: if these do not fit together.
     """
-    rate = one_of("dilations", dilations, "dilation_rate", dilation_rate)
+    rate = either("dilations", dilations, "dilation_rate", dilation_rate)
     with get_default_graph().name_scope(name or pooling_type.lower() + "_pool"):
         input = convert_to_tensor(input, name="input")
         spatial = spatial_rank(input)

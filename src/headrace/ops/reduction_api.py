@@ -45,18 +45,26 @@ __all__ = [
 ]
 
 
+def either(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    """The value of an argument that has two names, neither of them deprecated.
+
+    Raises:
+        ValueError: if both are given.
+    """
+    if old is not None and new is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.")
+    return new if old is None else old
+
+
 def one_of(new_name: str, new: Any, old_name: str, old: Any) -> Any:
     """The value of an argument that has two names; the old one is noted in the log.
 
     Raises:
         ValueError: if both are given.
     """
-    if old is not None:
-        if new is not None:
-            raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.")
+    if old is not None and new is None:
         note(f"The argument {old_name}", new_name)
-        return old
-    return new
+    return either(new_name, new, old_name, old)
 
 
 def all_axes(x: Tensor, axis: Any) -> Any:
