@@ -243,6 +243,8 @@ def test_paths_of_all_kinds(tmp_path: Path) -> None:
     for path in (tmp_path / "a", bytes(tmp_path / "a"), f"file://{tmp_path}/a"):
         assert tf.gfile.Exists(path)
     assert not tf.gfile.Exists("")
+    tf.gfile.MakeDirs("")  # what os.path.dirname makes of a bare file name
+    tf.gfile.MkDir("")
     with pytest.raises(TypeError, match="Expected binary or unicode string, got None"):
         tf.gfile.Exists(None)
 

@@ -140,12 +140,14 @@ def list_directory(path: Any) -> list[str]:
 def make_directory(path: Any) -> None:
     """Make a directory inside one that exists; nothing happens where it is there already.
 
+    The empty path stands for the working directory.
+
     Raises:
         NotFoundError: if the directory above does not exist.
         AlreadyExistsError: if there is a file of that name.
     """
     path = as_path(path)
-    if is_directory(path):
+    if not path or is_directory(path):
         return
     with translated(path):
         if is_local(path):
@@ -158,6 +160,8 @@ def make_directory(path: Any) -> None:
 def make_directories(path: Any) -> None:
     """Make a directory and all above it; nothing happens where it is there already.
 
+    The empty path stands for the working directory.
+
     Raises:
         FailedPreconditionError: if there is a file in the way.
     """
@@ -165,7 +169,7 @@ def make_directories(path: Any) -> None:
     with translated(path):
         if is_local(path):
             try:
-                os.makedirs(path, exist_ok=True)
+                os.makedirs(path or ".", exist_ok=True)
             except (FileExistsError, NotADirectoryError):
                 raise FailedPreconditionError(None, None, f"{path} is not a directory") from None
         else:
