@@ -360,6 +360,21 @@ def patches(tf: Any) -> dict[str, Any]:
 
 
 @golden
+def diagonal_bands(tf: Any) -> dict[str, Any]:
+    x = tf.constant(_iota(2, 4, 5))
+    results = {}
+    for align in ("LEFT_LEFT", "RIGHT_LEFT", "LEFT_RIGHT"):
+        for name, band in (("one", 2), ("below", (-3, -1)), ("around", (-2, 1))):
+            part = tf.matrix_diag_part(x, k=band, padding_value=-1.0, align=align)
+            results[f"{name}_{align}"] = part
+            whole = tf.matrix_diag(part, k=band, num_rows=4, num_cols=5, align=align)
+            results[f"{name}_{align}_whole"] = whole
+            results[f"{name}_{align}_set"] = tf.matrix_set_diag(-x, part, k=band, align=align)
+    results["square"] = tf.matrix_diag([1, 2, 3], k=-1, padding_value=7)
+    return results
+
+
+@golden
 def empty_tensors(tf: Any) -> dict[str, Any]:
     x = tf.zeros([0, 3])
     return {

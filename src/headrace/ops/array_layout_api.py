@@ -134,18 +134,8 @@ def depth_to_space(
 # -- diagonals ----------------------------------------------------------------------------------
 
 
-def _main_diagonal(k: Any, padding_value: Any, num_rows: Any = -1, num_cols: Any = -1) -> None:
-    for what, value, wanted in (
-        ("k", k, 0),
-        ("padding_value", padding_value, 0),
-        ("num_rows", num_rows, -1),
-        ("num_cols", num_cols, -1),
-    ):
-        if isinstance(value, Tensor) or np.any(np.not_equal(value, wanted)):
-            raise NotImplementedError(
-                f"Only the main diagonal of square result matrices is supported: {what} must be "
-                f"{wanted}, got {value!r}."
-            )
+def _is_default(value: Any, default: int) -> bool:
+    return not isinstance(value, Tensor) and bool(np.all(np.equal(value, default)))
 
 
 def matrix_diag(
@@ -155,36 +145,66 @@ def matrix_diag(
     num_rows: Any = -1,
     num_cols: Any = -1,
     padding_value: Any = 0,
+    align: str = "LEFT_LEFT",
 ) -> Tensor:
-    """Square matrices ``[..., n, n]`` with ``diagonal`` ``[..., n]`` and zeros around it.
+    """Matrices with given diagonals, and ``padding_value`` around them.
+
+    Args:
+        diagonal: ``[..., n]``, or ``[..., diagonals, n]`` of several diagonals, the uppermost
+            first.
+        k: which diagonal (0: the main one, above 0: above it), or the lowest and the highest.
+        num_rows, num_cols: of the matrices; -1: as few as will do, of square ones if both are.
+        align: at which end shorter diagonals have their elements: of those above, and below.
 
     Raises:
-        NotImplementedError: for other diagonals than the main one.
+        InvalidArgumentError: when run, if there are no such matrices.
     """
-    _main_diagonal(k, padding_value, num_rows, num_cols)
-    return raw.MatrixDiag(diagonal, name=name)  # type: ignore[no-any-return]
+    plain = zip((k, num_rows, num_cols, padding_value), (0, -1, -1, 0), strict=True)
+    if all(_is_default(value, default) for value, default in plain):
+        return raw.MatrixDiag(diagonal, name=name)  # type: ignore[no-any-return]
+    diagonal = convert_to_tensor(diagonal, name="diagonal")
+    padding = convert_to_tensor(padding_value, diagonal.dtype, name="padding_value")
+    return _aligned("MatrixDiag", align, (diagonal, k, num_rows, num_cols, padding), name)
 
 
 def matrix_diag_part(
-    input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0
+    input: Any,
+    name: str = "diag_part",
+    k: Any = 0,
+    padding_value: Any = 0,
+    align: str = "LEFT_LEFT",
 ) -> Tensor:
-    """The main diagonals ``[..., min(m, n)]`` of matrices ``[..., m, n]``.
+    """Diagonals of matrices ``[..., m, n]``: ``[..., length]``, or ``[..., diagonals, length]``.
+
+    Arguments: see ``matrix_diag``; shorter diagonals are padded with ``padding_value``.
 
     Raises:
-        NotImplementedError: for other diagonals than the main one.
+        InvalidArgumentError: when run, if there is no such diagonal.
     """
-    _main_diagonal(k, padding_value)
-    return raw.MatrixDiagPart(input, name=name)  # type: ignore[no-any-return]
+    if _is_default(k, 0):
+        return raw.MatrixDiagPart(input, name=name)  # type: ignore[no-any-return]
+    input = convert_to_tensor(input, name="input")
+    padding = convert_to_tensor(padding_value, input.dtype, name="padding_value")
+    return _aligned("MatrixDiagPart", align, (input, k, padding), name)
 
 
-def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0) -> Tensor:
-    """Matrices ``[..., m, n]`` with their main diagonals replaced by ``[..., min(m, n)]``.
+def matrix_set_diag(
+    input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "LEFT_LEFT"
+) -> Tensor:
+    """Matrices ``[..., m, n]`` with diagonals replaced. Arguments: see ``matrix_diag``.
 
     Raises:
-        NotImplementedError: for other diagonals than the main one.
+        InvalidArgumentError: when run, if ``diagonal`` does not have their shape.
     """
-    _main_diagonal(k, 0)
-    return raw.MatrixSetDiag(input, diagonal, name=name)  # type: ignore[no-any-return]
+    if _is_default(k, 0):
+        return raw.MatrixSetDiag(input, diagonal, name=name)  # type: ignore[no-any-return]
+    return _aligned("MatrixSetDiag", align, (input, diagonal, k), name)
+
+
+def _aligned(kind: str, align: str, inputs: tuple[Any, ...], name: str) -> Tensor:
+    if align == "LEFT_LEFT":  # all that releases 1.x have
+        return getattr(raw, f"{kind}V2")(*inputs, name=name)  # type: ignore[no-any-return]
+    return getattr(raw, f"{kind}V3")(*inputs, align=align, name=name)  # type: ignore[no-any-return]
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
