@@ -75,3 +75,33 @@ def test_strict_decoding() -> None:
         run(tf.strings.unicode_decode([b"a\xff"], "UTF-8", errors="strict").values)
     with pytest.raises(ValueError, match="errors"):
         tf.strings.unicode_decode(["a"], "UTF-8", errors="nothing")
+
+
+def test_joined_rows() -> None:
+    rows = tf.RaggedTensor.from_row_splits(["a", "b", "c"], [0, 2, 2, 3])
+    deep = tf.RaggedTensor.from_row_splits(rows, [0, 1, 3])
+    join = tf.reduce_join
+    assert run(join(rows, axis=1, separator="-")).tolist() == [b"a-b", b"", b"c"]
+    assert run(join(rows, axis=-1)).tolist() == [b"ab", b"", b"c"]
+    assert run(join(rows)) == b"abc"
+    assert run(join(deep, axis=2)).to_list() == [[b"ab"], [b"", b"c"]]
+    wide = tf.RaggedTensor.from_row_splits([["a", "b"], ["c", "d"]], [0, 0, 2])
+    assert run(join(wide, axis=2)).to_list() == [[], [b"ab", b"cd"]]
+    for axis in (0, [1], 1):
+        with pytest.raises(NotImplementedError, match="reduce_join of a RaggedTensor"):
+            join(deep, axis=axis)
+    with pytest.raises(NotImplementedError, match="keepdims"):
+        join(rows, axis=1, keepdims=True)
+
+
+def test_lookup_of_rows() -> None:
+    words = tf.strings.split(["a b", "", "c"], result_type="RaggedTensor")
+    known = tf.contrib.lookup.index_table_from_tensor(["a", "c"])
+    buckets = tf.contrib.lookup.index_table_from_tensor(["a", "c"], num_oov_buckets=1)
+    changing = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, 9)
+    with tf.Session() as session:
+        session.run(tf.tables_initializer())
+        for table, expected in ((known, -1), (buckets, 2)):
+            found = session.run(table.lookup(words)).to_list()
+            assert found == [[0, expected], [], [1]]
+        assert session.run(changing.lookup(words)).to_list() == [[9, 9], [], [9]]

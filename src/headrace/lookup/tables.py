@@ -112,12 +112,14 @@ class InitializableLookupTableBase(LookupInterface):
             return raw.LookupTableSizeV2(self._resource_handle)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of ``keys``, a Tensor or SparseTensor, as such.
+        """The values of ``keys``, a Tensor, SparseTensor or RaggedTensor, as such.
 
         Raises:
             TypeError: if the keys are of another type.
             FailedPreconditionError: when run, if the table has not been initialized.
         """
+        if isinstance(keys, tf.RaggedTensor):
+            return keys.with_flat_values(self.lookup(keys.flat_values, name))
         if not isinstance(keys, (tf.Tensor, tf.SparseTensor)):
             keys = tf.convert_to_tensor(keys, self._key_dtype)
         self._check_keys(keys)
@@ -271,6 +273,8 @@ class MutableHashTable(LookupInterface):
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of ``keys``, of shape ``keys.shape + value shape``."""
+        if isinstance(keys, tf.RaggedTensor):
+            return keys.with_flat_values(self.lookup(keys.flat_values, name))
         with tf.name_scope(name, f"{self.name}_lookup_table_find"):
             keys = tf.convert_to_tensor(keys, self._key_dtype, name="keys")
             with tf.colocate_with(self._resource_handle):

@@ -121,11 +121,13 @@ class IdTableWithHashBuckets(LookupInterface):
             return known + self._num_oov_buckets
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The ids of ``keys``, a Tensor or SparseTensor, as such.
+        """The ids of ``keys``, a Tensor, SparseTensor or RaggedTensor, as such.
 
         Raises:
             TypeError: if the keys are of another type.
         """
+        if isinstance(keys, tf.RaggedTensor):
+            return keys.with_flat_values(self.lookup(keys.flat_values, name))
         if not isinstance(keys, (tf.Tensor, tf.SparseTensor)):
             keys = tf.convert_to_tensor(keys, self._key_dtype)
         self._check_keys(keys)

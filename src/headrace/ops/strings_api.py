@@ -11,7 +11,7 @@ from headrace.graph.composite import CompositeTensor
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.reduction_api import one_of
+from headrace.ops.reduction_api import either, one_of
 from headrace.ops.sparse_tensor import SparseTensor, SparseTensorValue
 
 __all__ = [
@@ -36,13 +36,6 @@ def _strings(value: Any, name: str = "input") -> Tensor:
     if isinstance(value, (Tensor, CompositeTensor)):
         return value  # type: ignore[return-value]  # an op checks the type itself
     return convert_to_tensor(value, dtypes.string, name)
-
-
-def _either(string_tensor: Any, input: Any) -> Any:
-    """An argument that has two names, neither of them deprecated."""
-    if string_tensor is not None and input is not None:
-        raise ValueError("Cannot specify both 'string_tensor' and 'input'.")
-    return string_tensor if input is None else input
 
 
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
@@ -105,7 +98,7 @@ def string_to_number(
     Raises:
         InvalidArgumentError: when run, if a string is no number, or no integer in range.
     """
-    strings = _either(string_tensor, input)
+    strings = either("input", input, "string_tensor", string_tensor)
     return raw.StringToNumber(_strings(strings), out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
@@ -117,7 +110,7 @@ def string_to_hash_bucket(
     Raises:
         ValueError: if ``num_buckets`` is below 1.
     """
-    strings = _either(string_tensor, input)
+    strings = either("input", input, "string_tensor", string_tensor)
     return raw.StringToHashBucket(_strings(strings), num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
 
 
@@ -354,6 +347,12 @@ def reduce_join(
     """
     keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
+    if isinstance(inputs, CompositeTensor):
+        from headrace.ops.ragged_tensor import RaggedTensor
+        from headrace.ops.strings_ragged import ragged_reduce_join
+
+        if isinstance(inputs, RaggedTensor):
+            return ragged_reduce_join(inputs, axis, bool(keep), separator, name)  # type: ignore[no-any-return]
     with get_default_graph().name_scope("ReduceJoin"):
         strings = _strings(inputs, "inputs")
         if axis is None:

@@ -88,6 +88,40 @@ def ragged_split(input: Any, sep: Any, maxsplit: int, name: str | None = None) -
         return _each(_input(input, dtypes.string), parts_of)
 
 
+def ragged_reduce_join(
+    inputs: RaggedTensor, axis: Any, keepdims: bool, separator: str, name: str | None = None
+) -> Any:
+    """``tf.reduce_join`` of a RaggedTensor: along all axes, or one after the first.
+
+    Raises:
+        NotImplementedError: for other axes, or ``keepdims``.
+    """
+    if keepdims:
+        raise NotImplementedError("reduce_join of a RaggedTensor drops the axes: keepdims=False.")
+    if axis is None:
+        flat = raw.Reshape(inputs.flat_values, [-1])
+        return raw.ReduceJoin(flat, np.array([0], np.int32), separator=separator, name=name)
+    rank = inputs.shape.ndims
+    if isinstance(axis, int) and axis < 0 and rank is not None:
+        axis += rank
+    if not isinstance(axis, int) or axis < 1:
+        raise NotImplementedError(
+            f"reduce_join of a RaggedTensor takes one axis after the first; axis is {axis}."
+        )
+    values = inputs.values
+    if axis == 1 and not isinstance(values, RaggedTensor):
+        rows, count = inputs.value_rowids(), inputs.nrows()
+        return raw.UnsortedSegmentJoin(values, rows, count, separator=separator, name=name)
+    if axis == 1:
+        raise NotImplementedError("reduce_join of a RaggedTensor joins innermost rows only.")
+    if isinstance(values, RaggedTensor):
+        joined = ragged_reduce_join(values, axis - 1, False, separator, name)
+    else:
+        last = np.array([axis - 1], np.int32)
+        joined = raw.ReduceJoin(values, last, separator=separator, name=name)
+    return inputs.with_values(joined)
+
+
 # -- characters ---------------------------------------------------------------------------------
 
 
