@@ -221,3 +221,31 @@ def reader_state(tf: Any, session: Any) -> dict[str, Any]:
         "reset": np.array(session.run(counts)),
         "next": session.run(read)[1],
     }
+
+
+@golden(with_session=True)
+def accumulators(tf: Any, session: Any) -> dict[str, Any]:
+    dense = tf.ConditionalAccumulator(tf.float32, shape=[2])
+    total = tf.ConditionalAccumulator(tf.float64, reduction_type="SUM")
+    sparse = tf.SparseConditionalAccumulator(tf.float32, shape=[5, 2])
+    summed = tf.SparseConditionalAccumulator(tf.float64, reduction_type="SUM")
+    for i in range(4):
+        session.run(dense.apply_grad([1.5 * i, -1.0 * i], local_step=i % 2))
+        session.run(total.apply_grad([[float(i), 7.0]]))
+        rows = np.float32([[i, 1], [2, i]])
+        session.run(sparse.apply_grad([i % 3, 4], rows, [5, 2]))
+        session.run(summed.apply_grad([i, i + 1], np.float64(rows)))
+    results = {"dense": session.run(dense.take_grad(3)), "total": session.run(total.take_grad(1))}
+    # Global step 1 now: of these two the first is stale.
+    session.run(dense.apply_grad([9.0, 9.0], local_step=0))
+    session.run(dense.apply_grad([5.0, 6.0], local_step=1))
+    results["later"] = session.run(dense.take_grad(1))
+    for name, accumulator in (("sparse", sparse), ("summed", summed)):
+        taken = session.run(accumulator.take_indexed_slices_grad(2))
+        results |= {
+            f"{name}_count": session.run(accumulator.num_accumulated()),
+            f"{name}_indices": taken.indices,
+            f"{name}_values": taken.values,
+            f"{name}_shape": taken.dense_shape,
+        }
+    return results
