@@ -41,8 +41,8 @@ Programs see these symbols under `import headrace as tf`, and unchanged through 
 _RANDOM = """\
 ## Random numbers
 
-With both seeds given (`seed=` of the operation; the graph's seed, or its default) these give
-TensorFlow's numbers:
+With a seed of the operation (`seed=`), with or without one of the graph, these give TensorFlow's
+numbers:
 
 | functions | how exact |
 |---|---|
@@ -52,8 +52,11 @@ bit |
 | `random_normal`, `truncated_normal`, initializers of normal kind | to 3 units in the last place: \
 98.5 % of the numbers are equal, the C library's logarithm rounds the others differently |
 | `random_gamma`, `random_poisson` | equal on all stored cases |
-| without a seed of the operation | repeatable run after run, but other numbers than TensorFlow's: \
-its second seed is a count of all operations, which differs here; Headrace counts random ones |
+
+With a seed of the graph only (`tf.set_random_seed`) an operation's second seed is the number of
+random operations before it. That is the rule of TensorFlow 2 in graph mode, whose numbers come out
+the same; 1.x counted all operations of the graph, so programs that set the graph's seed only repeat
+themselves here, but not the runs of 1.x.
 
 """
 
