@@ -574,3 +574,34 @@ def test_plain_tensors_pay_nothing_for_it() -> None:
         "assert 'headrace.ops.ragged_array' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_ops_of_files() -> None:
+    """RaggedGather and RaggedTensorToTensor: what they refuse, and a gradient of the first."""
+    values = tf.constant([1.0, 2.0, 3.0, 4.0])
+    indices = tf.placeholder(tf.int64, [None])
+    options = {"params_nested_splits": [[0, 3, 4]], "params_dense_values": values}
+    (ends,), gathered = tf.raw_ops.RaggedGather(indices=indices, OUTPUT_RAGGED_RANK=1, **options)
+    weighted = tf.reduce_sum(gathered * tf.range(1.0, 6.0))
+    fetch = [ends, gathered, tf.gradients(weighted, values)[0]]
+    got = run(fetch, {indices: [1, 0, 1]})
+    assert [g.tolist() for g in got] == [[0, 1, 4, 5], [4, 1, 2, 3, 4], [2, 3, 4, 6]]
+    with pytest.raises(InvalidArgumentError, match=r"indices\[1\] = 2 is not in \[0, 2\)"):
+        run(gathered, {indices: [0, 2]})
+    with pytest.raises(ValueError, match="Ragged rank of output"):
+        tf.raw_ops.RaggedGather(indices=indices, OUTPUT_RAGGED_RANK=2, **options)
+
+    def dense(shape: Any, splits: Any) -> Any:
+        return tf.raw_ops.RaggedTensorToTensor(
+            shape=tf.placeholder_with_default(np.int64(shape), None),
+            values=values,
+            default_value=0.0,
+            row_partition_tensors=[tf.placeholder_with_default(np.int64(splits), None)],
+            row_partition_types=["ROW_SPLITS"],
+        )
+
+    assert run(dense([-1, 2], [0, 3, 4])).tolist() == [[1, 2], [4, 0]]
+    with pytest.raises(InvalidArgumentError, match="must begin with 0"):
+        run(dense(-1, [0, 3]))
+    with pytest.raises(InvalidArgumentError, match="3 dimensions, the tensor 2"):
+        run(dense([1, 2, 3], [0, 3, 4]))

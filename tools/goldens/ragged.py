@@ -299,3 +299,48 @@ def gradients(tf: Any) -> dict[str, Any]:
         "stack": of(tf.stack([x, x], 0).flat_values * np.arange(10.0)),
         "map": of(tf.map_fn(lambda row: tf.reduce_sum(row * row), x, dtype=tf.float64)),
     }
+
+
+@golden(needs=NEEDS)
+def whole_ops(tf: Any) -> dict[str, Any]:
+    """Ops that files made by TensorFlow hold; the functions above are made of others."""
+    z, u = _z(tf), _u(tf)
+    values = tf.constant([1.0, 2.0, 3.0, 4.0, 5.0])
+    default = tf.constant(9.0)
+    outputs: dict[str, Any] = {}
+    for name, indices in (("vector", [2, 0]), ("matrix", [[2, 0], [1, 2]])):
+        *splits, found = tf.nest.flatten(
+            tf.raw_ops.RaggedGather(
+                params_nested_splits=list(z.nested_row_splits),
+                params_dense_values=z.flat_values,
+                indices=indices,
+                OUTPUT_RAGGED_RANK=1 + len(np.shape(indices)),
+            )
+        )
+        outputs[f"gather_{name}_values"] = found
+        outputs |= {f"gather_{name}_splits{i}": s for i, s in enumerate(splits)}
+
+    def dense(rt_values: Any, shape: Any, filler: Any, tensors: Any, types: Any) -> Any:
+        return tf.raw_ops.RaggedTensorToTensor(
+            shape=shape,
+            values=rt_values,
+            default_value=filler,
+            row_partition_tensors=[tf.constant(t, tf.int64) for t in tensors],
+            row_partition_types=types,
+        )
+
+    by_splits = dense(values, [-1, -1], default, [[0, 2, 2, 5]], ["ROW_SPLITS"])
+    cut = dense(values, [2, 1], default, [[0, 2, 2, 5]], ["ROW_SPLITS"])
+    by_ids = dense(
+        values, [-1, 4], default, [3, [0, 0, 2, 2, 2]], ["FIRST_DIM_SIZE", "VALUE_ROWIDS"]
+    )
+    gradients = tf.gradients(tf.reduce_sum(by_ids * by_ids), [values, default])
+    return {
+        **outputs,
+        "by_splits": by_splits,
+        "cut": cut,
+        "by_ids": by_ids,
+        "inner": dense(u.flat_values, [-1, -1, 2], [7, 8], [[0, 2, 2, 3]], ["ROW_SPLITS"]),
+        "gradient_values": tf.convert_to_tensor(gradients[0]),
+        "gradient_default": tf.convert_to_tensor(gradients[1]),
+    }

@@ -42,4 +42,7 @@ CASES = [
     ),
 ]
 
-COVERED = dict.fromkeys(("RaggedRange", "RaggedTensorToSparse"), "tests/ops/test_ragged.py")
+COVERED = dict.fromkeys(
+    ("RaggedGather", "RaggedRange", "RaggedTensorToSparse", "RaggedTensorToTensor"),
+    "tests/ops/test_ragged.py",
+)
