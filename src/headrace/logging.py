@@ -39,7 +39,9 @@ __all__ = [
 ]
 
 _LOGGERS = ("tensorflow", "headrace")
-_logger: _logging.Logger | None = None
+#: Programs reach for it under this name.
+_logger = _logging.getLogger(_LOGGERS[0])
+_ready = False
 _lock = _threading.Lock()
 #: How often each line of the program has asked to log (`log_first_n`, `log_every_n`).
 _counts: dict[tuple[str, int], int] = {}
@@ -47,12 +49,11 @@ _counts: dict[tuple[str, int], int] = {}
 
 def get_logger() -> _logging.Logger:
     """The logger ``tensorflow``; the first call gives it a handler, unless the root has one."""
-    global _logger
-    if _logger is not None:
+    global _ready
+    if _ready:
         return _logger
     with _lock:
-        logger = _logging.getLogger(_LOGGERS[0])
-        if not _logging.getLogger().handlers:
+        if not _ready and not _logging.getLogger().handlers:
             interactive = hasattr(_sys, "ps1") or bool(_sys.flags.interactive)
             handler = _logging.StreamHandler(_sys.stdout if interactive else _sys.stderr)
             handler.setFormatter(_logging.Formatter(_logging.BASIC_FORMAT))
@@ -60,8 +61,8 @@ def get_logger() -> _logging.Logger:
                 _logging.getLogger(name).addHandler(handler)
                 if interactive:
                     _logging.getLogger(name).setLevel(INFO)
-        _logger = logger
-    return logger
+        _ready = True
+    return _logger
 
 
 def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
