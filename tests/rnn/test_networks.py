@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.config import flags
 
 rnn_cell = tf.nn.rnn_cell
 
@@ -223,3 +224,37 @@ def test_gradient_of_a_long_loop_keeps_no_weights():
     saved = [loop.get_attr("body").get_tensor_by_name(n) for n in loop.attrs["_saved"]]
     assert saved
     assert all(t.shape.as_list()[0] == 2 for t in saved if t.shape.rank == 2)
+
+
+class _Own(rnn_cell.GRUCell):
+    """A cell of a user: it is unrolled, however long the inputs are."""
+
+
+@pytest.mark.parametrize("lengths", [None, [14, 3]])
+def test_long_lists_of_inputs_become_loops(lengths, monkeypatch):
+    monkeypatch.setattr(flags, "interpret", "always")  # compiling the long graph takes seconds
+    x = np.random.RandomState(0).randn(14, 2, 3).astype(np.float32)
+    found = []
+    for kind in (rnn_cell.GRUCell, _Own):
+        tf.reset_default_graph()
+        start = tf.random_normal_initializer(stddev=0.4, seed=1)
+        with tf.variable_scope("net", initializer=start):
+            cell = rnn_cell.MultiRNNCell([kind(4, name="a"), kind(3, name="b")])
+            outputs, state = tf.nn.static_rnn(
+                cell, tf.unstack(tf.constant(x)), dtype=tf.float32, sequence_length=lengths
+            )
+            more, _ = tf.contrib.legacy_seq2seq.rnn_decoder(tf.unstack(tf.constant(x)), state, cell)
+        loss = tf.reduce_sum(tf.square(tf.stack(outputs + more)))
+        variables = tf.trainable_variables()
+        loops = [op for op in tf.get_default_graph().get_operations() if "While" in op.type]
+        assert bool(loops) == (kind is rnn_cell.GRUCell)
+        assert len(outputs) == len(more) == 14
+        assert outputs[0].shape.as_list() == [2, 3]
+        found.append(_run([outputs, state, more, tf.gradients(loss, variables)]))
+        found[-1].append([v.name for v in variables])
+    for a, b in zip(*found, strict=True):
+        if isinstance(a[0], str):
+            assert a == b
+            continue
+        for u, v in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True):
+            np.testing.assert_allclose(u, v, rtol=1e-4, atol=1e-5)

@@ -170,7 +170,9 @@ def dynamic_rnn(
 class _Loop:
     """The loop of one call of `dynamic_rnn`, over time-major inputs."""
 
-    def __init__(self, cell: Any, inputs: Any, lengths: Any, dtype: Any) -> None:
+    def __init__(
+        self, cell: Any, inputs: Any, lengths: Any, dtype: Any, least_rank: int = 3
+    ) -> None:
         self.cell = cell
         self.inputs = inputs
         self.lengths = lengths
@@ -178,7 +180,7 @@ class _Loop:
         self.flat = nest.flatten(inputs)
         self.steps = shape_of(self.flat[0])[0]
         self.batch_size = best_effort_input_batch_size(self.flat)
-        shapes = [x.shape.with_rank_at_least(3).as_list() for x in self.flat]
+        shapes = [x.shape.with_rank_at_least(least_rank).as_list() for x in self.flat]
         self.static = shapes[0][:2]
         for shape in shapes:
             if None in shape[2:]:
@@ -253,7 +255,7 @@ def run_loop(cell: Any, inputs: Any, state: Any, lengths: Any, dtype: Any) -> An
     Returns:
         The outputs ``[time, batch, size]`` and the final state.
     """
-    return _Loop(cell, inputs, lengths, dtype).run(state, 32, False)
+    return _Loop(cell, inputs, lengths, dtype, least_rank=2).run(state, 32, False)
 
 
 def _static_size(size: Any) -> Any:

@@ -16,13 +16,16 @@ from headrace.ops.elementwise_cast import cast
 from headrace.ops.scopes_api import control_dependencies
 from headrace.ops.variable_scope import variable_scope
 from headrace.rnn.cell import require_cell
-from headrace.rnn.dynamic import first_state, state_dtype
+from headrace.rnn.dynamic import first_state, run_loop, state_dtype
 from headrace.rnn.structure import (
     copy_through,
     joined_shape,
     joined_static,
     network_scope,
 )
+
+#: Longer lists of inputs become loops.
+_UNROLLED = 12
 
 
 def static_rnn(
@@ -46,13 +49,15 @@ def static_rnn(
     Returns:
         The list of outputs, and the final state.
 
+    A long list becomes a loop if the cell is one of Headrace's own: the same computation, which
+    compiles in seconds and not in minutes.
+
     Raises:
         TypeError: if ``cell`` is no RNNCell or ``inputs`` no list.
         ValueError: if ``inputs`` is empty, sizes are not known, or neither state nor type is given.
     """
     require_cell("cell", cell)
     _require_inputs(inputs)
-    outputs = []
     with network_scope(scope, "rnn") as opened:
         batch, static_batch = _batch_size(inputs)
         state = first_state(
@@ -62,20 +67,17 @@ def static_rnn(
             dtype,
             "If no initial_state is provided, dtype must be specified",
         )
-        zero_output: Any = None
         if sequence_length is not None:
             sequence_length = convert_to_tensor(sequence_length, name="sequence_length")
             if sequence_length.shape.rank not in (None, 1):
                 raise ValueError("sequence_length must be a vector of length batch_size")
             sequence_length = cast(sequence_length, dtypes.int32)
-            kind = state_dtype(dtype, state)
-
-            def zero(size: Any) -> Tensor:
-                made = zeros(joined_shape(batch, size), kind)
-                made.set_shape(joined_static(static_batch, size))
-                return made
-
-            zero_output = nest.map_structure(zero, cell.output_size)
+        if becomes_loop(cell, inputs):
+            return as_loop(cell, inputs, state, sequence_length, dtype)
+        zero_output: Any = None
+        if sequence_length is not None:
+            zero_output = _zero_output(cell, state, dtype, batch, static_batch)
+        outputs = []
         for time, value in enumerate(inputs):
             if time > 0:
                 opened.reuse_variables()
@@ -89,6 +91,47 @@ def static_rnn(
             state = new_state
             outputs.append(output)
         return outputs, state
+
+
+def _zero_output(cell: Any, state: Any, dtype: Any, batch: Any, known: int | None) -> Any:
+    kind = state_dtype(dtype, state)
+
+    def zero(size: Any) -> Tensor:
+        made = zeros(joined_shape(batch, size), kind)
+        made.set_shape(joined_static(known, size))
+        return made
+
+    return nest.map_structure(zero, cell.output_size)
+
+
+def becomes_loop(cell: Any, inputs: Any) -> bool:
+    """Whether to run a loop over these inputs: there are many, all alike, and the cell is ours.
+
+    A cell of a user may keep what it computes in a step, which has no meaning outside of a loop.
+    """
+    if len(inputs) <= _UNROLLED:
+        return False
+    kinds = [[(t.dtype, t.dims) for t in nest.flatten(x)] for x in inputs]
+    if any(k != kinds[0] for k in kinds) or any(not dims for _, dims in kinds[0]):
+        return False
+    waiting = [cell]
+    while waiting:
+        part = waiting.pop()
+        if not type(part).__module__.startswith("headrace."):
+            return False
+        waiting += [getattr(part, name) for name in ("cell", "_cell") if hasattr(part, name)]
+        waiting += getattr(part, "_cells", ())
+    return True
+
+
+def as_loop(cell: Any, inputs: Any, state: Any, lengths: Any, dtype: Any) -> Any:
+    """The list of outputs and the final state, by a loop in the open variable scope."""
+    columns = zip(*[nest.flatten(x) for x in inputs], strict=True)
+    joined = nest.pack_sequence_as(inputs[0], [stack(list(column)) for column in columns])
+    outputs, final = run_loop(cell, joined, state, lengths, dtype)
+    parts = [unstack(whole, len(inputs)) for whole in nest.flatten(outputs)]
+    rows = zip(*parts, strict=True)
+    return [nest.pack_sequence_as(outputs, list(row)) for row in rows], final
 
 
 def _require_inputs(inputs: Any) -> None:

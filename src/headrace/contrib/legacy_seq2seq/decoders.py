@@ -18,6 +18,8 @@ from headrace.ops.reduction_api import argmax, reduce_sum
 from headrace.ops.softmax import softmax
 from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
 from headrace.rnn.linear import Linear
+from headrace.rnn.static import as_loop, becomes_loop
+from headrace.rnn.structure import read_once
 
 
 def argmax_and_embed(
@@ -58,7 +60,11 @@ def rnn_decoder(
     Returns:
         The list of outputs and the final state.
     """
-    with variable_scope(scope or "rnn_decoder"):
+    decoder_inputs = list(decoder_inputs)
+    with variable_scope(scope or "rnn_decoder") as opened:
+        if loop_function is None and becomes_loop(cell, decoder_inputs):
+            read_once(opened)
+            return as_loop(cell, decoder_inputs, initial_state, None, None)
         state, outputs = initial_state, []
         prev = None
         for i, value in enumerate(decoder_inputs):
