@@ -84,7 +84,8 @@ def main(argv):
         for event in tf.train.summary_iterator(name):
             tags.update(v.tag for v in event.summary.value)
     print("checkpoint", os.path.basename(latest), "summaries", sorted(tags))
-    assert latest.endswith("-%d" % FLAGS.max_steps) and "loss" in tags
+    assert latest.endswith("-%d" % FLAGS.max_steps)
+    assert "loss" in tags
     print("accuracy %.4f" % value)
 
 
