@@ -79,6 +79,15 @@ _PYTHON_2_ATTRIBUTE = re.compile(
     r"|module 'itertools' has no attribute '(izip|imap|ifilter|izip_longest)'"
     r"|module 'sys' has no attribute '(maxint|setdefaultencoding)'"
     r"|module 'os' has no attribute 'getcwdu'"
+    r"|'str' object has no attribute 'decode'"
+    r"|'(dict_keys|dict_items|dict_values|map|filter|zip|range)' object has no attribute '\w+'"
+    r"|'[\w.]+' object has no attribute 'next'"
+)
+#: What was a list in Python 2 and is none now.
+_PYTHON_2_TYPE = re.compile(
+    r"'(dict_keys|dict_items|dict_values|map|filter|zip)' object is not subscriptable"
+    r"|object of type '(map|filter|zip)' has no len\(\)"
+    r"|'range' object does not support item (assignment|deletion)"
 )
 
 
@@ -169,8 +178,8 @@ def python_2_sign(error: BaseException) -> str:
     elif isinstance(error, ModuleNotFoundError):
         if error.name in _PYTHON_2_MODULES:
             return f"{error.name} is a module of Python 2"
-    elif isinstance(error, AttributeError):
-        found = _PYTHON_2_ATTRIBUTE.search(str(error))
-        if found:
-            return found.group(0)
+    elif isinstance(error, (AttributeError, TypeError)):
+        of_lists = isinstance(error, TypeError)
+        found = (_PYTHON_2_TYPE if of_lists else _PYTHON_2_ATTRIBUTE).search(str(error))
+        return found.group(0) if found else ""
     return ""
