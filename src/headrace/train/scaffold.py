@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,8 @@ from headrace.ops.variables_api import (
 from headrace.train.saver import Saver
 
 __all__ = ["Scaffold"]
+
+_LOG = logging.getLogger("headrace")
 
 
 class Scaffold:
@@ -104,6 +107,7 @@ class Scaffold:
             self._saver = saver_or_default()
         self._saver.build()
         get_default_graph().finalize()
+        _LOG.info("Graph was finalized.")
         return self
 
     @property
