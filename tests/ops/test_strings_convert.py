@@ -131,3 +131,30 @@ def test_encoding_bad_input() -> None:
     for splits in ([0, 2], [1, 1], [0, 1, 0, 1], []):
         with pytest.raises(errors.InvalidArgumentError, match="Invalid splits"):
             encode([97], splits)
+
+
+def test_marks_of_byte_order() -> None:
+    texts = [b"\xff\xfea\x00", b"\xfe\xff\x00a", b"\x00a", b""]
+    decode = tf.strings.unicode_transcode(texts, "UTF-16", "UTF-8")
+    assert run(decode).tolist() == [b"a", b"a", b"a", b""]
+
+
+def test_random_bytes_decode_or_are_invalid() -> None:
+    rng = np.random.RandomState(4)
+    texts = [rng.bytes(n) for n in rng.randint(0, 20, 200)]
+    for encoding in (
+        "UTF-8",
+        "UTF-16-BE",
+        "UTF-16-LE",
+        "UTF-32",
+        "latin-1",
+        "shift_jis",
+        "gb18030",
+    ):
+        shown = tf.strings.unicode_transcode(texts, encoding, "UTF-8")
+        for text in run(shown).tolist():
+            text.decode()
+        strict = tf.strings.unicode_transcode(texts, encoding, "UTF-8", errors="strict")
+        if encoding != "latin-1":
+            with pytest.raises(errors.InvalidArgumentError, match="Invalid formatting"):
+                run(strict)

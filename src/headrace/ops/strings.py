@@ -134,7 +134,7 @@ def _cased(method: str) -> Callable[..., Any]:
             return _each(change_bytes, input)
         if encoding.lower() != "utf-8":
             raise invalid(f"only utf-8 or '' (no encoding) is supported, received {encoding}")
-        return _each(lambda s: regex.to_bytes(change_text(regex.to_text(s))), input)
+        return _each(lambda s: change_text(s.decode("utf-8", "replace")).encode(), input)
 
     return convert
 

@@ -462,7 +462,7 @@ def unicode_transcode(
             "UTF-32-BE".
         errors: what becomes of bytes that are no text: "replace" (by ``replacement_char``),
             "ignore" or "strict".
-        replace_control_characters: treats control characters but for white space so too.
+        replace_control_characters: treats control characters (below 32) so too.
 
     Raises:
         InvalidArgumentError: when run, for an unknown encoding, or by "strict".

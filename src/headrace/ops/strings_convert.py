@@ -257,6 +257,21 @@ _OUTPUTS = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"
 _ERRORS = "errors: {'strict', 'replace', 'ignore'} = 'replace', replacement_char: int = 65533"
 
 
+#: Encodings whose text may tell the order of its bytes by a mark at the beginning.
+_MARKS = {
+    "utf-16": (b"\xff\xfe", b"\xfe\xff"),
+    "utf-32": (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"),
+}
+
+
+def _marked(string: bytes, codec: str) -> tuple[str, int]:
+    """The codec with an order of bytes, and where the text begins; by default high bytes first."""
+    for mark, order in zip(_MARKS[codec], ("le", "be"), strict=True):
+        if string.startswith(mark):
+            return f"{codec}-{order}", len(mark)
+    return f"{codec}-be", 0
+
+
 def input_codec(encoding: str) -> str:
     """Python's name of an encoding.
 
@@ -268,9 +283,8 @@ def input_codec(encoding: str) -> str:
     except LookupError:
         message = f"Could not create converter for input encoding: {encoding}"
         raise invalid(message) from None
-    # Without a mark at its beginning, text of 16 or 32 bits has the high byte first.
     name = encoding.lower().replace("_", "-")
-    return f"{name}-be" if name in ("utf-16", "utf-32") else encoding
+    return name if name in _MARKS else encoding
 
 
 def decoded(
@@ -283,6 +297,8 @@ def decoded(
     """
     result: list[tuple[str, int]] = []
     at = 0
+    if codec in _MARKS:
+        codec, at = _marked(string, codec)
     while at < len(string):
         rest = string[at:]
         try:
@@ -299,7 +315,6 @@ def decoded(
                 result.append((replacement, at))
             at += bad
     if replace_controls and errors != "strict":
-        # As C0 and C1 codes but for the white space among them.
         keep = errors == "replace"
         result = [
             (replacement if _is_control(c) else c, i)
@@ -310,7 +325,7 @@ def decoded(
 
 
 def _is_control(char: str) -> bool:
-    return (char < " " and char not in "\t\n\r") or "\x7f" <= char <= "\x9f"
+    return char < " "
 
 
 def replacement_text(code: int) -> str:

@@ -159,7 +159,7 @@ def unicode_decode(
         input_encoding: any that Python knows.
         errors: what becomes of bytes that are no text: "replace" (by ``replacement_char``),
             "ignore" or "strict".
-        replace_control_characters: treats control characters but for white space so too.
+        replace_control_characters: treats control characters (below 32) so too.
 
     Returns:
         A RaggedTensor with one dimension more; of a scalar a vector.
