@@ -103,55 +103,22 @@ def dynamic_decode(
             if maximum_iterations.shape.rank != 0:
                 raise ValueError("maximum_iterations must be a scalar")
         finished, inputs, state = decoder.initialize()
-        sizes, kinds = decoder.output_size, decoder.output_dtype
-        zero = nest.map_structure(
-            lambda s, d: zero_states(s, decoder.batch_size, d), sizes, kinds, check_types=False
-        )
         if maximum_iterations is not None:
             finished = logical_or(finished, maximum_iterations <= 0)
-        lengths = zeros_like(finished, dtype=dtypes.int32)
-        batch = static_value(convert_to_tensor(decoder.batch_size))
-        known = None if batch is None else int(batch)
-
-        steps = decoder._steps() if isinstance(decoder, BasicDecoder) else None
-        if steps is not None and maximum_iterations is not None:
-            steps = minimum(steps, maximum_iterations)
-        if steps is not None:
-            steps = settled(steps)
-
-        def array(size: Any, dtype: Any) -> TensorArray:
-            shape = None
-            if isinstance(size, TensorShape) and size.rank != 0:
-                shape = TensorShape([known]).concatenate(size)
-            if steps is not None:
-                return TensorArray(dtype, size=steps, element_shape=shape)
-            return TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
-
-        arrays = nest.map_structure(array, sizes, kinds, check_types=False)
-
-        def body(time: Any, arrays: Any, state: Any, inputs: Any, done: Any, lengths: Any) -> Any:
-            outputs, next_state, next_inputs, ended = decoder.step(time, inputs, state)
-            if not decoder.tracks_own_finished:
-                ended = logical_or(ended, done)
-            lengths = where(done, lengths, fill(shape_of(lengths), time + 1))
-            nest.assert_same_structure(state, next_state)
-            nest.assert_same_structure(arrays, outputs)
-            nest.assert_same_structure(inputs, next_inputs)
-            if impute_finished:
-                outputs = nest.map_structure(lambda o, z: where(done, z, o), outputs, zero)
-                next_state = copy_through(done, state, next_state, where)
-            arrays = nest.map_structure(lambda a, o: a.write(time, o), arrays, outputs)
-            return time + 1, arrays, next_state, next_inputs, ended, lengths
-
-        def goes_on(time: Any, arrays: Any, state: Any, inputs: Any, done: Any, _: Any) -> Any:
-            return logical_not(reduce_all(done)) if steps is None else time < steps
-
+        loop = _Loop(decoder, impute_finished, maximum_iterations)
         _, arrays, state, _, _, lengths = while_loop(
-            goes_on,
-            body,
-            (constant(0, dtypes.int32), arrays, state, inputs, finished, lengths),
+            loop.goes_on,
+            loop.step,
+            (
+                constant(0, dtypes.int32),
+                loop.arrays(),
+                state,
+                inputs,
+                finished,
+                zeros_like(finished, dtype=dtypes.int32),
+            ),
             parallel_iterations=parallel_iterations,
-            maximum_iterations=maximum_iterations if steps is None else None,
+            maximum_iterations=maximum_iterations if loop.steps is None else None,
             swap_memory=swap_memory,
         )
         outputs = nest.map_structure(lambda a: a.stack(), arrays)
@@ -160,6 +127,64 @@ def dynamic_decode(
         if not output_time_major:
             outputs = nest.map_structure(transpose_batch_time, outputs)
     return outputs, state, lengths
+
+
+class _Loop:
+    """The loop of one call of `dynamic_decode`.
+
+    Attributes:
+        steps: the number of steps if it is known before the loop begins, else None.
+    """
+
+    def __init__(self, decoder: Decoder, imputes: bool, maximum_iterations: Any) -> None:
+        self.decoder = decoder
+        self.imputes = imputes
+        steps = decoder._steps() if isinstance(decoder, BasicDecoder) else None
+        if steps is not None and maximum_iterations is not None:
+            steps = minimum(steps, maximum_iterations)
+        self.steps = None if steps is None else settled(steps)
+        self.zero = nest.map_structure(
+            lambda size, dtype: zero_states(size, decoder.batch_size, dtype),
+            decoder.output_size,
+            decoder.output_dtype,
+            check_types=False,
+        )
+
+    def arrays(self) -> Any:
+        """TensorArrays for the outputs of all steps."""
+        batch = static_value(convert_to_tensor(self.decoder.batch_size))
+        known = None if batch is None else int(batch)
+
+        def array(size: Any, dtype: Any) -> TensorArray:
+            shape = None
+            if isinstance(size, TensorShape) and size.rank != 0:
+                shape = TensorShape([known]).concatenate(size)
+            if self.steps is not None:
+                return TensorArray(dtype, size=self.steps, element_shape=shape)
+            return TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
+
+        return nest.map_structure(
+            array, self.decoder.output_size, self.decoder.output_dtype, check_types=False
+        )
+
+    def goes_on(
+        self, time: Any, arrays: Any, state: Any, inputs: Any, done: Any, lengths: Any
+    ) -> Any:
+        return logical_not(reduce_all(done)) if self.steps is None else time < self.steps
+
+    def step(self, time: Any, arrays: Any, state: Any, inputs: Any, done: Any, lengths: Any) -> Any:
+        outputs, next_state, next_inputs, ended = self.decoder.step(time, inputs, state)
+        if not self.decoder.tracks_own_finished:
+            ended = logical_or(ended, done)
+        lengths = where(done, lengths, fill(shape_of(lengths), time + 1))
+        nest.assert_same_structure(state, next_state)
+        nest.assert_same_structure(arrays, outputs)
+        nest.assert_same_structure(inputs, next_inputs)
+        if self.imputes:
+            outputs = nest.map_structure(lambda o, z: where(done, z, o), outputs, self.zero)
+            next_state = copy_through(done, state, next_state, where)
+        arrays = nest.map_structure(lambda a, o: a.write(time, o), arrays, outputs)
+        return time + 1, arrays, next_state, next_inputs, ended, lengths
 
 
 class BasicDecoderOutput(NamedTuple):
