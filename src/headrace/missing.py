@@ -125,6 +125,8 @@ class Namespace(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise attribute_error(self.__name__, name)
+        if getattr(self.__spec__, "_initializing", False):
+            raise AttributeError(name)  # `from headrace import x` asks before it imports x
         namespace = self.__name__.partition(".")[2]
         deprecated = import_module("headrace.deprecated")
         if name in deprecated.RENAMED.get(namespace, ()):
