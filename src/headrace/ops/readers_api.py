@@ -107,7 +107,9 @@ class TextLineReader(ReaderBase):
     """
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
-        super().__init__(raw.TextLineReaderV2(skip_header_lines=skip_header_lines, name=name))
+        # Programs write True for 1.
+        skip = None if skip_header_lines is None else int(skip_header_lines)
+        super().__init__(raw.TextLineReaderV2(skip_header_lines=skip, name=name))
 
 
 class FixedLengthRecordReader(ReaderBase):
