@@ -42,6 +42,12 @@ def test_shapes_and_types_of_numbers() -> None:
         tf.string_to_number(texts, tf.bool)
 
 
+def test_hexadecimal_floats() -> None:
+    texts = ["0x1p3", "-0x1.8P1", "0x.8", "0xFf", " +0x10 ", "0x1p9999", "-0x1p9999", "0x1p-9999"]
+    found = run(tf.string_to_number(texts, tf.float64)).tolist()
+    assert found == [8.0, -3.0, 0.5, 255.0, 16.0, float("inf"), float("-inf"), 0.0]
+
+
 def test_parsing_and_printing_are_inverse() -> None:
     rng = np.random.RandomState(1)
     values = rng.randint(-(2**62), 2**62, 50)

@@ -99,7 +99,10 @@ _FLOAT = re.compile(
     rb"[ \t\n\v\f\r]*",
     re.IGNORECASE,
 )
-_HEXADECIMAL = re.compile(rb"[ \t\n\v\f\r]*([+-]?)0x([0-9a-f]+)[ \t\n\v\f\r]*", re.IGNORECASE)
+_HEXADECIMAL = re.compile(
+    rb"[ \t\n\v\f\r]*([+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?)[ \t\n\v\f\r]*",
+    re.IGNORECASE,
+)
 #: The bits of a double beyond those of a float32, and their value half way between two.
 _BEYOND, _HALF_WAY = (1 << 29) - 1, 1 << 28
 
@@ -110,13 +113,13 @@ def _double(string: bytes) -> tuple[float, str] | None:
     if found is not None:
         return float(found[1]), found[1].decode()
     found = _HEXADECIMAL.fullmatch(string)
-    if found is not None:
-        whole = int(found[2], 16) * (-1 if found[1] == b"-" else 1)
-        try:
-            return float(whole), str(whole)
-        except OverflowError:
-            return float("inf" if whole > 0 else "-inf"), str(whole)
-    return None
+    if found is None:
+        return None
+    try:
+        double = float.fromhex(found[1].decode())
+    except OverflowError:
+        double = float("-inf" if found[1].startswith(b"-") else "inf")
+    return double, str(double)
 
 
 def _single(double: float, text: str) -> Any:
