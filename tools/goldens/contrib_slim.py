@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -175,4 +176,42 @@ def sizes_and_names(tf: Any) -> Outputs:
         "names": tf.constant([v.name for v in slim.get_model_variables()]),
         "ops": tf.constant([predictions.name]),
         "of_scope": tf.constant([v.name for v in slim.get_variables("conv1")]),
+    }
+
+
+def network(tf: Any, name: str) -> Any:
+    """A module of `slim.nets`, which TensorFlow has only as a file."""
+    if tf.__name__ == "headrace":
+        return getattr(tf.contrib.slim.nets, name)
+    return importlib.import_module(f"tensorflow.contrib.slim.python.slim.nets.{name}")
+
+
+@golden(with_session=True)
+def networks(tf: Any, session: Any) -> Outputs:
+    """Names and shapes of variables and end points of the networks of the papers."""
+    slim = tf.contrib.slim
+    vgg, alexnet = network(tf, "vgg"), network(tf, "alexnet")
+    first, second = network(tf, "resnet_v1"), network(tf, "resnet_v2")
+    x = tf.placeholder(tf.float32, [2, 224, 224, 3])
+    with slim.arg_scope(vgg.vgg_arg_scope()):
+        _, vgg_ends = vgg.vgg_a(x, 10)
+    with slim.arg_scope(alexnet.alexnet_v2_arg_scope()):
+        _, alexnet_ends = alexnet.alexnet_v2(x, 10)
+    with slim.arg_scope(first.resnet_arg_scope()):
+        features, first_ends = first.resnet_v1_50(
+            x, global_pool=False, output_stride=16, is_training=False
+        )
+    with slim.arg_scope(second.resnet_arg_scope()):
+        logits, second_ends = second.resnet_v2_50(x, 10)
+    kept = tf.global_variables()
+    return {
+        "vgg": np.array(list(vgg_ends)),
+        "alexnet": np.array(list(alexnet_ends)),
+        "first": np.array(list(first_ends)),
+        "second": np.array(list(second_ends)),
+        "features": np.array(features.shape.as_list()),
+        "logits": np.array(logits.shape.as_list()),
+        "variables": np.array([f"{v.op.name} {v.shape.as_list()}" for v in kept]),
+        "losses": np.array(len(tf.losses.get_regularization_losses())),
+        "sizes": np.array(slim.model_analyzer.analyze_vars(kept)),
     }
