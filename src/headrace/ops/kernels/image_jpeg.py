@@ -20,6 +20,8 @@ Pixels = NDArray[np.uint8]
 
 #: Images of more pixels are refused before memory is taken for them.
 MAX_PIXELS = 1 << 29
+#: Modes whose pixels are bytes, one for each band.
+_BYTE_MODES = frozenset({"L", "LA", "RGB", "RGBA", "CMYK"})
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
 _END_OF_IMAGE = b"\xff\xd9"
 
@@ -120,11 +122,30 @@ def _load(image: Any) -> Exception | None:
 
 def _colours(image: Any, mode: str) -> Pixels:
     if image.mode == "CMYK":
-        return _from_cmyk(np.asarray(image), "adobe" in image.info)
+        return _from_cmyk(pixels_of(image), "adobe" in image.info)
     if image.mode != mode:
         image = image.convert(mode)
-    pixels: Pixels = np.asarray(image)
+    pixels: Pixels = pixels_of(image)
     return pixels[:, :, None] if pixels.ndim == 2 else pixels
+
+
+def pixels_of(image: Any) -> NDArray[Any]:
+    """The pixels of a loaded image of Pillow's: ``[height, width]``, or with channels.
+
+    ``numpy.asarray`` takes them in pieces and joins these; one piece saves that copy.
+    """
+    from PIL import Image
+
+    bands = len(image.getbands())
+    if image.mode in _BYTE_MODES:
+        width, height = image.size
+        encoder = Image._getencoder(image.mode, "raw", (image.mode,))
+        encoder.setimage(image.im, (0, 0, width, height))
+        _, status, data = encoder.encode(width * height * bands)
+        if status > 0 and len(data) == width * height * bands:
+            shape = (height, width, bands) if bands > 1 else (height, width)
+            return np.frombuffer(data, np.uint8).reshape(shape)
+    return np.asarray(image)
 
 
 def _from_cmyk(inks: Pixels, is_adobe: bool) -> Pixels:

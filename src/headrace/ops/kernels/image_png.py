@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.ops.kernels.image_jpeg import MAX_PIXELS, BadImage
+from headrace.ops.kernels.image_jpeg import MAX_PIXELS, BadImage, pixels_of
 
 Pixels = NDArray[Any]
 
@@ -131,7 +131,7 @@ def _loaded(data: bytes) -> tuple[Any, Pixels]:
         image.load()
     except Exception as error:  # whatever a parser meets in arbitrary bytes
         raise BadImage(f"Invalid PNG data, size {len(data)}: {error}") from None
-    return image, _with_channels(np.asarray(image))
+    return image, _with_channels(pixels_of(image))
 
 
 def _with_channels(pixels: Pixels) -> Pixels:
@@ -145,11 +145,11 @@ def _decode_narrow(data: bytes, header: _Header, channels: int) -> Pixels:
     if header.depth == 16 and header.colour == 0:
         return (pixels >> 8).astype(np.uint8)
     if header.colour == 3:
-        pixels = np.asarray(image.convert("RGBA" if has_key else "RGB"))
+        pixels = pixels_of(image.convert("RGBA" if has_key else "RGB"))
         return pixels if alpha else pixels[:, :, :3]
     if has_key and alpha and header.colour in (0, 2):
-        return np.asarray(image.convert("LA" if header.colour == 0 else "RGBA"))
-    return np.asarray(image.convert("L"))[:, :, None] if image.mode == "1" else pixels
+        return pixels_of(image.convert("LA" if header.colour == 0 else "RGBA"))
+    return pixels_of(image.convert("L"))[:, :, None] if image.mode == "1" else pixels
 
 
 def converted(pixels: Pixels, channels: int) -> Pixels:
