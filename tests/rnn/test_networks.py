@@ -243,14 +243,26 @@ def test_long_lists_of_inputs_become_loops(lengths, monkeypatch):
             outputs, state = tf.nn.static_rnn(
                 cell, tf.unstack(tf.constant(x)), dtype=tf.float32, sequence_length=lengths
             )
-            more, _ = tf.contrib.legacy_seq2seq.rnn_decoder(tf.unstack(tf.constant(x)), state, cell)
+            seq2seq = tf.contrib.legacy_seq2seq
+            more, _ = seq2seq.rnn_decoder(tf.unstack(tf.constant(x)), state, cell)
+            attending, _ = seq2seq.attention_decoder(
+                tf.unstack(tf.constant(x)),
+                state,
+                tf.constant(x[:5].transpose(1, 0, 2)),
+                cell,
+                output_size=2,
+                num_heads=2,
+                initial_state_attention=lengths is None,
+            )
         loss = tf.reduce_sum(tf.square(tf.stack(outputs + more)))
+        loss += tf.reduce_sum(tf.square(tf.stack(attending)))
         variables = tf.trainable_variables()
         loops = [op for op in tf.get_default_graph().get_operations() if "While" in op.type]
         assert bool(loops) == (kind is rnn_cell.GRUCell)
-        assert len(outputs) == len(more) == 14
+        assert len(outputs) == len(more) == len(attending) == 14
         assert outputs[0].shape.as_list() == [2, 3]
-        found.append(_run([outputs, state, more, tf.gradients(loss, variables)]))
+        grads = tf.gradients(loss, variables)
+        found.append(_run([outputs, state, more, attending, grads]))
         found[-1].append([v.name for v in variables])
     for a, b in zip(*found, strict=True):
         if isinstance(a[0], str):

@@ -199,31 +199,56 @@ def attention_decoder(
     with variable_scope(scope or "attention_decoder", dtype=dtype) as opened:
         kind = opened.dtype
         attention = _Attention(attention_states, num_heads, kind)
-        state, outputs = initial_state, []
         seen = attention.nothing(shape_of(decoder_inputs[0])[0])
         if initial_state_attention:
             seen = attention(initial_state)
-        prev = None
+        attending = _AttendingCell(cell, attention, size, kind, initial_state_attention)
+        state = (initial_state, tuple(seen))
+        if loop_function is None and becomes_loop(cell, decoder_inputs):
+            read_once(opened)
+            outputs, state = as_loop(attending, decoder_inputs, state, None, kind)
+            return outputs, state[0]
+        outputs, prev = [], None
         for i, value in enumerate(decoder_inputs):
             if i > 0:
                 get_variable_scope().reuse_variables()
             if loop_function is not None and prev is not None:
                 with variable_scope("loop_function", reuse=True):
                     value = loop_function(prev, i)
-            depth = value.shape.with_rank(2).as_list()[1]
-            if depth is None:
-                raise ValueError(f"Could not infer input size from input: {value.name}")
-            inputs = [cast(x, kind) for x in [value, *seen]]
-            output, state = cell(Linear(inputs, depth, True)(inputs), state)
-            with variable_scope(
-                get_variable_scope(), reuse=True if i == 0 and initial_state_attention else None
-            ):
-                seen = attention(state)
-            with variable_scope("AttnOutputProjection"):
-                inputs = [cast(output, kind), *seen]
-                prev = Linear(inputs, size, True)(inputs)
+            prev, state = attending(value, state)
             outputs.append(prev)
-    return outputs, state
+    return outputs, state[0]
+
+
+class _AttendingCell:
+    """One step of `attention_decoder`; its state is that of the cell and what each head sees.
+
+    Args:
+        reuses: whether the variables of the attention exist before the first step.
+    """
+
+    def __init__(
+        self, cell: Any, attention: _Attention, size: int, dtype: Any, reuses: bool
+    ) -> None:
+        self.cell = cell
+        self.attention = attention
+        self.dtype = dtype
+        self.reuses = reuses
+        self.output_size = size
+        self.state_size = (cell.state_size, (attention.size,) * len(attention.vectors))
+
+    def __call__(self, value: Any, state: Any) -> Any:
+        state, seen = state
+        depth = value.shape.with_rank(2).as_list()[1]
+        if depth is None:
+            raise ValueError(f"Could not infer input size from input: {value.name}")
+        inputs = [cast(x, self.dtype) for x in (value, *seen)]
+        output, state = self.cell(Linear(inputs, depth, True)(inputs), state)
+        with variable_scope(get_variable_scope(), reuse=True if self.reuses else None):
+            seen = self.attention(state)
+        with variable_scope("AttnOutputProjection"):
+            inputs = [cast(output, self.dtype), *seen]
+            return Linear(inputs, self.output_size, True)(inputs), (state, tuple(seen))
 
 
 def embedding_attention_decoder(
