@@ -119,7 +119,7 @@ def sparse_tensor_dense_matmul(
         InvalidArgumentError: when the graph runs, if a place is outside.
     """
     sp = as_sparse(sp_a)
-    with _scope(name, "SparseTensorDenseMatMul") as scope:
+    with _scope(name, "SparseTensorDenseMatMul"):
         b = convert_to_tensor(b, name="b")
         return raw.SparseTensorDenseMatMul(  # type: ignore[no-any-return]
             sp.indices,
@@ -128,7 +128,6 @@ def sparse_tensor_dense_matmul(
             b,
             adjoint_a=adjoint_a,
             adjoint_b=adjoint_b,
-            name=scope,
         )
 
 
@@ -139,8 +138,8 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
         sp_input: floating, of rank 2 or more, in row-major order.
     """
     sp = as_sparse(sp_input)
-    with _scope(name, "SparseSoftmax") as scope:
-        values = raw.SparseSoftmax(sp.indices, sp.values, sp.dense_shape, name=scope)
+    with _scope(name, "SparseSoftmax"):
+        values = raw.SparseSoftmax(sp.indices, sp.values, sp.dense_shape)
         return SparseTensor(sp.indices, values, sp.dense_shape)
 
 

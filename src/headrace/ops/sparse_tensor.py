@@ -61,7 +61,7 @@ class SparseTensor(CompositeTensor):
     _conversion_hint = " Use tf.sparse.to_dense for a dense tensor."
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
-        with get_default_graph().name_scope(""):
+        with get_default_graph().name_scope("SparseTensor"):
             self._indices = convert_to_tensor(indices, dtypes.int64, name="indices")
             self._values = convert_to_tensor(values, name="values")
             self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
@@ -211,7 +211,10 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     Raises:
         ValueError: if ``shape`` has no known rank.
     """
-    prefix = name + "/" if name is not None else ""
+
+    def named(part: str) -> str | None:
+        return None if name is None else f"{name}/{part}"
+
     rank: int | None = None
     dense_shape: Any = None
     if isinstance(shape, Tensor):
@@ -221,12 +224,12 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         dims = TensorShape(shape).as_list()
         rank = len(dims)
         if all(d is not None and d >= 0 for d in dims):
-            dense_shape = convert_to_tensor(np.asarray(dims, np.int64), name=f"{prefix}shape")
+            dense_shape = convert_to_tensor(np.asarray(dims, np.int64), name=named("shape"))
     if dense_shape is None:
-        dense_shape = placeholder(dtypes.int64, shape=[rank], name=f"{prefix}shape")
+        dense_shape = placeholder(dtypes.int64, shape=[rank], name=named("shape"))
     return SparseTensor(
-        values=placeholder(dtype, shape=[None], name=f"{prefix}values"),
-        indices=placeholder(dtypes.int64, shape=[None, rank], name=f"{prefix}indices"),
+        values=placeholder(dtype, shape=[None], name=named("values")),
+        indices=placeholder(dtypes.int64, shape=[None, rank], name=named("indices")),
         dense_shape=dense_shape,
     )
 
