@@ -83,9 +83,10 @@ def train_step(
     ``train_step_kwargs`` may hold the tensors "should_log" and "should_stop".
     """
     start = time.time()
-    loss, step = sess.run([train_op, global_step])
+    loss = sess.run(train_op)
     elapsed = time.time() - start
     if "should_log" in train_step_kwargs and sess.run(train_step_kwargs["should_log"]):
+        step = sess.run(global_step)
         logging.info("global step %d: loss = %.4f (%.3f sec/step)", step, loss, elapsed)
     stop = (
         sess.run(train_step_kwargs["should_stop"]) if "should_stop" in train_step_kwargs else False
