@@ -286,6 +286,17 @@ def test_reserved_keys() -> None:
         session.run(same.size())
 
 
+@pytest.mark.parametrize(
+    ("dtype", "empty", "key"),
+    [(tf.int64, 0, 5), (tf.string, "", "a"), (tf.float32, 0.0, 1.5), (tf.int64, [0, 0], [1, 2])],
+)
+def test_deleted_key_may_be_left_out(dtype: Any, empty: Any, key: Any) -> None:
+    table = lookup.MutableDenseHashTable(dtype, tf.int64, -1, empty)
+    with tf.Session() as session:
+        session.run(table.insert([key], _ids(3)))
+        assert session.run(table.lookup([key])).tolist() == [3]
+
+
 def test_keys_of_another_shape() -> None:
     table = lookup.MutableDenseHashTable(
         tf.int64, tf.int64, -1, empty_key=[0, 0], deleted_key=[-1, -1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import headrace as tf
 from headrace.lookup.initializers import TableInitializerBase
 from headrace.train.saveable import SaveableObject, SaveSpec
@@ -314,12 +316,20 @@ class MutableHashTable(LookupInterface):
             )
 
 
+def _unlikely_key(dtype: tf.DType, shape: Any) -> Any:
+    if dtype == tf.string:
+        return np.full(shape.as_list(), "\0deleted key", object)
+    kind = dtype.as_numpy_dtype
+    least = np.finfo(kind).min if dtype.is_floating else np.iinfo(kind).min + 1
+    return np.full(shape.as_list(), least, kind)
+
+
 class MutableDenseHashTable(MutableHashTable):
     """A MutableHashTable whose keys may be tensors too; two keys are reserved.
 
     Args:
         empty_key: a key that no entry has; its shape is that of all keys.
-        deleted_key: another one, by default -1 or "" or what differs from ``empty_key``.
+        deleted_key: another one; without it a key is chosen that programs hardly have.
         initial_num_buckets: a power of 2; only graph files use it.
         (others): see MutableHashTable.
     """
@@ -330,7 +340,7 @@ class MutableDenseHashTable(MutableHashTable):
         value_dtype: Any,
         default_value: Any,
         empty_key: Any,
-        deleted_key: Any,
+        deleted_key: Any = None,
         initial_num_buckets: int | None = None,
         shared_name: str | None = None,
         name: str = "MutableDenseHashTable",
@@ -338,6 +348,8 @@ class MutableDenseHashTable(MutableHashTable):
     ) -> None:
         kind = tf.as_dtype(key_dtype)
         self._empty_key = tf.convert_to_tensor(empty_key, kind, name="empty_key")
+        if deleted_key is None:
+            deleted_key = _unlikely_key(kind, self._empty_key.shape)
         self._deleted_key = tf.convert_to_tensor(deleted_key, kind, name="deleted_key")
         self._initial_num_buckets = initial_num_buckets
         super().__init__(kind, value_dtype, default_value, shared_name, name, checkpoint)

@@ -119,7 +119,7 @@ def _double(string: bytes) -> tuple[float, str] | None:
         double = float.fromhex(found[1].decode())
     except OverflowError:
         double = float("-inf" if found[1].startswith(b"-") else "inf")
-    return double, str(double)
+    return double, str(Decimal(double))
 
 
 def _single(double: float, text: str) -> Any:
