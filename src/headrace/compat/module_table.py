@@ -120,7 +120,7 @@ ROWS: dict[str, Row] = {
     "python.ops.resource_variable_ops": _row(
         "headrace", _INTERNALS, ResourceVariable="headrace.Variable"
     ),
-    "python.ops.rnn": _row("headrace.nn"),
+    "python.ops.rnn": _row("headrace.nn", "headrace.rnn.dynamic"),
     "python.ops.rnn_cell": _row("headrace.nn.rnn_cell", "headrace.contrib.rnn"),
     "python.ops.rnn_cell_impl": _row("headrace.nn.rnn_cell", "headrace.contrib.rnn"),
     "python.ops.script_ops": _row(),

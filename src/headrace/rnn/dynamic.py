@@ -321,4 +321,9 @@ def bidirectional_dynamic_rnn(
     return (output_fw, output_bw), (state_fw, state_bw)
 
 
+# Programs with loops of their own take these from TensorFlow under these names.
+_transpose_batch_time = transpose_batch_time
+_best_effort_input_batch_size = best_effort_input_batch_size
+_infer_state_dtype = state_dtype
+
 __all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn"]

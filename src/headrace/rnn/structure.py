@@ -41,6 +41,14 @@ def joined_static(prefix: Any, suffix: Any) -> TensorShape:
     return _static_part(prefix).concatenate(_static_part(suffix))
 
 
+def joined(prefix: Any, suffix: Any, static: bool = False) -> Any:
+    """`joined_shape`, or with ``static`` `joined_static` as a list."""
+    if not static:
+        return joined_shape(prefix, suffix)
+    shape = joined_static(prefix, suffix)
+    return None if shape.rank is None else shape.as_list()
+
+
 def _as_vector(size: Any) -> Tensor | None:
     if isinstance(size, Tensor):
         if size.shape.rank == 0:

@@ -9,11 +9,16 @@ from headrace.contrib.seq2seq.attention import (
     BahdanauMonotonicAttention,
     LuongAttention,
     LuongMonotonicAttention,
+    _BaseAttentionMechanism,  # noqa: F401 (the base of mechanisms that programs make)
     hardmax,
     monotonic_attention,
     safe_cumprod,
 )
-from headrace.contrib.seq2seq.attention_wrapper import AttentionWrapper, AttentionWrapperState
+from headrace.contrib.seq2seq.attention_wrapper import (
+    AttentionWrapper,
+    AttentionWrapperState,
+    _compute_attention,  # noqa: F401
+)
 from headrace.contrib.seq2seq.beam_search import (
     BeamSearchDecoder,
     BeamSearchDecoderOutput,
