@@ -85,7 +85,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
-) -> Tensor:
+) -> Any:
     """The sum of the losses that regularisers made; 0 if there are none."""
     losses = get_regularization_losses(scope)
     return add_n(losses, name=name) if losses else constant(0.0)
@@ -93,7 +93,7 @@ def get_regularization_loss(
 
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
-) -> Tensor:
+) -> Any:
     """The sum of the losses in the collections.
 
     Raises:
