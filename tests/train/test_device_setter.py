@@ -383,8 +383,8 @@ def test_wrong_strategies():
 
 
 def test_missing_names_are_explained():
-    with pytest.raises(AttributeError, match=r"'headrace\.contrib' has no attribute 'slim'"):
-        _ = tf.contrib.slim
+    with pytest.raises(AttributeError, match=r"'headrace\.contrib' has no attribute 'absent'"):
+        _ = tf.contrib.absent
     with pytest.raises(AttributeError, match=r"Did you mean 'training'\?"):
         _ = tf.contrib.trainin
     with pytest.raises(AttributeError, match=r"Did you mean 'byte_size_load_fn'\?"):

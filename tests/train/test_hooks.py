@@ -14,7 +14,7 @@ import headrace as tf
 
 @pytest.fixture
 def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    caplog.set_level(logging.INFO, logger="headrace")
+    caplog.set_level(logging.INFO, logger="tensorflow")
     return caplog
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from headrace import logging
 from headrace.errors import OutOfRangeError
 from headrace.graph.graph import get_default_graph
 from headrace.train.global_step import get_global_step
@@ -31,8 +31,6 @@ __all__ = [
     "StepCounterHook",
     "StopAtStepHook",
 ]
-
-_LOG = logging.getLogger("headrace")
 
 
 class SecondOrStepTimer:
@@ -180,7 +178,7 @@ class LoggingTensorHook(SessionRunHook):
                 text = ", ".join(f"{tag} = {values[tag]}" for tag in self._tensors)
                 if elapsed is not None:
                     text += f" ({elapsed:.3f} sec)"
-        _LOG.info("%s", text)
+        logging.info("%s", text)
 
 
 class StopAtStepHook(SessionRunHook):
@@ -271,9 +269,9 @@ class StepCounterHook(SessionRunHook):
 
             value = Summary.Value(tag=self._summary_tag, simple_value=speed)
             self._summary_writer.add_summary(Summary(value=[value]), global_step)
-        _LOG.info("%s: %g", self._summary_tag, speed)
+        logging.info("%s: %g", self._summary_tag, speed)
         if not elapsed_steps:
-            _LOG.warning(
+            logging.warning(
                 "It seems that the global step has not been increased since step %d.", global_step
             )
 
@@ -316,9 +314,9 @@ class NanTensorHook(SessionRunHook):
         if np.isnan(run_values.results):
             message = "Model diverged with loss = NaN."
             if self._fail_on_nan_loss:
-                _LOG.error(message)
+                logging.error(message)
                 raise NanLossDuringTrainingError
-            _LOG.warning(message)
+            logging.warning(message)
             run_context.request_stop()
 
 
@@ -347,14 +345,14 @@ class GlobalStepWaiterHook(SessionRunHook):
         self._has_started = True
         if self._wait_until_step <= 0:
             return
-        _LOG.info("Waiting for global step %d before starting training.", self._wait_until_step)
+        logging.info("Waiting for global step %d before starting training.", self._wait_until_step)
         logged = 0
         while True:
             step = int(run_context.session.run(self._global_step))
             if step >= self._wait_until_step:
                 return
             if step - logged > 1000:
-                _LOG.info(
+                logging.info(
                     "Waiting for global step %d before starting training. Current step is %d.",
                     self._wait_until_step,
                     step,
@@ -386,7 +384,7 @@ class FinalOpsHook(SessionRunHook):
         try:
             self._values = session.run(self._final_ops, feed_dict=self._feed_dict)
         except (OutOfRangeError, StopIteration):
-            _LOG.warning(
+            logging.warning(
                 "The final ops depend on the input, which is at its end: they need an input of "
                 "their own. (Ops: %s)",
                 self._final_ops,
@@ -469,4 +467,4 @@ class ProfilerHook(SessionRunHook):
             make_directories(self._output_dir)
         path = f"{self._output_dir.rstrip('/')}/" if self._output_dir else ""
         write_bytes(f"{path}timeline-{step}.json", trace.encode())
-        _LOG.info("Saved the timeline of step %d to '%stimeline-%d.json'.", step, path, step)
+        logging.info("Saved the timeline of step %d to '%stimeline-%d.json'.", step, path, step)

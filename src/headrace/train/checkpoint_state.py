@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from google.protobuf import text_format
 
+from headrace import logging
 from headrace.errors import OpError
 from headrace.train.checkpoint import storage, v1
 from headrace.train.checkpoint.layout import index_path
@@ -22,8 +22,6 @@ __all__ = [
     "remove_checkpoint",
     "update_checkpoint_state",
 ]
-
-_LOG = logging.getLogger("headrace")
 
 
 def state_path(save_dir: str, latest_filename: str | None = None) -> str:
@@ -144,7 +142,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
             return None
         state = text_format.Parse(storage.read_all(path).decode(), CheckpointState())
     except (OpError, text_format.ParseError, UnicodeDecodeError) as error:
-        _LOG.warning("%s: %s: checkpoint ignored", path, error)
+        logging.warning("%s: %s: checkpoint ignored", path, error)
         return None
     if not state.model_checkpoint_path:
         raise ValueError(
@@ -164,7 +162,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     path: str = state.model_checkpoint_path
     if checkpoint_exists(path):
         return path
-    _LOG.error("Couldn't match files for checkpoint %s", path)
+    logging.error("Couldn't match files for checkpoint %s", path)
     return None
 
 

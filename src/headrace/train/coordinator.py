@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from headrace import logging
 from headrace.errors import OutOfRangeError
 
 __all__ = ["Coordinator", "LooperThread"]
 
-_LOG = logging.getLogger("headrace")
 #: How often `Coordinator.join` looks whether a thread has ended, in seconds.
 _LOOK_EVERY = 0.02
 
@@ -61,7 +60,7 @@ class Coordinator:
             if self._stop_event.is_set():
                 return
             if error is not None and self._exception is None:
-                _LOG.info("Error reported to Coordinator: %s, %s", type(error), error)
+                logging.info("Error reported to Coordinator: %s, %s", type(error), error)
                 self._exception = error
             self._stop_event.set()
 
@@ -132,7 +131,7 @@ class Coordinator:
             message = f"Coordinator stopped with threads still running: {' '.join(stragglers)}"
             if not ignore_live_threads:
                 raise RuntimeError(message)
-            _LOG.info("%s", message)
+            logging.info("%s", message)
 
     @property
     def joined(self) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from headrace import logging
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
@@ -19,7 +19,6 @@ from headrace.train.saver import Saver
 
 __all__ = ["export_meta_graph", "import_meta_graph"]
 
-_LOG = logging.getLogger("headrace")
 _UNBOUND = "$unbound_inputs_"
 _VARIABLE_KEYS = frozenset(GraphKeys._VARIABLE_COLLECTIONS)
 #: What savers of old put into the graph. Ours keeps no ops there, so these are left out on import
@@ -206,7 +205,7 @@ def add_collection_def(
     A collection of things that no file can hold is left out, and the log says so.
     """
     if not isinstance(key, (str, bytes)):
-        _LOG.warning("Collection %r is not written: only text names collections in files.", key)
+        logging.warning("Collection %r is not written: only text names collections in files.", key)
         return
     graph = get_default_graph() if graph is None else graph
     items = graph.get_collection(key)
@@ -217,7 +216,7 @@ def add_collection_def(
     try:
         _fill_collection(collection, items, export_scope)
     except (TypeError, ValueError, AttributeError) as error:
-        _LOG.warning("Collection %r is not written: %s", name, error)
+        logging.warning("Collection %r is not written: %s", name, error)
         return
     if collection.WhichOneof("kind") is not None:
         message.collection_def[name].CopyFrom(collection)

@@ -5,12 +5,12 @@ The names of ``tf.train.queue_runner``.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from headrace import logging
 from headrace.errors import (
     OpError,
     OutOfRangeError,
@@ -26,8 +26,6 @@ from headrace.session.session import BaseSession
 from headrace.train.coordinator import Coordinator
 
 __all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]
-
-_LOG = logging.getLogger("headrace")
 
 
 class QueueRunner:
@@ -193,7 +191,7 @@ class QueueRunner:
                 ended = True
         except Exception as error:
             if coord is None:
-                _LOG.error("Exception in QueueRunner: %s", error)
+                logging.error("Exception in QueueRunner: %s", error)
                 with self._lock:
                     self._exceptions_raised.append(error)
                 raise
@@ -243,7 +241,7 @@ def _run_quietly(sess: Any, op: Any) -> None:
     try:
         sess.run(op)
     except Exception as error:
-        _LOG.debug("Ignored exception: %s", error)
+        logging.debug("Ignored exception: %s", error)
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
@@ -287,7 +285,7 @@ def start_queue_runners(
         raise TypeError(f"sess must be a `tf.Session` object. Given class: {type(sess)}")
     runners = get_default_graph().get_collection(collection)
     if not runners:
-        _LOG.warning(
+        logging.warning(
             "`tf.train.start_queue_runners()` was called when no queue runners were defined. You "
             "can safely remove the call to this deprecated function."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import logging
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
 from headrace.train import checkpoint_state, saveable
@@ -17,8 +17,6 @@ from headrace.train.checkpoint import CheckpointReader
 from headrace.train.restore_check import check_restorable
 
 __all__ = ["Saver"]
-
-_LOG = logging.getLogger("headrace")
 
 
 class Saver:
@@ -300,7 +298,7 @@ class Saver:
         path = os.fspath(save_path)
         if not checkpoint_state.checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
-        _LOG.info("Restoring parameters from %s", path)
+        logging.info("Restoring parameters from %s", path)
         graph: Graph = sess.graph
         check_restorable(
             graph.get_operation_by_name(self.saver_def.restore_op_name),

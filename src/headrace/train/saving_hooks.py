@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Sequence
 from typing import Any
 
+from headrace import logging
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph_util import write_graph
@@ -25,8 +25,6 @@ from headrace.train.session_run_hook import (
 )
 
 __all__ = ["CheckpointSaverHook", "CheckpointSaverListener", "SummarySaverHook"]
-
-_LOG = logging.getLogger("headrace")
 
 
 class CheckpointSaverListener:
@@ -72,7 +70,7 @@ class CheckpointSaverHook(SessionRunHook):
         scaffold: Any = None,
         listeners: Sequence[CheckpointSaverListener] | None = None,
     ) -> None:
-        _LOG.info("Create CheckpointSaverHook.")
+        logging.info("Create CheckpointSaverHook.")
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
         self._saver = saver
@@ -125,7 +123,7 @@ class CheckpointSaverHook(SessionRunHook):
         """Write a checkpoint; whether a listener asks to stop."""
         from headrace.graph.proto import SessionLog
 
-        _LOG.info("Saving checkpoints for %d into %s.", step, self._save_path)
+        logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
         for listener in self._listeners:
             listener.before_save(session, step)
         self._get_saver().save(session, self._save_path, global_step=step)
@@ -135,7 +133,7 @@ class CheckpointSaverHook(SessionRunHook):
         stop = False
         for listener in self._listeners:
             if listener.after_save(session, step):
-                _LOG.info("A CheckpointSaverListener requested that training be stopped.")
+                logging.info("A CheckpointSaverListener requested that training be stopped.")
                 stop = True
         return stop
 

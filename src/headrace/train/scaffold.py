@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from headrace import logging
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
@@ -22,8 +22,6 @@ from headrace.ops.variables_api import (
 from headrace.train.saver import Saver
 
 __all__ = ["Scaffold"]
-
-_LOG = logging.getLogger("headrace")
 
 
 class Scaffold:
@@ -107,7 +105,7 @@ class Scaffold:
             self._saver = saver_or_default()
         self._saver.build()
         get_default_graph().finalize()
-        _LOG.info("Graph was finalized.")
+        logging.info("Graph was finalized.")
         return self
 
     @property

@@ -5,10 +5,10 @@ Each layer wraps the next one and ends in a plain session: recovery -> coordinat
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace import logging
 from headrace.errors import AbortedError, UnavailableError
 from headrace.train.coordinator import Coordinator
 from headrace.train.session_run_hook import (
@@ -17,8 +17,6 @@ from headrace.train.session_run_hook import (
     SessionRunHook,
     SessionRunValues,
 )
-
-_LOG = logging.getLogger("headrace")
 
 #: Errors after which a new session may succeed: a task was lost, or lost its state.
 PREEMPTION_ERRORS = (AbortedError, UnavailableError)
@@ -77,7 +75,7 @@ class WrappedSession:
             try:
                 self._sess.close()
             except PREEMPTION_ERRORS as error:
-                _LOG.error("An error occurred when attempting to close the session: %s", error)
+                logging.error("An error occurred when attempting to close the session: %s", error)
             finally:
                 self._sess = None
 
@@ -202,7 +200,7 @@ class CoordinatedSession(WrappedSession):
                 super().close()
             except Exception as error:
                 # The error of a thread, if there is one, is the cause and must come out.
-                _LOG.debug("Ignored while closing: %s", error)
+                logging.debug("Ignored while closing: %s", error)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -216,7 +214,7 @@ class CoordinatedSession(WrappedSession):
             except PREEMPTION_ERRORS:
                 raise
             except Exception as cause:
-                _LOG.debug("A thread has failed too: %s", cause)
+                logging.debug("A thread has failed too: %s", cause)
             raise error
 
 
@@ -232,7 +230,7 @@ class RecoverableSession(WrappedSession):
             try:
                 return self._creator.create_session()
             except PREEMPTION_ERRORS as error:
-                _LOG.info(
+                logging.info(
                     "An error was raised while a session was being created. This may be due to a "
                     "preemption of a connected worker or parameter server. A new session will be "
                     "created. Error: %s",
@@ -240,7 +238,7 @@ class RecoverableSession(WrappedSession):
                 )
 
     def _renew(self, error: Exception) -> None:
-        _LOG.info(
+        logging.info(
             "An error was raised. This may be due to a preemption in a connected worker or "
             "parameter server. The current session will be closed and a new session will be "
             "created. Error: %s",
@@ -259,7 +257,7 @@ class RecoverableSession(WrappedSession):
             return False
         except Exception as error:
             # A thread has failed: closing the session reports it.
-            _LOG.debug("While asking whether to stop: %s", error)
+            logging.debug("While asking whether to stop: %s", error)
             return True
 
     def run(self, *args: Any, **kwargs: Any) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
 
+from headrace import logging
 from headrace.errors import DeadlineExceededError, FailedPreconditionError
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph, get_default_graph
@@ -14,8 +14,6 @@ from headrace.session.session import Session
 from headrace.train.checkpoint_state import get_checkpoint_state
 
 __all__ = ["SessionManager"]
-
-_LOG = logging.getLogger("headrace")
 
 
 class SessionManager:
@@ -152,9 +150,9 @@ class SessionManager:
             ready, message = _readiness(self._ready_op, session, "Model not ready")
         if not ready:
             what = "ready" if done else "ready for local init"
-            _LOG.info("Restoring model from %s did not make model %s: %s", source, what, message)
+            logging.info("Restoring model from %s did not make model %s: %s", source, what, message)
             return session, False
-        _LOG.info("Restored model from %s", source)
+        logging.info("Restored model from %s", source)
         return session, True
 
     def wait_for_session(
@@ -180,7 +178,7 @@ class SessionManager:
                     None,
                     f"Session was not ready after waiting {max_wait_secs} secs. {message}",
                 )
-            _LOG.info("Waiting for model to be ready: %s", message)
+            logging.info("Waiting for model to be ready: %s", message)
             self.sleep(self._recovery_wait_secs)
 
     def _restored(
@@ -209,7 +207,7 @@ class SessionManager:
         while not state or not state.model_checkpoint_path:
             if not wait or waited >= max_wait_secs:
                 return session, False
-            _LOG.info("Waiting for checkpoint to be available.")
+            logging.info("Waiting for checkpoint to be available.")
             self.sleep(self._recovery_wait_secs)
             waited += self._recovery_wait_secs
             state = get_checkpoint_state(str(directory))
@@ -224,13 +222,13 @@ class SessionManager:
         op = self._ready_for_local_init_op
         ready, message = _readiness(op, session, "Model not ready for local init")
         if ready:
-            _LOG.info("Running local_init_op.")
+            logging.info("Running local_init_op.")
             session.run(
                 self._local_init_op,
                 feed_dict=self._local_init_feed_dict,
                 options=self._local_init_run_options,
             )
-            _LOG.info("Done running local_init_op.")
+            logging.info("Done running local_init_op.")
         return ready, message
 
 
@@ -242,7 +240,7 @@ def _readiness(op: Any, session: Any, what: str) -> tuple[bool, str | None]:
         missing = session.run(op)
     except FailedPreconditionError as error:
         if "uninitialized" not in str(error):
-            _LOG.warning("%s: error [%s]", what, error)
+            logging.warning("%s: error [%s]", what, error)
             raise
         return False, str(error)
     # Operations give None; ready ops of early programs gave integers.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from threading import Thread
 from typing import Any
 
+from headrace import logging
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph_util import write_graph
@@ -29,7 +29,6 @@ from headrace.train.session_manager import SessionManager
 
 __all__ = ["Supervisor", "basic_train_loop"]
 
-_LOG = logging.getLogger("headrace")
 _DEFAULT = 0
 
 
@@ -244,14 +243,14 @@ class Supervisor:
             )
             self._write_graph()
             if start_standard_services:
-                _LOG.info("Starting standard services.")
+                logging.info("Starting standard services.")
                 self.start_standard_services(session)
         else:
             session = self._session_manager.wait_for_session(
                 master, config=config, max_wait_secs=max_wait_secs
             )
         if start_standard_services:
-            _LOG.info("Starting queue runners.")
+            logging.info("Starting queue runners.")
             self.start_queue_runners(session)
         return session
 
@@ -309,7 +308,7 @@ class Supervisor:
                 "can write events."
             )
         if not self._logdir:
-            _LOG.warning("Standard services need a 'logdir' passed to the SessionManager")
+            logging.warning("Standard services need a 'logdir' passed to the SessionManager")
             return None
         writer = self._summary_writer
         if self._global_step is not None and writer is not None:
@@ -432,7 +431,7 @@ def _given(value: Any, key: str, make: Callable[[], Any]) -> Any:
     found = graph.get_collection(key)
     if found:
         if len(found) > 1:
-            _LOG.info("Found %d %s operations. Returning the first one.", len(found), key)
+            logging.info("Found %d %s operations. Returning the first one.", len(found), key)
         return found[0]
     made = make()
     if made is not None:
@@ -465,7 +464,7 @@ class _SummaryThread(_ServiceThread):
             wanted["step"] = supervisor.global_step
         values = self._session.run(wanted)
         step = values.get("step")
-        _LOG.info("Recording summary at step %s.", step)
+        logging.info("Recording summary at step %s.", step)
         supervisor.summary_writer.add_summary(values["summary"], step)
 
 
@@ -485,7 +484,7 @@ class _StepCounterThread(_ServiceThread):
         speed = steps / elapsed if elapsed > 0 else float("inf")
         value = Summary.Value(tag=self._tag, simple_value=speed)
         self._supervisor.summary_writer.add_summary(Summary(value=[value]), step)
-        _LOG.info("%s: %g", self._tag, speed)
+        logging.info("%s: %g", self._tag, speed)
 
 
 class _CheckpointThread(_ServiceThread):
@@ -494,7 +493,7 @@ class _CheckpointThread(_ServiceThread):
 
         supervisor = self._supervisor
         path, step = supervisor.save_path, supervisor.global_step
-        _LOG.info("Saving checkpoint to path %s", path)
+        logging.info("Saving checkpoint to path %s", path)
         supervisor.saver.save(self._session, path, global_step=step)
         if supervisor.summary_writer is not None and step is not None:
             log = SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=path)
