@@ -433,6 +433,11 @@ def test_feeds_and_fetches() -> None:
         run(x)
     with pytest.raises((TypeError, ValueError), match="ragged rank 2"):
         run(x, {x: [[1]]})
+    rows = tf.ragged.placeholder(tf.int64, 1)
+    for splits in ([0, 1], [1, 2], [0, 3, 2], []):
+        wrong = tf.ragged.RaggedTensorValue(np.array([5, 6]), np.array(splits, np.int64))
+        with pytest.raises(ValueError, match="must go from 0 to the number of its values"):
+            run(rows, {rows: wrong})
     with tf.Session():
         assert tf.ragged.constant([[1], []]).eval().to_list() == [[1], []]
 

@@ -534,6 +534,7 @@ class RaggedTensor(CompositeTensor):
                 f"A RaggedTensor of ragged rank {rank} is fed a RaggedTensorValue of that rank "
                 f"(tf.ragged.constant_value makes one), not {value!r}."
             )
+        value.check()
         return [value.flat_values, *value.nested_row_splits]
 
     def _print_pieces(self) -> list[Any]:

@@ -64,6 +64,21 @@ class RaggedTensorValue:
         """Sizes; None for ragged dimensions."""
         return (self._row_splits.shape[0] - 1, None, *self._values.shape[1:])
 
+    def check(self) -> None:
+        """Require the row splits of all dimensions to fit the values.
+
+        Raises:
+            ValueError: if they do not.
+        """
+        splits, count = self._row_splits, (*self._values.shape[:1], None)[0]
+        if not splits.size or splits[0] != 0 or splits[-1] != count or np.any(np.diff(splits) < 0):
+            raise ValueError(
+                f"The row splits of a RaggedTensorValue must go from 0 to the number of its values "
+                f"({count}) without decreasing, but are {splits}."
+            )
+        if isinstance(self._values, RaggedTensorValue):
+            self._values.check()
+
     def to_list(self) -> list[Any]:
         """Nested lists of the rows."""
         inner = self._values
