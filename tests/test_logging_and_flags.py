@@ -173,3 +173,10 @@ def test_help_shows_the_flags(program):
     assert done.returncode == 1
     assert "--n: A number." in done.stdout
     assert "--[no]on: A switch." in done.stdout
+
+
+def test_tf_print_goes_to_the_log(records):
+    with tf.Session() as session:
+        session.run(tf.print("x", tf.constant([1]), output_stream=tf.logging.info))
+        session.run(tf.print("y", output_stream=logging.warning))
+    assert [r.getMessage() for r in records()] == ["x [1]", "y"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import logging
+import logging as python_logging
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from headrace import logging
 from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
 from headrace.graph.composite import CompositeTensor
@@ -66,8 +67,7 @@ def _text(value: str | bytes) -> str:
 
 
 def _log(level: str) -> Callable[[str], None]:
-    logger = logging.getLogger("headrace")
-    return lambda text: getattr(logger, level)(text.rstrip("\n"))
+    return lambda text: getattr(logging.get_logger(), level)(text.rstrip("\n"))
 
 
 def _print(context: Any, value: Any, *, output_stream: str, end: str) -> Any:
@@ -110,9 +110,9 @@ define_op(
 
 #: What Python streams and logging functions are called in the op.
 _LEVELS = {
-    logging.info: "log(info)",
-    logging.warning: "log(warning)",
-    logging.error: "log(error)",
+    getattr(module, level): f"log({level})"
+    for module in (logging, python_logging)
+    for level in ("info", "warning", "error")
 }
 
 
@@ -121,8 +121,8 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
 
     Args:
         *inputs: tensors, texts, other Python values, and lists, tuples and dictionaries of them.
-        output_stream: ``sys.stderr`` (default), ``sys.stdout``, a ``logging`` function, or
-            "file://path".
+        output_stream: ``sys.stderr`` (default), ``sys.stdout``, ``tf.logging.info`` (or
+            ``warning``, ``error``), or "file://path".
         summarize: how many entries at each end of a dimension are shown (3; -1: all).
         sep, end: as for Python's ``print``.
         name: of the operation.
