@@ -1,9 +1,9 @@
 """``tf.logging``: Python's logging, under the logger ``tensorflow``.
 
 Programs and the tools around them look for lines such as ``INFO:tensorflow:step 10``, so the
-logger keeps that name. What concerns Headrace's engine and clusters goes to the logger ``headrace``;
-both have the same level and write to the same place. Nothing is set up where the program has configured the root
-logger itself.
+logger keeps that name. What concerns Headrace's engine and clusters goes to the logger
+``headrace``; both have the same level and write to the same place. Nothing is set up where the
+program has configured the root logger itself.
 """
 
 from __future__ import annotations
