@@ -139,14 +139,16 @@ def safe_embedding_lookup_sparse(
         if weights is not None:
             weights = sparse_retain(weights, valid)
             weights, _ = sparse_fill_empty_rows(weights, 1.0)
+        inner = None if default_id is None else scope
         result = embedding_lookup_sparse(
-            table, ids, weights, partition_strategy, None, combiner, max_norm
+            table, ids, weights, partition_strategy, inner, combiner, max_norm
         )
         if default_id is None:
-            result = raw.SelectV2(raw.ExpandDims(empty, 1), raw.ZerosLike(result), result)
+            zeros = raw.ZerosLike(result)
+            result = raw.SelectV2(raw.ExpandDims(empty, 1), zeros, result, name=scope)
         before = raw.StridedSlice(raw.Cast(original, DstT=dtypes.int32), [0], [rank - 1], [1])
         after = raw.StridedSlice(raw.Shape(result), [1], [0], [1], end_mask=1)
-        final: Tensor = raw.Reshape(result, raw.ConcatV2([before, after], 0), name=scope)
+        final: Tensor = raw.Reshape(result, raw.ConcatV2([before, after], 0))
         outer = (static_shape(original) or (None,) * rank)[: rank - 1]
         final.set_shape((*outer, *(result._dims or (None,))[1:]))
         return final
