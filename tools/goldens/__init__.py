@@ -43,6 +43,7 @@ FAMILIES = (
 #: Families that use `tf.contrib`: TensorFlow 1.15 makes them, so their modules, this one and
 #: `make_goldens.py` stay within Python 3.7.
 CONTRIB_FAMILIES: tuple[str, ...] = (
+    "contrib_image",
     "contrib_layers",
     "contrib_slim",
     "contrib_legacy_seq2seq",
@@ -50,10 +51,17 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_metrics",
     "contrib_rnn",
     "contrib_seq2seq",
+    "contrib_crf",
 )
 
 #: Families that combine what others test: run op by op, for compiling takes seconds.
-INTERPRETED = ("contrib_legacy_seq2seq", "contrib_metrics", "contrib_rnn", "contrib_seq2seq")
+INTERPRETED = (
+    "contrib_crf",
+    "contrib_legacy_seq2seq",
+    "contrib_metrics",
+    "contrib_rnn",
+    "contrib_seq2seq",
+)
 
 if TYPE_CHECKING:
     Results = dict[str, np.ndarray]

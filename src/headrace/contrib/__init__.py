@@ -7,12 +7,14 @@ from headrace.missing import attribute_error as _attribute_error
 
 #: Parts that are imported when first asked for.
 _MODULES = (
+    "crf",
     "cudnn_rnn",
     "compiler",
     "deprecated",
     "distributions",
     "eager",
     "framework",
+    "image",
     "layers",
     "learn",
     "legacy_seq2seq",

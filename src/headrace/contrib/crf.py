@@ -1,0 +1,243 @@
+"""``tf.contrib.crf``: linear-chain conditional random fields (Lafferty et al. 2001)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.graph import dtypes
+from headrace.missing import attribute_error as _attribute_error
+from headrace.ops.array_api import (
+    concat,
+    expand_dims,
+    fill,
+    reshape,
+    reverse_sequence,
+    squeeze,
+    stack,
+    zeros_like,
+)
+from headrace.ops.array_api import shape as shape_of
+from headrace.ops.array_layout_api import sequence_mask
+from headrace.ops.build import convert_to_tensor
+from headrace.ops.comparison import less_equal
+from headrace.ops.cumulative import range as range_of
+from headrace.ops.dynamic_api import where
+from headrace.ops.elementwise_binary import maximum
+from headrace.ops.elementwise_cast import cast
+from headrace.ops.gather_api import gather, gather_nd
+from headrace.ops.reduction_api import argmax, reduce_logsumexp, reduce_max, reduce_sum
+from headrace.ops.variable_scope import get_variable
+from headrace.rnn.cell import RNNCell
+from headrace.rnn.dynamic import dynamic_rnn
+
+__all__ = [
+    "CrfDecodeBackwardRnnCell",
+    "CrfDecodeForwardRnnCell",
+    "CrfForwardRnnCell",
+    "crf_binary_score",
+    "crf_decode",
+    "crf_log_likelihood",
+    "crf_log_norm",
+    "crf_multitag_sequence_score",
+    "crf_sequence_score",
+    "crf_unary_score",
+    "viterbi_decode",
+]
+
+
+def crf_log_likelihood(
+    inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
+) -> Any:
+    """The log-likelihood of tag sequences.
+
+    Args:
+        inputs: scores of tags ``[batch, time, tags]``.
+        tag_indices: int ``[batch, time]``.
+        sequence_lengths: int ``[batch]``.
+        transition_params: scores of transitions ``[tags, tags]``; by default a variable
+            "transitions".
+
+    Returns:
+        The log-likelihoods ``[batch]``, and the scores of transitions.
+    """
+    if transition_params is None:
+        tags = inputs.shape.as_list()[2]
+        transition_params = get_variable("transitions", [tags, tags])
+    score = crf_sequence_score(inputs, tag_indices, sequence_lengths, transition_params)
+    return score - crf_log_norm(inputs, sequence_lengths, transition_params), transition_params
+
+
+def crf_sequence_score(
+    inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any
+) -> Any:
+    """The unnormalised score of tag sequences, ``[batch]``; arguments as `crf_log_likelihood`."""
+    unary = crf_unary_score(tag_indices, sequence_lengths, inputs)
+    return unary + crf_binary_score(tag_indices, sequence_lengths, transition_params)
+
+
+def crf_multitag_sequence_score(
+    inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any
+) -> Any:
+    """The score of all sequences of the tags that ``tag_bitmap`` (bool, like ``inputs``) admits."""
+    low = fill(shape_of(inputs), float("-inf"))
+    admitted = where(tag_bitmap, inputs, cast(low, inputs.dtype))
+    return crf_log_norm(admitted, sequence_lengths, transition_params)
+
+
+def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any:
+    """The sum of the scores of the tags of each sequence, ``[batch]``."""
+    tags = convert_to_tensor(tag_indices)
+    sizes = shape_of(inputs)
+    rows = reshape(range_of(sizes[0] * sizes[1]) * sizes[2], stack([sizes[0], sizes[1]]))
+    scores = gather(reshape(inputs, [-1]), cast(rows, tags.dtype) + tags)
+    mask = sequence_mask(sequence_lengths, maxlen=shape_of(tags)[1], dtype=scores.dtype)
+    return reduce_sum(scores * mask, 1)
+
+
+def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Any:
+    """The sum of the scores of the transitions of each sequence, ``[batch]``."""
+    tags = convert_to_tensor(tag_indices)
+    transitions = convert_to_tensor(transition_params)
+    count = transitions.shape.as_list()[0]
+    scores = gather(reshape(transitions, [-1]), tags[:, :-1] * count + tags[:, 1:])
+    mask = sequence_mask(sequence_lengths, maxlen=shape_of(tags)[1], dtype=scores.dtype)
+    return reduce_sum(scores * mask[:, 1:], 1)
+
+
+def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:
+    """The log of the sum of the exponentials of all sequences' scores, ``[batch]``."""
+    lengths = convert_to_tensor(sequence_lengths)
+    _, alphas = dynamic_rnn(
+        CrfForwardRnnCell(transition_params),
+        inputs[:, 1:],
+        sequence_length=maximum(lengths - 1, 0),
+        initial_state=inputs[:, 0],
+        dtype=inputs.dtype,
+    )
+    norm = reduce_logsumexp(alphas, [1])
+    return where(less_equal(lengths, 0), zeros_like(norm), norm)
+
+
+class _TagCell(RNNCell):
+    """Base of cells whose state is a score for each tag."""
+
+    def __init__(self, transition_params: Any) -> None:
+        super().__init__()
+        transitions = convert_to_tensor(transition_params)
+        self._transitions = expand_dims(transitions, 0)
+        self._num_tags = transitions.shape.as_list()[0]
+
+    @property
+    def state_size(self) -> Any:
+        return self._num_tags
+
+    @property
+    def output_size(self) -> Any:
+        return self._num_tags
+
+
+class CrfForwardRnnCell(_TagCell):
+    """One step of the forward algorithm.
+
+    Args:
+        transition_params: scores of transitions ``[tags, tags]``.
+    """
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        """The new forward variables, twice."""
+        scores = expand_dims(state, 2) + self._transitions
+        new = inputs + reduce_logsumexp(scores, [1])
+        return new, new
+
+
+class CrfDecodeForwardRnnCell(_TagCell):
+    """One step of the Viterbi algorithm.
+
+    Args:
+        transition_params: scores of transitions ``[tags, tags]``.
+    """
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        """The best tag before each (int32), and the new scores."""
+        scores = expand_dims(state, 2) + self._transitions
+        return cast(argmax(scores, 1), dtypes.int32), inputs + reduce_max(scores, [1])
+
+
+class CrfDecodeBackwardRnnCell(RNNCell):
+    """One step back along the best tags before each tag."""
+
+    def __init__(self, num_tags: int) -> None:
+        super().__init__()
+        self._num_tags = num_tags
+
+    @property
+    def state_size(self) -> Any:
+        return 1
+
+    @property
+    def output_size(self) -> Any:
+        return 1
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        """The tag before the one in the state, twice."""
+        places = stack([range_of(shape_of(inputs)[0]), squeeze(state, [1])], axis=1)
+        new = expand_dims(gather_nd(inputs, places), -1)
+        return new, new
+
+
+def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) -> Any:
+    """The best tag sequences, by the Viterbi algorithm.
+
+    Args:
+        potentials: scores of tags ``[batch, time, tags]``.
+        transition_params: scores of transitions ``[tags, tags]``.
+        sequence_length: int ``[batch]``.
+
+    Returns:
+        The tags, int32 ``[batch, time]`` (0 past the ends), and their scores ``[batch]``.
+    """
+    lengths = convert_to_tensor(sequence_length)
+    before = maximum(lengths - 1, 0)
+    pointers, last = dynamic_rnn(
+        CrfDecodeForwardRnnCell(transition_params),
+        potentials[:, 1:],
+        sequence_length=before,
+        initial_state=potentials[:, 0],
+        dtype=dtypes.int32,
+    )
+    best = expand_dims(cast(argmax(last, axis=1), dtypes.int32), -1)
+    found, _ = dynamic_rnn(
+        CrfDecodeBackwardRnnCell(potentials.shape.as_list()[2]),
+        reverse_sequence(pointers, before, seq_axis=1),
+        sequence_length=before,
+        initial_state=best,
+        dtype=dtypes.int32,
+    )
+    tags = concat([best, squeeze(found, [2])], 1)
+    return reverse_sequence(tags, lengths, seq_axis=1), reduce_max(last, axis=1)
+
+
+def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
+    """The best tag sequence of one array of scores, in NumPy.
+
+    Args:
+        score: ``[time, tags]``; transition_params: ``[tags, tags]``.
+
+    Returns:
+        The list of tags, and its score.
+    """
+    best, pointers = score[0], []
+    for row in score[1:]:
+        reached = best[:, None] + transition_params
+        pointers.append(reached.argmax(0))
+        best = row + reached.max(0)
+    tags = [int(np.argmax(best))]
+    for pointer in reversed(pointers):
+        tags.append(int(pointer[tags[-1]]))
+    return tags[::-1], best.max()
+
+
+def __getattr__(name: str) -> Any:
+    raise _attribute_error(__name__, name, __all__)
