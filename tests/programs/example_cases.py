@@ -50,7 +50,7 @@ CASES = {
         least=0.9,
         golden="JPEG files are written and read by other code, a grey level apart",
     ),
-    "matrix_factorization": Case(["--steps=300"], "ratio", most=0.1),
+    "matrix_factorization": Case(["--steps=400"], "ratio", most=0.1),
     "monitored_training": Case([], "accuracy", least=0.9),
     "policy_gradient": Case(["--steps=150"], "reached", least=0.95),
     "records_input": Case(
