@@ -172,3 +172,23 @@ def test_a_network_learns_where_to_look() -> None:
         y, x = session.run(centre)
     assert abs(y - 10.5 / 15) < 0.05
     assert abs(x - 4.5 / 15) < 0.05
+
+
+def test_transforms_of_contrib() -> None:
+    image = tf.contrib.image
+    x = tf.placeholder(tf.float32, [None, None, 2])
+    assert image.rotate(x, 0.1).shape.as_list() == [None, None, 2]
+    assert image.transform(x, [1.0] * 8, output_shape=[3, 4]).shape.as_list() == [3, 4, 2]
+    turned = image.rotate(x, np.pi / 2)
+    values = np.arange(18, dtype=np.float32).reshape(3, 3, 2)
+    assert np.array_equal(_run(turned, {x: values}), np.rot90(values))
+    with pytest.raises(TypeError, match="known rank between 2 and 4"):
+        image.rotate(tf.placeholder(tf.float32), 0.1)
+    with pytest.raises(TypeError, match="transforms should have rank 1 or 2"):
+        image.transform(x, 1.0)
+    with pytest.raises(ValueError, match="must have 8 columns, but they have 3"):
+        image.transform(x, [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="interpolation must be one of"):
+        image.transform(x, [1.0] * 8, "CUBIC")
+    with pytest.raises(ValueError, match="transforms cannot be empty"):
+        image.compose_transforms()

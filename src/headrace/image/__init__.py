@@ -83,6 +83,7 @@ from headrace.ops.image_files_api import (
     is_jpeg,
 )
 from headrace.ops.image_patches import extract_image_patches, extract_patches
+from headrace.ops.random_api import random_crop
 
 __all__ = [
     "ResizeMethod",
@@ -126,6 +127,7 @@ __all__ = [
     "psnr",
     "random_brightness",
     "random_contrast",
+    "random_crop",
     "random_flip_left_right",
     "random_flip_up_down",
     "random_hue",

@@ -263,3 +263,51 @@ COVERED = {
         "tests/image/test_image_boxes.py",
     ),
 }
+
+_VIEW = np.float32([[1.1, 0.2, -0.5, -0.1, 0.9, 0.3, 0.01, -0.02], [1, 0, 1.5, 0, 1, -0.5, 0, 0]])
+
+
+def _seen(interpolation: str, fill: float) -> Any:
+    def expected(x: Any, views: Any, size: Any, *_: Any) -> np.ndarray:
+        out = np.zeros((len(x), *size, x.shape[3]), np.float32)
+        for n, i, j in np.ndindex(out.shape[:3]):
+            a, b, c, d, e, f, g, h = map(float, views[n])
+            depth = g * j + h * i + 1
+            at = ((d * j + e * i + f) / depth, (a * j + b * i + c) / depth)
+            if interpolation == "NEAREST":
+                places = {tuple(math.floor(abs(p) + 0.5) * (1 if p > 0 else -1) for p in at): 1.0}
+            else:
+                low = [math.floor(p) for p in at]
+                places = {
+                    (low[0] + u, low[1] + v): abs(1 - u - at[0] + low[0])
+                    * abs(1 - v - at[1] + low[1])
+                    for u, v in itertools.product((0, 1), repeat=2)
+                }
+            for (row, column), weight in places.items():
+                inside = 0 <= row < x.shape[1] and 0 <= column < x.shape[2]
+                out[n, i, j] += weight * (x[n, row, column] if inside else fill)
+        return out
+
+    return expected
+
+
+for _how in ("NEAREST", "BILINEAR"):
+    _view = (_pixels(2, 5, 4, 3), _VIEW, np.int32([6, 7]))
+    CASES += [
+        OpCase(
+            "ImageProjectiveTransformV2",
+            _view,
+            {"interpolation": _how},
+            expected=_seen(_how, 0.0),
+            grad=(0,) if _how == "BILINEAR" else (),
+            rtol=1e-4,
+        ),
+        OpCase(
+            "ImageProjectiveTransformV3",
+            (*_view, np.float32(2)),
+            {"interpolation": _how},
+            expected=_seen(_how, 2.0),
+            grad=(),
+            rtol=1e-4,
+        ),
+    ]

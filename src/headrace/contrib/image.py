@@ -1,0 +1,189 @@
+"""``tf.contrib.image``: images turned, moved and seen from elsewhere.
+
+A transform is eight numbers ``[a, b, c, d, e, f, g, h]``: the output's pixel ``(x, y)`` is the
+input's at ``((a x + b y + c) / k, (d x + e y + f) / k)`` with ``k = g x + h y + 1``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph import dtypes
+from headrace.graph.shapes import shape_text
+from headrace.graph.tensor import Tensor
+from headrace.missing import attribute_error as _attribute_error
+from headrace.ops.array_util import shape_tensor
+from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.scopes_api import name_scope
+
+__all__ = [
+    "angles_to_projective_transforms",
+    "compose_transforms",
+    "flat_transforms_to_matrices",
+    "matrices_to_flat_transforms",
+    "rotate",
+    "transform",
+    "translate",
+    "translations_to_projective_transforms",
+]
+
+
+def _four_dimensions(images: Tensor) -> Tensor:
+    """``[batch, height, width, channels]`` of an image with or without channels, or a batch.
+
+    Raises:
+        TypeError: if the rank is unknown, or not 2 to 4.
+    """
+    rank = None if images._dims is None else len(images._dims)
+    if rank == 2:
+        return raw.ExpandDims(raw.ExpandDims(images, 0), -1)  # type: ignore[no-any-return]
+    if rank == 3:
+        return raw.ExpandDims(images, 0)  # type: ignore[no-any-return]
+    if rank != 4:
+        raise TypeError(
+            f"Images should have a known rank between 2 and 4, not shape {shape_text(images._dims)}"
+        )
+    return images
+
+
+def _as_before(result: Tensor, images: Tensor) -> Tensor:
+    """Undo `_four_dimensions`."""
+    dims = images._dims or ()
+    squeezed = {2: [0, 3], 3: [0]}.get(len(dims))
+    return result if squeezed is None else raw.Squeeze(result, squeeze_dims=squeezed)
+
+
+def _rows(values: Any, rank: int, name: str) -> Tensor:
+    """Float32 rows, of which there may be one without its dimension.
+
+    Raises:
+        TypeError: if there are neither ``rank`` nor ``rank + 1`` dimensions.
+    """
+    tensor = convert_to_tensor(values, dtypes.float32, name=name)
+    dims = tensor._dims
+    if dims is None or len(dims) not in (rank, rank + 1):
+        raise TypeError(f"{name} should have rank {rank} or {rank + 1}, not {shape_text(dims)}")
+    return raw.ExpandDims(tensor, 0) if len(dims) == rank else tensor
+
+
+def transform(
+    images: Any,
+    transforms: Any,
+    interpolation: str = "NEAREST",
+    output_shape: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Images seen through transforms, black where there is nothing.
+
+    Args:
+        images: ``[batch, height, width, channels]``, ``[height, width, channels]`` or
+            ``[height, width]``.
+        transforms: float32 ``[8]``, or ``[batch, 8]``.
+        interpolation: "NEAREST" or "BILINEAR".
+        output_shape: ``[height, width]``; by default that of the images.
+
+    Returns:
+        Images of the same rank and type.
+
+    Raises:
+        TypeError: for other ranks.
+        ValueError: for another interpolation.
+    """
+    with name_scope(name, "transform"):
+        given = convert_to_tensor(images, name="images")
+        batch = _four_dimensions(given)
+        rows = _rows(transforms, 1, "transforms")
+        if output_shape is None:
+            output_shape = raw.StridedSlice(shape_tensor(batch), [1], [3], [1])
+        result = raw.ImageProjectiveTransformV2(
+            batch,
+            rows,
+            convert_to_tensor(output_shape, dtypes.int32),
+            interpolation=interpolation.upper(),
+        )
+        return _as_before(result, given)
+
+
+def rotate(
+    images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None
+) -> Tensor:
+    """Images turned anticlockwise around their centres.
+
+    ``angles``: radians, a number or one for each image. Other arguments: see ``transform``.
+    """
+    with name_scope(name, "rotate"):
+        given = convert_to_tensor(images, name="images")
+        sizes = raw.Cast(shape_tensor(_four_dimensions(given)), DstT=dtypes.float32)
+        height, width = (raw.StridedSlice(sizes, [i], [i + 1], [1]) for i in (1, 2))
+        transforms = angles_to_projective_transforms(angles, height, width)
+        return transform(given, transforms, interpolation)
+
+
+def translate(
+    images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None
+) -> Tensor:
+    """Images moved by ``[dx, dy]`` pixels, for all or one for each. Others: see ``transform``."""
+    with name_scope(name, "translate"):
+        transforms = translations_to_projective_transforms(translations)
+        return transform(images, transforms, interpolation)
+
+
+def angles_to_projective_transforms(
+    angles: Any, image_height: Any, image_width: Any, name: str | None = None
+) -> Tensor:
+    """Transforms ``[angles, 8]`` that turn images of a size by angles in radians."""
+    with name_scope(name, "angles_to_projective_transforms"):
+        turned = _rows(angles, 0, "angles")
+        cosine, sine = raw.Cos(turned), raw.Sin(turned)
+        right, bottom = (
+            raw.Sub(convert_to_tensor(n, dtypes.float32), 1.0) for n in (image_width, image_height)
+        )
+        x = right - (cosine * right - sine * bottom)
+        y = bottom - (sine * right + cosine * bottom)
+        zero = raw.ZerosLike(cosine)
+        columns = [cosine, -sine, x / 2.0, sine, cosine, y / 2.0, zero, zero]
+        return raw.Pack(columns, axis=1)  # type: ignore[no-any-return]
+
+
+def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Tensor:
+    """Transforms ``[translations, 8]`` that move images by ``[dx, dy]``."""
+    with name_scope(name, "translations_to_projective_transforms"):
+        moves = _rows(translations, 1, "translations")
+        x, y = raw.Unpack(raw.Neg(moves), num=2, axis=1)
+        one, zero = raw.OnesLike(x), raw.ZerosLike(x)
+        return raw.Pack([one, zero, x, zero, one, y, zero, zero], axis=1)  # type: ignore[no-any-return]
+
+
+def compose_transforms(*transforms: Any) -> Tensor:
+    """One transform ``[n, 8]`` for several, the first of which is applied first.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    if not transforms:
+        raise ValueError("transforms cannot be empty")
+    with name_scope(None, "compose_transforms"):
+        composed = flat_transforms_to_matrices(transforms[0])
+        for each in transforms[1:]:
+            composed = raw.BatchMatMulV2(composed, flat_transforms_to_matrices(each))
+        return matrices_to_flat_transforms(composed)
+
+
+def flat_transforms_to_matrices(transforms: Any) -> Tensor:
+    """Transforms ``[8]`` or ``[n, 8]`` as matrices ``[n, 3, 3]``."""
+    with name_scope(None, "flat_transforms_to_matrices"):
+        rows = _rows(transforms, 1, "transforms")
+        whole = raw.PadV2(rows, [[0, 0], [0, 1]], 1.0)
+        return raw.Reshape(whole, [-1, 3, 3])  # type: ignore[no-any-return]
+
+
+def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
+    """Matrices ``[3, 3]`` or ``[n, 3, 3]`` as transforms ``[n, 8]``."""
+    with name_scope(None, "matrices_to_flat_transforms"):
+        rows = raw.Reshape(_rows(transform_matrices, 2, "transform_matrices"), [-1, 9])
+        first, last = raw.SplitV(rows, [8, 1], 1, num_split=2)
+        return raw.RealDiv(first, last)  # type: ignore[no-any-return]
+
+
+def __getattr__(name: str) -> Any:
+    raise _attribute_error(__name__, name, __all__)
