@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-import fsspec
 import google_crc32c
 import numpy as np
 
@@ -62,6 +61,8 @@ def is_local(path: str) -> bool:
 
 def locate(path: str) -> tuple[Any, str]:
     """The file system of a path, and the path inside it."""
+    import fsspec
+
     fs, inner = fsspec.core.url_to_fs(path)
     return fs, inner
 
