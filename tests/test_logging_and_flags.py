@@ -139,18 +139,26 @@ def test_flags_of_a_program(program):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(
-    ("argument", "message"),
-    [
-        ("--n=x", "flag --n=x: invalid literal for int() with base 10: 'x'"),
-        ("--on=maybe", "flag --on=maybe: ('Non-boolean argument to boolean flag', 'maybe')"),
-        ("--kind=c", "flag --kind=c: value should be one of <a|b>"),
-    ],
-)
-def test_wrong_values(program, argument, message):
-    done = program(argument)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert f"FATAL Flags parsing error: {message}" in done.stderr
+def test_wrong_values(program):
+    text = """
+import headrace as tf
+tf.flags.DEFINE_integer("n", 5, "A number.")
+tf.flags.DEFINE_boolean("on", False, "A switch.")
+tf.flags.DEFINE_enum("kind", "a", ["a", "b"], "One of two.")
+for argument in ("--n=x", "--on=maybe", "--kind=c"):
+    try:
+        tf.app.run(lambda argv: None, ["program.py", argument])
+    except SystemExit as stop:
+        print(stop.code)
+"""
+    done = program(text=text)
+    assert (done.returncode, done.stdout) == (0, "1\n1\n1\n")
+    for message in (
+        "flag --n=x: invalid literal for int() with base 10: 'x'",
+        "flag --on=maybe: ('Non-boolean argument to boolean flag', 'maybe')",
+        "flag --kind=c: value should be one of <a|b>",
+    ):
+        assert f"FATAL Flags parsing error: {message}" in done.stderr
 
 
 @pytest.mark.process
