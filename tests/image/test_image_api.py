@@ -52,6 +52,23 @@ def test_argument_orders_of_old_releases() -> None:
     assert tf.image.resize is tf.image.resize_images
 
 
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+def test_sizes_and_places_may_be_tensors(dtype: Any) -> None:
+    size = tf.placeholder(dtype, [2])
+    fitted = tf.image.resize_image_with_crop_or_pad(IMAGE, size[0], size[1])
+    cut = tf.image.crop_to_bounding_box(IMAGE, size[0] - 2, 1, 3, size[1] - 4)
+    padded = tf.image.pad_to_bounding_box(IMAGE, 1, size[0], 9, size[1] + 8)
+    sized = tf.image.resize_image_with_pad(IMAGE, size[0], size[1])
+    resized = tf.image.resize_images(IMAGE, [size[0], 4]) if dtype is tf.int32 else fitted
+    found = _run([fitted, cut, padded, sized, resized], {size: [3, 9]})
+    assert [f.shape[:2] for f in found[:4]] == [(3, 9), (3, 5), (9, 17), (3, 9)]
+    assert np.array_equal(found[0][:, 1:8], IMAGE[1:4])
+    assert np.array_equal(found[1], IMAGE[1:4, 1:6])
+    assert np.array_equal(found[2][1:6, 3:10], IMAGE)
+    dimension = tf.TensorShape([2, 3])[1]
+    assert tf.image.crop_to_bounding_box(IMAGE, 0, 0, dimension, 2).shape.as_list() == [3, 2, 3]
+
+
 def test_patches_under_both_names() -> None:
     x = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1)
     one = [1, 1, 1, 1]

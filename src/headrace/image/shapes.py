@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Tensor
 from headrace.ops.array_util import as_tensor
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.checking_api import Assert
+from headrace.ops.elementwise_cast import cast
 from headrace.ops.static import static_value
 
 #: A size or place: a number where the graph tells it, else a scalar tensor.
@@ -75,12 +77,13 @@ def _element(vector: Tensor, index: int) -> Tensor:
 
 
 def as_size(value: Any) -> Size:
-    """A size as a number if it is known."""
+    """A size as a number if it is known, else as an int32 scalar."""
     if isinstance(value, Tensor):
         known = static_value(value)
-        return value if known is None else int(known)
-    inner = getattr(value, "value", value)  # a Dimension
-    return int(inner) if not hasattr(inner, "op") else as_tensor(inner)
+        return cast(value, dtypes.int32) if known is None else int(known)
+    if hasattr(value, "initializer"):  # a variable
+        return cast(as_tensor(value), dtypes.int32)
+    return int(getattr(value, "value", value))  # of a Dimension
 
 
 def require(image: Tensor, *conditions: tuple[Any, str]) -> Tensor:
@@ -126,11 +129,9 @@ def static_or_none(sizes: Sequence[Size]) -> list[int | None]:
 
 
 def sizes_vector(sizes: Sequence[Size]) -> Any:
-    """Sizes as an argument for an op: numbers, or packed scalars."""
-    if any(isinstance(s, Tensor) for s in sizes):
-        return raw.Pack([as_tensor(s) if isinstance(s, Tensor) else _int(s) for s in sizes])
-    return list(sizes)
-
-
-def _int(size: int) -> Tensor:
-    return convert_to_tensor(size, "int32")
+    """Sizes as an argument for an op: numbers, or packed int32 scalars."""
+    if not any(isinstance(s, Tensor) for s in sizes):
+        return list(sizes)
+    return raw.Pack(
+        [s if isinstance(s, Tensor) else convert_to_tensor(s, dtypes.int32) for s in sizes]
+    )
