@@ -238,7 +238,8 @@ def read_data_sets(
 
 def dense_to_one_hot(labels_dense: Any, num_classes: int) -> NDArray[Any]:
     """Labels [n] as rows of zeros with a one: float64 [n, num_classes]."""
-    return np.eye(num_classes)[np.asarray(labels_dense).ravel()]
+    one_hot: NDArray[Any] = np.eye(num_classes)[np.asarray(labels_dense).ravel()]
+    return one_hot
 
 
 def extract_images(f: Any) -> NDArray[np.uint8]:
