@@ -23,6 +23,7 @@ from headrace.ops.ctc_api import (
     ctc_beam_search_decoder_v2,
     ctc_greedy_decoder,
     ctc_loss,
+    ctc_loss_v2,
 )
 from headrace.ops.cumulative import top_k
 from headrace.ops.elementwise import sigmoid, tanh
@@ -117,6 +118,7 @@ __all__ = [
     "ctc_beam_search_decoder_v2",
     "ctc_greedy_decoder",
     "ctc_loss",
+    "ctc_loss_v2",
     "depthwise_conv2d",
     "depthwise_conv2d_native",
     "depthwise_conv2d_native_backprop_filter",

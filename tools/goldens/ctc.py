@@ -66,6 +66,25 @@ def loss_batch_major(tf: Any) -> dict[str, Any]:
     return {"loss": loss, "gradient": tf.gradients(loss, x)[0]}
 
 
+@golden(rtol=1e-4, atol=1e-5)
+def loss_of_dense_labels(tf: Any) -> dict[str, Any]:
+    dense = np.zeros((BATCH, 5), np.int32)
+    for row, label in zip(dense, LABELS, strict=True):
+        row[: len(label)] = np.add(label, 1)
+    sizes = np.int32([len(label) for label in LABELS])
+    results = {}
+    for name, blank, labels in (
+        ("first", None, dense),
+        ("inner", 2, np.where(dense == 2, 1, dense)),
+    ):
+        x = tf.constant(_logits(scale=2.0).transpose(1, 0, 2))
+        loss = tf.nn.ctc_loss_v2(
+            labels, x, sizes, LENGTHS, logits_time_major=False, blank_index=blank
+        )
+        results |= {f"{name}_loss": loss, f"{name}_gradient": tf.gradients(loss, x)[0]}
+    return results
+
+
 def _decoded(tf: Any, found: Any) -> dict[str, Any]:
     sparse, scores = found
     results = {"scores": scores}

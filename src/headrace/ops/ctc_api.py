@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.graph import dtypes
+from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
-from headrace.ops.array_api import transpose
+from headrace.ops.array_api import concat, transpose
+from headrace.ops.array_api import shape as shape_of
+from headrace.ops.array_layout_api import sequence_mask
 from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.dynamic_api import where
+from headrace.ops.elementwise_cast import cast
+from headrace.ops.gather_api import gather_nd
 from headrace.ops.sparse_tensor import SparseTensor
 
 
@@ -66,6 +73,63 @@ def ctc_loss(
         ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
     )
     return loss  # type: ignore[no-any-return]
+
+
+def ctc_loss_v2(
+    labels: Any,
+    logits: Any,
+    label_length: Any,
+    logit_length: Any,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`ctc_loss` for dense labels and any class as the blank.
+
+    Args:
+        labels: int ``[batch, max_labels]`` or a SparseTensor.
+        logits: ``[time, batch, classes]``, or ``[batch, time, classes]`` unless
+            ``logits_time_major``.
+        label_length: int ``[batch]``, at least 1; not used for a SparseTensor.
+        logit_length: int ``[batch]``: steps of each sequence.
+        unique: accepted; the loss is as fast without.
+        blank_index: the class that is the blank; negative: from the end. By default 0 for dense
+            labels.
+
+    Returns:
+        The negative log-probabilities ``[batch]``.
+
+    Raises:
+        ValueError: for a SparseTensor without ``blank_index``, or a number of classes that is not
+            known.
+    """
+    with get_default_graph().name_scope(name or "ctc_loss"):
+        logits = convert_to_tensor(logits, name="logits")
+        if not isinstance(labels, SparseTensor):
+            blank_index = 0 if blank_index is None else blank_index
+            labels = _sparse(convert_to_tensor(labels, name="labels"), label_length)
+        elif blank_index is None:
+            raise ValueError("blank_index must be given when using SparseTensor labels.")
+        classes = logits.shape.as_list()[2]
+        if classes is None:
+            raise ValueError("The number of classes of the logits must be known.")
+        blank = blank_index + classes if blank_index < 0 else blank_index
+        if blank != classes - 1:
+            parts = (logits[:, :, :blank], logits[:, :, blank + 1 :], logits[:, :, blank, None])
+            logits = concat(parts, 2)
+            values = where(labels.values < blank, labels.values, labels.values - 1)
+            labels = SparseTensor(labels.indices, values, labels.dense_shape)
+        labels = SparseTensor(labels.indices, cast(labels.values, dtypes.int32), labels.dense_shape)
+        lengths = cast(convert_to_tensor(logit_length), dtypes.int32)
+        return ctc_loss(labels, logits, lengths, time_major=logits_time_major)
+
+
+def _sparse(labels: Tensor, lengths: Any) -> SparseTensor:
+    """The first elements of each row."""
+    shape = shape_of(labels, out_type=dtypes.int64)
+    places = where(sequence_mask(lengths, maxlen=shape[1]))
+    return SparseTensor(places, gather_nd(labels, places), shape)
 
 
 def ctc_greedy_decoder(
@@ -137,4 +201,5 @@ __all__ = [
     "ctc_beam_search_decoder_v2",
     "ctc_greedy_decoder",
     "ctc_loss",
+    "ctc_loss_v2",
 ]
