@@ -22,6 +22,9 @@ class Flags:
         connect_timeout: seconds that a session waits for a task that its step needs.
         data_port: where servers listen for tensors; 0 takes a free port.
         shared_memory: whether tasks on one host exchange tensors through shared memory.
+        graph_seeds: what tells apart random ops where only the graph has a seed: ``counted``
+            numbers them, as TensorFlow 2.x does; ``operations`` takes the number of operations made
+            before, as 1.x did, which gives old programs their old numbers.
     """
 
     interpret: str = "auto"
@@ -32,6 +35,7 @@ class Flags:
     connect_timeout: float = 60.0
     data_port: int = 0
     shared_memory: bool = True
+    graph_seeds: str = "counted"
 
 
 def _from_environment() -> Flags:
@@ -45,6 +49,7 @@ def _from_environment() -> Flags:
         connect_timeout=float(env.get("HEADRACE_CONNECT_TIMEOUT", "60")),
         data_port=int(env.get("HEADRACE_DATA_PORT", "0")),
         shared_memory=env.get("HEADRACE_SHARED_MEMORY", "1") == "1",
+        graph_seeds=env.get("HEADRACE_GRAPH_SEEDS", "counted"),
     )
 
 

@@ -7,12 +7,16 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from headrace.config import flags
 from headrace.errors import suggest
 from headrace.graph.dtypes import DType
 from headrace.graph.scopes import ControlScope, ControlStack, DeviceStack, NameTable
 from headrace.graph.site import user_site
 from headrace.graph.stacks import DefaultStack
 from headrace.graph.tensor import Operation, Tensor
+
+#: Where the seeds of random ops in function bodies start: no graph has as many operations.
+_BODY_SEEDS = 2**30
 
 
 class Graph:
@@ -444,10 +448,17 @@ class Graph:
         self._seed = seed
 
     def _next_op_seed(self) -> int:
-        """0, 1, 2 ...: tells apart the random ops that have no seed of their own."""
+        """0, 1, 2 ...: tells apart the random ops that have no seed of their own.
+
+        By TensorFlow 1.x's rule it is the number of operations so far; function bodies, which may
+        be built more than once, count apart then.
+        """
         graph = self.outermost
+        old_rule = flags.graph_seeds == "operations"
+        if old_rule and graph is self:
+            return len(self._ops)
         graph._op_seeds_given += 1
-        return graph._op_seeds_given - 1
+        return graph._op_seeds_given - 1 + (_BODY_SEEDS if old_rule else 0)
 
     @property
     def version(self) -> int:

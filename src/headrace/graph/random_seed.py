@@ -7,7 +7,8 @@ The rule is TensorFlow's, so that a program's numbers stay the same:
     none         none       none: other numbers in every session
     none         given      a fixed default and the op seed
     given        none       the graph seed and a count of the operations that got their second seed
-                            so: operations made in the same order get the same numbers
+                            so: operations made in the same order get the same numbers (or, as in
+                            TensorFlow 1.x, the number of operations: `config.flags.graph_seeds`)
     given        given      both
 """
 
@@ -27,7 +28,7 @@ class SeededGraph(Protocol):
         """The graph-level seed, None when not set."""
 
     def _next_op_seed(self) -> int:
-        """0 at the first call, then 1, 2 ..."""
+        """0 at the first call, then 1, 2 ...; or the number of operations."""
 
 
 def get_seed(graph: SeededGraph, op_seed: int | None) -> tuple[int, int] | tuple[None, None]:
