@@ -50,8 +50,8 @@ def ctc_loss(
     >>> import headrace as tf
     >>> labels = tf.SparseTensor([[0, 0], [0, 1]], [0, 1], [1, 2])
     >>> loss = tf.nn.ctc_loss(labels, tf.zeros([4, 1, 3]), [4])
-    >>> round(float(loss.eval(session=tf.Session())[0]), 3)
-    1.686
+    >>> f"{loss.eval(session=tf.Session())[0]:.3f}"
+    '1.686'
     """
     if not isinstance(labels, SparseTensor):
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
