@@ -511,7 +511,7 @@ def snake_case(name: str) -> str:
     """The layer name that a class's name gives.
 
     >>> snake_case("SeparableConv2DTranspose"), snake_case("_LSTMCell")
-    ('separable_conv2d_transpose', 'private__lstm_cell')
+    ('separable_conv2d_transpose', 'private_lstm_cell')
     """
     words = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     snake = re.sub("([a-z])([A-Z])", r"\1_\2", words).lower()
