@@ -146,6 +146,21 @@ def test_what_a_glimpse_shows_outside_is_like_the_image(uniform: bool) -> None:
     assert not np.array_equal(first[0, :, :, 0][outside], second[0, :, :, 0][outside])
 
 
+@pytest.mark.parametrize("size", [3, 4, 7, 10, 25])
+def test_the_crop_of_a_whole_image_has_its_last_pixels(size: int) -> None:
+    """Rounding must not put them outside, however the kernel is compiled."""
+    image = tf.placeholder(tf.float32, [1, 8, 8, 1])
+    boxes = tf.placeholder(tf.float32, [1, 4])
+    crop = tf.image.crop_and_resize(image, boxes, [0], [size, size], extrapolation_value=-1)
+    gradient = tf.gradients(crop, image)[0]
+    feed = {image: np.ones((1, 8, 8, 1)), boxes: [[0, 0, 1, 1]]}
+    with tf.Session() as session:
+        for _ in range(3):  # interpreted, then compiled
+            found, slope = session.run([crop, gradient], feed)
+            np.testing.assert_allclose(found, np.ones((1, size, size, 1)), rtol=1e-6)
+            assert slope[0, 7, 7, 0] >= 1
+
+
 def test_crops_of_an_image_that_is_not_there() -> None:
     which = tf.placeholder(tf.int32, [1])
     crops = tf.image.crop_and_resize(np.zeros((2, 4, 4, 1)), BOXES[:1], which, [2, 2])

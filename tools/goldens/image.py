@@ -316,7 +316,7 @@ def measures(tf: Any) -> dict[str, Any]:
 def parts(tf: Any) -> dict[str, Any]:
     x = tf.constant(_image(2, 6, 8, 2))
     boxes = np.float32(
-        [[0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], [0.9, 0.7, 0.1, 0.3], [-0.31, 0.2, 0.6, 1.43]]
+        [[0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], [0.87, 0.72, 0.13, 0.31], [-0.31, 0.2, 0.6, 1.43]]
     )
     which = np.int32([0, 1, 1, 0])
     results = {}

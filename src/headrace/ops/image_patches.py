@@ -149,7 +149,9 @@ def _along(xp: Any, low: Any, high: Any, size: int, count: int) -> tuple[Any, An
     """``[boxes, count]``: positions between ``low`` and ``high``, and whether they are inside."""
     last = np.float32(size - 1)
     if count > 1:
-        step = (high - low) * last / np.float32(count - 1)
+        # XLA would divide by multiplying with the reciprocal: the last pixel of a whole image would
+        # then be outside.
+        step = (high - low) * (last / np.float32(count - 1))
         position = (low * last)[:, None] + np.arange(count, dtype=np.float32) * step[:, None]
     else:
         position = (np.float32(0.5) * (low + high) * last)[:, None]
