@@ -192,7 +192,7 @@ def test_nested_tuples_as_keys_of_feeds():
     with tf.Session() as sess:
         assert sess.run(total, {(a, (b, c)): (1.0, ([2.0, 3.0], 4))}) == 10.0
         assert sess.run(total, {(a, b): (1.0, [2.0, 3.0]), c: 4}) == 10.0
-        with pytest.raises(ValueError, match="a tuple of 2 tensors as its key.* of 3"):
+        with pytest.raises(ValueError, match=r"a tuple of 2 tensors as its key.* of 3"):
             sess.run(total, {(a, b): (1.0, [2.0, 3.0], 5), c: 4})
         with pytest.raises(ValueError, match="not float"):
             sess.run(total, {(a, b): 1.0, c: 4})
