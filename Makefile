@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.headrace-installed
 PEER_STAMP := $(PEER_VENV)/.peer-installed
 
-.PHONY: help install demo test test-slow check format bench bench-distributed test-pythons goldens peer clean
+.PHONY: help install demo test test-slow check format bench bench-distributed bench-input test-pythons goldens peer clean
 
 help:
 	@echo "make demo          learn handwritten digits, in one process and on a cluster"
@@ -20,6 +20,7 @@ help:
 	@echo "make format        let ruff rewrite what it can"
 	@echo "make bench         time Headrace against TensorFlow, side by side"
 	@echo "make bench-distributed  time clusters of both, side by side"
+	@echo "make bench-input   time input pipelines and image files, against TensorFlow and Pillow"
 	@echo "make test-pythons  the tests under Python 3.11, 3.12 and 3.13, where found"
 	@echo "make goldens       run the reference programs under real TensorFlow again"
 
@@ -58,6 +59,10 @@ bench: $(STAMP) $(PEER_STAMP)
 
 bench-distributed: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/distributed.py
+
+bench-input: $(STAMP) $(PEER_STAMP)
+	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/pipelines.py
+	$(BIN)/python benchmarks/image_decoding.py
 
 peer: $(PEER_STAMP)
 
