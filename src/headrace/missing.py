@@ -31,6 +31,7 @@ REASONS = {
     "contrib.feature_column": "feature columns are still to come",
     "contrib.keras": "tf.keras is still to come",
     "contrib.learn": "Estimators are still to come",
+    "contrib.tensor_forest.client": "Estimators are still to come; RandomForestGraphs is there",
     "contrib.tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
     "contrib.timeseries": "it stands on Estimators, which are still to come",
     "data": "tf.data is still to come",

@@ -117,6 +117,7 @@ ROWS: dict[str, Row] = {
     "python.ops.partitioned_variables": _row(),
     "python.ops.ragged": _row("headrace.ragged"),
     "python.ops.random_ops": _row("headrace", "headrace.random"),
+    "python.ops.resources": _row("headrace.ops.resources"),
     "python.ops.resource_variable_ops": _row(
         "headrace", _INTERNALS, ResourceVariable="headrace.Variable"
     ),
@@ -197,6 +198,10 @@ ROWS: dict[str, Row] = {
     "contrib.learn.python.learn.datasets.mnist": _row(
         "headrace.examples.tutorials.mnist.input_data", "headrace.contrib.learn.datasets"
     ),
+    # One that the release's own listing leaves out.
+    "contrib.tensor_forest": _row("headrace.contrib.tensor_forest"),
+    "contrib.tensor_forest.python": _row("headrace.contrib.tensor_forest"),
+    "contrib.tensor_forest.python.tensor_forest": _row("headrace.contrib.tensor_forest"),
     "models": _row("headrace.contrib"),
     "models.rnn": _row(
         "headrace.contrib",

@@ -26,6 +26,7 @@ _MODULES = (
     "rnn",
     "seq2seq",
     "slim",
+    "tensor_forest",
     "tensorboard",
     "testing",
     "tfprof",

@@ -49,6 +49,7 @@ _FILES = frozenset(
         "checkpoint_ops",
         "decoder",
         "target_column",
+        "tensor_forest",
         "metric_loss_ops",
         "add_arg_scope",
         "gen_variable_ops",
