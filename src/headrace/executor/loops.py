@@ -24,9 +24,14 @@ _FIRST_BOUND = 32
 
 
 class BoundedLoops:
-    """The compiled forms of such loops, of one session."""
+    """The compiled forms of such loops, of one session.
 
-    def __init__(self) -> None:
+    Args:
+        host: the session's HostRunner.
+    """
+
+    def __init__(self, host: Any) -> None:
+        self._host = host
         self._loops: WeakKeyDictionary[Any, _BoundedLoop] = WeakKeyDictionary()
 
     def run(self, node: Node, args: Sequence[Any], store: ResourceStore) -> list[Any] | None:
@@ -37,13 +42,14 @@ class BoundedLoops:
         key = node.op if node.op is not None else node.op_def
         loop = self._loops.get(key)
         if loop is None or loop.node.attrs != node.attrs:
-            loop = self._loops[key] = _BoundedLoop(node)
+            loop = self._loops[key] = _BoundedLoop(node, self._host)
         return loop.run(args, store)
 
 
 class _BoundedLoop:
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, host: Any) -> None:
         self.node = node
+        self.host = host
         self.bound = _FIRST_BOUND
         self.impossible = False
         self._regions: dict[tuple[int, Any], Region] = {}
@@ -85,7 +91,7 @@ class _BoundedLoop:
         )
         pairs = list(zip(node.inputs, args, strict=True))
         handles = {e: a for e, a in pairs if isinstance(a, ResourceHandle)}
-        options = RegionOptions(None, None, _explain, lambda nodes, outputs: 0, None)
+        options = RegionOptions(None, self.host, _explain, lambda nodes, outputs: 0, None)
         return Region(
             [bounded],
             [e for e, a in pairs if not isinstance(a, ResourceHandle)],

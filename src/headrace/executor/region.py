@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -25,6 +25,7 @@ from headrace.executor.evaluate import (
 from headrace.executor.null import NullProgram, is_null
 from headrace.executor.policy import NEVER, costs_less_as_run, runs_when_sizes_change
 from headrace.executor.recycling import Recycled
+from headrace.executor.region_checks import CheckSink, raise_failed, rerun
 from headrace.executor.resources import (
     RandomStream,
     ResourceHandle,
@@ -180,39 +181,6 @@ def functions_of(node: Node) -> list[FuncGraph]:
     return found
 
 
-class CheckSink:
-    """Collects the checks of a region while it is traced: code 0 means that all held.
-
-    A program may be traced again for other shapes of its variables, with other checks; codes keep
-    their meaning, because ``messages`` (of the program) only grows.
-    """
-
-    KEY = Tracing.checks_key
-
-    def __init__(
-        self, tracing: Tracing, checked: set[Node], messages: dict[tuple[Node | None, str], int]
-    ) -> None:
-        self.tracing = tracing
-        #: Nodes whose checks were made before the program runs.
-        self.checked = checked
-        self.messages = messages
-        #: Whether this trace has any check.
-        self.used = False
-        tracing.state[self.KEY] = jnp.zeros(1 + checks.DATA_SLOTS, jnp.int64)
-
-    def __call__(self, ok: Any, message: str, data: tuple[Any, ...]) -> None:
-        if self.tracing.current in self.checked:
-            return
-        self.used = True
-        key = (self.tracing.current, message)
-        code = self.messages.setdefault(key, len(self.messages) + 1)
-        entries = [jnp.int64(code), *[jnp.asarray(d).astype(jnp.int64) for d in data]]
-        entries += [jnp.int64(0)] * (1 + checks.DATA_SLOTS - len(entries))
-        state = self.tracing.state[self.KEY]
-        failed_now = (state[0] == 0) & ~ok
-        self.tracing.write(self.KEY, jnp.where(failed_now, jnp.stack(entries), state))
-
-
 class _HasChecks(Exception):
     """A program that was to reuse the buffers of old state may fail, and then needs them."""
 
@@ -299,15 +267,6 @@ class Program:
         # Without outputs there must be something to wait for that no other step can take away.
         waits_for = None if outputs or sink.used else jnp.int32(0)
         return outputs, new_state, failed, waits_for
-
-    def raise_failed(self, outcome: Any) -> None:
-        """Raise InvalidArgumentError for the first check that did not hold, if any."""
-        codes = np.asarray(outcome)
-        if codes[0] == 0:
-            return
-        (node, message) = next(k for k, code in self.messages.items() if code == codes[0])
-        op = node.op if node is not None else None
-        raise InvalidArgumentError(None, op, message.format(*[int(c) for c in codes[1:]]))
 
 
 def _bind_edges(values: Values, pairs: Any) -> None:
@@ -478,9 +437,16 @@ class Region:
                 raise self._failed(program, store, saved, error) from error
         program.proven = True
         if outcome is not None:
-            program.raise_failed(outcome)
+            raise_failed(outcome, program.messages, partial(self._explain, program, store, dynamic))
         store.put_all(self.written, new_state)
         return outputs  # type: ignore[no-any-return]
+
+    def _explain(
+        self, program: Program, store: ResourceStore, dynamic: Sequence[Any], failed: Node
+    ) -> None:
+        """Raise the error of a failed op that shows tensors: it is run again, on NumPy."""
+        evaluation: Interpreting = self.options.host.interpreter(Transaction(store))
+        rerun(evaluation, self.nodes, failed, self._values(dynamic, program.static.values()))
 
     def _failed(
         self, program: Program, store: ResourceStore, saved: Sequence[Any], error: Exception
@@ -534,11 +500,7 @@ class Region:
         when that is the fastest way."""
         transaction = Transaction(store)
         evaluation: Interpreting = self.options.host.interpreter(transaction)
-        values: Values = {}
-        _bind_edges(values, zip(self.dynamic, map(lists.to_host, dynamic), strict=True))
-        if static:
-            _bind_edges(values, zip(self.static, static, strict=True))
-        _bind_edges(values, self.handles.items())
+        values = self._values(dynamic, static)
         with np.errstate(all="ignore"):
             evaluation.run(self.nodes, values)
         transaction.commit()
@@ -546,6 +508,14 @@ class Region:
         if is_open and self.between_hosts and costs_less_as_run(self.nodes, values):
             program.interpretations = NEVER  # type: ignore[union-attr]
         return [values[n][i] for n, i in self.outputs]
+
+    def _values(self, dynamic: Sequence[Any], static: Iterable[Any]) -> Values:
+        """What the nodes start from when they are interpreted."""
+        values: Values = {}
+        _bind_edges(values, zip(self.dynamic, map(lists.to_host, dynamic), strict=True))
+        _bind_edges(values, zip(self.static, static, strict=True))
+        _bind_edges(values, self.handles.items())
+        return values
 
 
 def _result(value: Any) -> Any:

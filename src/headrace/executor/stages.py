@@ -7,7 +7,7 @@ can wait for itself through another one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,17 @@ from headrace.executor.resources import ResourceHandle, handle_for
 from headrace.executor.transfers import RECV, SEND
 from headrace.graph import dtypes
 from headrace.passes.ir import FEED, Edge, Node
+from headrace.placement.cost import state_bytes
 
 #: Room between two stages of a step over several tasks, for stages that one task adds: what it
 #: merges then never depends on a task that waits for it.
 STAGE_GAP = 1 << 10
 
 _RESOURCE = dtypes.resource
+
+#: Bytes of the variables that a step changes from which on its assertions stay out of its programs:
+#: a program that may fail keeps the old values, and cannot change variables in place.
+_IN_PLACE = 4 << 20
 
 
 def known_values(nodes: Sequence[Node]) -> dict[Edge, Any]:
@@ -78,17 +83,29 @@ class Staging:
                 return True  # makes handles of handles
             return any(h is None or h in text_variables for h in handles)
 
+        assertions = {n for n in self.nodes if n.type == "Assert"}
+        if assertions and self._bytes_written() > _IN_PLACE:
+            inside: set[Node] = set()
+        else:
+            # Their texts are only shown, by the form on NumPy values, so texts may be constants.
+            inside = {n for n in assertions if not _handles_text(n, self.known)}
         return {
             n
             for n in self.nodes
             if n.op_def.host is not None
+            or (n in assertions and n not in inside)
             or n.op_def in (SEND, RECV)
             or n.calls is not None
             or n in self.force_host
             or may_block(n)
-            or _handles_text(n)
+            or (n not in inside and _handles_text(n))
             or has_odd_handle(n)
         }
+
+    def _bytes_written(self) -> float:
+        """The size of the variables that the nodes change; what bodies change is not counted."""
+        makers = {n.inputs[i][0] for n in self.nodes for i in n.op_def.effects.writes}
+        return sum(state_bytes(m) for m in makers)
 
     def stages(self) -> dict[Node, int]:
         """The stage of each node, from 0; never before the stage that its ``group`` names."""
@@ -114,10 +131,16 @@ class Staging:
         return stage
 
 
-def _handles_text(node: Node) -> bool:
-    """Whether a node takes or makes strings: XLA has none, so it runs on NumPy objects."""
+def _handles_text(node: Node, known: Container[Edge] = ()) -> bool:
+    """Whether a node takes or makes strings: XLA has none, so it runs on NumPy objects.
+
+    Args:
+        known: inputs that do not count.
+    """
     text = dtypes.string
-    return text in node.dtypes or any(text is source.dtypes[i] for source, i in node.inputs)
+    return text in node.dtypes or any(
+        text is e[0].dtypes[e[1]] and e not in known for e in node.inputs
+    )
 
 
 def is_large(value: Any) -> bool:

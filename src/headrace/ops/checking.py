@@ -15,7 +15,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.array_util import like_first
 from headrace.ops.build import raw
-from headrace.ops.registry import CHECKS, EXTERNAL, NotDifferentiable, define_op
+from headrace.ops.registry import CHECKS, EXTERNAL, Effects, NotDifferentiable, define_op
 
 
 def summary_text(value: Any, limit: int) -> str:
@@ -75,10 +75,18 @@ def _assert_shape(op: Operation) -> list[Dims]:
     return []
 
 
-def _assert(context: Any, condition: Any, data: list[Any], *, summarize: int) -> Any:
+def _assert(condition: Any, data: list[Any]) -> Any:
+    if isinstance(condition, (np.ndarray, np.generic)) and condition:
+        return ()
+    # A known failure waits for the program too: this may be a branch that is not taken.
+    checks.require(jnp.asarray(condition), checks.SHOWS_TENSORS)
+    return ()
+
+
+def _assert_np(condition: Any, data: list[Any], *, summarize: int) -> Any:
     if not condition:
         shown = "".join(f" [{summary_text(d, summarize)}]" for d in data)
-        raise InvalidArgumentError(None, context.node.op, f"assertion failed:{shown}")
+        raise InvalidArgumentError(None, None, f"{checks.SHOWS_TENSORS}:{shown}")
     return ()
 
 
@@ -86,8 +94,9 @@ define_op(
     "Assert(condition: bool, data: T)",
     attrs="T: list(type) >= 1, summarize: int = 3",
     shape=_assert_shape,
-    host=_assert,
-    effects=EXTERNAL,
+    kernel=_assert,
+    interpret=_assert_np,
+    effects=Effects(external=True, checks=True),
     gradient=NotDifferentiable("it has no outputs"),
 )
 

@@ -18,6 +18,9 @@ from headrace.errors import InvalidArgumentError
 #: How many integers a check can put in its message.
 DATA_SLOTS = 3
 
+#: The message of a check that shows whole tensors: the executor runs the op's NumPy form for it.
+SHOWS_TENSORS = "assertion failed"
+
 
 class NeedsValue(Exception):
     """Raised by a kernel that cannot be traced without the values of its inputs.
