@@ -72,6 +72,11 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
         "seq2seq": "contrib.legacy_seq2seq",
         "state_saving_rnn": "nn.static_state_saving_rnn",
     },
+    "summary": {
+        "all_summary_ops": "contrib.summary.all_summary_ops",
+        "always_record_summaries": "contrib.summary.always_record_summaries",
+        "create_file_writer": "contrib.summary.create_file_writer",
+    },
     "train": {
         "SummaryWriter": "summary.FileWriter",
         "SummaryWriterCache": "summary.FileWriterCache",

@@ -31,6 +31,7 @@ REASONS = {
     "contrib.feature_column": "feature columns are still to come",
     "contrib.keras": "tf.keras is still to come",
     "contrib.learn": "Estimators are still to come",
+    "contrib.summary.create_db_writer": "summaries go to event files (create_file_writer)",
     "contrib.tensor_forest.client": "Estimators are still to come; RandomForestGraphs is there",
     "contrib.tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
     "contrib.timeseries": "it stands on Estimators, which are still to come",

@@ -380,3 +380,14 @@ def test_graph_files_of_old() -> None:
         session.run("init")
         assert session.run("found:0").tolist() == [5, 6]
         assert session.run("size:0") == 2
+
+
+def test_a_table_in_a_branch():
+    initializer = tf.contrib.lookup.KeyValueTensorInitializer([1, 2], [3, 4])
+    table = tf.contrib.lookup.HashTable(initializer, -1)
+    pred = tf.placeholder(tf.bool, [])
+    found = tf.cond(pred, lambda: table.lookup(tf.constant([2, 5])), lambda: tf.constant([0, 0]))
+    with tf.Session() as sess:
+        sess.run(tf.tables_initializer())
+        results = [sess.run(found, {pred: value}).tolist() for value in (True, False, True)]
+    assert results == [[4, -1], [0, 0], [4, -1]]

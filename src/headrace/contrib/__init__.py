@@ -26,6 +26,7 @@ _MODULES = (
     "rnn",
     "seq2seq",
     "slim",
+    "summary",
     "tensor_forest",
     "tensorboard",
     "testing",

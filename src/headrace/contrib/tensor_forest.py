@@ -76,6 +76,10 @@ class ForestHParams:
         TypeError: for more than 22 positional arguments.
     """
 
+    num_classes: int
+    num_features: int
+    num_splits_to_consider: int
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if len(args) > len(_DEFAULTS):
             raise TypeError(f"ForestHParams takes {len(_DEFAULTS)} positional arguments at most.")
@@ -135,7 +139,8 @@ def _dense(values: Any) -> Tensor:
         parts = [_dense(values[name]) for name in sorted(values)]
         columns = [reshape(p, [-1, 1]) if p.shape.ndims == 1 else p for p in parts]
         return columns[0] if len(columns) == 1 else concat(columns, 1)
-    return cast(convert_to_tensor(values), dtypes.float32)
+    tensor: Tensor = cast(convert_to_tensor(values), dtypes.float32)
+    return tensor
 
 
 class RandomForestGraphs:

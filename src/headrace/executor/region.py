@@ -38,7 +38,7 @@ from headrace.graph.dtypes import variant
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops import checks
 from headrace.ops.kernels import tensor_list as lists
-from headrace.ops.registry import IndexCheck
+from headrace.ops.registry import HostResource, IndexCheck
 from headrace.passes.ir import Edge, Node, function_step
 
 #: Bytes of all values of a program from which on it is watched for a lack of memory.
@@ -434,6 +434,7 @@ class Region:
             except (OpError, NeedsHost):
                 raise
             except Exception as error:
+                self._check_arrays(args)
                 raise self._failed(program, store, saved, error) from error
         program.proven = True
         if outcome is not None:
@@ -477,6 +478,12 @@ class Region:
         pending = self.pending
         if pending is not None:
             pending.block_until_ready()
+
+    def _check_arrays(self, args: list[Any]) -> None:
+        """A body that uses a table or another object, through its handle, runs on the host."""
+        for key, value in zip(self._read_keys, args, strict=False):
+            if isinstance(value, HostResource):
+                raise NeedsHost(self.touched.reads[key], "it uses what is no array")
 
     def _first_value(self, store: ResourceStore, key: StateKey) -> Any:
         """The value of state that has none yet, if it can start with one of its own."""

@@ -61,7 +61,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Like ``where``, with NumPy's broadcasting between all three."""
     if x is None and y is None:
-        return where(condition, name=name)
+        coordinates: Tensor = where(condition, name=name)
+        return coordinates
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
     return raw.SelectV2(condition, x, y, name=name)  # type: ignore[no-any-return]

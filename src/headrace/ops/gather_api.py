@@ -56,7 +56,8 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
         if places._dims is None:
             raise ValueError("batch_gather does not allow indices with unknown shape.")
         last = len(places._dims) - 1
-        return gather(as_tensor(params), places, axis=last, batch_dims=last)
+        gathered: Tensor = gather(as_tensor(params), places, axis=last, batch_dims=last)
+        return gathered
 
 
 @composite_function

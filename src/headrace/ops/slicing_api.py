@@ -139,7 +139,8 @@ def _is_mask(key: Any) -> bool:
 def _boolean_mask(tensor: Any, mask: Any) -> Tensor:
     from headrace.ops.dynamic_api import boolean_mask  # it needs slices itself
 
-    return boolean_mask(tensor, mask)
+    kept: Tensor = boolean_mask(tensor, mask)
+    return kept
 
 
 def _vector(values: list[Any], name: str) -> Tensor:

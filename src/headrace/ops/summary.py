@@ -44,7 +44,7 @@ def _packed(message: Any) -> Any:
 # -- scalars ------------------------------------------------------------------------------------
 
 
-def _scalar(context: Any, tags: Any, values: Any) -> Any:
+def pack_scalars(context: Any, tags: Any, values: Any) -> Any:
     tags, values = np.asarray(tags, object), np.asarray(values)
     if tags.shape != values.shape:
         single = f" (tag '{_text(tags.reshape(-1)[0])}')" if tags.size == 1 else ""
@@ -64,14 +64,14 @@ define_op(
     "ScalarSummary(tags: string, values: T) -> summary: string",
     attrs="T: real",
     shape=_scalar_shape,
-    host=_scalar,
+    host=pack_scalars,
     gradient=_NO_GRADIENT,
 )
 
 # -- histograms ---------------------------------------------------------------------------------
 
 
-def _histogram(context: Any, tag: Any, values: Any) -> Any:
+def pack_histogram(context: Any, tag: Any, values: Any) -> Any:
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
         wide = array.astype(np.float64)
@@ -92,14 +92,16 @@ define_op(
     "HistogramSummary(tag: string, values: T) -> summary: string",
     attrs="T: real = float32",
     shape=_scalar_shape,
-    host=_histogram,
+    host=pack_histogram,
     gradient=_NO_GRADIENT,
 )
 
 # -- images -------------------------------------------------------------------------------------
 
 
-def _image(context: Any, tag: Any, tensor: Any, *, max_images: int, bad_color: Any, T: Any) -> Any:
+def pack_images(
+    context: Any, tag: Any, tensor: Any, *, max_images: int, bad_color: Any, T: Any
+) -> Any:
     pixels = np.asarray(tensor)
     if pixels.ndim != 4 or pixels.shape[-1] not in (1, 3, 4):
         raise InvalidArgumentError(
@@ -132,14 +134,14 @@ define_op(
     attrs="max_images: int >= 1 = 3, T: {uint8, float32, float16, float64} = float32,"
     " bad_color: tensor = None",
     shape=_scalar_shape,
-    host=_image,
+    host=pack_images,
     gradient=_NO_GRADIENT,
 )
 
 # -- sound --------------------------------------------------------------------------------------
 
 
-def _audio(context: Any, tag: Any, tensor: Any, sample_rate: Any, *, max_outputs: int) -> Any:
+def pack_audio(context: Any, tag: Any, tensor: Any, sample_rate: Any, *, max_outputs: int) -> Any:
     sound = np.asarray(tensor)
     if sound.ndim not in (2, 3):
         raise InvalidArgumentError(
@@ -170,7 +172,7 @@ define_op(
     "AudioSummaryV2(tag: string, tensor: float32, sample_rate: float32) -> summary: string",
     attrs="max_outputs: int >= 1 = 3",
     shape=_scalar_shape,
-    host=_audio,
+    host=pack_audio,
     gradient=_NO_GRADIENT,
 )
 
@@ -178,7 +180,7 @@ define_op(
 def _audio_of_old(
     context: Any, tag: Any, tensor: Any, *, sample_rate: float, max_outputs: int
 ) -> Any:
-    return _audio(context, tag, tensor, sample_rate, max_outputs=max_outputs)
+    return pack_audio(context, tag, tensor, sample_rate, max_outputs=max_outputs)
 
 
 define_op(
@@ -192,7 +194,7 @@ define_op(
 # -- any tensor ---------------------------------------------------------------------------------
 
 
-def _tensor(context: Any, tag: Any, tensor: Any, serialized_summary_metadata: Any) -> Any:
+def pack_tensor(context: Any, tag: Any, tensor: Any, serialized_summary_metadata: Any) -> Any:
     from google.protobuf.message import DecodeError
 
     from headrace.graph.tensor_proto import make_tensor_proto
@@ -215,7 +217,7 @@ define_op(
     " -> summary: string",
     attrs="T: type",
     shape=_scalar_shape,
-    host=_tensor,
+    host=pack_tensor,
     gradient=_NO_GRADIENT,
 )
 

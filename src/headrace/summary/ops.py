@@ -27,7 +27,7 @@ def clean_tag(name: str | None) -> str | None:
 
 
 @contextlib.contextmanager
-def _tag_of(name: str, family: str | None, default: str) -> Iterator[tuple[str, str]]:
+def summary_scope(name: str, family: str | None, default: str) -> Iterator[tuple[str, str]]:
     """(tag, name of the op): both unique in the graph.
 
     The scopes that are open count; ``family`` groups tags in TensorBoard, as the first part.
@@ -62,7 +62,7 @@ def scalar(
         A string scalar: a serialised Summary, for ``FileWriter.add_summary``. Running it raises
         InvalidArgumentError if the value is no scalar.
     """
-    with _tag_of(name, family, "ScalarSummary") as (tag, scope):
+    with summary_scope(name, family, "ScalarSummary") as (tag, scope):
         value = raw.ScalarSummary(np.asarray(tag.encode(), object), tensor, name=scope)
         return _collected(value, collections)
 
@@ -74,7 +74,7 @@ def histogram(
 
     Running it raises InvalidArgumentError if one of them is not finite.
     """
-    with _tag_of(name, family, "HistogramSummary") as (tag, scope):
+    with summary_scope(name, family, "HistogramSummary") as (tag, scope):
         value = raw.HistogramSummary(np.asarray(tag.encode(), object), values, name=scope)
         return _collected(value, collections)
 
@@ -93,7 +93,7 @@ def image(
             uint8 is shown as it is. Floats are stretched: the largest becomes 255, or, where some
             are negative, 0 becomes the middle grey. Pixels that are not finite are red.
     """
-    with _tag_of(name, family, "ImageSummary") as (tag, scope):
+    with summary_scope(name, family, "ImageSummary") as (tag, scope):
         value = raw.ImageSummary(
             np.asarray(tag.encode(), object), tensor, max_images=max_outputs, name=scope
         )
@@ -114,7 +114,7 @@ def audio(
         tensor: float32 ``[batch, frames]`` or ``[batch, frames, channels]``, in [-1, 1].
         sample_rate: frames per second, a float scalar.
     """
-    with _tag_of(name, family, "AudioSummaryV2") as (tag, scope):
+    with summary_scope(name, family, "AudioSummaryV2") as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtypes.float32, name="sample_rate")
         value = raw.AudioSummaryV2(
             np.asarray(tag.encode(), object), tensor, rate, max_outputs=max_outputs, name=scope
@@ -139,7 +139,7 @@ def tensor_summary(
         metadata.display_name = display_name
     if summary_description is not None:
         metadata.summary_description = summary_description
-    with _tag_of(name, family, "TensorSummary") as (tag, scope):
+    with summary_scope(name, family, "TensorSummary") as (tag, scope):
         value = raw.TensorSummaryV2(
             np.asarray(tag.encode(), object),
             tensor,

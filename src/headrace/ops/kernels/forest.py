@@ -291,7 +291,7 @@ class Forest(HostResource):
         with self._lock:
             sizes = np.asarray([tree.size for tree in self._trees], np.int32)
             impurities = np.asarray([tree.impurity() for tree in self._trees], np.float32)
-            usage = np.sum([tree.usage for tree in self._trees], axis=0, dtype=np.int32)
+            usage = np.stack([tree.usage for tree in self._trees]).sum(0, dtype=np.int32)
         return sizes, impurities, usage
 
 
