@@ -152,6 +152,12 @@ def test_rows_of_modules_that_have_none_of_their_own():
     assert row_of("nn").sources == ("headrace.nn",)
 
 
+def test_a_function_hides_the_module_of_its_name_where_tensorflow_has_it_so():
+    assert aliases.is_module("contrib.framework.python.ops.arg_scope")
+    names = row_of("contrib.framework.python.ops").names
+    assert names["arg_scope"] == "headrace.contrib.framework.arg_scope"
+
+
 def test_every_source_of_a_row_that_is_not_planned_exists():
     """A row's sources may be modules that are still to come; its single names are not."""
     for path in aliases.ROWS:

@@ -193,6 +193,10 @@ ROWS: dict[str, Row] = {
     "examples.tutorials.mnist.input_data": _row("headrace.examples.tutorials.mnist.input_data"),
     "examples.tutorials.mnist.mnist": _row("headrace.examples.tutorials.mnist.mnist"),
     "contrib": _row("headrace.contrib"),
+    # The function, which the package's own imports set over the module of its name.
+    "contrib.framework.python.ops": _row(
+        "headrace.contrib.framework", arg_scope="headrace.contrib.framework.arg_scope"
+    ),
     "contrib.learn.python.learn.datasets": _row("headrace.contrib.learn.datasets"),
     "contrib.learn.python.learn.datasets.base": _row("headrace.contrib.learn.base"),
     "contrib.learn.python.learn.datasets.mnist": _row(
