@@ -185,3 +185,14 @@ def test_every_source_of_a_row_that_is_not_planned_exists():
 )
 def test_names_of_generated_functions(op_type, function):
     assert snake_case(op_type) == function
+
+
+def test_modules_of_operations_have_their_generated_functions():
+    out = _python("""
+        import headrace.compat.tensorflow
+        from tensorflow.python.ops import array_ops, resource_variable_ops, variables
+        print(array_ops.strided_slice_grad, variables.PartitionedVariable)
+        print(resource_variable_ops.var_handle_op)
+    """)
+    assert "StridedSliceGrad" in out or "function" in out
+    assert "PartitionedVariable" in out

@@ -26,9 +26,9 @@ CASES = [
         "add",
         lambda: t(2, 3) + t(4),
         ValueError,
-        "Incompatible shapes for broadcasting: (2, 3) and (4,) (building operation 'add' "
-        "of type AddV2 from Placeholder:0: (2, 3) float32, Placeholder_1:0: (4,) float32;"
-        " made at LINE)",
+        "Dimensions must be equal, but are 3 and 4. Incompatible shapes: [2,3] vs. [4] "
+        "(building operation 'add' of type AddV2 from Placeholder:0: (2, 3) float32, "
+        "Placeholder_1:0: (4,) float32; made at LINE)",
     ),
     (
         "add_types",
@@ -408,7 +408,7 @@ CASES = [
         "variable_shape",
         lambda: tf.get_variable("a", [None, 2], initializer=tf.zeros_initializer),
         ValueError,
-        "Shape of a new variable must be fully defined for its initializer "
+        "Shape of a new variable (a) must be fully defined for its initializer "
         "<headrace.ops.initializers.Zeros object>, but instead was (?, 2). Give all "
         "sizes, or an initializer without arguments.",
     ),
@@ -423,8 +423,9 @@ CASES = [
         lambda: tf.Variable([1.0, 2.0], name="v").assign([1.0, 2.0, 3.0]),
         ValueError,
         "Cannot assign value to variable 'v': Shape mismatch. The variable shape (2,), "
-        "and the assigned value shape (3,) are incompatible. (building operation 'Assign'"
-        " of type AssignVariableOp from v:0: () resource, value:0: (3,) float32; made at "
+        "and the assigned value shape (3,) are incompatible. Dimension 0 in both shapes "
+        "must be equal, but are 2 and 3. (building operation 'Assign' of type "
+        "AssignVariableOp from v:0: () resource, value:0: (3,) float32; made at "
         "LINE)",
     ),
     (

@@ -33,7 +33,8 @@ CASES = [
         (ones(2, 2, 3), ones(3, 3, 5)),
         tf.matmul,
         "MatMul",
-        "Incompatible shapes for broadcasting: (2,) and (3,) (inputs: Placeholder:0 "
+        "Dimensions must be equal, but are 2 and 3. Incompatible shapes: [2] vs. [3] "
+        "(inputs: Placeholder:0 "
         "float32[2, 2, 3], Placeholder_1:0 float32[3, 3, 5])",
     ),
     Case(
@@ -41,7 +42,8 @@ CASES = [
         (ones(2, 3), ones(4)),
         lambda a, b: a + b,
         "add",
-        "Incompatible shapes for broadcasting: (2, 3) and (4,) (inputs: Placeholder:0 "
+        "Dimensions must be equal, but are 3 and 4. Incompatible shapes: [2,3] vs. [4] "
+        "(inputs: Placeholder:0 "
         "float32[2, 3], Placeholder_1:0 float32[4])",
     ),
     Case(
@@ -49,7 +51,8 @@ CASES = [
         (ones(2), ones(3)),
         lambda a, b: tf.clip_by_value(a, b, b),
         "clip_by_value/Minimum",
-        "Incompatible shapes for broadcasting: (2,) and (3,) (inputs: Placeholder:0 "
+        "Dimensions must be equal, but are 2 and 3. Incompatible shapes: [2] vs. [3] "
+        "(inputs: Placeholder:0 "
         "float32[2], Placeholder_1:0 float32[3])",
     ),
     Case(
@@ -222,7 +225,7 @@ CASES = [
         (ones(5, 5, 3), ones(3, 3, 4, 2)),
         lambda a, f: tf.nn.conv2d(a, f, [1, 1, 1, 1], "SAME"),
         "Conv2D",
-        "Shape must be rank 4 but is rank 3: the input has shape (5, 5, 3) (inputs: "
+        "Shape must be rank 4 but is rank 3 for the input, of shape (5, 5, 3) (inputs: "
         "Placeholder:0 float32[5, 5, 3], Placeholder_1:0 float32[3, 3, 4, 2])",
     ),
     Case(
@@ -239,7 +242,7 @@ CASES = [
         (ones(2, 2),),
         lambda a: tf.nn.max_pool(a, [1, 2, 2, 1], [1, 1, 1, 1], "VALID"),
         "MaxPool",
-        "Shape must be rank 4 but is rank 2: the input has shape (2, 2) (inputs: "
+        "Shape must be rank 4 but is rank 2 for the input, of shape (2, 2) (inputs: "
         "Placeholder:0 float32[2, 2])",
     ),
     Case(

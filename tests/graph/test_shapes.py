@@ -412,13 +412,13 @@ def test_broadcast(a, b, result):
 
 def test_broadcast_refuses_with_both_shapes_in_the_order_given():
     assert raised(ValueError, broadcast_static, (2, 3), (4,)) == (
-        "Incompatible shapes for broadcasting: (2, 3) and (4,)"
+        "Dimensions must be equal, but are 3 and 4. Incompatible shapes: [2,3] vs. [4]"
     )
     assert raised(ValueError, broadcast_static, (4,), (None, 3)) == (
-        "Incompatible shapes for broadcasting: (4,) and (?, 3)"
+        "Dimensions must be equal, but are 4 and 3. Incompatible shapes: [4] vs. [?,3]"
     )
     assert raised(ValueError, broadcast_static, (0,), (2,)) == (
-        "Incompatible shapes for broadcasting: (0,) and (2,)"
+        "Dimensions must be equal, but are 0 and 2. Incompatible shapes: [0] vs. [2]"
     )
 
 

@@ -138,7 +138,7 @@ def test_interactive_session_is_the_default_until_closed():
     assert c.eval() == 4.0
     assert tf.get_default_session() is sess
     sess.close()
-    with pytest.raises(ValueError, match="no default session is registered"):
+    with pytest.raises(ValueError, match="No default session is registered"):
         c.eval()
 
 

@@ -8,11 +8,12 @@ their own take that of their family.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 __all__ = ["ROWS", "Row", "row_of"]
 
 _INTERNALS = "headrace.compat.internals"
+_GENERATED = "headrace.compat.gen_ops"
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,11 @@ ROWS: dict[str, Row] = {
     "python.ops.template": _row("headrace.ops.template"),
     "python.ops.tensor_array_ops": _row(),
     "python.ops.variable_scope": _row("headrace.ops.variable_scope", "headrace"),
-    "python.ops.variables": _row("headrace", _INTERNALS),
+    "python.ops.variables": _row(
+        "headrace",
+        _INTERNALS,
+        PartitionedVariable="headrace.ops.partitioned.PartitionedVariable",
+    ),
     "python.ops.weights_broadcast_ops": _row("headrace.ops.weights"),
     # -- tensorflow/python/{platform,client,lib,util,...}
     "python.platform": Row(()),
@@ -238,7 +243,7 @@ ROWS.update(
 _FAMILIES = {
     "core.": _row("headrace.graph.proto"),
     "python.framework.": _row("headrace", _INTERNALS),
-    "python.ops.gen_": _row("headrace.compat.gen_ops"),
+    "python.ops.gen_": _row(_GENERATED),
     "python.ops.distributions.": _row("headrace.distributions"),
     "python.ops.linalg.": _row("headrace.linalg", "headrace"),
     "python.ops.losses.": _row("headrace.losses"),
@@ -257,10 +262,16 @@ _FAMILIES = {
 }
 
 
+def _is_ops(path: str) -> bool:
+    return path.startswith("python.ops.") and path.endswith("_ops")
+
+
 def row_of(path: str) -> Row:
     """The row of the module ``tensorflow.<path>``."""
     if path in ROWS:
-        return ROWS[path]
+        row = ROWS[path]
+        # `array_ops` and its like have what their generated modules define, too.
+        return replace(row, sources=(*row.sources, _GENERATED)) if _is_ops(path) else row
     parts = path.split(".")
     if parts[0] == "contrib":
         own = f"headrace.contrib.{parts[1]}"

@@ -519,10 +519,16 @@ def broadcast_static(a: StaticShape, b: StaticShape) -> StaticShape:
         if x == 1 or x is None:
             result[i] = y
         elif y is not None:
+            p, q = (x, y) if longer is a else (y, x)
             raise ValueError(
-                f"Incompatible shapes for broadcasting: {shape_text(a)} and {shape_text(b)}"
+                f"Dimensions must be equal, but are {p} and {q}. Incompatible shapes: "
+                f"{_sizes(a)} vs. {_sizes(b)}"
             )
     return tuple(result)
+
+
+def _sizes(dims: tuple[int | None, ...]) -> str:
+    return f"[{','.join('?' if d is None else str(d) for d in dims)}]"
 
 
 def static_bytes(dtype: DType, dims: StaticShape) -> int | None:

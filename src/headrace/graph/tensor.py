@@ -288,7 +288,7 @@ def session_for(element: Tensor | Operation, session: Any, verb: str) -> Any:
     chosen = session if session is not None else default_session_stack.top()
     if chosen is None:
         raise ValueError(
-            f"Cannot {verb} {kind} '{element.name}': no default session is registered. Use "
+            f"Cannot {verb} {kind} '{element.name}': No default session is registered. Use "
             f"`with tf.Session():` or pass an explicit session to {verb}(session=sess)."
         )
     if chosen.graph is not element.graph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import jax.numpy as jnp
@@ -422,14 +423,26 @@ define_op(
 
 def _invert_permutation(x: Any) -> Any:
     inverse = jnp.argsort(x)
-    is_permutation = (x[inverse] == jnp.arange(x.size)).all()
-    checks.require(is_permutation, "The input is not a permutation of 0 ... {0}.", x.size - 1)
+    ordered = x[inverse]
+    outside = (ordered < 0) | (ordered >= x.size)
+    twice = ordered[1:] == ordered[:-1]
+    if x.size:
+        wrong = ordered[jnp.argmax(outside)]
+        checks.require(~outside.any(), "{0} is not between 0 and {1}", wrong, x.size)
+    if x.size > 1:
+        wrong = ordered[jnp.argmax(twice)]
+        checks.require(~twice.any(), "{0} is duplicated in the input.", wrong)
     return inverse.astype(x.dtype)
 
 
 def _invert_permutation_np(x: Any) -> Any:
-    if sorted(x.tolist()) != list(range(x.size)):
-        raise fail(f"The input is not a permutation of 0 ... {x.size - 1}.")
+    ordered = sorted(x.tolist())
+    for value in ordered:
+        if not 0 <= value < x.size:
+            raise fail(f"{value} is not between 0 and {x.size}")
+    for value, following in itertools.pairwise(ordered):
+        if value == following:
+            raise fail(f"{value} is duplicated in the input.")
     return np.argsort(x).astype(x.dtype)
 
 

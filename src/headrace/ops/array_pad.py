@@ -133,9 +133,10 @@ def _check_mirror(shape: tuple[int, ...], pairs: Pairs, mode: str) -> None:
     for axis, (size, (before, after)) in enumerate(zip(shape, pairs, strict=True)):
         limit = size - (mode == "REFLECT")
         if max(before, after) > max(limit, 0):
+            bound = "less" if mode == "REFLECT" else "no greater"
             raise fail(
-                f"paddings must be no greater than the dimension size{' - 1' * (limit < size)}: "
-                f"({before}, {after}) is greater than {limit} in dimension {axis}"
+                f"paddings must be {bound} than the dimension size: {before}, {after} not {bound} "
+                f"than {size} in dimension {axis}"
             )
 
 

@@ -41,7 +41,7 @@ def checked_axis(axis: int, rank: int, what: str = "axis") -> int:
         ValueError: if it is not in ``[-rank, rank)``.
     """
     if not -rank <= axis < rank:
-        raise ValueError(f"{what} must be in the range [{-rank}, {rank}), got {axis}.")
+        raise ValueError(f"{what} {axis} is out of valid range [{-rank}, {rank}).")
     return axis + rank if axis < 0 else axis
 
 

@@ -140,7 +140,9 @@ def _matmul_shape(op: Operation) -> list[Dims]:
     a, b = op.inputs[0]._dims, op.inputs[1]._dims
     for dims in (a, b):
         if dims is not None and len(dims) != 2:
-            raise ValueError(f"Shape must be rank 2 but is rank {len(dims)}: {shape_text(dims)}")
+            raise ValueError(
+                f"Shape must be rank 2 but is rank {len(dims)} for shape {shape_text(dims)}"
+            )
     return [_sides(a, b, op.attrs["transpose_a"], op.attrs["transpose_b"])]
 
 

@@ -79,7 +79,7 @@ def checked_rank(dims: Dims, rank: int, what: str) -> tuple[int | None, ...]:
         return (None,) * rank
     if len(dims) != rank:
         raise ValueError(
-            f"Shape must be rank {rank} but is rank {len(dims)}: {what} has shape "
+            f"Shape must be rank {rank} but is rank {len(dims)} for {what}, of shape "
             f"{shape_text(dims)}."
         )
     return dims

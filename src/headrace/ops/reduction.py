@@ -32,6 +32,10 @@ def normal_axes(indices: Any, rank: int) -> Axes:
         ValueError: if one is out of range or stands twice.
     """
     axes = []
+    if np.ndim(indices) > 1:
+        raise ValueError(
+            f"Reduction indices must be at most rank 1 but are rank {np.ndim(indices)}."
+        )
     for index in np.ravel(indices).tolist():
         if not -rank <= index < rank:
             raise ValueError(

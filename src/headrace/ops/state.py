@@ -141,13 +141,20 @@ def _rank_only(dims: Dims) -> Dims:
 # -- whole-value updates ------------------------------------------------------------------------
 
 
+def _first_difference(a: Dims, b: Dims) -> str:
+    for i, (x, y) in enumerate(zip(a or (), b or (), strict=False)):
+        if len(a or ()) == len(b or ()) and None not in (x, y) and x != y:
+            return f" Dimension {i} in both shapes must be equal, but are {x} and {y}."
+    return ""
+
+
 def _assign_shape(op: Operation) -> list[Dims]:
     declared, given = handle_dims(op.inputs[0]), op.inputs[1].dims
     if op.attrs["validate_shape"] and not compatible_static(declared, given):
         raise ValueError(
             f"Cannot assign value to variable '{op.inputs[0].op.name}': Shape mismatch. The "
             f"variable shape {shape_text(declared)}, and the assigned value shape "
-            f"{shape_text(given)} are incompatible."
+            f"{shape_text(given)} are incompatible.{_first_difference(declared, given)}"
         )
     return []
 

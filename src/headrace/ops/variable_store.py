@@ -133,7 +133,9 @@ class VariableStore:
                     "specified."
                 )
             initializer = default_initializer(name, dtype)
-        value = initializer if is_value else _bound(initializer, wanted, dtype, partition_info)
+        value = (
+            initializer if is_value else _bound(name, initializer, wanted, dtype, partition_info)
+        )
         variable = Variable(
             value,
             name=name,
@@ -221,7 +223,11 @@ def default_initializer(name: str, dtype: DType) -> Any:
 
 
 def _bound(
-    initializer: Any, shape: TensorShape, dtype: DType, partition_info: PartitionInfo | None
+    name: str,
+    initializer: Any,
+    shape: TensorShape,
+    dtype: DType,
+    partition_info: PartitionInfo | None,
 ) -> Callable[[], Any]:
     """The initialiser with its arguments: a function that makes the initial value."""
     if inspect.isclass(initializer):
@@ -233,8 +239,9 @@ def _bound(
         return functools.partial(initializer, shape.as_list(), dtype=dtype, **extra)
     if _required_arguments(initializer):
         raise ValueError(
-            f"Shape of a new variable must be fully defined for its initializer {initializer!r}, "
-            f"but instead was {shape}. Give all sizes, or an initializer without arguments."
+            f"Shape of a new variable ({name}) must be fully defined for its initializer "
+            f"{initializer!r}, but instead was {shape}. Give all sizes, or an initializer without "
+            "arguments."
         )
     function: Callable[[], Any] = initializer
     return function

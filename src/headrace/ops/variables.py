@@ -479,6 +479,9 @@ class Variable:
     def _as_graph_element(self) -> Tensor:
         return self._snapshot
 
+    def _AsTensor(self) -> Tensor:
+        return self.value()
+
     def to_proto(self, export_scope: str | None = None) -> Any:
         """A VariableDef message; None when the variable is not inside ``export_scope``."""
         from headrace.graph.proto import VariableDef  # proto is imported on first use
