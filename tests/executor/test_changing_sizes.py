@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import headrace as tf
+from headrace.config import flags
 from headrace.executor import region
+from headrace.executor.policy import runs_when_sizes_change
 
 
 def _compiled(monkeypatch):
@@ -64,3 +66,64 @@ def test_sizes_that_come_again_often_are_compiled_in_the_end(monkeypatch):
         for _ in range(4):
             sess.run(loss, {x: np.ones([10, 3], np.float32)})
     assert len(calls) > before
+
+
+def _sequences():
+    """A training step over sequences, whose loop is as long as they are."""
+    x = tf.placeholder(tf.float32, [2, None, 3])
+    outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.BasicRNNCell(4), x, dtype=tf.float32)
+    loss = tf.reduce_sum(tf.square(outputs))
+    return x, loss, tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+
+
+def _losses(x, loss, train, sizes):
+    values = []
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for size in sizes:
+            data = np.linspace(0, 1, 6 * size, dtype=np.float32).reshape(2, size, 3)
+            values.append(sess.run([loss, train], {x: data})[0])
+    return values
+
+
+def test_sequences_of_many_lengths_are_interpreted(monkeypatch):
+    calls = _compiled(monkeypatch)
+    tf.set_random_seed(1)
+    step = _sequences()
+    sizes = [*range(3, 11), 5, 5]
+    values = _losses(*step, sizes)
+    assert 3 <= len(set(calls)) <= 4  # the initialisers may be one more
+    monkeypatch.setattr(flags, "interpret", "always")
+    np.testing.assert_allclose(values, _losses(*step, sizes), rtol=1e-5)
+
+
+def test_a_loop_that_must_guess_its_bound_takes_many_sizes(monkeypatch):
+    calls = _compiled(monkeypatch)
+    x = tf.placeholder(tf.float32, [None])
+    doubled = tf.while_loop(lambda v: tf.reduce_sum(v) < 100.0, lambda v: v * 2.0, [x])
+    (gradient,) = tf.gradients(doubled, x)
+    with tf.Session() as sess:
+        for size in range(1, 13):
+            turns = np.ceil(np.log2(100.0 / size))
+            expected = np.full(size, 2.0**turns)
+            np.testing.assert_array_equal(sess.run(gradient, {x: np.ones(size)}), expected)
+    assert 3 <= len(set(calls)) <= 8
+
+
+def test_the_bodies_of_loops_count():
+    """The more a loop does in each turn, the sooner it is compiled."""
+
+    def runs(width):
+        x = tf.placeholder(tf.float32, [8, None])
+        w = tf.ones([width, width])
+        start = tf.zeros([8, width])
+        end = tf.while_loop(
+            lambda i, s: i < tf.shape(x)[1],
+            lambda i, s: (i + 1, tf.tanh(tf.matmul(s, w))),
+            [0, start],
+        )[1]
+        (unit,) = tf.Session()._compile(end, [x]).plan.units
+        return runs_when_sizes_change(unit.region.nodes, unit.region.outputs)
+
+    assert 10 < runs(4) < 200
+    assert 1 <= runs(512) < 10

@@ -352,7 +352,14 @@ def _small(dims: Any) -> bool:
 
 
 class Interpreting(Evaluation):
-    """Evaluation on arrays, right away. State is a session's store (its lock is held)."""
+    """Evaluation on arrays, right away. State is a session's store (its lock is held).
+
+    Attributes:
+        compiles_loops: whether loops that keep values become programs: where whole regions are
+            interpreted, these would have become programs if that paid.
+    """
+
+    compiles_loops = True
 
     def __init__(
         self, store: ResourceStore, host: Any, platform: str = "cpu", watcher: Any = None

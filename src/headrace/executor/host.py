@@ -221,7 +221,7 @@ class HostRunner:
         outputs = [(node, i) for i in range(len(node.dtypes))]
         region = self._regions.get(node)
         if region is None:
-            options = RegionOptions(None, self, _plain_error, lambda nodes, outputs: 0, None)
+            options = RegionOptions(None, None, _plain_error, lambda nodes, outputs: 0, None)
             region = self._regions[node] = Region(
                 [node], [e for _, e in dynamic], [e for _, e in static], outputs, handles, options
             )

@@ -46,6 +46,17 @@ class BoundedLoops:
         return loop.run(args, store)
 
 
+class _Interpret(Exception):
+    """A loop is not to be compiled for sizes that may not come again."""
+
+
+class _LoopRegion(Region):
+    """A region of one loop with a bound, which has no meaning where it is interpreted."""
+
+    def interpret(self, *_: Any) -> list[Any]:
+        raise _Interpret
+
+
 class _BoundedLoop:
     def __init__(self, node: Node, host: Any) -> None:
         self.node = node
@@ -65,6 +76,8 @@ class _BoundedLoop:
                 *outputs, unfinished = region.run(store, dynamic, [])
             except NeedsHost:
                 self.impossible = True
+                return None
+            except _Interpret:
                 return None
             if not np.asarray(unfinished):
                 return outputs
@@ -92,7 +105,7 @@ class _BoundedLoop:
         pairs = list(zip(node.inputs, args, strict=True))
         handles = {e: a for e, a in pairs if isinstance(a, ResourceHandle)}
         options = RegionOptions(None, self.host, _explain, lambda nodes, outputs: 0, None)
-        return Region(
+        return _LoopRegion(
             [bounded],
             [e for e, a in pairs if not isinstance(a, ResourceHandle)],
             [],

@@ -9,13 +9,14 @@ alone, never on a clock, so that runs repeat to the last bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.config import flags
 from headrace.graph import dtypes
+from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Dims
-from headrace.passes.ir import Edge, Node
+from headrace.passes.ir import Edge, Node, function_step
 from headrace.placement.cost import node_cost
 
 #: So many runs before compiling mean: never.
@@ -35,6 +36,9 @@ CALL_FROM_HOST = 60e-6
 _SECONDS_PER_ELEMENT = 0.3e-9
 #: A program that compiles within this time is compiled when it runs for the second time.
 _PATIENCE = 3.0
+#: Runs assumed for the body of a loop; it has the sizes of sequences that change at each step.
+_ITERATIONS = 32
+_LOOPS = frozenset({"While", "StatelessWhile", "Scan", "StatelessScan"})
 #: Ops that hand on what they get.
 _MOVES = frozenset({"ReadVariableOp", "Identity"})
 
@@ -74,8 +78,26 @@ def runs_when_sizes_change(nodes: Sequence[Node], outputs: Sequence[Edge]) -> in
     """
     if flags.interpret == "never":
         return 0
-    work = sum(node_cost(n) for n in nodes)
-    return math.ceil(_seconds_to_compile(nodes, outputs) / _seconds_to_interpret(nodes, work))
+    compiling = interpreting = 0.0
+    for part, ends, times in _with_bodies(nodes, outputs):
+        compiling += _seconds_to_compile(part, ends)
+        interpreting += times * _seconds_to_interpret(part, sum(node_cost(n) for n in part))
+    return math.ceil(compiling / interpreting)
+
+
+def _with_bodies(
+    nodes: Sequence[Node], outputs: Sequence[Edge], times: int = 1
+) -> Iterator[tuple[Sequence[Node], Sequence[Edge], int]]:
+    """The nodes, and those of each function body among them: outputs, and how often it runs."""
+    yield nodes, outputs, times
+    for node in nodes:
+        if node.op_def.lower is not None:
+            turns = _ITERATIONS if node.op_def.name in _LOOPS else 1
+            for value in node.attrs.values():
+                for body in value if isinstance(value, (list, tuple)) else (value,):
+                    if isinstance(body, FuncGraph):
+                        step = function_step(body)
+                        yield from _with_bodies(step.nodes, step.fetches, times * turns)
 
 
 def _seconds_to_compile(nodes: Sequence[Node], outputs: Sequence[Edge]) -> float:

@@ -409,7 +409,8 @@ class Region:
                 del self._programs[min(self._programs, key=lambda k: self._programs[k].last_run)]
             program = self._programs[key] = Program(self, static)
             self._made += 1
-            if self._made > _FEW_PROGRAMS and self._runs < _RUNS_EACH * self._made:
+            few = self._made > _FEW_PROGRAMS and self._runs < _RUNS_EACH * self._made
+            if few and self.options.host is not None:
                 often = runs_when_sizes_change(self.nodes, self.outputs)
                 program.interpretations = max(program.interpretations, often)
         self._runs = program.last_run = self._runs + 1
@@ -446,7 +447,10 @@ class Region:
         self, program: Program, store: ResourceStore, dynamic: Sequence[Any], failed: Node
     ) -> None:
         """Raise the error of a failed op that shows tensors: it is run again, on NumPy."""
+        if self.options.host is None:
+            return
         evaluation: Interpreting = self.options.host.interpreter(Transaction(store))
+        evaluation.compiles_loops = False
         rerun(evaluation, self.nodes, failed, self._values(dynamic, program.static.values()))
 
     def _failed(
@@ -507,6 +511,7 @@ class Region:
         when that is the fastest way."""
         transaction = Transaction(store)
         evaluation: Interpreting = self.options.host.interpreter(transaction)
+        evaluation.compiles_loops = False
         values = self._values(dynamic, static)
         with np.errstate(all="ignore"):
             evaluation.run(self.nodes, values)
@@ -542,7 +547,8 @@ class RegionOptions:
 
     Attributes:
         device: the JAX device, or None for JAX's default.
-        host: the HostRunner, which runs host ops and single ops while interpreting.
+        host: the HostRunner, which runs host ops and single ops while interpreting; None for
+            regions that can only be compiled.
         explain: turns an exception of JAX or XLA into an OpError.
         passes_on: whether outputs go to other tasks, and are of no use here afterwards.
     """
