@@ -115,6 +115,7 @@ from headrace.ops.matmul import *
 from headrace.ops.operators import *
 from headrace.ops.parsing_api import *
 from headrace.ops.partitioned import *
+from headrace.ops.quantization import *
 from headrace.ops.queues_api import *
 from headrace.ops.ragged_tensor import *
 from headrace.ops.random_api import *
@@ -188,6 +189,7 @@ _NAMESPACES = frozenset(
         "nest",
         "profiler",
         "python_io",
+        "quantization",
         "ragged",
         "resource_loader",
         "saved_model",

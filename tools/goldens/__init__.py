@@ -33,6 +33,7 @@ FAMILIES = (
     "inputs",
     "rnn",
     "ctc",
+    "quantization",
     "layers",
     "losses",
     "sparse",
