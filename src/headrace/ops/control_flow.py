@@ -193,9 +193,8 @@ def _lower_while(evaluation: Any, node: Any, args: Sequence[Any]) -> list[Any]:
     attrs = node.attrs
     cond, body, saved = attrs["cond"], attrs["body"], attrs["_saved"]
     if not evaluation.tracing:
-        # A node with a bound is one of `_run_bounded`, run again to explain its failure.
-        may_bound = saved and "_bound" not in attrs and evaluation.compiles_loops
-        done = _run_bounded(evaluation, node, args) if may_bound else None
+        compiled = saved and evaluation.compiles_loops
+        done = _run_bounded(evaluation, node, args) if compiled else None
         return done or _interpret_while(evaluation, cond, body, saved, args)
     parts = _WhileParts(evaluation, node, args)
     bound = attrs.get("_bound")
