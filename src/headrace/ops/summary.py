@@ -45,6 +45,7 @@ def _packed(message: Any) -> Any:
 
 
 def pack_scalars(context: Any, tags: Any, values: Any) -> Any:
+    """A serialised Summary of the number of each tag."""
     tags, values = np.asarray(tags, object), np.asarray(values)
     if tags.shape != values.shape:
         single = f" (tag '{_text(tags.reshape(-1)[0])}')" if tags.size == 1 else ""
@@ -72,6 +73,7 @@ define_op(
 
 
 def pack_histogram(context: Any, tag: Any, values: Any) -> Any:
+    """A serialised Summary of how ``values`` are spread."""
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
         wide = array.astype(np.float64)
@@ -102,6 +104,7 @@ define_op(
 def pack_images(
     context: Any, tag: Any, tensor: Any, *, max_images: int, bad_color: Any, T: Any
 ) -> Any:
+    """A serialised Summary of the first images of a batch, as PNG."""
     pixels = np.asarray(tensor)
     if pixels.ndim != 4 or pixels.shape[-1] not in (1, 3, 4):
         raise InvalidArgumentError(
@@ -142,6 +145,7 @@ define_op(
 
 
 def pack_audio(context: Any, tag: Any, tensor: Any, sample_rate: Any, *, max_outputs: int) -> Any:
+    """A serialised Summary of the first sounds of a batch, as WAV."""
     sound = np.asarray(tensor)
     if sound.ndim not in (2, 3):
         raise InvalidArgumentError(
@@ -195,6 +199,7 @@ define_op(
 
 
 def pack_tensor(context: Any, tag: Any, tensor: Any, serialized_summary_metadata: Any) -> Any:
+    """A serialised Summary of a tensor, with its metadata."""
     from google.protobuf.message import DecodeError
 
     from headrace.graph.tensor_proto import make_tensor_proto
