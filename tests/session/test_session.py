@@ -268,3 +268,10 @@ def test_default_graphs_are_per_thread():
     thread.start()
     thread.join()
     assert seen[0] is not mine
+
+
+def test_a_partial_run_needs_fetches() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="specify at least one target"):
+            session.partial_run_setup([], [x])

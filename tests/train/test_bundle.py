@@ -50,7 +50,7 @@ def test_maps_of_shapes_and_types() -> None:
     assert shapes["scalar"] == []
     assert dtypes["bfloat16"].name == "bfloat16"
     assert set(shapes) == set(dtypes) == {*made.TYPES, "string", "string_scalar", "scalar", "empty"}
-    assert b"scalar (float32) []" in types.debug_string().splitlines()
+    assert b"scalar (DT_FLOAT) []" in types.debug_string().splitlines()
 
 
 def test_partitioned_tensors_are_whole() -> None:

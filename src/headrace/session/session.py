@@ -197,10 +197,15 @@ class BaseSession:
 
         Returns:
             A handle for ``partial_run``.
+
+        Raises:
+            InvalidArgumentError: if there is nothing to fetch.
         """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         structure = Fetches(self._graph, list(fetches))
+        if not structure.tensors and not structure.targets:
+            raise InvalidArgumentError(None, None, "Must specify at least one target to fetch.")
         inputs = Feeds(self._graph, list(feeds or ()))
         run = self._engine.partial_run(structure.tensors, inputs.tensors, structure.targets)
         handle = f"partial_run_{len(self._partial_runs)}"

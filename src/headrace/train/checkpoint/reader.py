@@ -70,9 +70,11 @@ class CheckpointReader:
         return {name: t.dtype for name, t in self._layout.tensors.items()}
 
     def debug_string(self) -> bytes:
-        """One line for each tensor: name, type and shape."""
+        """One line for each tensor: name, type and shape, as ``w (DT_FLOAT) [3,2]``."""
+        from headrace.graph.proto import DataType  # proto is imported on first use
+
         lines = [
-            f"{name} ({t.dtype.name}) [{','.join(map(str, t.shape))}]"
+            f"{name} ({DataType.Name(t.dtype.as_datatype_enum)}) [{','.join(map(str, t.shape))}]"
             for name, t in sorted(self._layout.tensors.items())
         ]
         return "\n".join(lines).encode()
