@@ -368,6 +368,14 @@ CASES = [
         "seq_lengths[0] = 9 is not in [0, 4)",
     ),
     Case(
+        "reverse_twice",
+        (ones(2, 3), ints(0, -2)),
+        tf.reverse,
+        "ReverseV2",
+        "reverse axis 0 specified more than once: [0, -2] (inputs: Placeholder:0 "
+        "float32[2, 3], Placeholder_1:0 int32[2] = [0, -2])",
+    ),
+    Case(
         "invert_permutation",
         (ints(0, 0),),
         tf.invert_permutation,

@@ -111,7 +111,7 @@ def test_the_name_of_a_variable_fetches_feeds_and_assigns_its_value() -> None:
 
 def test_load_and_eval() -> None:
     v = tf.Variable([1.0, 2.0])
-    with pytest.raises(ValueError, match="no default session"):
+    with pytest.raises(ValueError, match="No default session"):
         v.load([3.0, 4.0])
     with tf.Session() as session:
         count = len(_names())

@@ -412,8 +412,9 @@ def _reverse(xp: Any, x: Any, dims: Any) -> Any:
 
 def _axes_to_reverse(axis: Any, rank: int) -> tuple[int, ...]:
     axes = tuple(checked_axis(a, rank, "reverse axis") for a in axis)
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"reverse axis specified more than once: {list(axis)}.")
+    for i, at in enumerate(axes):
+        if at in axes[:i]:
+            raise ValueError(f"reverse axis {at} specified more than once: {list(axis)}.")
     return axes
 
 

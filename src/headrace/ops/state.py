@@ -164,7 +164,8 @@ def _assign(_: Any, value: Any, *, _shape: TensorShape | None) -> Any:
         raise InvalidArgumentError(
             None,
             None,
-            f"Trying to assign to variable with tensor with wrong shape. Expected "
+            "Assign requires shapes of both tensors to match: "
+            "Trying to assign to variable with tensor with wrong shape. Expected "
             f"{_shape} got {shape_text(tuple(value.shape))}",
         )
     return value
