@@ -140,3 +140,12 @@ def test_large_variables_are_changed_in_place_beside_an_assertion():
         sess.run(step, {x: 1.0})
         _fails(sess, step, {x: 5.0}, "Assert")
         assert sess.run(v)[0, 0] == 1.0
+
+
+def test_what_an_assertion_finds_comes_before_shapes_that_do_not_fit(how):
+    x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
+    with tf.control_dependencies([tf.assert_equal(tf.size(x), tf.size(y), message="unlike")]):
+        total = x + y
+    with tf.Session() as sess:
+        feed = {x: [1.0, 2.0], y: [1.0, 2.0, 3.0]}
+        assert "[unlike]" in _fails(sess, total, feed, "assert_equal")

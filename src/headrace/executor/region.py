@@ -432,7 +432,13 @@ class Region:
                     # XLA may run out of memory after the call: nothing may rest on its results.
                     for array in jax.tree.leaves((outputs, new_state)):
                         array.block_until_ready()
-            except (OpError, NeedsHost):
+            except OpError:
+                # What cannot be traced may be what an assertion before it was to find.
+                for node, message in program.messages:
+                    if message == checks.SHOWS_TENSORS and node is not None:
+                        self._explain(program, store, dynamic, node)
+                raise
+            except NeedsHost:
                 raise
             except Exception as error:
                 self._check_arrays(args)
