@@ -104,10 +104,6 @@ _X = np.zeros((2, 3, 4), np.float32)
         (lambda: tf.nn.softmax(_X, axis=3), r"axis 3 is not in \[-3, 3\)"),
         (lambda: tf.nn.softmax(_X, axis=0, dim=1), "Cannot specify both"),
         (
-            lambda: tf.nn.softmax_cross_entropy_with_logits(_X, _X),
-            "with named arguments",
-        ),
-        (
             lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[[1]], logits=_X[0, :1]),
             "Rank mismatch",
         ),
