@@ -218,7 +218,7 @@ def test_bad_arguments() -> None:
         tf.get_variable("v", [2], initializer=[1.0, 2.0])
     with pytest.raises(ValueError, match="did not get an initializer, so its `shape` argument"):
         tf.get_variable("v")
-    with pytest.raises(ValueError, match="Shape of a new variable .v. must be fully defined"):
+    with pytest.raises(ValueError, match=r"Shape of a new variable \(v\) must be fully defined"):
         tf.get_variable("v", [None])
     with pytest.raises(ValueError, match="Initializer type 'int32' and explicit dtype 'float32'"):
         tf.get_variable("v", dtype=tf.float32, initializer=tf.constant(1))
