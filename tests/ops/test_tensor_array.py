@@ -206,3 +206,21 @@ def test_elements_of_different_shapes_do_not_stack():
     np.testing.assert_array_equal(run(ta.read(1)), [1, 2])
     with pytest.raises(tf.errors.InvalidArgumentError, match="different shapes"):
         run(ta.stack())
+
+
+def test_gradient_of_an_array_that_grows_and_is_read_in_a_branch():
+    fresh = tf.placeholder(tf.bool, [None])
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
+    empty = tf.TensorArray(tf.float32, size=0, dynamic_size=True, clear_after_read=False)
+
+    def step(i, ta):
+        row = tf.cond(fresh[i], lambda: x[i : i + 1], lambda: 2.0 * ta.read(i - 1))
+        return i + 1, ta.write(i, row)
+
+    rows = tf.while_loop(lambda i, _: i < tf.size(fresh), step, [0, empty])[1].concat()
+    grad = tf.gradients(rows, x)[0]
+    with tf.Session() as session:
+        for flags, expected in ([1, 0, 0, 1], [7, 0, 0, 1]), ([1, 1, 0], [1, 3, 0, 0]):
+            values, slopes = session.run([rows, grad], {fresh: np.array(flags, bool)})
+            assert values.shape == (len(flags), 2)
+            np.testing.assert_array_equal(slopes, np.repeat(np.array(expected)[:, None], 2, 1))

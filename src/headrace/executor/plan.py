@@ -259,7 +259,7 @@ class Plan:
             return
         region = unit.region
         if region is not None:
-            static = [np.asarray(table[i]) for i in unit.static]
+            static = [_known(table[i]) for i in unit.static]
             outputs: Sequence[Any] = region.run(store, inputs, static)
         elif unit.node.op_def is SEND:  # type: ignore[union-attr]
             context.send(unit.node.attrs["transfer"], inputs)  # type: ignore[union-attr]
@@ -300,6 +300,11 @@ class Plan:
             if unit.region is not None:
                 lines += [f"     {node!r}" for node in unit.region.nodes]
         return "\n".join(lines)
+
+
+def _known(value: Any) -> Any:
+    """A value that a program is compiled for: an array, or a tensor list of arrays."""
+    return value.to_items() if isinstance(value, lists.TensorList) else np.asarray(value)
 
 
 def _cannot_run(signal: NeedsHost) -> OpError:

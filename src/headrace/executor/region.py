@@ -544,6 +544,8 @@ def _result(value: Any) -> Any:
 
 
 def _static_key(value: Any) -> Any:
+    if isinstance(value, lists.TensorList):
+        return tuple([None if item is None else _static_key(item) for item in value.items or ()])
     array = np.asarray(value)
     return (array.dtype.str, array.shape, array.tobytes())
 

@@ -11,6 +11,7 @@ A list is immutable. It has one of three forms:
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 import jax
@@ -227,7 +228,8 @@ def add(a: Any, b: Any) -> Any:
         longer = b if a.unwritten else a
         return longer
     if a.items is not None and b.items is not None:
-        pairs = zip(a.items, b.items, strict=True)
+        # A list that grew later is the longer one: what it has more is no part of the other.
+        pairs = zip_longest(a.items, b.items)
         return TensorList(
             tuple(y if x is None else x if y is None else add(x, y) for x, y in pairs)
         )
