@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from headrace.config import flags
@@ -19,6 +21,17 @@ def _fresh_graph(monkeypatch: pytest.MonkeyPatch):
     yield
     default_graph_stack.items.clear()
     default_session_stack.items.clear()
+
+
+@pytest.fixture(autouse=True)
+def _loggers_as_at_start():
+    """What one test says of logging is no matter of the next."""
+    logging.disable(logging.NOTSET)
+    logging.getLogger().setLevel(logging.WARNING)
+    for name in ("tensorflow", "headrace"):
+        logger = logging.getLogger(name)
+        logger.disabled, logger.propagate = False, True
+        logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture(params=["never", "always"])
