@@ -12,7 +12,7 @@ from task_processes import Tasks, Training, eventually
 import headrace as tf
 from headrace.distributed import admin
 from headrace.distributed.certs import make_cluster_files
-from headrace.errors import PermissionDeniedError, UnavailableError
+from headrace.errors import DeadlineExceededError, PermissionDeniedError, UnavailableError
 
 _WHY_NOT = why_not()
 pytestmark = [
@@ -84,17 +84,25 @@ def training(tasks):
     made.session.close()
 
 
-def until_it_works(training):
-    """Run steps of the same session until one is made; how many seconds that takes."""
+def until_it_works(training, deadline_in_ms=0):
+    """Run steps of the same session until one is made: after how many seconds, and late steps.
+
+    With a deadline a step that does not end in time is given up, and counted as late.
+    """
+    options = tf.RunOptions(timeout_in_ms=deadline_in_ms)
+    late = []
 
     def works():
         try:
-            training.session.run(training.step)
+            training.session.run(training.step, options=options)
         except UnavailableError:
+            return False
+        except DeadlineExceededError as error:
+            late.append(error)
             return False
         return True
 
-    return eventually(works)
+    return eventually(works), len(late)
 
 
 def test_training_over_three_hosts(tasks, training):
@@ -118,6 +126,19 @@ def test_large_tensors_over_the_byte_stream(tasks):
         assert np.array_equal(session.run(further, {fed: values}), (values + 1) * 2)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("round_", range(10))
+def test_no_step_hangs_after_a_cut(tasks, hosts, training, round_):
+    """Without deadlines: what is sent while links come back arrives, or fails."""
+    hosts.cut(1)
+    try:
+        training.failure(time.monotonic())
+    finally:
+        hosts.restore(1)
+    until_it_works(training)
+    training.go()
+
+
 @pytest.mark.parametrize("how", ["cut", pytest.param("down", marks=pytest.mark.slow)])
 def test_a_host_is_cut_off_for_a_while(tasks, hosts, training, how, record_property):
     other = Training(tasks, 0, [1]).open().go()
@@ -134,9 +155,11 @@ def test_a_host_is_cut_off_for_a_while(tasks, hosts, training, how, record_prope
     record_property("noticed after", seconds)
     print(f"{how}: noticed after {seconds:.2f} s")
     assert seconds < NOTICED
-    print(f"{how}: again after {until_it_works(training):.2f} s")
+    again, late = until_it_works(training, deadline_in_ms=10_000)
+    record_property("late steps", late)
+    print(f"{how}: again after {again:.2f} s, {late} steps late")
     values = training.session.run(training.values)
-    assert all(training.steps + 1 <= v <= training.steps + 2 for v in values)
+    assert all(training.steps + 1 <= v <= training.steps + 2 + late for v in values)
     other.goes_on()
     other.pause()
     other.session.close()
