@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from headrace.files.paths import is_local
+from headrace.files.system import write_bytes
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import Graph
@@ -277,11 +279,8 @@ def write_message(message: Any, path: str, as_text: bool) -> str:
     from google.protobuf import text_format
 
     data = text_format.MessageToString(message).encode() if as_text else message.SerializeToString()
-    if "://" in path:
-        import fsspec
-
-        with fsspec.open(path, "wb") as file:
-            file.write(data)
+    if not is_local(path):
+        write_bytes(path, data)
         return path
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     temporary = f"{path}.tmp{os.getpid()}"
@@ -289,24 +288,3 @@ def write_message(message: Any, path: str, as_text: bool) -> str:
         file.write(data)
     os.replace(temporary, path)
     return path
-
-
-def read_bytes(path: str) -> bytes:
-    """The content of a file or URL.
-
-    Raises:
-        NotFoundError: if there is none.
-    """
-    from headrace.errors import NotFoundError
-
-    try:
-        if "://" in path:
-            import fsspec
-
-            with fsspec.open(path, "rb") as remote:
-                content: bytes = remote.read()
-                return content
-        with open(path, "rb") as file:
-            return file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        raise NotFoundError(None, None, f"{path}; No such file or directory") from None

@@ -8,6 +8,7 @@ import pytest
 import headrace as tf
 from headrace import graph_util
 from headrace.errors import DataLossError, NotFoundError
+from headrace.files import system
 from headrace.graph import attr_proto
 from headrace.graph.attrs import NameAttrList
 from headrace.graph.graph_def import op_def_to_proto, parse_graph_def
@@ -170,7 +171,7 @@ def test_written_file_is_read_again(tmp_path, as_text):
     with tf.Graph().as_default() as graph:
         tf.constant([1.0, 2.0], name="c")
     path = graph_util.write_graph(graph, tmp_path / "new", "g.pb", as_text)
-    assert parse_graph_def(graph_util.read_bytes(path)) == graph.as_graph_def()
+    assert parse_graph_def(system.read_bytes(path)) == graph.as_graph_def()
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["g.pb"]
 
 
@@ -178,9 +179,9 @@ def test_file_at_a_url(tmp_path):
     with tf.Graph().as_default() as graph:
         tf.constant(1.0)
     path = graph_util.write_graph(graph, "memory://headrace-test", "g.pb", False)
-    assert parse_graph_def(graph_util.read_bytes(path)) == graph.as_graph_def()
+    assert parse_graph_def(system.read_bytes(path)) == graph.as_graph_def()
     with pytest.raises(NotFoundError, match="No such file"):
-        graph_util.read_bytes(str(tmp_path / "nothing.pb"))
+        system.read_bytes(str(tmp_path / "nothing.pb"))
 
 
 @pytest.mark.parametrize(

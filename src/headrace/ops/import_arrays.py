@@ -281,10 +281,7 @@ class _Arrays(_Graph):
     def read(self, node: NodeDef) -> None:
         _, index, flow = data_inputs(node)
         dtype, shape = node.attr["dtype"].type, self.shape(node, "element_shape")
-        self.change(
-            node, "TensorListGetItem", [flow, index, shape], element_dtype=dtype, Tshape=INT32
-        )
-        node.attr.pop("Tshape")
+        self.change(node, "TensorListGetItem", [flow, index, shape], element_dtype=dtype)
 
     def gather(self, node: NodeDef) -> None:
         _, indices, flow = data_inputs(node)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.graph.attr_proto import decode
 from headrace.graph.proto import FunctionDef, NodeDef
 from headrace.ops.registry import OpDef, find_op_def
 
@@ -201,9 +200,7 @@ def identity(name: str, source: str, dtype: TypeNumber, like: NodeDef) -> NodeDe
     node.input.append(source)
     node.attr["T"].type = dtype
     if "_output_shapes" in like.attr:
-        shapes = decode(like.attr["_output_shapes"], "list(shape)")
-        if shapes:
-            node.attr["_output_shapes"].list.shape.append(like.attr["_output_shapes"].list.shape[0])
+        node.attr["_output_shapes"].list.shape.extend(like.attr["_output_shapes"].list.shape[:1])
     return node
 
 

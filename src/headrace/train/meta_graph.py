@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace import logging
+from headrace.files.system import read_bytes
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
-from headrace.graph_util import read_bytes, write_message
+from headrace.graph_util import write_message
 from headrace.ops.import_graph import import_graph_def, unchanged_on_failure
 from headrace.ops.registry import find_op_def
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
