@@ -39,6 +39,14 @@ def test_max_to_keep(session: Any, tmp_path: Path, keep: int, left: list[int]) -
     assert names == {f"m-{s}.{kind}" for s in left for kind in kinds}
 
 
+def test_a_path_with_a_doubled_slash(session: Any, tmp_path: Path) -> None:
+    saver = tf.train.Saver(max_to_keep=1)
+    for step in (1, 2):
+        saver.save(session, f"{tmp_path}//m", step)
+    saver.restore(session, f"{tmp_path}//m-2")
+    assert there(tmp_path) == [2]
+
+
 def test_one_checkpoint_is_kept_for_every_n_hours(session: Any, tmp_path: Path) -> None:
     now = [1000.0]
 

@@ -112,8 +112,9 @@ def join(directory: str, name: str) -> str:
 
 
 def siblings(prefix: str) -> list[str]:
-    """Paths of the files whose path begins with ``prefix``, sorted."""
-    directory, name = os.path.split(prefix)
+    """Paths of the files whose path begins with ``prefix``, as it is written, sorted."""
+    cut = prefix.rfind("/") + 1  # a split that tidies the path would change doubled slashes
+    directory, name = prefix[:cut], prefix[cut:]
     if is_local(prefix):
         try:
             found = os.listdir(directory or ".")
@@ -125,7 +126,7 @@ def siblings(prefix: str) -> list[str]:
             found = [os.path.basename(p.rstrip("/")) for p in fs.ls(inner, detail=False)]
         except FileNotFoundError:
             return []
-    return sorted(join(directory, n) for n in found if n.startswith(name))
+    return sorted(directory + n for n in found if n.startswith(name))
 
 
 def make_dirs(directory: str) -> None:
