@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 from headrace import errors
+from headrace.files import system
 from headrace.graph import dtypes
 from headrace.train.checkpoint import CheckpointReader, Request, Slice, native, storage, write
 from headrace.train.checkpoint.slices import Box, parse_spec
@@ -143,7 +144,7 @@ def test_memory_is_not_doubled(tmp_path: Path) -> None:
         Slice("p", dtypes.uint8, array.shape, Box((0, 0), (512, size >> 10)), array[:512]),
         Slice("p", dtypes.uint8, array.shape, Box((512, 0), (512, size >> 10)), array[512:]),
     ]
-    storage.exists(str(tmp_path))
+    system.exists(str(tmp_path))
     tracemalloc.start()
     try:
         write(str(tmp_path / "m"), [*parts, whole("w", array)])
@@ -277,8 +278,8 @@ class Disk:
         self.fail_at = fail_at
         self.error = error
         self.real_open = builtins.open
-        monkeypatch.setattr(storage, "open", self.open, raising=False)
-        for name in ("replace", "fsync", "remove"):
+        monkeypatch.setattr(system, "open", self.open, raising=False)
+        for name in ("replace", "fsync", "unlink"):
             monkeypatch.setattr(storage.os, name, self.step(getattr(os, name)))
 
     def check(self) -> None:
@@ -435,6 +436,19 @@ def test_merging_checkpoints(tmp_path: Path, root: str) -> None:
         native.merge([f"{directory}/m", f"{directory}/part/a"], f"{directory}/n")
 
 
+def test_doubled_slashes_are_kept(tmp_path: Path) -> None:
+    prefix = f"{tmp_path}//m"
+    for number in (1, 2):  # the second time beside the files of the first
+        write(prefix, state(number), 1000)
+        assert number_in(prefix) == number
+    names = {p.name for p in tmp_path.iterdir()}
+    assert names == {
+        "m.index",
+        *(f.removeprefix(f"{tmp_path}//") for f in native.load(prefix).files),
+    }
+    assert all(name.endswith(".1") for name in names - {"m.index"})
+
+
 def test_other_file_systems(tmp_path: Path) -> None:
     for prefix in ("memory://format/m", f"file://{tmp_path}/sub/m"):
         for number in (1, 2, 3):
@@ -447,7 +461,7 @@ def test_other_file_systems(tmp_path: Path) -> None:
 
 def test_storage_errors_keep_their_class(tmp_path: Path) -> None:
     with pytest.raises(errors.NotFoundError, match="nothing"):
-        storage.read_all(str(tmp_path / "nothing"))
+        system.read_bytes(str(tmp_path / "nothing"))
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(errors.UnknownError, match="file"):
-        storage.make_dirs(str(tmp_path / "file"))
+    with pytest.raises(errors.FailedPreconditionError, match="file"):
+        storage.make_directories(str(tmp_path / "file"))

@@ -161,7 +161,7 @@ def test_a_kill_while_the_state_is_written_keeps_the_old_one(
             raise KeyboardInterrupt
         os.replace(source, target)
 
-    monkeypatch.setattr(storage, "rename", fail)
+    monkeypatch.setattr(storage, "move", fail)
     with pytest.raises(KeyboardInterrupt):
         saver.save(session, str(tmp_path / "m"), 2)
     assert tf.train.latest_checkpoint(str(tmp_path)) == first

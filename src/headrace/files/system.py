@@ -36,8 +36,12 @@ class FileStatistics(NamedTuple):
     is_directory: bool
 
 
-def _remote(path: str) -> tuple[Any, str]:
-    """The fsspec file system of a path with a scheme, and the path inside it."""
+def locate(path: str) -> tuple[Any, str]:
+    """The fsspec file system of a path with a scheme, and the path inside it.
+
+    Raises:
+        UnimplementedError: if no file system has this scheme.
+    """
     import fsspec
 
     scheme = path.partition("://")[0].rpartition("::")[2]
@@ -61,7 +65,7 @@ def open_binary(path: Any, mode: str, buffering: int = -1) -> IO[bytes]:
     with translated(path):
         if is_local(path):
             return open(path, mode, buffering=buffering)
-        fs, inner = _remote(path)
+        fs, inner = locate(path)
         if mode == "rb" and fs.isdir(inner):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         file: IO[bytes] = fs.open(inner, mode)
@@ -87,7 +91,7 @@ def exists(path: Any) -> bool:
     path = as_path(path)
     if is_local(path):
         return os.path.exists(path)
-    fs, inner = _remote(path)
+    fs, inner = locate(path)
     with translated(path):
         return bool(fs.exists(inner))
 
@@ -97,7 +101,7 @@ def is_directory(path: Any) -> bool:
     path = as_path(path)
     if is_local(path):
         return os.path.isdir(path)
-    fs, inner = _remote(path)
+    fs, inner = locate(path)
     with translated(path):
         return bool(fs.isdir(inner))
 
@@ -109,7 +113,7 @@ def stat(path: Any) -> FileStatistics:
         if is_local(path):
             found = os.stat(path)
             return FileStatistics(found.st_size, found.st_mtime_ns, modes.S_ISDIR(found.st_mode))
-        fs, inner = _remote(path)
+        fs, inner = locate(path)
         info = fs.info(inner)
         directory = info.get("type") == "directory"
         try:
@@ -131,7 +135,7 @@ def list_directory(path: Any) -> list[str]:
     with translated(path):
         if is_local(path):
             return sorted(os.listdir(path))
-        fs, inner = _remote(path)
+        fs, inner = locate(path)
         own = inner.rstrip("/")
         found = [p.rstrip("/") for p in fs.ls(inner, detail=False)]
         return sorted(os.path.basename(p) for p in found if p != own)
@@ -153,7 +157,7 @@ def make_directory(path: Any) -> None:
         if is_local(path):
             os.mkdir(path)
         else:
-            fs, inner = _remote(path)
+            fs, inner = locate(path)
             fs.mkdir(inner, create_parents=False)
 
 
@@ -173,7 +177,7 @@ def make_directories(path: Any) -> None:
             except (FileExistsError, NotADirectoryError):
                 raise FailedPreconditionError(None, None, f"{path} is not a directory") from None
         else:
-            fs, inner = _remote(path)
+            fs, inner = locate(path)
             fs.makedirs(inner, exist_ok=True)
 
 
@@ -189,7 +193,7 @@ def remove(path: Any) -> None:
         if is_local(path):
             os.unlink(path)
             return
-        fs, inner = _remote(path)
+        fs, inner = locate(path)
         if fs.isdir(inner):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         fs.rm_file(inner)
@@ -207,7 +211,7 @@ def remove_tree(path: Any) -> None:
             else:
                 os.unlink(path)
             return
-        fs, inner = _remote(path)
+        fs, inner = locate(path)
         if not fs.exists(inner):
             raise NotFoundError(None, None, f"{path} not found")
         fs.rm(inner, recursive=True)
@@ -260,15 +264,15 @@ def rename(source: Any, target: Any, overwrite: bool = False) -> None:
                     raise
                 shutil.move(source, target)
         return
-    if is_local(source) or is_local(target) or _remote(source)[0] is not _remote(target)[0]:
+    if is_local(source) or is_local(target) or locate(source)[0] is not locate(target)[0]:
         copy(source, target, overwrite=True)
         remove(source)
         return
-    fs, inner = _remote(source)
+    fs, inner = locate(source)
     with translated(source):
         if not fs.exists(inner):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        fs.mv(inner, _remote(target)[1], recursive=bool(fs.isdir(inner)))
+        fs.mv(inner, locate(target)[1], recursive=bool(fs.isdir(inner)))
 
 
 def join(directory: str, *names: str) -> str:

@@ -10,6 +10,8 @@ from google.protobuf import text_format
 
 from headrace import logging
 from headrace.errors import OpError
+from headrace.files import system
+from headrace.files.paths import is_local
 from headrace.train.checkpoint import storage, v1
 from headrace.train.checkpoint.layout import index_path
 
@@ -26,11 +28,11 @@ __all__ = [
 
 def state_path(save_dir: str, latest_filename: str | None = None) -> str:
     """Where the state file of a directory is."""
-    return storage.join(save_dir, latest_filename or "checkpoint")
+    return system.join(save_dir, latest_filename or "checkpoint")
 
 
 def _is_relative(path: str) -> bool:
-    return storage.is_local(path) and not os.path.isabs(path)
+    return is_local(path) and not os.path.isabs(path)
 
 
 def generate_checkpoint_state_proto(
@@ -136,11 +138,12 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     """
     from headrace.graph.proto import CheckpointState
 
-    path = state_path(os.fspath(checkpoint_dir), latest_filename)
+    checkpoint_dir = os.fspath(checkpoint_dir)
+    path = state_path(checkpoint_dir, latest_filename)
     try:
-        if not storage.exists(path):
+        if not system.exists(path):
             return None
-        state = text_format.Parse(storage.read_all(path).decode(), CheckpointState())
+        state = text_format.Parse(system.read_bytes(path).decode(), CheckpointState())
     except (OpError, text_format.ParseError, UnicodeDecodeError) as error:
         logging.warning("%s: %s: checkpoint ignored", path, error)
         return None
@@ -148,9 +151,9 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
         raise ValueError(
             f"Invalid checkpoint state loaded from {checkpoint_dir}: it names no checkpoint."
         )
-    state.model_checkpoint_path = storage.join(checkpoint_dir, state.model_checkpoint_path)
+    state.model_checkpoint_path = system.join(checkpoint_dir, state.model_checkpoint_path)
     for i, name in enumerate(state.all_model_checkpoint_paths):
-        state.all_model_checkpoint_paths[i] = storage.join(checkpoint_dir, name)
+        state.all_model_checkpoint_paths[i] = system.join(checkpoint_dir, name)
     return state
 
 
@@ -169,9 +172,9 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint (of any format) at this path."""
     prefix = os.fspath(checkpoint_prefix)
-    if storage.exists(index_path(prefix)):
+    if system.exists(index_path(prefix)):
         return True
-    return bool(v1.find(prefix)) or (storage.exists(prefix) and not storage.is_dir(prefix))
+    return bool(v1.find(prefix)) or (system.exists(prefix) and not system.is_directory(prefix))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
@@ -179,8 +182,8 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
     times = []
     for prefix in checkpoint_prefixes:
         for path in (index_path(prefix), prefix):
-            if storage.exists(path) and not storage.is_dir(path):
-                times.append(storage.mtime(path))
+            if system.exists(path) and not system.is_directory(path):
+                times.append(system.stat(path).mtime_nsec / 1e9)
                 break
     return times
 
@@ -189,12 +192,12 @@ def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Remove the files of a checkpoint, first of all the one that makes it visible."""
-    storage.remove(meta_path(checkpoint_prefix, meta_graph_suffix))
-    storage.remove(index_path(checkpoint_prefix))
+    storage.discard(meta_path(checkpoint_prefix, meta_graph_suffix))
+    storage.discard(index_path(checkpoint_prefix))
     for path in storage.siblings(f"{checkpoint_prefix}.data-"):
-        storage.remove(path)
-    if checkpoint_format_version == 1 and not storage.is_dir(checkpoint_prefix):
-        storage.remove(checkpoint_prefix)
+        storage.discard(path)
+    if checkpoint_format_version == 1 and not system.is_directory(checkpoint_prefix):
+        storage.discard(checkpoint_prefix)
 
 
 def meta_path(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from headrace.files import system
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
@@ -14,7 +15,7 @@ from headrace.ops.build import constant, raw
 from headrace.ops.partitioned import PartitionedVariable
 from headrace.ops.variables import Variable
 from headrace.train import save_ops  # noqa: F401  (defines RestoreV2)
-from headrace.train.checkpoint import CheckpointReader, storage
+from headrace.train.checkpoint import CheckpointReader
 from headrace.train.checkpoint_state import latest_checkpoint
 
 __all__ = [
@@ -48,7 +49,7 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
 
 def _path_of(ckpt_dir_or_file: Any) -> str:
     path = str(os.fspath(ckpt_dir_or_file))
-    if not storage.is_dir(path):
+    if not system.is_directory(path):
         return path
     latest = latest_checkpoint(path)
     if latest is None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.files import system
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
@@ -97,7 +98,7 @@ def _merge(
 ) -> Any:
     prefixes = texts(checkpoint_prefixes)
     if allow_missing_files:
-        prefixes = [p for p in prefixes if storage.exists(index_path(p))]
+        prefixes = [p for p in prefixes if system.exists(index_path(p))]
     native.merge(prefixes, text(destination_prefix))
     if delete_old_dirs:
         for directory in {p.rpartition("/")[0] for p in prefixes}:

@@ -15,9 +15,10 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from headrace.errors import DataLossError, UnimplementedError
+from headrace.files import system
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
-from headrace.train.checkpoint import storage, table
+from headrace.train.checkpoint import table
 from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor, data_path, index_path
 from headrace.train.checkpoint.slices import Box, box_of
 
@@ -82,7 +83,7 @@ def load(prefix: str, data: bytes | None = None) -> Layout:
     from headrace.graph.proto import BundleEntryProto, BundleHeaderProto
 
     path = index_path(prefix)
-    data = storage.read_all(path) if data is None else data
+    data = system.read_bytes(path) if data is None else data
     try:
         found = dict(table.entries(data, path))
         if b"" not in found:

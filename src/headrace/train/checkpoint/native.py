@@ -22,6 +22,7 @@ import google_crc32c
 import numpy as np
 
 from headrace.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
+from headrace.files import system
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.train.checkpoint import encoding, storage
@@ -67,7 +68,7 @@ def write(prefix: str, slices: Iterable[Slice], max_file_bytes: int | None = Non
     items = list(slices)
     _check(items)
     plan = _plan(items, max_file_bytes or MAX_FILE_BYTES)
-    storage.make_dirs(_directory(prefix))
+    storage.make_directories(storage.directory_of(prefix))
     files = _free_names(prefix, len(plan))
     sizes, tensors = [], {s.name: StoredTensor(s.dtype, s.shape) for s in items}
     started: list[str] = []
@@ -78,18 +79,13 @@ def write(prefix: str, slices: Iterable[Slice], max_file_bytes: int | None = Non
             sizes.append(size)
             for part, piece in zip(content, pieces, strict=True):
                 tensors[part.name].pieces.append(piece)
-        if storage.is_local(prefix):
-            storage.sync_directory(_directory(prefix))
+        storage.sync_name(prefix)
         storage.publish(index_path(prefix), _manifest(files, sizes, tensors))
     except BaseException:
         for path in started:
-            storage.remove(path)
+            storage.discard(path)
         raise
     _remove_others(prefix, files)
-
-
-def _directory(prefix: str) -> str:
-    return prefix.rpartition("/")[0]
 
 
 def _check(items: Sequence[Slice]) -> None:
@@ -163,7 +159,7 @@ def _free_names(prefix: str, count: int) -> list[str]:
 
 
 def _published_files(prefix: str) -> list[str]:
-    if not storage.exists(index_path(prefix)):
+    if not system.exists(index_path(prefix)):
         return []
     try:
         return load(prefix).files
@@ -175,9 +171,9 @@ def _remove_others(prefix: str, files: Sequence[str]) -> None:
     """Remove data files that the published manifest does not name, and forgotten manifests."""
     for path in storage.siblings(f"{prefix}.data-"):
         if path not in files:
-            storage.remove(path)
+            storage.discard(path)
     for path in storage.siblings(f"{index_path(prefix)}.tmp-"):
-        storage.remove(path)
+        storage.discard(path)
 
 
 def _write_file(path: str, number: int, parts: Sequence[Slice]) -> tuple[list[Piece], int]:
@@ -262,7 +258,7 @@ def merge(prefixes: Sequence[str], destination: str) -> None:
     """
     layouts = [load(p) for p in prefixes]
     sources = [f for layout in layouts for f in layout.files]
-    storage.make_dirs(_directory(destination))
+    storage.make_directories(storage.directory_of(destination))
     files = _free_names(destination, len(sources))
     tensors: dict[str, StoredTensor] = {}
     first = 0
@@ -282,7 +278,7 @@ def merge(prefixes: Sequence[str], destination: str) -> None:
     sizes = [n for layout in layouts for n in layout.sizes if n is not None]
     storage.publish(index_path(destination), _manifest(files, sizes, tensors))
     for prefix in prefixes:
-        storage.remove(index_path(prefix))
+        storage.discard(index_path(prefix))
     _remove_others(destination, files)
 
 
@@ -311,7 +307,7 @@ def load(prefix: str, text: bytes | None = None) -> Layout:
     """
     path = index_path(prefix)
     try:
-        whole = json.loads(storage.read_all(path) if text is None else text)
+        whole = json.loads(system.read_bytes(path) if text is None else text)
         if whole["format"] != FORMAT:
             raise ValueError(f"its format is {whole['format']!r}")
         version = whole["version"]
@@ -337,8 +333,8 @@ def _damaged(path: str, error: Exception) -> DataLossError:
 
 
 def _layout(prefix: str, content: Any) -> Layout:
-    directory = _directory(prefix)
-    files = [storage.join(directory, f["name"]) for f in content["files"]]
+    directory = storage.directory_of(prefix)
+    files = [system.join(directory, f["name"]) for f in content["files"]]
     tensors = {}
     for name, entry in content["tensors"].items():
         shape = tuple(entry["shape"])

@@ -17,6 +17,7 @@ from headrace.errors import (
     UnimplementedError,
     suggest,
 )
+from headrace.files import system
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.train.checkpoint import bundle, encoding, native, storage, table, v1
@@ -212,12 +213,12 @@ class _Files(dict[int, Any]):
     def __missing__(self, number: int) -> Any:
         path, said = self._layout.files[number], self._layout.sizes[number]
         try:
-            file = self._stack.enter_context(storage.opened(path))
-            if said is not None and storage.size(path) != said:
+            file = self._stack.enter_context(system.open_binary(path, "rb"))
+            if said is not None and (there := system.stat(path).length) != said:
                 raise DataLossError(
                     None,
                     None,
-                    f"{path} has {storage.size(path)} bytes; checkpoint {self._layout.prefix} "
+                    f"{path} has {there} bytes; checkpoint {self._layout.prefix} "
                     f"was saved with {said}: the file is cut off or belongs to another one.",
                 )
         except NotFoundError as error:
@@ -243,9 +244,9 @@ def _rows_of(result: Array, piece: Box, wanted: Box) -> Array | None:
 
 def _load(prefix: str) -> Layout:
     path = index_path(prefix)
-    if not storage.exists(path):
+    if not system.exists(path):
         part = re.fullmatch(r"(.+)\.(index|meta|data-\d{5}-of-\d{5}(\.\d+)?)", prefix)
-        whole = part[1] if part is not None and storage.exists(index_path(part[1])) else ""
+        whole = part[1] if part is not None and system.exists(index_path(part[1])) else ""
         files = [] if whole else v1.find(prefix)
         if files:
             return v1.load(prefix, files)
@@ -256,7 +257,7 @@ def _load(prefix: str) -> Layout:
             "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
             f"{prefix}.{hint}",
         )
-    data = storage.read_all(path)
+    data = system.read_bytes(path)
     if table.is_table(data):
         return bundle.load(prefix, data)
     if data[:1] == b"{":

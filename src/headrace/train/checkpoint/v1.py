@@ -14,6 +14,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from headrace.errors import DataLossError, UnimplementedError
+from headrace.files import system
 from headrace.graph import dtypes
 from headrace.train.checkpoint import storage, table
 from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor
@@ -65,7 +66,7 @@ def find(prefix: str) -> list[str]:
     A sharded checkpoint is named by its files' names with ``?`` for each digit, or without that
     part.
     """
-    if storage.exists(prefix) and not storage.is_dir(prefix):
+    if system.exists(prefix) and not system.is_directory(prefix):
         return [prefix] if _ends_as_table(prefix) else []
     pattern = prefix if "?" in prefix else f"{prefix}-?????-of-?????"
     found = [
@@ -77,11 +78,11 @@ def find(prefix: str) -> list[str]:
 
 
 def _ends_as_table(path: str) -> bool:
-    length = storage.size(path)
+    length = system.stat(path).length
     if length < _FOOTER:
         return False
     tail = np.empty(_FOOTER, np.uint8)
-    with storage.opened(path) as file:
+    with system.open_binary(path, "rb") as file:
         storage.read_into(file, path, length - _FOOTER, tail)
     return table.is_table(tail.tobytes())
 
@@ -107,7 +108,7 @@ def _read(layout: Layout, form: V1Format, number: int, path: str) -> None:
     from headrace.graph.proto import SavedTensorSlices
 
     shapes: dict[str, tuple[int, ...]] = {}
-    for key, value in table.entries(storage.read_all(path), path):
+    for key, value in table.entries(system.read_bytes(path), path):
         entry = SavedTensorSlices.FromString(value)
         if key == b"":
             for meta in entry.meta.tensor:
