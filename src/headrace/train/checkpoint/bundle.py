@@ -19,13 +19,14 @@ from headrace.files import system
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.train.checkpoint import table
+from headrace.train.checkpoint.data_files import FileFormat
 from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor, data_path, index_path
 from headrace.train.checkpoint.slices import Box, box_of
 
 Array = np.ndarray[Any, Any]
 
 
-class BundleFormat:
+class BundleFormat(FileFormat):
     """How pieces of TensorFlow's files are checked and decoded."""
 
     name = "TensorFlow V2 bundle"

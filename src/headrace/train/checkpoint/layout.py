@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -10,6 +9,8 @@ import numpy as np
 
 from headrace.graph.dtypes import DType
 from headrace.train.checkpoint.slices import Box
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +34,23 @@ class StoredTensor:
 
 
 class Format(Protocol):
-    """What differs between formats when a piece is read."""
+    """How the pieces of one file format are read."""
 
     name: str
 
-    def crc_of(self, piece: Piece, dtype: DType, data: np.ndarray[Any, Any], crc: int) -> int:
-        """The checksum to compare with the piece's; ``crc`` is the plain crc32c of the data."""
+    def value(
+        self, name: str, dtype: DType, piece: Piece, files: Any, target: Array | None = None
+    ) -> Array:
+        """The elements of a piece of the tensor ``name``, of the shape of its box.
 
-    def strings(
-        self, data: np.ndarray[Any, Any], shape: Sequence[int], where: str
-    ) -> np.ndarray[Any, Any]:
-        """The strings in the data of a piece."""
+        Args:
+            files: the data files of the checkpoint (`data_files.DataFiles`).
+            target: memory of contiguous numbers to put them into.
+
+        Raises:
+            DataLossError: if the data is cut off or damaged.
+            UnimplementedError: if there is no such type here.
+        """
 
 
 @dataclass(slots=True)

@@ -26,6 +26,7 @@ from headrace.files import system
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.train.checkpoint import encoding, storage
+from headrace.train.checkpoint.data_files import FileFormat
 from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor, data_path, index_path
 from headrace.train.checkpoint.slices import Box
 
@@ -285,7 +286,7 @@ def merge(prefixes: Sequence[str], destination: str) -> None:
 # -- reading --------------------------------------------------------------------------------------
 
 
-class NativeFormat:
+class NativeFormat(FileFormat):
     """How pieces of our own files are checked and decoded."""
 
     name = FORMAT

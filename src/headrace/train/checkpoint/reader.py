@@ -14,13 +14,13 @@ from headrace.errors import (
     DataLossError,
     InvalidArgumentError,
     NotFoundError,
-    UnimplementedError,
     suggest,
 )
 from headrace.files import system
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
-from headrace.train.checkpoint import bundle, encoding, native, storage, table, v1
+from headrace.train.checkpoint import bundle, encoding, native, table, v1
+from headrace.train.checkpoint.data_files import DataFiles
 from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor, index_path
 from headrace.train.checkpoint.slices import Box, copy_common, covers
 
@@ -123,7 +123,7 @@ class CheckpointReader:
             DataLossError: if data is cut off or damaged.
         """
         with contextlib.ExitStack() as stack:
-            files = _Files(self._layout, stack)
+            files = DataFiles(self._layout, stack)
             order = sorted(range(len(requests)), key=lambda i: self._place(requests[i]))
             results = {i: self._read(requests[i], files) for i in order}
         return [results[i] for i in range(len(requests))]
@@ -131,7 +131,7 @@ class CheckpointReader:
     def verify(self, requests: Sequence[Request]) -> None:
         """Read and check the data of tensors, keeping none. Raises as `read` does."""
         with contextlib.ExitStack() as stack:
-            files = _Files(self._layout, stack)
+            files = DataFiles(self._layout, stack)
             for request in sorted(requests, key=self._place):
                 self._read(request, files)
 
@@ -139,7 +139,7 @@ class CheckpointReader:
         pieces = self.entry(request.name).pieces
         return (pieces[0].file, pieces[0].begin) if pieces else (0, 0)
 
-    def _read(self, request: Request, files: _Files) -> Array:
+    def _read(self, request: Request, files: DataFiles) -> Array:
         tensor = self.entry(request.name)
         wanted = request.box or Box.whole(tensor.shape)
         if not wanted.fits(tensor.shape):
@@ -153,82 +153,24 @@ class CheckpointReader:
             raise NotFoundError(
                 None, None, f"Checkpoint {self.prefix} holds only a part of {request.name}."
             )
+
+        def value(piece: Piece, target: Array | None = None) -> Array:
+            form = self._layout.format
+            return form.value(request.name, tensor.dtype, piece, files, target)
+
         exact = [p for p in tensor.pieces if p.box == wanted]
         if exact:
-            return self._read_piece(request.name, tensor.dtype, exact[0], files)
+            return value(exact[0])
         result = encoding.allocate(tensor.dtype, wanted.shape)
         for piece in tensor.pieces:
             if piece.box.common(wanted) is None:
                 continue
             inner = _rows_of(result, piece.box, wanted)
             if inner is not None and tensor.dtype is not dtypes.string:
-                self._read_piece(request.name, tensor.dtype, piece, files, inner)
+                value(piece, inner)
             else:
-                part = self._read_piece(request.name, tensor.dtype, piece, files)
-                copy_common(part, piece.box, result, wanted)
+                copy_common(value(piece), piece.box, result, wanted)
         return result
-
-    def _read_piece(
-        self, name: str, dtype: DType, piece: Piece, files: _Files, target: Array | None = None
-    ) -> Array:
-        path = self._layout.files[piece.file]
-        where = f"{path}: tensor {name}"
-        if isinstance(self._layout.format, v1.V1Format):
-            value = self._layout.format.value(name, piece, dtype, where)
-            if target is not None:
-                target[...] = value
-            return value
-        if not dtype.is_numpy_compatible:
-            raise UnimplementedError(None, None, f"{where} is of type {dtype.name}.")
-        is_string = dtype is dtypes.string
-        if is_string:
-            data = np.empty(piece.size, np.uint8)
-        else:
-            target = encoding.allocate(dtype, piece.box.shape) if target is None else target
-            data = encoding.bytes_of(target)
-            if data.size != piece.size:
-                raise DataLossError(None, None, f"{where} takes {piece.size} bytes, not as said.")
-        crc = storage.read_into(files[piece.file], path, piece.begin, data)
-        if self._layout.format.crc_of(piece, dtype, data, crc) != piece.crc:
-            raise DataLossError(
-                None,
-                None,
-                f"{where} is damaged: the checksum of bytes {piece.begin} to "
-                f"{piece.begin + piece.size} does not fit.",
-            )
-        if is_string:
-            return self._layout.format.strings(data, piece.box.shape, where)
-        assert target is not None
-        return target
-
-
-class _Files(dict[int, Any]):
-    """Data files, opened when first needed and checked for their size."""
-
-    def __init__(self, layout: Layout, stack: contextlib.ExitStack) -> None:
-        super().__init__()
-        self._layout = layout
-        self._stack = stack
-
-    def __missing__(self, number: int) -> Any:
-        path, said = self._layout.files[number], self._layout.sizes[number]
-        try:
-            file = self._stack.enter_context(system.open_binary(path, "rb"))
-            if said is not None and (there := system.stat(path).length) != said:
-                raise DataLossError(
-                    None,
-                    None,
-                    f"{path} has {there} bytes; checkpoint {self._layout.prefix} "
-                    f"was saved with {said}: the file is cut off or belongs to another one.",
-                )
-        except NotFoundError as error:
-            raise NotFoundError(
-                None,
-                None,
-                f"{path} is missing; checkpoint {self._layout.prefix} needs it.",
-            ) from error
-        self[number] = file
-        return file
 
 
 def _rows_of(result: Array, piece: Box, wanted: Box) -> Array | None:

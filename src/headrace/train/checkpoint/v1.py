@@ -17,6 +17,7 @@ from headrace.errors import DataLossError, UnimplementedError
 from headrace.files import system
 from headrace.graph import dtypes
 from headrace.train.checkpoint import storage, table
+from headrace.train.checkpoint.data_files import DataFiles
 from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor
 from headrace.train.checkpoint.slices import Box, box_of
 
@@ -32,12 +33,15 @@ class V1Format:
     def __init__(self) -> None:
         self.values: dict[tuple[str, Box], Any] = {}
 
-    def value(self, name: str, piece: Piece, dtype: dtypes.DType, where: str) -> Array:
-        """One slice.
-
-        Raises:
-            DataLossError: if its numbers do not fill it.
-        """
+    def value(
+        self,
+        name: str,
+        dtype: dtypes.DType,
+        piece: Piece,
+        files: DataFiles,
+        target: Array | None = None,
+    ) -> Array:
+        """The elements of a piece, as `layout.Format` says."""
         from headrace.graph.tensor_proto import MakeNdarray
 
         proto = self.values[name, piece.box]
@@ -47,17 +51,14 @@ class V1Format:
             proto.tensor_shape.dim.add(size=size)
         proto.tensor_shape.SetInParent()
         try:
-            return MakeNdarray(proto)
+            value = MakeNdarray(proto)
         except (TypeError, ValueError) as error:
-            raise DataLossError(None, None, f"{where} is damaged: {error}") from error
-
-    def crc_of(self, piece: Piece, dtype: dtypes.DType, data: Array, crc: int) -> int:
-        """Blocks were checked when the file was read."""
-        return piece.crc
-
-    def strings(self, data: Array, shape: Any, where: str) -> Array:
-        """Not used: values are not read from files."""
-        raise NotImplementedError
+            path = files.paths[piece.file]
+            raise DataLossError(None, None, f"{path}: tensor {name} is damaged: {error}") from error
+        if target is None:
+            return value
+        target[...] = value
+        return target
 
 
 def find(prefix: str) -> list[str]:
