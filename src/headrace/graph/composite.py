@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from headrace.graph.tensor import Tensor
+from headrace.graph.dtypes import DType
+from headrace.graph.shapes import TensorShape
+from headrace.graph.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.graph.graph import Graph
 
 
 class CompositeOperand(TypeError):
@@ -90,3 +95,46 @@ class CompositeTensor:
     def _fed(self, value: Any) -> Sequence[Any]:
         """The values of the parts, from what was fed in the place of this."""
         raise NotImplementedError
+
+
+class PlacedElements(CompositeTensor):
+    """A tensor whose elements lie in one tensor, while others say where they stand.
+
+    Name, op, type and graph are those of the tensor of the elements.
+    """
+
+    __slots__ = ()
+
+    @property
+    def _elements(self) -> Tensor:
+        """The tensor of the elements."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape of the whole, as far as it is known."""
+        raise NotImplementedError
+
+    def get_shape(self) -> TensorShape:
+        """The static shape of the whole, as far as it is known."""
+        return self.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._elements.dtype
+
+    @property
+    def name(self) -> str:
+        return self._elements.name
+
+    @property
+    def op(self) -> Operation:
+        return self._elements.op
+
+    @property
+    def graph(self) -> Graph:
+        return self._elements.graph
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take one of its tensors as an input."""
+        return list(dict.fromkeys(op for part in self._parts() for op in part.consumers()))

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 from headrace.graph import dtypes
-from headrace.graph.composite import CompositeTensor
+from headrace.graph.composite import PlacedElements
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import TensorShape
-from headrace.graph.tensor import Operation, Tensor
+from headrace.graph.tensor import Tensor
 from headrace.ops.array_util import int_const
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.static import static_shape
@@ -27,7 +27,7 @@ class IndexedSlicesValue(NamedTuple):
     dense_shape: Any
 
 
-class IndexedSlices(CompositeTensor):
+class IndexedSlices(PlacedElements):
     """Rows of a larger tensor: ``dense[indices[i], ...] = values[i, ...]``, zero elsewhere.
 
     Rows with the same index add up. Gradients of ``tf.gather`` have this form.
@@ -68,36 +68,16 @@ class IndexedSlices(CompositeTensor):
             return TensorShape.of(None if dims is None else (None, *dims[1:]))
         return TensorShape.of(static_shape(self._dense_shape))
 
-    def get_shape(self) -> TensorShape:
-        """The static shape of the dense tensor."""
-        return self.shape
-
-    @property
-    def dtype(self) -> DType:
-        return self._values.dtype
-
-    @property
-    def name(self) -> str:
-        return self._values.name
-
     @property
     def device(self) -> str:
         return self._values.device
 
-    @property
-    def op(self) -> Operation:
-        return self._values.op
-
-    @property
-    def graph(self) -> Any:
-        return self._values.graph
-
-    def consumers(self) -> list[Operation]:
-        """The operations that take the rows as an input."""
-        return self._values.consumers()
-
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(raw.Neg(self._values), self._indices, self._dense_shape)
+
+    @property
+    def _elements(self) -> Tensor:
+        return self._values
 
     def _parts(self) -> list[Tensor]:
         parts = [self._values, self._indices]

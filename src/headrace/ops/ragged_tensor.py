@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from headrace.graph import dtypes
-from headrace.graph.composite import CompositeTensor
+from headrace.graph.composite import PlacedElements
 from headrace.graph.dtypes import DType
-from headrace.graph.graph import Graph, default_graph_stack
+from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import TensorShape, compatible_static
-from headrace.graph.tensor import Operation, Tensor, session_for
+from headrace.graph.tensor import Tensor, session_for
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.ragged_value import RaggedTensorValue, positive_axis
 from headrace.ops.static import static_value
@@ -45,7 +45,7 @@ def splits_of_lengths(lengths: Tensor) -> Tensor:
     return raw.ConcatV2([np.zeros(1, lengths.dtype.np_dtype), ends], 0)  # type: ignore[no-any-return]
 
 
-class RaggedTensor(CompositeTensor):
+class RaggedTensor(PlacedElements):
     """A tensor some of whose dimensions have slices of different lengths.
 
     It consists of ``values``, the rows one after the other (a tensor, or a RaggedTensor for more
@@ -309,40 +309,16 @@ class RaggedTensor(CompositeTensor):
         return (self._row_splits, *(inner.nested_row_splits if is_ragged(inner) else ()))
 
     @property
-    def dtype(self) -> DType:
-        return self._values.dtype  # type: ignore[no-any-return]
-
-    @property
     def shape(self) -> TensorShape:
         """The static shape; ragged dimensions are None."""
         splits, inner = self._row_splits._dims, self._values.shape.as_tuple
         rows = splits[0] - 1 if splits and splits[0] is not None else None
         return TensorShape.of(None if inner is None else (rows, None, *inner[1:]))
 
-    def get_shape(self) -> TensorShape:
-        """The static shape; ragged dimensions are None."""
-        return self.shape
-
     @property
     def ragged_rank(self) -> int:
         """How many dimensions have row splits."""
         return 1 + (self._values.ragged_rank if is_ragged(self._values) else 0)
-
-    @property
-    def graph(self) -> Graph:
-        return self._row_splits.graph
-
-    @property
-    def name(self) -> str:
-        return self.flat_values.name
-
-    @property
-    def op(self) -> Operation:
-        return self.flat_values.op
-
-    def consumers(self) -> list[Operation]:
-        """The operations that take one of its tensors as an input."""
-        return list(dict.fromkeys(op for part in self._parts() for op in part.consumers()))
 
     def value_rowids(self, name: str | None = None) -> Tensor:
         """The number of the row of each of ``values``."""
@@ -511,6 +487,10 @@ class RaggedTensor(CompositeTensor):
         return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
 
     # -- composite --
+
+    @property
+    def _elements(self) -> Tensor:
+        return self.flat_values
 
     def _parts(self) -> list[Tensor]:
         return [self.flat_values, *self.nested_row_splits]

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from headrace.graph import dtypes
-from headrace.graph.composite import CompositeTensor
-from headrace.graph.dtypes import DType
-from headrace.graph.graph import Graph, get_default_graph
+from headrace.graph.composite import PlacedElements
+from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
-from headrace.graph.tensor import Operation, Tensor, session_for
+from headrace.graph.tensor import Tensor, session_for
 from headrace.ops.build import convert_to_tensor, placeholder, raw
 from headrace.ops.static import static_shape
 
@@ -36,7 +35,7 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
-class SparseTensor(CompositeTensor):
+class SparseTensor(PlacedElements):
     """A tensor given by its elements that are not zero: ``dense[indices[i]] = values[i]``.
 
     Most ops want the indices in row-major order (``tf.sparse_reorder`` sorts them), each once.
@@ -104,30 +103,6 @@ class SparseTensor(CompositeTensor):
         """The static shape of the dense tensor, as far as it is known."""
         return TensorShape.of(static_shape(self._dense_shape))
 
-    def get_shape(self) -> TensorShape:
-        """The static shape of the dense tensor."""
-        return self.shape
-
-    @property
-    def dtype(self) -> DType:
-        return self._values.dtype
-
-    @property
-    def name(self) -> str:
-        return self._values.name
-
-    @property
-    def op(self) -> Operation:
-        return self._values.op
-
-    @property
-    def graph(self) -> Graph:
-        return self._values.graph
-
-    def consumers(self) -> list[Operation]:
-        """The operations that take one of its tensors as an input."""
-        return list(dict.fromkeys(op for part in self._parts() for op in part.consumers()))
-
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
         """Its value in ``session``, by default the default session.
 
@@ -167,6 +142,10 @@ class SparseTensor(CompositeTensor):
     def _with_values(self, values: Tensor) -> SparseTensor:
         """One with other elements at the same places."""
         return SparseTensor(self._indices, values, self._dense_shape)
+
+    @property
+    def _elements(self) -> Tensor:
+        return self._values
 
     def _parts(self) -> list[Tensor]:
         return [self._indices, self._values, self._dense_shape]
