@@ -196,3 +196,17 @@ def test_modules_of_operations_have_their_generated_functions():
     """)
     assert "StridedSliceGrad" in out or "function" in out
     assert "PartitionedVariable" in out
+
+
+def test_modules_have_the_modules_that_they_import():
+    out = _python("""
+        import headrace.compat.tensorflow
+        from tensorflow.python.ops.rnn import rnn_cell_impl
+        from tensorflow.contrib.layers.python.layers.layers import init_ops, nn
+        from tensorflow.contrib.rnn.python.ops.core_rnn import static_rnn
+        from tensorflow.contrib.eager.python import tfe
+        import tensorflow as tf
+        print(rnn_cell_impl.__name__, init_ops.__name__, tfe.in_graph_mode())
+        assert static_rnn is tf.nn.static_rnn and nn.relu is tf.nn.relu
+    """)
+    assert out == "tensorflow.python.ops.rnn_cell_impl tensorflow.python.ops.init_ops True\n"

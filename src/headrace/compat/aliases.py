@@ -30,6 +30,12 @@ __all__ = ["AliasModule", "install"]
 
 _FILE = Path(__file__).with_name("known_modules.txt")
 
+#: Folders whose modules TensorFlow's own modules import, most used first.
+_IMPORTED_FROM = tuple(
+    f"python.{folder}"
+    for folder in "framework ops platform util training eager client layers lib.io".split()
+)
+
 
 @cache
 def known_modules() -> dict[str, dict[str, str]]:
@@ -110,7 +116,21 @@ def _look_up(module: AliasModule, name: str) -> tuple[bool, Any]:
             continue
     if is_module(inner):
         return True, import_module(f"{module.__name__}.{name}")
-    return False, None
+    imported = _imported(path, name)
+    return imported is not None, imported
+
+
+def _imported(path: str, name: str) -> ModuleType | None:
+    """The module ``name`` among those that ``tensorflow.<path>`` imports, or is likely to.
+
+    Programs take modules from others: ``from tensorflow.python.ops.rnn import rnn_cell_impl``.
+    """
+    if not path.startswith(("python.", "contrib.")):
+        return None
+    for folder in (path.rpartition(".")[0], *_IMPORTED_FROM):
+        if is_module(f"{folder}.{name}"):
+            return import_module(f"tensorflow.{folder}.{name}")
+    return None
 
 
 def _is_name(path: str, name: str) -> bool:

@@ -198,6 +198,10 @@ ROWS: dict[str, Row] = {
     "examples.tutorials.mnist.input_data": _row("headrace.examples.tutorials.mnist.input_data"),
     "examples.tutorials.mnist.mnist": _row("headrace.examples.tutorials.mnist.mnist"),
     "contrib": _row("headrace.contrib"),
+    "contrib.eager.python": _row("headrace.contrib.eager"),
+    "contrib.eager.python.tfe": _row("headrace.contrib.eager"),
+    "contrib.rnn.python.ops.core_rnn": _row("headrace.nn"),  # release 1.0
+    "contrib.rnn.python.ops.core_rnn_cell_impl": _row("headrace.contrib.rnn"),
     # The function, which the package's own imports set over the module of its name.
     "contrib.framework.python.ops": _row(
         "headrace.contrib.framework", arg_scope="headrace.contrib.framework.arg_scope"
