@@ -180,6 +180,7 @@ def test_names_and_static_shapes() -> None:
         assert random_api.truncated_normal([2], name="t").name == "t:0"
         integers = random_api.random_uniform([2], maxval=5, dtype=dtypes.int64)
         assert integers.name == "random_uniform:0"
+        assert random_api.random_uniform([2], name="unit").name == "unit:0"
         assert random_api.random_poisson([1.0, 2.0], [3]).shape.as_list() == [3, 2]
         assert random_api.multinomial(LOGITS, 4).name == "multinomial/Multinomial:0"
 

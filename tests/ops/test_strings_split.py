@@ -97,11 +97,18 @@ def test_edit_distance_bad_input() -> None:
         tf.edit_distance([[1]], [[1]])
     one = ([[0, 0]], [1], [1, 1])
     with pytest.raises(errors.InvalidArgumentError, match="out of the bounds"):
-        _edit(([[0, 1]], [1], [1, 1]), one)
+        _edit(([[1, 0]], [1], [1, 1]), one)
     with pytest.raises(ValueError, match="equal ranks"):
         _edit(([[0, 0, 0]], [1], [1, 1, 1]), one)
     with pytest.raises(errors.InvalidArgumentError, match="rank 2 or more"):
         _edit(([[0]], [1], [1]), ([[0]], [1], [1]))
+
+
+def test_edit_distance_of_sequences_longer_than_their_shape_says() -> None:
+    """Books give the words of a list the shape ``[words, 1, 1]``."""
+    guess = ([[0, 0, 0], [0, 0, 1], [1, 0, 0]], list("bar"), [2, 1, 1])
+    truth = ([[0, 0, 0], [1, 0, 0], [1, 0, 1]], list("bra"), [2, 1, 1])
+    np.testing.assert_array_equal(_edit(guess, truth), [[1.0], [0.5]])
 
 
 def test_edit_distance_shape() -> None:

@@ -76,8 +76,9 @@ def random_uniform(
         seeds = _seeds(seed)
         if wanted.is_integer:
             return raw.RandomUniformInt(sizes, low, high, **seeds, name=scope)  # type: ignore[no-any-return]
-        drawn = raw.RandomUniform(sizes, dtype=wanted, **seeds)
-        return drawn if unit else _scaled(drawn, low, high, scope)
+        if unit:
+            return raw.RandomUniform(sizes, dtype=wanted, **seeds, name=scope)  # type: ignore[no-any-return]
+        return _scaled(raw.RandomUniform(sizes, dtype=wanted, **seeds), low, high, scope)
 
 
 def _number(dtype: Any) -> DType:

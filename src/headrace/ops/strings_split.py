@@ -216,10 +216,11 @@ def _sequences(indices: Any, values: Any, shape: Any, what: str) -> dict[tuple[i
             f"{what} is no sparse tensor of rank 2 or more: indices {indices.shape}, values "
             f"{np.shape(values)}, shape {shape.shape}."
         )
-    if indices.size and ((indices < 0) | (indices >= shape)).any():
+    places = indices[:, :-1]  # sequences may be longer than the shape says, as in TensorFlow
+    if places.size and ((places < 0) | (places >= shape[:-1])).any():
         raise invalid(f"{what}: an index is out of the bounds of the shape {shape.tolist()}.")
     groups: dict[tuple[int, ...], list[Any]] = {}
-    for place, value in zip(indices[:, :-1].tolist(), np.asarray(values).tolist(), strict=True):
+    for place, value in zip(places.tolist(), np.asarray(values).tolist(), strict=True):
         groups.setdefault(tuple(place), []).append(value)
     return groups
 
