@@ -17,7 +17,6 @@ class Conv(Layer):
     """``activation(convolution(inputs, kernel) + bias)`` over ``rank`` spatial dimensions.
 
     Args:
-        rank: 1, 2 or 3.
         filters: number of output channels.
         kernel_size, strides, dilation_rate: one number for all spatial dimensions, or one for
             each. Strides and dilations cannot both be greater than 1.
@@ -29,9 +28,11 @@ class Conv(Layer):
         ValueError: for other values, or if the number of input channels is not known.
     """
 
+    #: The number of spatial dimensions: 1, 2 or 3.
+    rank: int
+
     def __init__(
         self,
-        rank: int,
         filters: Any,
         kernel_size: Any,
         strides: Any = 1,
@@ -57,12 +58,11 @@ class Conv(Layer):
             activity_regularizer=arguments.regularizer(activity_regularizer),
             **kwargs,
         )
-        self.rank = rank
         self.filters = int(filters)
-        self.kernel_size = arguments.sizes(kernel_size, rank, "kernel_size")
-        self.strides = arguments.sizes(strides, rank, "strides")
-        self.dilation_rate = arguments.sizes(dilation_rate, rank, "dilation_rate")
-        self.padding = arguments.padding(padding, causal=rank == 1)
+        self.kernel_size = arguments.sizes(kernel_size, self.rank, "kernel_size")
+        self.strides = arguments.sizes(strides, self.rank, "strides")
+        self.dilation_rate = arguments.sizes(dilation_rate, self.rank, "dilation_rate")
+        self.padding = arguments.padding(padding, causal=self.rank == 1)
         self._first = arguments.channels_first(data_format)
         self.data_format = "channels_first" if self._first else "channels_last"
         self.activation = arguments.activation(activation)
@@ -73,7 +73,7 @@ class Conv(Layer):
         self.bias_regularizer = arguments.regularizer(bias_regularizer)
         self.kernel_constraint = kernel_constraint
         self.bias_constraint = bias_constraint
-        self.input_spec = InputSpec(ndim=rank + 2)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
                 "strides > 1 not supported in conjunction with dilation_rate > 1: got strides "
@@ -160,142 +160,19 @@ class Conv(Layer):
 class Conv1D(Conv):
     """Convolution of rows ``[n, width, channels]``. For the arguments see `Conv`."""
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str | None = "channels_last",
-        dilation_rate: Any = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = arguments.ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            1,
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
-            activation,
-            use_bias,
-            kernel_initializer,
-            bias_initializer,
-            kernel_regularizer,
-            bias_regularizer,
-            activity_regularizer,
-            kernel_constraint,
-            bias_constraint,
-            trainable,
-            name,
-            **kwargs,
-        )
+    rank = 1
 
 
 class Conv2D(Conv):
     """Convolution of images ``[n, height, width, channels]``. For the arguments see `Conv`."""
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        data_format: str | None = "channels_last",
-        dilation_rate: Any = (1, 1),
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = arguments.ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            2,
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
-            activation,
-            use_bias,
-            kernel_initializer,
-            bias_initializer,
-            kernel_regularizer,
-            bias_regularizer,
-            activity_regularizer,
-            kernel_constraint,
-            bias_constraint,
-            trainable,
-            name,
-            **kwargs,
-        )
+    rank = 2
 
 
 class Conv3D(Conv):
     """Convolution of volumes ``[n, depth, height, width, channels]``. See `Conv`."""
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = (1, 1, 1),
-        padding: str = "valid",
-        data_format: str | None = "channels_last",
-        dilation_rate: Any = (1, 1, 1),
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = arguments.ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            3,
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
-            activation,
-            use_bias,
-            kernel_initializer,
-            bias_initializer,
-            kernel_regularizer,
-            bias_regularizer,
-            activity_regularizer,
-            kernel_constraint,
-            bias_constraint,
-            trainable,
-            name,
-            **kwargs,
-        )
+    rank = 3
 
 
 conv1d = arguments.functional(Conv1D)

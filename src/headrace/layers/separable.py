@@ -20,7 +20,6 @@ class _SeparableConv(Conv):
 
     def __init__(
         self,
-        rank: int,
         filters: Any,
         kernel_size: Any,
         strides: Any = 1,
@@ -45,7 +44,6 @@ class _SeparableConv(Conv):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            rank,
             filters,
             kernel_size,
             strides,
@@ -111,111 +109,13 @@ class _SeparableConv(Conv):
 class SeparableConv1D(_SeparableConv):
     """Separable convolution of rows ``[n, width, channels]``. For the arguments see `Conv`."""
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str | None = "channels_last",
-        dilation_rate: Any = 1,
-        depth_multiplier: int = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = arguments.ZEROS,
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            1,
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
-            depth_multiplier,
-            activation,
-            use_bias,
-            depthwise_initializer,
-            pointwise_initializer,
-            bias_initializer,
-            depthwise_regularizer,
-            pointwise_regularizer,
-            bias_regularizer,
-            activity_regularizer,
-            depthwise_constraint,
-            pointwise_constraint,
-            bias_constraint,
-            trainable,
-            name,
-            **kwargs,
-        )
+    rank = 1
 
 
 class SeparableConv2D(_SeparableConv):
     """Separable convolution of images ``[n, height, width, channels]``. See `Conv`."""
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        data_format: str | None = "channels_last",
-        dilation_rate: Any = (1, 1),
-        depth_multiplier: int = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = arguments.ZEROS,
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            2,
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
-            depth_multiplier,
-            activation,
-            use_bias,
-            depthwise_initializer,
-            pointwise_initializer,
-            bias_initializer,
-            depthwise_regularizer,
-            pointwise_regularizer,
-            bias_regularizer,
-            activity_regularizer,
-            depthwise_constraint,
-            pointwise_constraint,
-            bias_constraint,
-            trainable,
-            name,
-            **kwargs,
-        )
+    rank = 2
 
 
 separable_conv1d = arguments.functional(SeparableConv1D)

@@ -21,6 +21,12 @@ _SEPARABLE = {
     "depthwise_kernel": "depthwise_weights",
     "pointwise_kernel": "pointwise_weights",
 }
+#: Layers by the rank of their inputs.
+_CONVOLUTIONS: dict[int, type[convolutional.Conv]] = {
+    3: convolutional.Conv1D,
+    4: convolutional.Conv2D,
+    5: convolutional.Conv3D,
+}
 _RELU = activations.relu
 
 
@@ -72,10 +78,9 @@ def convolution(
         rank = inputs.shape.rank
         if conv_dims is not None and conv_dims + 2 != rank:
             raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
-        if rank not in (3, 4, 5):
+        if rank not in _CONVOLUTIONS:
             raise ValueError(f"Convolution not supported for input with rank {rank}")
-        layer = convolutional.Conv(
-            rank - 2,
+        layer = _CONVOLUTIONS[rank](
             num_outputs,
             kernel_size,
             stride,
