@@ -265,6 +265,23 @@ def test_a_closed_listener_leaves_nothing_and_its_pipes_live_on():
     assert held() == before
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_pipe_lives_on_though_its_taker_closes_the_listener(way):
+    def on_pipe(pipe, peer):
+        listener.close()
+        pipes.put(pipe)
+
+    pipes = queue.Queue()
+    listener = listen(ListenConfig(), OPEN, PS, on_pipe)
+    pipe, _ = dial(listener.endpoint, OPEN, WORKER, PS, **WAYS[way])
+    other = pipes.get(timeout=WAIT)
+    box = Inbox(other)
+    pipe.send(b"still here")
+    box.wait(1)
+    pipe.close()
+    other.close()
+
+
 def test_a_taker_that_fails_closes_the_pipe(caplog):
     def on_pipe(pipe, peer):
         raise LookupError("no room")

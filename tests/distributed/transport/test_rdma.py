@@ -294,6 +294,26 @@ class TestThreads:
         assert received == [b"%d" % number for number in range(len(received))]
         assert len(received) > 400
 
+    def test_a_goodbye_counts_although_the_connection_broke_before_it_was_read(self, pair):
+        ours, theirs = pair
+        inbox, away, back = Inbox(), threading.Event(), threading.Event()
+
+        def on_frame(head, buffers):
+            inbox.on_frame(head, buffers)
+            away.set()
+            assert back.wait(WAIT)
+
+        ours.start(lambda *frame: None, lambda reason: None)
+        theirs.start(on_frame, inbox.on_lost)
+        ours.send(b"first", [])
+        assert away.wait(WAIT)
+        ours.send(b"second", [])
+        assert ours.flush(WAIT)
+        ours.close()  # says goodbye, and does not wait for a reader that is away
+        back.set()
+        assert [head for head, _ in inbox.wait_frames(2)] == [b"first", b"second"]
+        assert inbox.wait_lost() == ["the peer closed the pipe"]
+
     def test_close_before_start_frees_threads_and_descriptors(self):
         rdma.Offer("lo").close()  # the process's context is made
         before = len(os.listdir("/proc/self/fd")), threading.active_count()

@@ -300,6 +300,12 @@ class Listener:
             drop(sock)
 
     def _hand_over(self, pipe: Pipe, peer: PeerInfo) -> None:
+        with self._lock:
+            closed = self._closed
+            self._greeting[threading.current_thread()] = None  # `close` is to leave the pipe alone
+        if closed:
+            pipe.close()
+            return
         try:
             self._on_pipe(pipe, peer)
         except Exception:

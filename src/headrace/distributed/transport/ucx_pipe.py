@@ -403,7 +403,11 @@ class RdmaPipe(Pipe):
                 self._delivering = False
                 continue
             if self._peer_left:
-                raise PipeBroken("the peer closed the pipe")
+                with self._room:
+                    # Also if UCX noticed first that the connection went: that is its consequence.
+                    self._reason = "the peer closed the pipe"
+                    self._room.notify_all()
+                return
             wait = None
             if self._reason:
                 left = self._read_until - time.monotonic()
@@ -475,7 +479,7 @@ class RdmaPipe(Pipe):
         if graceful:
             with suppress(ucx_ffi.UcxError):
                 last = goodbye()
-                made = worker.send(last, len(last), self._peer << 1, matched=True)
+                made = worker.send(last, len(last), self._peer << 1, matched=False)
                 requests += [made] if made is not None else []
                 _finish(worker, requests, _GOODBYE_SECONDS)
         receives = [request for request, _ in self._asked]
