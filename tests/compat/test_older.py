@@ -1,14 +1,17 @@
-"""What programs of the era find of Python 3 and NumPy as they were."""
+"""What programs of the era find of Python 3, NumPy, Pillow and SciPy as they were."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from headrace.compat import older_numpy
+
 _PROGRAM = """
-import collections, fractions, inspect, os, threading, time
+import collections, fractions, inspect, json, os, random, threading, time
 import xml.etree.cElementTree as ET
 import numpy as np
 import tensorflow as tf
@@ -25,13 +28,88 @@ assert inspect.getargspec(f) == (["a", "b"], "c", "d", (2,))
 assert fractions.gcd(6, 4) == 2 and os.errno.EEXIST and time.clock() >= 0
 assert not threading.Thread(target=f).isAlive()
 assert ET.fromstring("<a b='1'/>").get("b") == "1"
+assert random.sample({4}, 1) == [4]
+assert json.loads("[1]", encoding="utf-8") == [1] and open(__file__, "rU").readline() == "\\n"
+order = [1, 2, 3]
+random.shuffle(order, lambda: 0.0)
+assert order == [2, 3, 1]
+print("all there")
+"""
+
+_NUMPY = """
+import numpy as np
+import tensorflow as tf
+
+one = np.array([2.5])
+assert float(one) == 2.5 and int(np.array([[3]])) == 3 and "%d %.1f" % (one, one) == "2 2.5"
+row = np.zeros(2)
+row[0] = one
+assert row.tolist() == [2.5, 0.0]
+for refused in (np.zeros(2), np.zeros(0)):
+    try:
+        float(refused)
+    except TypeError:
+        continue
+    raise AssertionError(refused)
+batch = np.array([([1, 2, 3], [0, 1]), ([4, 5, 6], [1, 0])])
+assert batch.shape == (2, 2) and batch.dtype == object
+assert np.asarray([[1, 2], [3]]).shape == (2,)
+assert np.array(np.arange(2), dtype=np.float32, copy=False).dtype == np.float32
+assert np.fromstring(b"\\1\\2", dtype=np.uint8).tolist() == [1, 2]
+assert np.fromstring("1 2", sep=" ").tolist() == [1.0, 2.0]
+assert np.vstack(map(np.ones, (2, 2))).shape == (2, 2)
+np.set_printoptions(threshold=np.nan)
+assert "..." not in str(np.zeros(2000))
+bits = np.arange(4)
+bits.itemset(1, 9)
+bits.itemset((2,), 7)
+assert bits.tolist() == [0, 9, 7, 3] and bits.ptp() == 9
+try:
+    tf.constant([[1, 2], [3]])
+except ValueError as error:
+    assert "inhomogeneous" not in str(error), error
+else:
+    raise AssertionError
+print("all there")
+"""
+
+_IMAGES = """
+import sys
+assert "PIL" not in sys.modules
+import tensorflow as tf
+import numpy as np
+import scipy.misc
+from scipy.misc import imread, imsave, imresize
+from PIL import Image, ImageDraw, ImageFont
+
+assert not any(name.startswith("scipy.special") for name in sys.modules)
+pixels = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+imsave("a.png", pixels)
+assert (imread("a.png") == pixels).all()
+assert imread("a.png", mode="L").shape == (4, 4) and imread("a.png", flatten=True).dtype == "f4"
+assert imresize(pixels, (2, 8)).shape == (2, 8, 3) and imresize(pixels, 50).shape == (2, 2, 3)
+assert imresize(pixels, 0.5, interp="nearest").tolist() == pixels[1::2, 1::2].tolist()
+assert scipy.misc.bytescale([0.0, 0.5, 1.0]).tolist() == [0, 128, 255]
+assert scipy.misc.toimage(np.array([[0.0, 2.0]]), cmin=0.0, cmax=4.0).getpixel((1, 0)) == 128
+assert scipy.misc.toimage(np.zeros((3, 4, 5))).size == (5, 4)
+try:
+    scipy.misc.toimage(np.zeros((2, 5, 7)))
+except ValueError as error:
+    assert "(2, 5, 7)" in str(error)
+else:
+    raise AssertionError
+assert scipy.misc.logsumexp([0.0, 0.0]) > 0.69 and not hasattr(scipy.misc, "imfilter")
+assert Image.fromarray(pixels).resize((2, 2), Image.ANTIALIAS).size == (2, 2)
+draw = ImageDraw.Draw(Image.new("L", (20, 20)))
+assert draw.textsize("ab")[0] > 0 and ImageFont.load_default().getsize("ab")[1] > 0
 print("all there")
 """
 
 
 @pytest.mark.process
-def test_names_that_were_dropped_since(tmp_path):
-    (tmp_path / "program.py").write_text(_PROGRAM)
+@pytest.mark.parametrize("program", [_PROGRAM, _NUMPY, _IMAGES], ids=["names", "numpy", "images"])
+def test_what_was_dropped_since(program, tmp_path):
+    (tmp_path / "program.py").write_text(program)
     done = subprocess.run(
         [sys.executable, "-m", "headrace", "run", "program.py"],
         cwd=tmp_path,
@@ -51,3 +129,18 @@ def test_importing_the_aliases_changes_nothing_else():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=50)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_method_set_in_a_class_written_in_c_reaches_its_subclasses():
+    class Mine(np.ndarray):
+        pass
+
+    was = np.ndarray.__int__
+    older_numpy.set_method(np.ndarray, "__int__", lambda array: 42)
+    try:
+        assert int(np.zeros(3)) == int(np.zeros(2).view(Mine)) == 42
+        with pytest.raises(TypeError, match="immutable type"):
+            np.ndarray.__int__ = was
+    finally:
+        older_numpy.set_method(np.ndarray, "__int__", was)
+    assert int(np.array(3)) == 3

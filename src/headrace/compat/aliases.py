@@ -31,10 +31,18 @@ __all__ = ["AliasModule", "install"]
 _FILE = Path(__file__).with_name("known_modules.txt")
 
 #: Folders whose modules TensorFlow's own modules import, most used first.
-_IMPORTED_FROM = tuple(
-    f"python.{folder}"
-    for folder in "framework ops platform util training eager client layers lib.io".split()
+_FOLDERS = (
+    "framework",
+    "ops",
+    "platform",
+    "util",
+    "training",
+    "eager",
+    "client",
+    "layers",
+    "lib.io",
 )
+_IMPORTED_FROM = tuple(f"python.{folder}" for folder in _FOLDERS)
 
 
 @cache

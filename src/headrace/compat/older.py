@@ -1,30 +1,37 @@
 """Names that Python 3 and NumPy had in the years of the 1.x releases, and have dropped since.
 
 `headrace run` restores them in the program's process, which is the program's own; importing
-`headrace.compat.tensorflow` changes nothing outside Headrace. Only what is missing is set, and only
-where today's library has the same thing under another name.
+`headrace.compat.tensorflow` changes nothing outside Headrace. Only what is missing is set. What
+NumPy does no longer is in `older_numpy`, Pillow and SciPy's functions of images in `older_images`.
 """
 
 from __future__ import annotations
 
+import base64
+import builtins
 import collections
 import collections.abc
-import ctypes
 import errno
 import fractions
-import gc
+import functools
+import html
+import html.parser
 import importlib
 import importlib.util
 import inspect
+import json
 import math
 import os
+import random
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
+
+from headrace.compat import older_images, older_numpy
 
 __all__ = ["restore"]
 
@@ -36,8 +43,10 @@ _NUMPY: dict[str, Any] = {
     "NaN": np.nan,
     "PINF": np.inf,
     "alltrue": np.all,
+    "asfarray": lambda a, dtype=np.float64: np.asarray(a, dtype),
     "asscalar": lambda a: a.item(),
     "bool8": np.bool_,
+    "cfloat": np.complex128,
     "complex": complex,
     "complex_": np.complex128,
     "cumproduct": np.cumprod,
@@ -47,6 +56,8 @@ _NUMPY: dict[str, Any] = {
     "infty": np.inf,
     "int": int,
     "long": int,
+    "longfloat": np.longdouble,
+    "mat": np.asmatrix,
     "math": math,
     "msort": lambda a: np.sort(a, axis=0),
     "object": object,
@@ -77,9 +88,14 @@ def restore() -> None:
     _set(os, "errno", errno)
     _set(threading.Thread, "isAlive", threading.Thread.is_alive)
     _set(time, "clock", time.process_time)
+    _set(html.parser.HTMLParser, "unescape", lambda self, text: html.unescape(text))
+    _set(base64, "decodestring", base64.decodebytes)
+    _set(base64, "encodestring", base64.encodebytes)
     _restore_element_tree()
-    if not hasattr(np.ndarray, "tostring"):
-        _add_method(np.ndarray, "tostring", _tostring)
+    _restore_random()
+    _restore_arguments()
+    older_numpy.restore()
+    older_images.restore()
 
 
 def _set(owner: Any, name: str, value: Any) -> None:
@@ -100,18 +116,45 @@ def _restore_element_tree() -> None:
         sys.modules[name] = importlib.import_module("xml.etree.ElementTree")
 
 
-def _tostring(array: Any, order: Any = "C") -> bytes:
-    """The bytes of an array: `ndarray.tobytes` under its old name."""
-    data: bytes = array.tobytes(order)
-    return data
+def _restore_random() -> None:
+    """Samples of sets, and orders that a function of the program draws."""
+    sample, shuffle = random.sample, random.shuffle
+    if getattr(sample, "__name__", "") == "_sample":
+        return
+
+    def _sample(population: Any, k: int, **kwargs: Any) -> Any:
+        return sample(tuple(population) if isinstance(population, Set) else population, k, **kwargs)
+
+    def _shuffle(x: Any, random: Callable[[], float] | None = None) -> None:
+        if random is None:
+            shuffle(x)
+            return
+        for i in reversed(range(1, len(x))):
+            j = int(random() * (i + 1))
+            x[i], x[j] = x[j], x[i]
+
+    random.sample, random.shuffle = _sample, _shuffle
 
 
-def _add_method(cls: type, name: str, function: Callable[..., Any]) -> None:
-    """Give a class that is written in C one more method.
+def _restore_arguments() -> None:
+    """Arguments that said what is now so anyway."""
+    if getattr(open, "__name__", "") == "_open":
+        return
+    opened = builtins.open
 
-    Such classes refuse ``setattr``; their dictionary is the one thing that their read-only view
-    refers to, and the interpreter has to be told that it changed.
-    """
-    (names,) = gc.get_referents(cls.__dict__)
-    names[name] = function
-    ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
+    def _open(file: Any, mode: Any = "r", *args: Any, **kwargs: Any) -> Any:
+        if isinstance(mode, str) and "U" in mode:  # newlines of every kind
+            mode = mode.replace("U", "")
+            mode = mode if "r" in mode else "r" + mode
+        return opened(file, mode, *args, **kwargs)
+
+    def _without_encoding(load: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(load)
+        def function(*args: Any, encoding: Any = None, **kwargs: Any) -> Any:
+            return load(*args, **kwargs)
+
+        return function
+
+    builtins.open = _open
+    for name in ("load", "loads"):
+        setattr(json, name, _without_encoding(getattr(json, name)))
