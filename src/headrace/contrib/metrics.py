@@ -5,6 +5,7 @@ Here predictions come before labels. Each metric is ``(value, update_op)`` as in
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -102,172 +103,66 @@ def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., A
     return function
 
 
-def _doc(metric: Callable[..., Any], arguments: str) -> str:
-    return f"""``tf.metrics.{metric.__name__}``, with the arguments in this order: {arguments}.
+def _streaming(
+    metric: Callable[..., Metric], suffix: str = "", deprecated: bool = False
+) -> Callable[..., Metric]:
+    """A metric as ``streaming_<suffix>``: its arguments, but predictions before labels.
+
+    Args:
+        suffix: by default the name of the metric.
+        deprecated: whether the log says that the metric of `tf.metrics` takes its place.
+    """
+    own = list(inspect.signature(metric).parameters.values())
+    if own[0].name == "labels":
+        own[:2] = own[1], own[0]
+    signature = inspect.Signature(own)
+    name = f"streaming_{suffix or metric.__name__}"
+
+    def function(*args: Any, **kwargs: Any) -> Metric:
+        if deprecated:
+            note(f"tf.contrib.metrics.{name}", f"tf.metrics.{metric.__name__}")
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
+        return metric(**given)
+
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    order = ", with predictions first" if own[1].name == "labels" else ""
+    doc = f"""``tf.metrics.{metric.__name__}``{order}.
 
     Raises:
         ValueError: if the shapes do not fit.
     """
+    return _named(function, name, doc)
 
 
-def _switched(name: str, metric: Callable[..., Metric]) -> Callable[..., Metric]:
-    """A metric of predictions and labels under its older name and argument order."""
-
-    def function(
-        predictions: Any,
-        labels: Any,
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
-        name: str | None = None,
-    ) -> Metric:
-        note(f"tf.contrib.metrics.{function.__name__}", f"tf.metrics.{metric.__name__}")
-        both = metrics_collections, updates_collections
-        return metric(labels, predictions, weights, *both, name)
-
-    return _named(function, name, _doc(metric, "predictions, labels"))
-
-
-streaming_true_positives = _switched("streaming_true_positives", tf.metrics.true_positives)
-streaming_true_negatives = _switched("streaming_true_negatives", tf.metrics.true_negatives)
-streaming_false_positives = _switched("streaming_false_positives", tf.metrics.false_positives)
-streaming_false_negatives = _switched("streaming_false_negatives", tf.metrics.false_negatives)
-streaming_accuracy = _switched("streaming_accuracy", tf.metrics.accuracy)
-streaming_precision = _switched("streaming_precision", tf.metrics.precision)
-streaming_recall = _switched("streaming_recall", tf.metrics.recall)
-streaming_mean_absolute_error = _switched(
-    "streaming_mean_absolute_error", tf.metrics.mean_absolute_error
+streaming_true_positives = _streaming(tf.metrics.true_positives, deprecated=True)
+streaming_true_negatives = _streaming(tf.metrics.true_negatives, deprecated=True)
+streaming_false_positives = _streaming(tf.metrics.false_positives, deprecated=True)
+streaming_false_negatives = _streaming(tf.metrics.false_negatives, deprecated=True)
+streaming_mean = _streaming(tf.metrics.mean, deprecated=True)
+streaming_mean_tensor = _streaming(tf.metrics.mean_tensor, deprecated=True)
+streaming_accuracy = _streaming(tf.metrics.accuracy, deprecated=True)
+streaming_precision = _streaming(tf.metrics.precision, deprecated=True)
+streaming_recall = _streaming(tf.metrics.recall, deprecated=True)
+streaming_auc = _streaming(tf.metrics.auc, deprecated=True)
+streaming_precision_at_thresholds = _streaming(tf.metrics.precision_at_thresholds, deprecated=True)
+streaming_recall_at_thresholds = _streaming(tf.metrics.recall_at_thresholds, deprecated=True)
+streaming_mean_absolute_error = _streaming(tf.metrics.mean_absolute_error, deprecated=True)
+streaming_mean_squared_error = _streaming(tf.metrics.mean_squared_error, deprecated=True)
+streaming_root_mean_squared_error = _streaming(tf.metrics.root_mean_squared_error, deprecated=True)
+streaming_mean_relative_error = _streaming(tf.metrics.mean_relative_error)
+streaming_mean_cosine_distance = _streaming(tf.metrics.mean_cosine_distance)
+streaming_mean_iou = _streaming(tf.metrics.mean_iou)
+streaming_percentage_less = _streaming(tf.metrics.percentage_below, "percentage_less")
+streaming_sensitivity_at_specificity = _streaming(tf.metrics.sensitivity_at_specificity)
+streaming_specificity_at_sensitivity = _streaming(tf.metrics.specificity_at_sensitivity)
+streaming_sparse_recall_at_k = _streaming(recall_at_k, "sparse_recall_at_k")
+streaming_sparse_precision_at_k = _streaming(precision_at_k, "sparse_precision_at_k")
+streaming_sparse_average_precision_at_k = _streaming(
+    average_precision_at_k, "sparse_average_precision_at_k"
 )
-streaming_mean_squared_error = _switched(
-    "streaming_mean_squared_error", tf.metrics.mean_squared_error
-)
-streaming_root_mean_squared_error = _switched(
-    "streaming_root_mean_squared_error", tf.metrics.root_mean_squared_error
-)
-
-
-def streaming_mean(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """``tf.metrics.mean``."""
-    note("tf.contrib.metrics.streaming_mean", "tf.metrics.mean")
-    return tf.metrics.mean(values, weights, metrics_collections, updates_collections, name)  # type: ignore[no-any-return]
-
-
-def streaming_mean_tensor(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """``tf.metrics.mean_tensor``."""
-    note("tf.contrib.metrics.streaming_mean_tensor", "tf.metrics.mean_tensor")
-    both = metrics_collections, updates_collections
-    return tf.metrics.mean_tensor(values, weights, *both, name)  # type: ignore[no-any-return]
-
-
-def streaming_percentage_less(
-    values: Any,
-    threshold: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """``tf.metrics.percentage_below``."""
-    both = metrics_collections, updates_collections
-    return tf.metrics.percentage_below(values, threshold, weights, *both, name)  # type: ignore[no-any-return]
-
-
-def _switched_with(name: str, metric: Callable[..., Metric], option: str) -> Callable[..., Metric]:
-    """The same for a metric with one more argument, third in order."""
-
-    def function(*args: Any, **kwargs: Any) -> Metric:
-        names = ("predictions", "labels", option, "weights", "metrics_collections",
-                 "updates_collections", "name")  # fmt: skip
-        if len(args) > len(names):
-            raise TypeError(f"{function.__name__} takes {len(names)} arguments, not {len(args)}.")
-        given = dict(zip(names, args, strict=False))
-        twice = given.keys() & kwargs.keys()
-        if twice:
-            raise TypeError(f"{function.__name__} got several values for {sorted(twice)[0]!r}.")
-        given.update(kwargs)
-        return metric(**given)
-
-    return _named(function, name, _doc(metric, f"predictions, labels, {option}"))
-
-
-streaming_mean_iou = _switched_with("streaming_mean_iou", tf.metrics.mean_iou, "num_classes")
-streaming_mean_relative_error = _switched_with(
-    "streaming_mean_relative_error", tf.metrics.mean_relative_error, "normalizer"
-)
-streaming_mean_cosine_distance = _switched_with(
-    "streaming_mean_cosine_distance", tf.metrics.mean_cosine_distance, "dim"
-)
-streaming_precision_at_thresholds = _switched_with(
-    "streaming_precision_at_thresholds", tf.metrics.precision_at_thresholds, "thresholds"
-)
-streaming_recall_at_thresholds = _switched_with(
-    "streaming_recall_at_thresholds", tf.metrics.recall_at_thresholds, "thresholds"
-)
-streaming_sparse_average_precision_at_k = _switched_with(
-    "streaming_sparse_average_precision_at_k", average_precision_at_k, "k"
-)
-
-
-def streaming_auc(
-    predictions: Any,
-    labels: Any,
-    weights: Any = None,
-    num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    curve: str = "ROC",
-    name: str | None = None,
-) -> Metric:
-    """``tf.metrics.auc``, with predictions first."""
-    note("tf.contrib.metrics.streaming_auc", "tf.metrics.auc")
-    both = metrics_collections, updates_collections
-    return tf.metrics.auc(labels, predictions, weights, num_thresholds, *both, curve, name)  # type: ignore[no-any-return]
-
-
-def streaming_sensitivity_at_specificity(
-    predictions: Any,
-    labels: Any,
-    specificity: float,
-    weights: Any = None,
-    num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """``tf.metrics.sensitivity_at_specificity``, with predictions first."""
-    both = metrics_collections, updates_collections
-    return tf.metrics.sensitivity_at_specificity(  # type: ignore[no-any-return]
-        labels, predictions, specificity, weights, num_thresholds, *both, name
-    )
-
-
-def streaming_specificity_at_sensitivity(
-    predictions: Any,
-    labels: Any,
-    sensitivity: float,
-    weights: Any = None,
-    num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """``tf.metrics.specificity_at_sensitivity``, with predictions first."""
-    both = metrics_collections, updates_collections
-    return tf.metrics.specificity_at_sensitivity(  # type: ignore[no-any-return]
-        labels, predictions, sensitivity, weights, num_thresholds, *both, name
-    )
 
 
 # -- counts -------------------------------------------------------------------------------------
@@ -447,36 +342,6 @@ def streaming_recall_at_k(
     found = tf.cast(tf.nn.in_top_k(predictions, labels, k), tf.float32)
     both = metrics_collections, updates_collections
     return tf.metrics.mean(found, weights, *both, name or f"recall_at_{int(k)}")  # type: ignore[no-any-return]
-
-
-def streaming_sparse_recall_at_k(
-    predictions: Any,
-    labels: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """``tf.metrics.recall_at_k``, with predictions first."""
-    both = metrics_collections, updates_collections
-    return recall_at_k(labels, predictions, k, class_id, weights, *both, name)
-
-
-def streaming_sparse_precision_at_k(
-    predictions: Any,
-    labels: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """``tf.metrics.precision_at_k``, with predictions first."""
-    both = metrics_collections, updates_collections
-    return precision_at_k(labels, predictions, k, class_id, weights, *both, name)
 
 
 def streaming_sparse_precision_at_top_k(
