@@ -42,9 +42,7 @@ def test_positional_and_named_arguments_may_mix() -> None:
         session.run(tf.local_variables_initializer())
         session.run(update)
         assert session.run(value) == 1.0
-    with pytest.raises(
-        TypeError, match="mean_iou: multiple values for argument 'labels'"
-    ):
+    with pytest.raises(TypeError, match="mean_iou: multiple values for argument 'labels'"):
         metrics.streaming_mean_iou([0], [0], 2, labels=[0])
     with pytest.raises(TypeError, match="streaming_mean_iou: too many positional"):
         metrics.streaming_mean_iou(*[[0]] * 8)
