@@ -40,35 +40,7 @@ from headrace.autodiff.registry import not_differentiable as NotDifferentiable
 from headrace.autodiff.registry import not_differentiable as no_gradient
 from headrace.errors import OpError
 from headrace.graph.devices import DeviceSpec
-from headrace.graph.dtypes import (
-    DType,
-    as_dtype,
-    bfloat16,
-    bool,
-    complex64,
-    complex128,
-    double,
-    float16,
-    float32,
-    float64,
-    half,
-    int8,
-    int16,
-    int32,
-    int64,
-    qint8,
-    qint16,
-    qint32,
-    quint8,
-    quint16,
-    resource,
-    string,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    variant,
-)
+from headrace.graph.dtypes import *
 from headrace.graph.graph import Graph, get_default_graph, reset_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.shapes import Dimension, TensorShape

@@ -16,6 +16,37 @@ import numpy as np
 
 from headrace.errors import suggest
 
+#: What `tf` and `tf.dtypes` show.
+__all__ = [
+    "DType",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "complex64",
+    "complex128",
+    "double",
+    "float16",
+    "float32",
+    "float64",
+    "half",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "qint8",
+    "qint16",
+    "qint32",
+    "quint8",
+    "quint16",
+    "resource",
+    "string",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "variant",
+]
+
 _REF_OFFSET: Final = 100
 
 # Names and numbers are TensorFlow's. For a quantised type the third column is the type whose
