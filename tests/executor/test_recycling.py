@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -69,7 +71,11 @@ def test_an_output_that_somebody_has_is_left_alone(small_is_large):
 
 
 def test_a_variable_is_changed_in_place_after_its_value_was_sent():
-    """Also in the step that has read it: the value is let go of once it is on its way."""
+    """Also in the step that has read it: the value is let go of once it is on its way.
+
+    Not in every step: a thread that is stopped between sending a value and letting go of it makes
+    the update a copy. A value that something keeps would make all of them copies.
+    """
     with with_cluster(ps=1, worker=1) as cluster:
         k = tf.placeholder(tf.float32, [])
         with tf.device("/job:ps/task:0"):
@@ -90,6 +96,8 @@ def test_a_variable_is_changed_in_place_after_its_value_was_sent():
             sess.run(v.initializer)
             for _ in range(3):
                 sess.run(step, {k: 0.0})
-            before = address()
-            sess.run(step, {k: 0.0})
-            assert address() == before
+            addresses = [address()]
+            for _ in range(20):
+                sess.run(step, {k: 0.0})
+                addresses.append(address())
+            assert sum(a == b for a, b in pairwise(addresses)) >= 2, addresses
