@@ -19,7 +19,8 @@ Dims = tuple[int | None, ...] | None
 class Tensor:
     """One output of an operation: a symbolic value of a known type and a partly known shape."""
 
-    __slots__ = ("__weakref__", "_consumers", "_dims", "dtype", "op", "value_index")
+    # A dict for what libraries hang on tensors (`layer.W = ...`); it is made when first used.
+    __slots__ = ("__dict__", "__weakref__", "_consumers", "_dims", "dtype", "op", "value_index")
 
     #: NumPy must not broadcast over a symbolic tensor in ``array + tensor``.
     __array_priority__ = 100
@@ -156,6 +157,7 @@ class Operation:
     """A node of the graph: a typed computation with attributes, inputs and control inputs."""
 
     __slots__ = (
+        "__dict__",
         "__weakref__",
         "_id",
         "attrs",

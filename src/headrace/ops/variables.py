@@ -529,11 +529,8 @@ class Variable:
         raise TypeError("'Variable' object is not iterable.")
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            f"Using a `tf.Variable` as a Python `bool` is not allowed: {self.name} has no value "
-            "while the graph is built. Use `if v is not None:` to test whether a variable is "
-            "defined, and tf.cond or tf.where to choose by its value."
-        )
+        """True: a variable is there. Programs of the 1.x years say ``if bias:`` of it."""
+        return True
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self._dtype.name}>"

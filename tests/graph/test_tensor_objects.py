@@ -1,0 +1,14 @@
+"""Tensors and operations as Python objects."""
+
+from __future__ import annotations
+
+import headrace as tf
+
+
+def test_libraries_hang_what_they_like_on_tensors_and_operations() -> None:
+    x = tf.placeholder(tf.float32, [None, 3])
+    x.W, x.scope = "weights", "dense"
+    x.op.note = [1]
+    assert (x.W, x.scope, x.op.note) == ("weights", "dense", [1])
+    assert not hasattr(tf.identity(x), "W")
+    assert vars(tf.identity(x)) == {}  # those without attributes of their own stay small
