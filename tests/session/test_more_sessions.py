@@ -31,6 +31,25 @@ def test_feeds_in_any_order():
     assert sess.make_callable(x - y, [y, x])(1.0, 3.0) == 2.0
 
 
+def test_feeding_and_fetching_can_be_forbidden_later() -> None:
+    x, sparse = tf.placeholder(tf.float32, []), tf.sparse_placeholder(tf.float32)
+    y, total = x + 1.0, tf.sparse_reduce_sum(sparse)
+    value = tf.SparseTensorValue([[0]], [2.0], [1])
+    with tf.Session() as session:
+        assert session.run(y, {x: 1.0}) == 2.0
+        assert session.run(total, {sparse: value}) == 2.0
+        session.graph.prevent_feeding(x)
+        session.graph.prevent_feeding(sparse.values)
+        with pytest.raises(ValueError, match="may not be fed"):
+            session.run(y, {x: 1.0})
+        with pytest.raises(ValueError, match="may not be fed"):
+            session.run(total, {sparse: value})
+        assert session.run(y, {y: 4.0}) == 4.0
+        session.graph.prevent_fetching(y)
+        with pytest.raises(ValueError, match="not fetchable"):
+            session.run(y, {y: 4.0})
+
+
 def test_fetching_what_is_fed_constant_or_repeated():
     x = tf.placeholder(tf.float32, [2])
     c = tf.constant([5.0])

@@ -497,10 +497,14 @@ class Graph:
         return tensor_or_op not in self._unfetchable
 
     def prevent_feeding(self, tensor: Tensor) -> None:
+        """Let no later step feed a tensor."""
         self._unfeedable.add(tensor)
+        self._mutations += 1  # sessions look again at steps that they know
 
     def prevent_fetching(self, op: Tensor | Operation) -> None:
+        """Let no later step fetch a tensor or run an operation by itself."""
         self._unfetchable.add(op)
+        self._mutations += 1
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """This graph as a GraphDef message."""

@@ -125,7 +125,7 @@ class Feeds:
         if isinstance(key, CompositeTensor) and key._fetchable:
             parts = key._parts()
             self._composite.append((key, key._fed, len(parts)))
-            self._given.extend(parts)
+            self._given.extend(self._element(graph, part) for part in parts)
             return
         if isinstance(key, tuple):
             leaves = nest.flatten(key)
