@@ -21,6 +21,7 @@ from headrace.errors import CancelledError, InvalidArgumentError, OpError, OutOf
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import compatible_static
 from headrace.ops.kernels import philox
+from headrace.ops.kernels.locks import BargingLock
 from headrace.ops.registry import HostResource
 
 #: What a queue holds: one value for each component; a scalar component as a NumPy scalar or bytes.
@@ -175,7 +176,7 @@ class Queue(HostResource):
         self.capacity = spec.capacity if spec.capacity >= 0 else _NO_LIMIT
         self.is_closed = False
         self._is_gone = False
-        self._lock = threading.Lock()
+        self._lock = BargingLock()
         self._puts: deque[_Request] = deque()
         self._takes: deque[_Request] = deque()
 
@@ -279,7 +280,7 @@ class Queue(HostResource):
             raise request.error
 
     def _wait(self, line: deque[_Request], request: _Request, step: Any) -> None:
-        condition = request.condition = threading.Condition(self._lock)
+        condition = request.condition = threading.Condition(self._lock)  # type: ignore[arg-type]
         try:
             if step is None:
                 while not request.done:

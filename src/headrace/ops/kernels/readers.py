@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,6 +21,7 @@ from headrace.errors import (
 from headrace.files.paths import as_path
 from headrace.files.records import BLOCK, RecordReader, check_compression, open_stream
 from headrace.files.system import open_binary, read_bytes
+from headrace.ops.kernels.locks import BargingLock
 from headrace.ops.registry import HostResource
 
 Record = tuple[bytes, bytes]
@@ -44,7 +44,7 @@ class Reader(HostResource):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._lock = threading.Lock()
+        self._lock = BargingLock()
         self._is_gone = False
         self._forget()
 
