@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import headrace as tf
 from headrace.distributed.server import Server
+from headrace.test.cluster import free_ports
 
 #: What is stopped must be gone within so many seconds.
 _SECONDS = 5.0
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens at."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in sockets]
 
 
 def eventually(what: Callable[[], Any], seconds: float = _SECONDS) -> Any:

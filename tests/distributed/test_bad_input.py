@@ -8,7 +8,7 @@ import threading
 import grpc
 import numpy as np
 import pytest
-from server_clusters import eventually, free_ports
+from server_clusters import eventually
 
 import headrace as tf
 from headrace.config import flags
@@ -18,6 +18,7 @@ from headrace.distributed.messages import pack
 from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.security import Security
+from headrace.test.cluster import free_ports
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 

@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from server_clusters import free_ports
 
 import headrace as tf
 from headrace.config import flags
 from headrace.distributed.transport import connect, rdma
+from headrace.test.cluster import free_ports
 
 
 @pytest.mark.skipif(not rdma.available(), reason="UCX is not installed (headrace[rdma])")

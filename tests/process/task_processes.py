@@ -6,17 +6,16 @@ import itertools
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from typing import Any
 
 import headrace as tf
 from headrace.errors import OpError
+from headrace.test.cluster import free_ports
 
 #: However busy the machine is, a process has started or ended within so many seconds.
 PATIENCE = 40.0
@@ -29,15 +28,6 @@ print("ready", flush=True)
 server.join()
 print("joined", flush=True)
 """
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens at."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in sockets]
 
 
 def eventually(what: Callable[[], Any], seconds: float = PATIENCE) -> float:

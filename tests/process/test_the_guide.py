@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from task_processes import free_ports
 
 from headrace.distributed import admin
+from headrace.test.cluster import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]

@@ -6,7 +6,7 @@ import socket
 from contextlib import ExitStack
 from typing import Any
 
-__all__ = ["create_local_cluster"]
+__all__ = ["create_local_cluster", "free_ports"]
 
 
 def create_local_cluster(
@@ -31,7 +31,7 @@ def create_local_cluster(
     from headrace.distributed.cluster_spec import ClusterSpec
     from headrace.distributed.server import Server
 
-    ports = _free_ports(num_workers + num_ps)
+    ports = free_ports(num_workers + num_ps)
     hosts = [f"localhost:{port}" for port in ports]
     spec = ClusterSpec({"worker": hosts[:num_workers], "ps": hosts[num_workers:]})
 
@@ -44,7 +44,7 @@ def create_local_cluster(
     return start("worker", num_workers, worker_config), start("ps", num_ps, ps_config)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports that are free now, all different: each is held until all are found."""
     with ExitStack() as held:
         ports = []
