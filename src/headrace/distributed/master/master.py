@@ -10,7 +10,8 @@ from typing import Any
 
 from headrace.distributed.failures import to_error
 from headrace.distributed.master.machine import Farewells, Presence
-from headrace.distributed.master.session import MasterSession, Registrations
+from headrace.distributed.master.registrations import Registrations
+from headrace.distributed.master.session import MasterSession
 from headrace.distributed.messages import pack
 from headrace.distributed.peers import RETRY_SECONDS, Peers, may_come
 from headrace.distributed.protocol import step_pb2 as pb

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from headrace.config import flags
 from headrace.distributed import part_def
-from headrace.distributed.compress import precision_of
 from headrace.distributed.failures import unavailable
 from headrace.distributed.master.machine import Membership
+from headrace.distributed.master.placing import StepPlacer
 from headrace.distributed.messages import pack
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps import StepOptions, StepPlan
@@ -24,13 +22,10 @@ from headrace.graph import devices as names
 from headrace.graph.proto import ConfigProto, GraphDef
 from headrace.graph.tensor import Operation, Tensor
 from headrace.partition.describe import describe
-from headrace.partition.functions import bodies_of, constraints_of, cut_bodies
-from headrace.partition.parts import Part, Partition, split
-from headrace.partition.reads import read_before_loops
-from headrace.passes.ir import Node, StepGraph, build_step
-from headrace.passes.pipeline import is_wanted, optimize
-from headrace.placement.devices import DeviceAttributes, default_device
-from headrace.placement.placer import place
+from headrace.partition.functions import bodies_of
+from headrace.partition.parts import Part, Partition
+from headrace.passes.ir import build_step
+from headrace.placement.devices import DeviceAttributes
 
 if TYPE_CHECKING:
     from headrace.distributed.master.master import Master
@@ -83,15 +78,10 @@ class MasterSession:
         self.plans: dict[int, MasterPlan] = {}
         self.steps = 0
         self.closed = False
-        #: Where each stateful node was placed by the first plan that had it.
-        self._placed: dict[str, str] = {}
-        #: The same for the nodes of each function.
-        self._placed_bodies: dict[str, dict[str, str]] = {}
         self._members = Membership()
         self._devices: dict[str, list[DeviceAttributes]] = {}
-        #: Held while a step is placed: what was placed before binds it.
-        self._lock = threading.Lock()
         self.tasks = self._visible(self.config.device_filters)
+        self._placer = StepPlacer(master.task, list(self.tasks), self.config)
 
     def _visible(self, filters: Iterable[str]) -> dict[str, str]:
         """Address of each task that the session may use: the own one and those of the filters."""
@@ -123,9 +113,8 @@ class MasterSession:
         self._check_open()
         step = build_step(fetches, feeds, targets)
         limit = self._timeout() if timeout is None else timeout
-        available = self._devices_for(step, limit)
-        with self._lock:
-            partition = self._cut(step, available)
+        available = self._devices_of(self._placer.tasks_for(step), limit)
+        partition = self._placer.cut(step, available)
         plan = StepPlan.of(self.master.steps.number(), partition)
         text = self._register(plan, partition, limit)
         # Whoever closed the session meanwhile did not know of this plan.
@@ -134,22 +123,6 @@ class MasterSession:
             self._check_open()
         made = self.plans[plan.number] = MasterPlan(self, plan, partition, text)
         return made
-
-    def _cut(self, step: StepGraph, available: list[DeviceAttributes]) -> Partition:
-        """Place a step, optimise it, and cut it and the bodies in it into parts."""
-        own = [d for d in available if d.task == self.master.task]
-        self._place(step.nodes, available, default_device(own).name, self._placed)
-
-        def place_body(nodes: Sequence[Node], device: str, function: str) -> None:
-            pinned = self._placed_bodies.setdefault(function, {})
-            self._place(nodes, available, device, pinned)
-
-        read_before_loops(step)
-        if is_wanted(self.config):
-            optimize(step)
-        precision = precision_of({}, self.config)
-        cut_bodies(step, place_body, precision)
-        return split(step, precision)
 
     def plan_of(self, number: int) -> MasterPlan:
         """The plan of a number.
@@ -162,40 +135,10 @@ class MasterSession:
             raise AbortedError(None, None, f"The session has no plan {number:016x}.")
         return found
 
-    def _place(
-        self,
-        nodes: Sequence[Node],
-        available: list[DeviceAttributes],
-        device: str,
-        pinned: dict[str, str],
-    ) -> None:
-        """Give nodes their devices, by default ``device``; adds to what is ``pinned``."""
-        made = place(
-            nodes,
-            available,
-            default_device=device,
-            allow_soft_placement=self.config.allow_soft_placement,
-            log_device_placement=self.config.log_device_placement,
-            pinned=pinned,
-            task_names=list(self.tasks),
-        )
-        pinned.update(made)
-
-    def _devices_for(self, step: StepGraph, timeout: float) -> list[DeviceAttributes]:
-        """The devices of the own task and of those that constraints name; waits for these."""
-        needed = {self.master.task: None}
-        constraints = constraints_of(step)
-        pinned = {self._placed[n.name] for n in step.nodes if n.name in self._placed}
-        for constraint in sorted(constraints | pinned):
-            spec = names.DeviceSpec.from_string(constraint)
-            if spec.job is None and spec.task is None and spec.replica is None:
-                continue
-            wanted = names.DeviceSpec(spec.job, spec.replica, spec.task).to_string()
-            fitting = [t for t in self.tasks if names.matches(wanted, t)]
-            if fitting and not any(t in needed for t in fitting):
-                needed[fitting[0]] = None
-        self._connect([t for t in needed if t not in self._devices], timeout)
-        return [d for t in needed for d in self._devices[t]]
+    def _devices_of(self, tasks: list[str], timeout: float) -> list[DeviceAttributes]:
+        """The devices of some tasks; waits for those that it does not know yet."""
+        self._connect([t for t in tasks if t not in self._devices], timeout)
+        return [d for t in tasks for d in self._devices[t]]
 
     def _connect(self, tasks: list[str], timeout: float) -> None:
         """Get to know some tasks, all at once."""
@@ -336,66 +279,3 @@ class MasterSession:
         error = CancelledError(None, None, "The session was closed while a step ran.")
         self.master.steps.cancel_of(self, error)
         self._tell(list(self._devices), pb.DropPlans(session=self.number))
-
-
-class Registrations:
-    """Plans whose parts wait for the answers of tasks."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[int, Registration] = {}
-
-    def expect(self, plan: int, tasks: Sequence[str]) -> Registration:
-        """Wait for these tasks."""
-        made = self._waiting[plan] = Registration(tasks)
-        return made
-
-    def forget(self, plan: int) -> None:
-        """No longer wait."""
-        self._waiting.pop(plan, None)
-
-    def registered(self, plan: int, task: str, error: OpError | None) -> None:
-        """A task has answered."""
-        waiting = self._waiting.get(plan)
-        if waiting is not None:
-            waiting.answered(task, error)
-
-    def peer_lost(self, task: str, reason: str) -> None:
-        """A task will not answer."""
-        for waiting in list(self._waiting.values()):
-            waiting.answered(task, unavailable(task, None, reason))
-
-
-class Registration:
-    """The answers that one plan waits for."""
-
-    def __init__(self, tasks: Sequence[str]) -> None:
-        self._tasks = set(tasks)
-        self._error: OpError | None = None
-        self._condition = threading.Condition()
-
-    def answered(self, task: str, error: OpError | None) -> None:
-        """A task has answered, or will not."""
-        with self._condition:
-            if task in self._tasks:
-                self._tasks.discard(task)
-                self._error = self._error or error
-                self._condition.notify_all()
-
-    def wait(self, timeout: float) -> None:
-        """Wait until all have answered.
-
-        Raises:
-            OpError: what a task answered.
-            UnavailableError: if one does not answer in time.
-        """
-        deadline = time.monotonic() + timeout
-        with self._condition:
-            while self._tasks and self._error is None:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    task = min(self._tasks)
-                    reason = f"it did not take its part of a plan within {timeout:g} s"
-                    raise unavailable(task, None, reason)
-                self._condition.wait(left)
-            if self._error is not None:
-                raise self._error
