@@ -143,6 +143,18 @@ def test_cross_entropy_along_any_axis(axis: int) -> None:
     np.testing.assert_allclose(run(loss), want, 1e-10)
 
 
+def test_labels_may_have_other_outer_axes_than_the_logits() -> None:
+    """Programs give labels in a list of one, or through a placeholder without a shape."""
+    x, labels = normal(2, 3), _softmax(normal(2, 3, seed=1), -1)
+    want = -(labels * np.log(_softmax(x, -1))).sum(-1)
+    for given in (tf.placeholder(tf.float64, [1, None, 3]), tf.placeholder(tf.float64)):
+        loss = tf.nn.softmax_cross_entropy_with_logits(labels=given, logits=x)
+        assert loss.shape.as_list() == [2]
+        np.testing.assert_allclose(run(loss, {given: labels[None]}), want, 1e-10)
+    cube = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=x[None])
+    np.testing.assert_allclose(run(cube), want[None], 1e-10)
+
+
 def test_only_the_second_version_sends_gradients_to_labels() -> None:
     x, labels = tf.constant(normal(2, 3)), tf.constant(_softmax(normal(2, 3, seed=1), 1))
     arguments = {"labels": labels, "logits": x}

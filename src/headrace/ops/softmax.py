@@ -292,7 +292,8 @@ def _cross_entropy_any_rank(logits: Tensor, labels: Tensor, axis: int) -> Tensor
     """The loss; "Reshape_2" is the name under which TensorFlow returns it."""
     dims = logits.dims
     if dims is not None and len(dims) == 2 and axis in (-1, 1):
-        return raw.SoftmaxCrossEntropyWithLogits(logits, labels, name="Reshape_2")[0]  # type: ignore[no-any-return]
+        matrix = _as_matrix(labels)
+        return raw.SoftmaxCrossEntropyWithLogits(logits, matrix, name="Reshape_2")[0]  # type: ignore[no-any-return]
     if dims is None:
         if axis != -1:
             order: Any = _last_by_rank(raw.Rank(logits), axis)
@@ -302,12 +303,17 @@ def _cross_entropy_any_rank(logits: Tensor, labels: Tensor, axis: int) -> Tensor
     elif axis not in (-1, len(dims) - 1):
         order = [i for i in range(len(dims)) if i != axis % len(dims)] + [axis % len(dims)]
         logits, labels = raw.Transpose(logits, order), raw.Transpose(labels, order)
-    shape = raw.Shape(logits)
-    rows = raw.StridedSlice(shape, [0], [-1], [1])
-    flat = [-1, raw.StridedSlice(shape, [-1], [0], [1], shrink_axis_mask=1)]
-    matrices = [raw.Reshape(t, raw.Pack(flat)) for t in (logits, labels)]
-    loss = raw.SoftmaxCrossEntropyWithLogits(*matrices)[0]
+    rows = raw.StridedSlice(raw.Shape(logits), [0], [-1], [1])
+    loss = raw.SoftmaxCrossEntropyWithLogits(_as_matrix(logits), _as_matrix(labels))[0]
     return raw.Reshape(loss, rows, name="Reshape_2")  # type: ignore[no-any-return]
+
+
+def _as_matrix(tensor: Tensor) -> Tensor:
+    """All axes but the last made one: labels may have other outer axes than the logits."""
+    if tensor.dims is not None and len(tensor.dims) == 2:
+        return tensor
+    last = raw.StridedSlice(raw.Shape(tensor), [-1], [0], [1], shrink_axis_mask=1)
+    return raw.Reshape(tensor, raw.Pack([-1, last]))  # type: ignore[no-any-return]
 
 
 def _last_by_rank(rank: Tensor, axis: int) -> Tensor:
