@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import threading
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,45 @@ def test_png_keeps_every_bit(channels: int, dtype: Any) -> None:
     back = _run(lambda: tf.image.decode_png(tf.image.encode_png(pixels), dtype=dtype))
     assert back.dtype == dtype
     assert np.array_equal(back, pixels)
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA", "1", "P"])
+@pytest.mark.parametrize("size", [28, 300])
+def test_pixels_are_those_of_pillow(mode: str, size: int) -> None:
+    from PIL import Image
+
+    noise = np.random.default_rng(0).integers(0, 256, (size, size, 4), np.uint8)
+    opaque = Image.fromarray(noise).convert("RGB")
+    image = (Image.fromarray(noise) if mode.endswith("A") else opaque).convert(mode)
+    file = io.BytesIO()
+    image.save(file, "PNG", dpi=(72, 72))
+    colour = {"1": "L", "P": "RGB"}.get(mode, mode)
+    expected = np.asarray(image.convert(colour)).reshape(size, size, len(colour))
+    pixels = _decode(file.getvalue())
+    assert pixels.dtype == np.uint8
+    np.testing.assert_array_equal(pixels, expected)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    check = zlib.crc32(kind + content)
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", check)
+
+
+def test_small_png_files_in_parts_and_with_damage() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (9, 7, 3), np.uint8)
+    packed = zlib.compress(np.insert(pixels.reshape(9, 21), 0, 0, axis=1).tobytes())
+    head = b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", struct.pack(">IIBBBBB", 7, 9, 8, 2, 0, 0, 0))
+    text, end = _chunk(b"tEXt", b"a\0b"), _chunk(b"IEND", b"")
+    parts = _chunk(b"IDAT", packed[:40]) + _chunk(b"IDAT", b"") + _chunk(b"IDAT", packed[40:])
+    for before in (b"", text, text[:-1] + b"?"):  # a damaged comment does no harm
+        np.testing.assert_array_equal(_decode(head + before + parts + end), pixels)
+    for damaged in (
+        head[:-1] + b"?" + parts + end,
+        head + _chunk(b"IDAT", packed[:-1] + b"?") + end,
+        head + _chunk(b"IDAT", packed[:100]) + end,
+    ):
+        message = _error(lambda damaged=damaged: tf.image.decode_png(damaged))
+        assert f"Invalid PNG data, size {len(damaged)}" in message
 
 
 def test_png_files_of_a_batch() -> None:

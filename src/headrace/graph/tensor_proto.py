@@ -89,9 +89,13 @@ def _convert(values: Any, dtype: DType | None, *, copy: bool) -> Array:
     if isinstance(values, np.ndarray | np.generic):
         return _from_numpy(values, dtype, copy=copy)
     if isinstance(values, _TEXT):
-        if dtype is not None and "S" not in _target(dtype).accepts:
-            raise _mismatch(_target(dtype), values)
-        return _string_array([values], ())
+        if dtype is not None:
+            target = _TARGETS.get(dtype) or _target(dtype)
+            if "S" not in target.accepts:
+                raise _mismatch(target, values)
+        array = np.empty((), object)
+        array[()] = values.encode() if isinstance(values, str) else bytes(values)
+        return array
     if values is None:
         raise ValueError("None values not supported.")
     if isinstance(values, _NESTED):

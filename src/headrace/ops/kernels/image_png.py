@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +30,19 @@ _ADAM7 = (
     (1, 0, 2, 2),
     (0, 1, 1, 2),
 )
+#: What Pillow calls the colour types of 8 bits that need no palette.
+_MODES = {0: "L", 2: "RGB", 4: "LA", 6: "RGBA"}
+#: Chunks that say nothing about the pixels of such a file.
+_PLAIN = frozenset(
+    b"IHDR IEND bKGD cHRM eXIf gAMA hIST iCCP iTXt pHYs sBIT sRGB tEXt tIME zTXt".split()
+)
+#: Images of up to so many pixels take longer to open as a file of Pillow's than to decode.
+_SMALL = 1 << 16
 # Weights of red and green in grey, in 1/32768.
 _RED, _GREEN = 9797, 19234
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
+class _Header(NamedTuple):
     width: int
     height: int
     depth: int
@@ -59,17 +65,21 @@ def decode_png(data: bytes, channels: int, sixteen: bool) -> Pixels:
     header = _header(data)
     if header.width * header.height >= MAX_PIXELS:
         raise BadImage(f"PNG image of {header.height} x {header.width} pixels is too large")
-    key = _chunks(data).get(b"tRNS")
+    chunks, packed = _chunks(data)
+    key = chunks.get(b"tRNS")
     grey = channels in (1, 2) and header.colour in (2, 6)
     if header.depth == 16 and (sixteen or key or grey or header.colour == 4):
-        pixels = _decode_wide(data, header)
+        pixels = _decode_wide(data, header, packed)
         if key and channels in (2, 4) and header.colour in (0, 2):
             pixels = _with_key(pixels, key)
         elif channels in (1, 3) and pixels.shape[2] in (2, 4):
             pixels = pixels[:, :, :-1]
         pixels = converted(pixels, channels)
         return pixels if sixteen else (pixels >> 8).astype(np.uint8)
-    pixels = converted(_decode_narrow(data, header, channels), channels)
+    narrow = _decode_plain(data, header, packed) if _PLAIN.issuperset(chunks) else None
+    if narrow is None:
+        narrow = _decode_narrow(data, header, channels)
+    pixels = converted(narrow, channels)
     return pixels.astype(np.uint16) * np.uint16(257) if sixteen else pixels
 
 
@@ -85,34 +95,27 @@ def _header(data: bytes) -> _Header:
     return _Header(width, height, depth, colour, interlace == 1)
 
 
-def _chunks(data: bytes) -> dict[bytes, bytes]:
-    """Contents of the chunks that are no image data, by type.
+def _chunks(data: bytes) -> tuple[dict[bytes, bytes], list[bytes]]:
+    """Contents of the chunks that are no image data, by type; the parts of the packed pixels.
 
     Raises:
         BadImage: if the file ends before its last chunk does.
     """
     found: dict[bytes, bytes] = {}
+    packed: list[bytes] = []
     at = 8
     while at + 12 <= len(data):
         length = int.from_bytes(data[at : at + 4], "big")
         kind = data[at + 4 : at + 8]
-        if kind != b"IDAT":
-            found[kind] = data[at + 8 : at + 8 + length]
+        content = data[at + 8 : at + 8 + length]
+        if kind == b"IDAT":
+            packed.append(content)
+        else:
+            found[kind] = content
         at += 12 + length
         if kind == b"IEND" and at <= len(data):
-            return found
+            return found, packed
     raise BadImage(f"Invalid PNG data, size {len(data)}: the file is truncated")
-
-
-def _image_data(data: bytes) -> bytes:
-    """The parts of the packed pixels, joined."""
-    parts, at = [], 8
-    while at + 12 <= len(data):
-        length = int.from_bytes(data[at : at + 4], "big")
-        if data[at + 4 : at + 8] == b"IDAT":
-            parts.append(data[at + 8 : at + 8 + length])
-        at += 12 + length
-    return b"".join(parts)
 
 
 # -- 8 bits -------------------------------------------------------------------------------------
@@ -136,6 +139,24 @@ def _loaded(data: bytes) -> tuple[Any, Pixels]:
 
 def _with_channels(pixels: Pixels) -> Pixels:
     return pixels[:, :, None] if pixels.ndim == 2 else pixels
+
+
+def _decode_plain(data: bytes, header: _Header, packed: list[bytes]) -> Pixels | None:
+    """The pixels of a small ordinary file; None if it is none, or is damaged."""
+    mode = _MODES.get(header.colour)
+    if header.depth != 8 or mode is None or header.interlaced:
+        return None
+    if header.width * header.height > _SMALL:
+        return None
+    if zlib.crc32(data[12:29]) != int.from_bytes(data[29:33], "big"):
+        return None
+    from PIL import Image
+
+    try:
+        image = Image.frombytes(mode, header[:2], b"".join(packed), "zip", mode)
+    except Exception:  # the other way to read it tells what is wrong
+        return None
+    return _with_channels(pixels_of(image))
 
 
 def _decode_narrow(data: bytes, header: _Header, channels: int) -> Pixels:
@@ -190,7 +211,7 @@ def _with_key(pixels: Pixels, key: bytes) -> Pixels:
     return np.concatenate([pixels, np.where(same, np.uint16(0), np.uint16(65535))], axis=2)
 
 
-def _decode_wide(data: bytes, header: _Header) -> Pixels:
+def _decode_wide(data: bytes, header: _Header, packed: list[bytes]) -> Pixels:
     if header.colour == 0:  # grey of 16 bits is the one kind that Pillow keeps
         return _loaded(data)[1].astype(np.uint16)
     each = 2 * header.channels
@@ -200,7 +221,7 @@ def _decode_wide(data: bytes, header: _Header) -> Pixels:
         size = (-(-(header.height - y) // dy), -(-(header.width - x) // dx))
         sizes.append(size if min(size) > 0 else (0, 0))
     total = sum(h * (w * each + 1) for h, w in sizes)
-    content = _inflated(_image_data(data), total, len(data))
+    content = _inflated(b"".join(packed), total, len(data))
     out = np.empty((header.height, header.width, header.channels), np.uint16)
     at = 0
     for (x, y, dx, dy), (h, w) in zip(passes, sizes, strict=True):
