@@ -33,6 +33,11 @@ assert json.loads("[1]", encoding="utf-8") == [1] and open(__file__, "rU").readl
 order = [1, 2, 3]
 random.shuffle(order, lambda: 0.0)
 assert order == [2, 3, 1]
+random.seed(np.int64(7))
+drawn = random.random()
+random.seed(7)
+assert drawn == random.random() == random.Random(7).random()
+random.seed(time.gmtime())
 print("all there")
 """
 
@@ -60,6 +65,7 @@ assert np.fromstring("1 2", sep=" ").tolist() == [1.0, 2.0]
 assert np.vstack(map(np.ones, (2, 2))).shape == (2, 2)
 np.set_printoptions(threshold=np.nan)
 assert "..." not in str(np.zeros(2000))
+assert str([np.float32(1.5), np.int64(3), np.array([0.5])]) == "[1.5, 3, array([0.5])]"
 bits = np.arange(4)
 bits.itemset(1, 9)
 bits.itemset((2,), 7)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 __all__ = ["ROWS", "Row", "row_of"]
 
 _INTERNALS = "headrace.compat.internals"
+_INNER = "headrace.compat.inner_functions"
 _GENERATED = "headrace.compat.gen_ops"
 
 
@@ -36,6 +37,8 @@ _VERSION = {
     "__monolithic_build__": "headrace.sysconfig.MONOLITHIC_BUILD",
 }
 
+_SAMPLED = {"_compute_sampled_logits": "headrace.ops.sampling_api.sampled_logits"}
+
 #: Modules of their own, by path below ``tensorflow``.
 ROWS: dict[str, Row] = {
     "": Row(("headrace",), _VERSION),
@@ -43,7 +46,9 @@ ROWS: dict[str, Row] = {
     "compat.v1": Row(("headrace",), _VERSION),
     "python": _row("headrace", _INTERNALS),
     "python.pywrap_tensorflow": _row(
-        _INTERNALS, NewCheckpointReader="headrace.train.NewCheckpointReader"
+        _INTERNALS,
+        NewCheckpointReader="headrace.train.NewCheckpointReader",
+        EventsWriter=f"{_INNER}.EventsWriter",
     ),
     # -- tensorflow/python/framework
     "python.framework": Row(()),  # modules only, and so are the other folders
@@ -51,6 +56,7 @@ ROWS: dict[str, Row] = {
         "headrace.ops.scopes_api",
         "headrace",
         _INTERNALS,
+        _INNER,
         internal_convert_to_tensor="headrace.convert_to_tensor",
         NotDifferentiable="headrace.NotDifferentiable",
         NoGradient="headrace.NoGradient",
@@ -76,7 +82,7 @@ ROWS: dict[str, Row] = {
     "python.framework.errors_impl": _row("headrace.errors"),
     "python.framework.importer": _row(),
     "python.framework.common_shapes": _row(_INTERNALS),
-    "python.framework.function": _row("headrace", _INTERNALS),
+    "python.framework.function": _row(_INNER, "headrace"),
     "python.framework.meta_graph": _row("headrace.train.meta_graph", _INTERNALS),
     "python.framework.device": _row("headrace.graph.devices", "headrace"),
     "python.framework.sparse_tensor": _row("headrace.ops.sparse_tensor", "headrace"),
@@ -88,7 +94,7 @@ ROWS: dict[str, Row] = {
     "python.framework.registry": _row(_INTERNALS),
     # -- tensorflow/python/ops
     "python.ops": Row(()),
-    "python.ops.array_ops": _row(),
+    "python.ops.array_ops": _row("headrace", shape_internal=f"{_INNER}.shape_internal"),
     "python.ops.check_ops": _row("headrace", "headrace.debugging"),
     "python.ops.clip_ops": _row(),
     "python.ops.constant_op": _row(),
@@ -98,11 +104,11 @@ ROWS: dict[str, Row] = {
     "python.ops.distributions": _row("headrace.distributions"),
     "python.ops.embedding_ops": _row("headrace.nn", "headrace"),
     "python.ops.gradient_checker": _row("headrace.test"),
-    "python.ops.gradients": _row(),
-    "python.ops.gradients_impl": _row(),
+    "python.ops.gradients": _row("headrace", _INNER),
+    "python.ops.gradients_impl": _row("headrace", _INNER),
     "python.ops.image_ops": _row("headrace.image"),
     "python.ops.image_ops_impl": _row("headrace.image"),
-    "python.ops.init_ops": _row("headrace", "headrace.initializers"),
+    "python.ops.init_ops": _row("headrace", "headrace.initializers", _INNER),
     "python.ops.linalg_ops": _row("headrace", "headrace.linalg"),
     "python.ops.logging_ops": _row("headrace", "headrace.summary"),
     "python.ops.lookup_ops": _row("headrace.lookup", "headrace", "headrace.contrib.lookup"),
@@ -110,9 +116,9 @@ ROWS: dict[str, Row] = {
     "python.ops.math_ops": _row("headrace", "headrace.math"),
     "python.ops.confusion_matrix": _row("headrace", "headrace.ops.weights"),
     "python.ops.metrics": _row("headrace.metrics"),
-    "python.ops.metrics_impl": _row("headrace.metrics", "headrace.metrics.variables"),
-    "python.ops.nn": _row("headrace.nn", "headrace"),
-    "python.ops.nn_impl": _row("headrace.nn", "headrace"),
+    "python.ops.metrics_impl": _row("headrace.metrics", "headrace.metrics.variables", _INNER),
+    "python.ops.nn": _row("headrace.nn", "headrace", **_SAMPLED),
+    "python.ops.nn_impl": _row("headrace.nn", "headrace", **_SAMPLED),
     "python.ops.nn_ops": _row("headrace.nn", "headrace"),
     "python.ops.numerics": _row("headrace", "headrace.debugging"),
     "python.ops.partitioned_variables": _row(),
@@ -136,11 +142,12 @@ ROWS: dict[str, Row] = {
     "python.ops.summary_ops": _row("headrace.summary"),
     "python.ops.template": _row("headrace.ops.template"),
     "python.ops.tensor_array_ops": _row(),
-    "python.ops.variable_scope": _row("headrace.ops.variable_scope", "headrace"),
+    "python.ops.variable_scope": _row("headrace.ops.variable_scope", "headrace", _INNER),
     "python.ops.variables": _row(
         "headrace",
         _INTERNALS,
         PartitionedVariable="headrace.ops.partitioned.PartitionedVariable",
+        RefVariable="headrace.Variable",
     ),
     "python.ops.weights_broadcast_ops": _row("headrace.ops.weights"),
     # -- tensorflow/python/{platform,client,lib,util,...}
@@ -180,9 +187,15 @@ ROWS: dict[str, Row] = {
     "python.layers": _row("headrace.layers"),
     "python.layers.base": _row("headrace.layers.base", "headrace.layers"),
     "python.layers.layers": _row("headrace.layers"),
-    "python.layers.utils": _row("headrace.layers.utils", "headrace.layers", _INTERNALS),
+    "python.layers.utils": _row(_INNER, "headrace.layers", _INTERNALS),
     "python.saved_model": _row("headrace.saved_model"),
     "python.profiler": _row("headrace.profiler"),
+    "python.training.evaluation": _row(
+        "headrace.contrib.training",
+        _StopAfterNEvalsHook="headrace.contrib.training.StopAfterNEvalsHook",
+        _evaluate_once="headrace.contrib.training.evaluate_once",
+        _get_or_create_eval_step="headrace.contrib.training.get_or_create_eval_step",
+    ),
     "python.training.input": _row("headrace.train", "headrace.io"),
     "python.training.checkpoint_management": _row("headrace.train", _INTERNALS),
     "python.training.saver": _row("headrace.train", "headrace.train.saver", _INTERNALS),
@@ -206,6 +219,8 @@ ROWS: dict[str, Row] = {
     "contrib.framework.python.ops": _row(
         "headrace.contrib.framework", arg_scope="headrace.contrib.framework.arg_scope"
     ),
+    "contrib.learn.python.learn.preprocessing": _row("headrace.contrib.learn.preprocessing"),
+    "contrib.learn.python.learn.preprocessing.text": _row("headrace.contrib.learn.preprocessing"),
     "contrib.learn.python.learn.datasets": _row("headrace.contrib.learn.datasets"),
     "contrib.learn.python.learn.datasets.base": _row("headrace.contrib.learn.base"),
     "contrib.learn.python.learn.datasets.mnist": _row(

@@ -117,8 +117,8 @@ def _restore_element_tree() -> None:
 
 
 def _restore_random() -> None:
-    """Samples of sets, and orders that a function of the program draws."""
-    sample, shuffle = random.sample, random.shuffle
+    """Samples of sets, orders that a function of the program draws, and seeds of any kind."""
+    sample, shuffle, seed = random.sample, random.shuffle, random.Random.seed
     if getattr(sample, "__name__", "") == "_sample":
         return
 
@@ -133,7 +133,15 @@ def _restore_random() -> None:
             j = int(random() * (i + 1))
             x[i], x[j] = x[j], x[i]
 
-    random.sample, random.shuffle = _sample, _shuffle
+    def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        try:
+            seed(self, a, version)
+        except TypeError:  # a time, or an integer of NumPy
+            seed(self, hash(a), version)
+
+    vars(random).update(sample=_sample, shuffle=_shuffle)
+    random.Random.seed = _seed  # type: ignore[assignment,method-assign]
+    random.seed = functools.partial(_seed, random.random.__self__)  # type: ignore[attr-defined]
 
 
 def _restore_arguments() -> None:
@@ -155,6 +163,6 @@ def _restore_arguments() -> None:
 
         return function
 
-    builtins.open = _open
+    vars(builtins).update(open=_open)
     for name in ("load", "loads"):
         setattr(json, name, _without_encoding(getattr(json, name)))

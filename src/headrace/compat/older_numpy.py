@@ -32,6 +32,7 @@ def restore() -> None:
         setattr(np, name, _of_any_iterable(getattr(np, name)))
     np.fromstring = _fromstring(np.fromstring)
     np.set_printoptions = _set_printoptions(np.set_printoptions)
+    np.set_printoptions(legacy="1.25")  # numbers in lists are shown as numbers
     set_method(np.ndarray, "__float__", _scalar(np.ndarray.__float__))
     set_method(np.ndarray, "__int__", _scalar(np.ndarray.__int__))
     for method in (_tostring, _ptp, _itemset, _newbyteorder):
