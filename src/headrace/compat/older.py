@@ -140,7 +140,7 @@ def _restore_random() -> None:
             seed(self, hash(a), version)
 
     vars(random).update(sample=_sample, shuffle=_shuffle)
-    random.Random.seed = _seed  # type: ignore[assignment,method-assign]
+    random.Random.seed = _seed  # type: ignore[method-assign]
     random.seed = functools.partial(_seed, random.random.__self__)  # type: ignore[attr-defined]
 
 
