@@ -18,6 +18,7 @@ from headrace.ops.build import raw
 from headrace.ops.control_basic import no_op
 from headrace.ops.import_graph import import_graph_def
 from headrace.ops.registry import get_op_def
+from headrace.ops.settled import positive, same_rows, settled
 from headrace.ops.variables import Variable
 
 
@@ -157,6 +158,27 @@ def test_functions_work_after_a_round_trip(values):
             import_graph_def(graph.as_graph_def(), name="twice")
         with tf.Session(graph=again) as session:
             np.testing.assert_array_equal(session.run("twice/y:0", {"twice/x:0": values}), expected)
+
+
+def test_files_have_no_checks_that_only_we_have() -> None:
+    x, lengths = tf.placeholder(tf.int32, [None]), tf.placeholder(tf.int32, [None])
+
+    def body(i):
+        with tf.control_dependencies([i]):
+            return [settled(i) + same_rows(x, lengths, "Rows.")[0]]
+
+    end = tf.while_loop(lambda i: i < 9, body, [positive(x, "Sizes.")[0]])
+    message = tf.get_default_graph().as_graph_def()
+    nodes = [*message.node, *(n for f in message.library.function for n in f.node_def)]
+    assert not {"Settled", "SameRows", "RequirePositive"} & {n.op for n in nodes}
+    written = [n for n in nodes if n.op == "Identity" and set(n.attr) == {"T"}]
+    assert len(written) >= 3
+    assert {sum(not i.startswith("^") for i in n.input) for n in written} == {1}
+    with tf.Graph().as_default() as copy, tf.Session() as session:
+        (again,) = tf.import_graph_def(message, return_elements=[end.name], name="")
+        fed = {"Placeholder:0": [4], "Placeholder_1:0": [1]}
+        assert session.run(again, fed) == 12
+        assert copy.as_graph_def() == message
 
 
 def test_definition_of_an_op_as_a_message():

@@ -250,7 +250,7 @@ class RemoteEngine(_Engine):
             self._mutations, self._version = graph._mutations, 0
         if self._version == graph.version and self._version:
             return
-        whole = graph_to_graph_def(graph, self._version or None)
+        whole = graph_to_graph_def(graph, self._version or None, own_checks=True)
         pieces = _pieces(whole)
         for i, piece in enumerate(pieces):
             request = cpb.ExtendGraphRequest(

@@ -497,12 +497,10 @@ class Graph:
         return tensor_or_op not in self._unfetchable
 
     def prevent_feeding(self, tensor: Tensor) -> None:
-        """Let no later step feed a tensor."""
         self._unfeedable.add(tensor)
         self._mutations += 1  # sessions look again at steps that they know
 
     def prevent_fetching(self, op: Tensor | Operation) -> None:
-        """Let no later step fetch a tensor or run an operation by itself."""
         self._unfetchable.add(op)
         self._mutations += 1
 
@@ -535,8 +533,7 @@ class Graph:
         creator: Callable[..., Operation] = type(self)._create_by_name
         return creator(self, op_type, inputs, dtypes, name, attrs or {})
 
-    #: Installed by the op registry, which later stages own.
-    _create_by_name: Callable[..., Operation]
+    _create_by_name: Callable[..., Operation]  #: installed by the op registry, a later stage
 
 
 class _GraphStack(DefaultStack[Graph]):

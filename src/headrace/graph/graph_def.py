@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from headrace.errors import DataLossError
@@ -24,13 +25,20 @@ PRODUCER = 134
 CONSUMER = 2474
 
 
+#: Ops of ours that hand on their first input after a look at it: files have Identity for them.
+_HANDS_ON = frozenset({"RequirePositive", "SameRows", "Settled"})
+
+
 def graph_versions() -> VersionDef:
     """The producer and consumer versions that files of ours carry."""
     return VersionDef(producer=PRODUCER, min_consumer=0)
 
 
 def graph_to_graph_def(
-    graph: Graph, from_version: int | None = None, add_shapes: bool = False
+    graph: Graph,
+    from_version: int | None = None,
+    add_shapes: bool = False,
+    own_checks: bool = False,
 ) -> GraphDef:
     """``graph`` as a GraphDef message.
 
@@ -38,6 +46,7 @@ def graph_to_graph_def(
         graph: the graph to write.
         from_version: leave out operations that existed at this ``graph.version``.
         add_shapes: write the static shapes of outputs as ``_output_shapes``.
+        own_checks: keep checks that only Headrace knows; otherwise Identity takes their place.
     """
     message = GraphDef(versions=graph_versions())
     with graph._lock:
@@ -45,7 +54,19 @@ def graph_to_graph_def(
         message.node.extend(_node_def(op, add_shapes) for op in ops)
         for function in functions_of(ops):
             message.library.function.append(function_to_function_def(function))
+    if not own_checks:
+        _leave_out_checks(message)
     return message
+
+
+def _leave_out_checks(message: GraphDef) -> None:
+    bodies = (function.node_def for function in message.library.function)
+    for node in chain(message.node, *bodies):
+        if node.op in _HANDS_ON:
+            node.op = "Identity"
+            del node.input[1 : sum(not i.startswith("^") for i in node.input)]
+            for name in [a for a in node.attr if a != "T" and a[0] != "_"]:
+                del node.attr[name]
 
 
 def operation_to_node_def(op: Operation) -> NodeDef:

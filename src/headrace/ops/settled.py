@@ -1,4 +1,7 @@
-"""Sizes: values that are known before the program that uses them is compiled, and checks."""
+"""Sizes: values that are known before the program that uses them is compiled, and checks.
+
+Graph files have Identity in the place of these ops (`graph.graph_def`).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from headrace.ops.build import raw
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
 
 define_op(
-    "Settled(x: T) -> y: T",
+    "Settled(x: T) -> output: T",
     attrs="T: index",
     shape=lambda op: [op.inputs[0].dims],
     host=lambda context, x: x,
@@ -55,7 +58,7 @@ def _same_rows(x: Any, like: Any, *, message: str) -> Any:
 
 
 define_op(
-    "SameRows(x: T, like: U) -> y: T",
+    "SameRows(x: T, like: U) -> output: T",
     attrs="T: type, U: type, message: string",
     shape=_rows_shape,
     kernel=_same_rows,
@@ -81,7 +84,7 @@ def _positive(xp: Any, x: Any, *, message: str) -> Any:
 
 
 define_op(
-    "RequirePositive(x: T) -> y: T",
+    "RequirePositive(x: T) -> output: T",
     attrs="T: index, message: string",
     shape=lambda op: [op.inputs[0].dims],
     kernel=partial(_positive, jnp),

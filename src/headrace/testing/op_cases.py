@@ -341,14 +341,15 @@ def _check_difference(
 
 def check_round_trip(case: OpCase) -> None:
     """The op survives a GraphDef: same inputs, types and attributes."""
+    from headrace.graph.graph_def import graph_to_graph_def
     from headrace.ops.import_graph import import_graph_def
 
     built = Built(case, case.flat_inputs())
-    message = built.graph.as_graph_def()
+    message = graph_to_graph_def(built.graph, own_checks=True)
     copy = Graph()
     with copy.as_default():
         import_graph_def(message, name="")
     twin = copy.get_operation_by_name(built.op.name)
     assert [t.name for t in twin.inputs] == [t.name for t in built.op.inputs]
     assert [t.dtype for t in twin.outputs] == [t.dtype for t in built.op.outputs]
-    assert copy.as_graph_def() == message
+    assert graph_to_graph_def(copy, own_checks=True) == message
