@@ -6,10 +6,11 @@ import logging
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import headrace as tf
-from headrace import deprecated
+from headrace import deprecated, flags
 
 
 @pytest.fixture
@@ -159,6 +160,21 @@ for argument in ("--n=x", "--on=maybe", "--kind=c"):
         "flag --kind=c: value should be one of <a|b>",
     ):
         assert f"FATAL Flags parsing error: {message}" in done.stderr
+
+
+def test_defaults_of_another_type():
+    """Releases before 1.5 took any default: programs compute theirs with NumPy."""
+    values = flags.FlagValues()
+    flags.DEFINE_integer("size", np.power(2, 9), "Of a batch.", flag_values=values)
+    flags.DEFINE_integer("steps", 1e3, "In all.", flag_values=values)
+    flags.DEFINE_string("gpu", 0, "Its number.", flag_values=values)
+    values(["program"])
+    assert (values.size, values.steps, values.gpu) == (512, 1000, 0)
+    assert type(values.size) is type(values.steps) is int
+    values(["program", "--size=4", "--gpu=1"])
+    assert (values.size, values.gpu) == (4, "1")
+    with pytest.raises(flags.IllegalFlagValueError, match="invalid literal"):
+        flags.DEFINE_integer("other", "x", "", flag_values=values)
 
 
 @pytest.mark.process

@@ -5,7 +5,8 @@ Differences from ``absl.flags``, all of them those of TensorFlow:
 - reading a flag parses ``sys.argv`` if nothing has done so yet;
 - the ``DEFINE_`` functions take their arguments under the old names too (``flag_name``,
   ``default_value``, ``docstring``);
-- ``FLAGS._parse_flags()`` and ``FLAGS.__flags`` of releases before 1.5 are there.
+- ``FLAGS._parse_flags()`` and ``FLAGS.__flags`` of releases before 1.5 are there;
+- a default may be of another type than the flag, which those releases did not look at.
 
 A program's flag replaces one of absl's own (``verbosity``, ``pdb`` ...) of the same name.
 """
@@ -13,6 +14,7 @@ A program's flag replaces one of absl's own (``verbosity``, ``pdb`` ...) of the 
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -41,9 +43,32 @@ def _wrap(define: Callable[..., Any]) -> Callable[..., Any]:
         name = args[0] if args else renamed.get("name")
         if "flag_values" not in renamed and defined_by_absl(name):
             renamed.setdefault("allow_override", True)
-        return define(*args, **renamed)
+        try:
+            return define(*args, **renamed)
+        except _absl.IllegalFlagValueError as error:
+            if not isinstance(error.__context__, TypeError):
+                raise
+            return _define_unchecked(define, args, renamed)
 
     return wrapper
+
+
+def _define_unchecked(
+    define: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
+    """A flag whose default is a number of NumPy, or of another type than its values."""
+    given = inspect.signature(define).bind(*args, **named)
+    default = given.arguments["default"]
+    default = default.item() if hasattr(default, "item") else default
+    if isinstance(default, float) and define is _absl.DEFINE_integer and default.is_integer():
+        default = int(default)
+    given.arguments["default"] = None
+    holder = define(*given.args, **given.kwargs)
+    flag = given.arguments.get("flag_values", _absl.FLAGS)[given.arguments["name"]]
+    flag.default = flag.default_unparsed = flag.value = default
+    flag.default_as_str = repr(str(default))
+    flag.using_default_value = True
+    return holder
 
 
 def defined_by_absl(name: Any) -> bool:

@@ -340,6 +340,19 @@ def test_what_an_optimiser_refuses() -> None:
         tf.train.FtrlOptimizer(0.1, 0.5)
 
 
+def test_the_train_op_is_found_under_its_name() -> None:
+    variable = tf.Variable([1.0, 2.0])
+    step = tf.train.create_global_step()
+    loss = tf.reduce_sum(variable**2)
+    train = tf.train.GradientDescentOptimizer(0.5).minimize(loss, global_step=step, name="fit")
+    assert (train.name, train.type) == ("fit", "AssignAddVariableOp")
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run("fit")
+        assert sess.run([step, variable])[0] == 1
+        np.testing.assert_array_equal(sess.run(variable), [0.0, 0.0])
+
+
 def test_no_variables() -> None:
     with pytest.raises(ValueError, match="No variables to optimize"):
         sgd().minimize(tf.constant(1.0))

@@ -342,5 +342,5 @@ def _increment(global_step: Any, name: str) -> Operation:
             f"global_step must be a variable, such as tf.train.get_or_create_global_step(); it is "
             f"{global_step!r}"
         )
-    updated = global_step.assign_add(1, name=name)
+    updated = global_step.assign_add(1, name=name, read_value=False)
     return updated.op if isinstance(updated, Tensor) else updated
