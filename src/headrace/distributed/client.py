@@ -99,8 +99,15 @@ class LocalEngine(_Engine):
         self._master = task.master
         self._session: MasterSession = self._master.open_session(graph, config, "")
 
-    def plan(self, fetches: Any, feeds: Any, targets: Any, timeout: float | None = None) -> Any:
-        made = self._named(self._session.plan, fetches, feeds, targets, timeout)
+    def plan(
+        self,
+        fetches: Any,
+        feeds: Any,
+        targets: Any,
+        timeout: float | None = None,
+        last: Sequence[int] = (),
+    ) -> Any:
+        made = self._named(self._session.plan, fetches, feeds, targets, timeout, last)
         return _LocalPlan(self, made)
 
     def run_with_options(self, plan: Any, feeds: Any, options: Any, run_metadata: Any) -> Any:
@@ -224,7 +231,14 @@ class RemoteEngine(_Engine):
 
     # -- plans ------------------------------------------------------------------------------------
 
-    def plan(self, fetches: Any, feeds: Any, targets: Any, timeout: float | None = None) -> Any:
+    def plan(
+        self,
+        fetches: Any,
+        feeds: Any,
+        targets: Any,
+        timeout: float | None = None,
+        last: Sequence[int] = (),
+    ) -> Any:
         """The plan for one kind of step, made by the master."""
         try:
             with self._lock:
@@ -236,6 +250,7 @@ class RemoteEngine(_Engine):
                 feeds=[t.name for t in feeds],
                 targets=[o.name for o in targets],
                 timeout=timeout or 0.0,
+                last=last,
             )
             # The master waits for its tasks, one after the other at worst, and names them.
             answer = self._call("MakePlan", request, 3 * self._limit(timeout) + _CALL_SECONDS)

@@ -71,9 +71,10 @@ class Engine:
         feeds: Sequence[Tensor],
         targets: Sequence[Operation],
         timeout: float | None = None,
+        last: Sequence[int] = (),
     ) -> Plan:
         """The plan for one kind of step. Nobody is waited for, so ``timeout`` means nothing."""
-        step = build_step(fetches, feeds, targets)
+        step = build_step(fetches, feeds, targets, last)
         with self._placing:
             self._place(step)
         if self.optimizes:

@@ -162,9 +162,15 @@ def order(roots: Iterable[Node]) -> list[Node]:
 
 
 def build_step(
-    fetches: Sequence[Tensor], feeds: Sequence[Tensor], targets: Sequence[Operation]
+    fetches: Sequence[Tensor],
+    feeds: Sequence[Tensor],
+    targets: Sequence[Operation],
+    last: Iterable[int] = (),
 ) -> StepGraph:
-    """The step graph for ``fetches`` and ``targets``, cut at ``feeds``."""
+    """The step graph for ``fetches`` and ``targets``, cut at ``feeds``.
+
+    ``last``: positions among the fetches of variables that are read when the step has changed them.
+    """
     feed_nodes = {t: feed_node(t) for t in feeds}
     # Waiting for a placeholder that is fed is waiting for nothing.
     fed_ops = {t.op for t in feeds if t.op.type == "Placeholder"}
@@ -195,7 +201,28 @@ def build_step(
         [nodes[op] for op in targets],
     )
     result.prune()
+    for position in last:
+        _read_last(result, position)
+    result.prune()
     return result
+
+
+def _read_last(step: StepGraph, position: int) -> None:
+    """Fetch a variable by a read that waits for all nodes of the step that may change it."""
+    read = step.fetches[position][0]
+    if read.op_def is FEED or read.op is None or read.type != "ReadVariableOp":
+        return
+    (handle,) = read.inputs
+    changes = [
+        node
+        for node in step.nodes
+        if handle in node.inputs and (node.op_def.effects.writes or node.op_def.lower is not None)
+    ]
+    if changes:
+        late = make_node(read.op)
+        late.name = f"{read.name}/last"
+        late.inputs, late.control = [handle], changes
+        step.fetches[position] = (late, 0)
 
 
 def make_node(op: Operation) -> Node:

@@ -6,6 +6,7 @@ scheme of its targets, as a path that is imported when the first such session is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -16,8 +17,18 @@ from headrace.executor.engine import Engine
 class SessionEngine(Protocol):
     """What a session needs. Plans have ``run(feeds) -> values`` and ``describe()``."""
 
-    def plan(self, fetches: Any, feeds: Any, targets: Any, timeout: float | None = None) -> Any:
-        """Waits at most ``timeout`` seconds for a task that the step needs."""
+    def plan(
+        self,
+        fetches: Any,
+        feeds: Any,
+        targets: Any,
+        timeout: float | None = None,
+        last: Sequence[int] = (),
+    ) -> Any:
+        """Waits at most ``timeout`` seconds for a task that the step needs.
+
+        ``last``: positions among the fetches of variables to read at the end of the step.
+        """
 
     def run_with_options(self, plan: Any, feeds: Any, options: Any, run_metadata: Any) -> Any: ...
 

@@ -23,6 +23,9 @@ class Fetches:
 
     Attributes:
         tensors: tensors to compute; ``targets``: operations to run.
+        last: positions among ``tensors`` of variables. Their values are those at the step's end, as
+            with the reference variables of TensorFlow 1.x, which most updates changed in place. A
+            tensor, also one that reads a variable, has its value where the program computes it.
 
     Args:
         session: that whose steps these are; None if they keep no tensors in it.
@@ -31,10 +34,11 @@ class Fetches:
     def __init__(self, graph: Graph, structure: Any, session: Any = None) -> None:
         self._graph = graph
         self._session = None if session is None else weakref.ref(session)
-        self._index: dict[Tensor, int] = {}
+        self._index: dict[tuple[Tensor, bool], int] = {}
         self._targets: dict[Operation, None] = {}
         self.rebuild = self._compile(structure)
-        self.tensors = list(self._index)
+        self.tensors = [tensor for tensor, _ in self._index]
+        self.last = tuple([i for (_, last), i in self._index.items() if last])
         self.targets = list(self._targets)
 
     def _compile(self, fetch: Any) -> Callable[[list[Any]], Any]:
@@ -53,7 +57,12 @@ class Fetches:
         if isinstance(fetch, CompositeTensor) and fetch._fetchable:
             inner = [self._compile(p) for p in fetch._parts()]
             return lambda v: fetch._value([p(v) for p in inner])
-        return self._leaf(self._element(fetch))
+        element = self._element(fetch)
+        # A variable, or its name: the name of the read itself means the read.
+        is_read = isinstance(element, Tensor) and element.op.type == "ReadVariableOp"
+        return self._leaf(
+            element, is_read and not (isinstance(fetch, str) and fetch == element.name)
+        )
 
     def _sequence(self, fetch: Any) -> Callable[[list[Any]], Any]:
         parts = [self._compile(f) for f in fetch]
@@ -77,7 +86,7 @@ class Fetches:
                 f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({text})"
             ) from None
 
-    def _leaf(self, element: Tensor | Operation) -> Callable[[list[Any]], Any]:
+    def _leaf(self, element: Tensor | Operation, last: bool = False) -> Callable[[list[Any]], Any]:
         if element.graph is not self._graph:
             if isinstance(element, Tensor) and element.graph.building_function:
                 raise ValueError(
@@ -92,7 +101,7 @@ class Fetches:
         if isinstance(element, Operation):
             self._targets[element] = None
             return lambda v: None
-        index = self._index.setdefault(element, len(self._index))
+        index = self._index.setdefault((element, last), len(self._index))
         session = self._session
         if element.op.type == "GetSessionHandle" and session is not None:
             kept = element.op.inputs[0].dtype

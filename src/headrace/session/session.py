@@ -90,7 +90,8 @@ class BaseSession:
 
         Args:
             fetches: a graph element (tensor, operation, variable, name) or nested lists, tuples,
-                dicts and namedtuples of them. Operations give None, tensors NumPy values.
+                dicts and namedtuples of them. Operations give None, tensors NumPy values; a
+                variable gives its value at the end of the step.
             feed_dict: values to use in place of tensors' own.
             options: RunOptions (timeout, trace level).
             run_metadata: a RunMetadata message to fill with the step's trace.
@@ -153,14 +154,15 @@ class BaseSession:
             feeds = Feeds(self._graph, list(keys))
             mutations = self._graph._mutations
             tensors, targets = structure.tensors, structure.targets
-            key = (mutations, tuple(tensors), tuple(feeds.tensors), tuple(targets))
+            last = structure.last
+            key = (mutations, tuple(tensors), tuple(feeds.tensors), tuple(targets), last)
             making = self._making.setdefault(key, threading.Lock())
         # A plan may wait for a task: only those wait with it who want the same.
         with making:
             plan = self._by_elements.get(key)
             try:
                 if plan is None:
-                    plan = self._engine.plan(tensors, feeds.tensors, targets, timeout)
+                    plan = self._engine.plan(tensors, feeds.tensors, targets, timeout, last)
                     self._by_elements[key] = plan
             finally:
                 self._making.pop(key, None)

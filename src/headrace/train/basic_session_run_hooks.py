@@ -11,6 +11,7 @@ import numpy as np
 from headrace import logging
 from headrace.errors import OutOfRangeError
 from headrace.graph.graph import get_default_graph
+from headrace.ops.variables import Variable
 from headrace.train.global_step import get_global_step
 from headrace.train.session_run_hook import (
     SessionRunArgs,
@@ -105,6 +106,11 @@ def required_global_step(hook: str) -> Any:
     if step is None:
         raise RuntimeError(f"Global step should be created to use {hook}.")
     return step
+
+
+def read_before(global_step: Any) -> Any:
+    """What to fetch for the global step from before a step: a variable gives that after it."""
+    return global_step.value() if isinstance(global_step, Variable) else global_step
 
 
 class LoggingTensorHook(SessionRunHook):
@@ -208,10 +214,10 @@ class StopAtStepHook(SessionRunHook):
             self._last_step = int(session.run(self._global_step)) + self._num_steps
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        return SessionRunArgs(self._global_step)
+        return SessionRunArgs(read_before(self._global_step))
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        # The value may be that before or after the step; near the end it is looked at again.
+        # Other workers may have gone on: near the end it is looked at again.
         assert self._last_step is not None
         if run_values.results + 1 >= self._last_step:
             step = run_context.session.run(self._global_step)
@@ -250,7 +256,7 @@ class StepCounterHook(SessionRunHook):
         self._summary_tag = speed_tag(self._global_step)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        return SessionRunArgs(self._global_step)
+        return SessionRunArgs(read_before(self._global_step))
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
@@ -443,7 +449,7 @@ class ProfilerHook(SessionRunHook):
             self._next_step
         )
         options = RunOptions(trace_level=RunOptions.FULL_TRACE) if self._is_due else None
-        return SessionRunArgs(self._global_step, options=options)
+        return SessionRunArgs(read_before(self._global_step), options=options)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         step = int(run_values.results) + 1

@@ -12,6 +12,7 @@ from headrace.graph.keys import GraphKeys
 from headrace.graph_util import write_graph
 from headrace.train.basic_session_run_hooks import (
     SecondOrStepTimer,
+    read_before,
     required_global_step,
     writer_of,
 )
@@ -101,7 +102,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._timer.update_last_triggered_step(step)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        return SessionRunArgs(self._global_step)
+        return SessionRunArgs(read_before(self._global_step))
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
@@ -198,7 +199,7 @@ class SummarySaverHook(SessionRunHook):
         self._is_due = self._next_step is None or self._timer.should_trigger_for_step(
             self._next_step
         )
-        wanted: dict[str, Any] = {"global_step": self._global_step}
+        wanted: dict[str, Any] = {"global_step": read_before(self._global_step)}
         if self._is_due:
             summaries = self._get_summary_op()
             if summaries is not None:

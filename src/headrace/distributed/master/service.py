@@ -99,6 +99,7 @@ class MasterService:
             [graph.get_tensor_by_name(n) for n in request.feeds],
             [graph.get_operation_by_name(n) for n in request.targets],
             request.timeout or None,
+            request.last,
         )
         return pb.MakePlanResponse(plan=plan.step_plan.number, description=plan.describe())
 

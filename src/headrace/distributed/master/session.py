@@ -101,17 +101,19 @@ class MasterSession:
         feeds: Sequence[Tensor],
         targets: Sequence[Operation],
         timeout: float | None = None,
+        last: Sequence[int] = (),
     ) -> MasterPlan:
         """The plan for one kind of step: placed, cut into parts, and registered.
 
         ``timeout``: seconds to wait for a task, in place of what the session's config says.
+        ``last``: positions among the fetches of variables to read at the end of the step.
 
         Raises:
             UnavailableError: if a task that the step needs does not come in time.
             OpError: if the step cannot be placed.
         """
         self._check_open()
-        step = build_step(fetches, feeds, targets)
+        step = build_step(fetches, feeds, targets, last)
         limit = self._timeout() if timeout is None else timeout
         available = self._devices_of(self._placer.tasks_for(step), limit)
         partition = self._placer.cut(step, available)

@@ -17,7 +17,7 @@ from headrace.graph.proto import config_pb2 as headrace_dot_graph_dot_proto_dot_
 from headrace.graph.proto import graph_pb2 as headrace_dot_graph_dot_proto_dot_graph__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+headrace/distributed/protocol/control.proto\x12\x14headrace.distributed\x1a(headrace/distributed/protocol/step.proto\x1a!headrace/graph/proto/config.proto\x1a headrace/graph/proto/graph.proto\"\"\n\x0f\x45ndpointRequest\x12\x0f\n\x07version\x18\x01 \x01(\x05\"\xcc\x01\n\x10\x45ndpointResponse\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x13\n\x0bincarnation\x18\x03 \x01(\x06\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0c\n\x04port\x18\x05 \x01(\x05\x12\x11\n\tunix_name\x18\x06 \x01(\t\x12\x0f\n\x07host_id\x18\x07 \x01(\t\x12+\n\x07\x64\x65vices\x18\x08 \x03(\x0b\x32\x1a.headrace.DeviceAttributes\x12\x17\n\x0fpackage_version\x18\t \x01(\t\"M\n\x14\x43reateSessionRequest\x12%\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x15.headrace.ConfigProto\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\"(\n\x15\x43reateSessionResponse\x12\x0f\n\x07session\x18\x01 \x01(\x06\"l\n\x12\x45xtendGraphRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x14\n\x0c\x66rom_version\x18\x02 \x01(\x03\x12!\n\x05graph\x18\x03 \x01(\x0b\x32\x12.headrace.GraphDef\x12\x0c\n\x04more\x18\x04 \x01(\x08\"&\n\x13\x45xtendGraphResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\"d\n\x0fMakePlanRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x0f\n\x07\x66\x65tches\x18\x02 \x03(\t\x12\r\n\x05\x66\x65\x65\x64s\x18\x03 \x03(\t\x12\x0f\n\x07targets\x18\x04 \x03(\t\x12\x0f\n\x07timeout\x18\x05 \x01(\x01\"5\n\x10MakePlanResponse\x12\x0c\n\x04plan\x18\x01 \x01(\x06\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"&\n\x13\x43loseSessionRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\"\x16\n\x14\x43loseSessionResponse\"M\n\x0cResetRequest\x12\x12\n\ncontainers\x18\x01 \x03(\t\x12\x16\n\x0e\x64\x65vice_filters\x18\x02 \x03(\t\x12\x11\n\tonly_here\x18\x03 \x01(\x08\"\x0f\n\rResetResponse\"%\n\x12ListDevicesRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\"B\n\x13ListDevicesResponse\x12+\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x1a.headrace.DeviceAttributes\" \n\rStatusRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\x08\"k\n\x0eVariableStatus\x12\x11\n\tcontainer\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\r\n\x05\x64type\x18\x04 \x01(\t\x12\x0c\n\x04\x64ims\x18\x05 \x03(\x03\x12\r\n\x05\x62ytes\x18\x06 \x01(\x03\"y\n\nLinkStatus\x12\x0c\n\x04peer\x18\x01 \x01(\t\x12\x11\n\ttransport\x18\x02 \x01(\t\x12\x10\n\x08\x62ytes_in\x18\x03 \x01(\x03\x12\x11\n\tbytes_out\x18\x04 \x01(\x03\x12\x11\n\tframes_in\x18\x05 \x01(\x03\x12\x12\n\nframes_out\x18\x06 \x01(\x03\"@\n\nStepStatus\x12\x0c\n\x04step\x18\x01 \x01(\x06\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x13\n\x0bwaiting_for\x18\x03 \x03(\t\"N\n\rSessionStatus\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\x12\r\n\x05steps\x18\x03 \x01(\x03\x12\r\n\x05plans\x18\x04 \x01(\x05\"\xfd\x02\n\nTaskStatus\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x0f\n\x07problem\x18\x03 \x01(\t\x12\x13\n\x0bincarnation\x18\x04 \x01(\x06\x12\x16\n\x0euptime_seconds\x18\x05 \x01(\x01\x12\x14\n\x0cmemory_bytes\x18\x06 \x01(\x03\x12\x35\n\x08sessions\x18\x07 \x03(\x0b\x32#.headrace.distributed.SessionStatus\x12/\n\x05steps\x18\x08 \x03(\x0b\x32 .headrace.distributed.StepStatus\x12\x37\n\tvariables\x18\t \x03(\x0b\x32$.headrace.distributed.VariableStatus\x12/\n\x05links\x18\n \x03(\x0b\x32 .headrace.distributed.LinkStatus\x12\x11\n\tsteps_run\x18\x0b \x01(\x03\x12\x17\n\x0fpackage_version\x18\x0c \x01(\t\"A\n\x0eStatusResponse\x12/\n\x05tasks\x18\x01 \x03(\x0b\x32 .headrace.distributed.TaskStatus\"\"\n\x0fShutdownRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\x08\"4\n\x10ShutdownResponse\x12\x0f\n\x07stopped\x18\x01 \x03(\t\x12\x0f\n\x07missing\x18\x02 \x03(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+headrace/distributed/protocol/control.proto\x12\x14headrace.distributed\x1a(headrace/distributed/protocol/step.proto\x1a!headrace/graph/proto/config.proto\x1a headrace/graph/proto/graph.proto\"\"\n\x0f\x45ndpointRequest\x12\x0f\n\x07version\x18\x01 \x01(\x05\"\xcc\x01\n\x10\x45ndpointResponse\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x13\n\x0bincarnation\x18\x03 \x01(\x06\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0c\n\x04port\x18\x05 \x01(\x05\x12\x11\n\tunix_name\x18\x06 \x01(\t\x12\x0f\n\x07host_id\x18\x07 \x01(\t\x12+\n\x07\x64\x65vices\x18\x08 \x03(\x0b\x32\x1a.headrace.DeviceAttributes\x12\x17\n\x0fpackage_version\x18\t \x01(\t\"M\n\x14\x43reateSessionRequest\x12%\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x15.headrace.ConfigProto\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\"(\n\x15\x43reateSessionResponse\x12\x0f\n\x07session\x18\x01 \x01(\x06\"l\n\x12\x45xtendGraphRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x14\n\x0c\x66rom_version\x18\x02 \x01(\x03\x12!\n\x05graph\x18\x03 \x01(\x0b\x32\x12.headrace.GraphDef\x12\x0c\n\x04more\x18\x04 \x01(\x08\"&\n\x13\x45xtendGraphResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\"r\n\x0fMakePlanRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x0f\n\x07\x66\x65tches\x18\x02 \x03(\t\x12\r\n\x05\x66\x65\x65\x64s\x18\x03 \x03(\t\x12\x0f\n\x07targets\x18\x04 \x03(\t\x12\x0f\n\x07timeout\x18\x05 \x01(\x01\x12\x0c\n\x04last\x18\x06 \x03(\x05\"5\n\x10MakePlanResponse\x12\x0c\n\x04plan\x18\x01 \x01(\x06\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"&\n\x13\x43loseSessionRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\"\x16\n\x14\x43loseSessionResponse\"M\n\x0cResetRequest\x12\x12\n\ncontainers\x18\x01 \x03(\t\x12\x16\n\x0e\x64\x65vice_filters\x18\x02 \x03(\t\x12\x11\n\tonly_here\x18\x03 \x01(\x08\"\x0f\n\rResetResponse\"%\n\x12ListDevicesRequest\x12\x0f\n\x07session\x18\x01 \x01(\x06\"B\n\x13ListDevicesResponse\x12+\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x1a.headrace.DeviceAttributes\" \n\rStatusRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\x08\"k\n\x0eVariableStatus\x12\x11\n\tcontainer\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\r\n\x05\x64type\x18\x04 \x01(\t\x12\x0c\n\x04\x64ims\x18\x05 \x03(\x03\x12\r\n\x05\x62ytes\x18\x06 \x01(\x03\"y\n\nLinkStatus\x12\x0c\n\x04peer\x18\x01 \x01(\t\x12\x11\n\ttransport\x18\x02 \x01(\t\x12\x10\n\x08\x62ytes_in\x18\x03 \x01(\x03\x12\x11\n\tbytes_out\x18\x04 \x01(\x03\x12\x11\n\tframes_in\x18\x05 \x01(\x03\x12\x12\n\nframes_out\x18\x06 \x01(\x03\"@\n\nStepStatus\x12\x0c\n\x04step\x18\x01 \x01(\x06\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x13\n\x0bwaiting_for\x18\x03 \x03(\t\"N\n\rSessionStatus\x12\x0f\n\x07session\x18\x01 \x01(\x06\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\x12\r\n\x05steps\x18\x03 \x01(\x03\x12\r\n\x05plans\x18\x04 \x01(\x05\"\xfd\x02\n\nTaskStatus\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x0f\n\x07problem\x18\x03 \x01(\t\x12\x13\n\x0bincarnation\x18\x04 \x01(\x06\x12\x16\n\x0euptime_seconds\x18\x05 \x01(\x01\x12\x14\n\x0cmemory_bytes\x18\x06 \x01(\x03\x12\x35\n\x08sessions\x18\x07 \x03(\x0b\x32#.headrace.distributed.SessionStatus\x12/\n\x05steps\x18\x08 \x03(\x0b\x32 .headrace.distributed.StepStatus\x12\x37\n\tvariables\x18\t \x03(\x0b\x32$.headrace.distributed.VariableStatus\x12/\n\x05links\x18\n \x03(\x0b\x32 .headrace.distributed.LinkStatus\x12\x11\n\tsteps_run\x18\x0b \x01(\x03\x12\x17\n\x0fpackage_version\x18\x0c \x01(\t\"A\n\x0eStatusResponse\x12/\n\x05tasks\x18\x01 \x03(\x0b\x32 .headrace.distributed.TaskStatus\"\"\n\x0fShutdownRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\x08\"4\n\x10ShutdownResponse\x12\x0f\n\x07stopped\x18\x01 \x03(\t\x12\x0f\n\x07missing\x18\x02 \x03(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,37 +37,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXTENDGRAPHRESPONSE']._serialized_start=654
   _globals['_EXTENDGRAPHRESPONSE']._serialized_end=692
   _globals['_MAKEPLANREQUEST']._serialized_start=694
-  _globals['_MAKEPLANREQUEST']._serialized_end=794
-  _globals['_MAKEPLANRESPONSE']._serialized_start=796
-  _globals['_MAKEPLANRESPONSE']._serialized_end=849
-  _globals['_CLOSESESSIONREQUEST']._serialized_start=851
-  _globals['_CLOSESESSIONREQUEST']._serialized_end=889
-  _globals['_CLOSESESSIONRESPONSE']._serialized_start=891
-  _globals['_CLOSESESSIONRESPONSE']._serialized_end=913
-  _globals['_RESETREQUEST']._serialized_start=915
-  _globals['_RESETREQUEST']._serialized_end=992
-  _globals['_RESETRESPONSE']._serialized_start=994
-  _globals['_RESETRESPONSE']._serialized_end=1009
-  _globals['_LISTDEVICESREQUEST']._serialized_start=1011
-  _globals['_LISTDEVICESREQUEST']._serialized_end=1048
-  _globals['_LISTDEVICESRESPONSE']._serialized_start=1050
-  _globals['_LISTDEVICESRESPONSE']._serialized_end=1116
-  _globals['_STATUSREQUEST']._serialized_start=1118
-  _globals['_STATUSREQUEST']._serialized_end=1150
-  _globals['_VARIABLESTATUS']._serialized_start=1152
-  _globals['_VARIABLESTATUS']._serialized_end=1259
-  _globals['_LINKSTATUS']._serialized_start=1261
-  _globals['_LINKSTATUS']._serialized_end=1382
-  _globals['_STEPSTATUS']._serialized_start=1384
-  _globals['_STEPSTATUS']._serialized_end=1448
-  _globals['_SESSIONSTATUS']._serialized_start=1450
-  _globals['_SESSIONSTATUS']._serialized_end=1528
-  _globals['_TASKSTATUS']._serialized_start=1531
-  _globals['_TASKSTATUS']._serialized_end=1912
-  _globals['_STATUSRESPONSE']._serialized_start=1914
-  _globals['_STATUSRESPONSE']._serialized_end=1979
-  _globals['_SHUTDOWNREQUEST']._serialized_start=1981
-  _globals['_SHUTDOWNREQUEST']._serialized_end=2015
-  _globals['_SHUTDOWNRESPONSE']._serialized_start=2017
-  _globals['_SHUTDOWNRESPONSE']._serialized_end=2069
+  _globals['_MAKEPLANREQUEST']._serialized_end=808
+  _globals['_MAKEPLANRESPONSE']._serialized_start=810
+  _globals['_MAKEPLANRESPONSE']._serialized_end=863
+  _globals['_CLOSESESSIONREQUEST']._serialized_start=865
+  _globals['_CLOSESESSIONREQUEST']._serialized_end=903
+  _globals['_CLOSESESSIONRESPONSE']._serialized_start=905
+  _globals['_CLOSESESSIONRESPONSE']._serialized_end=927
+  _globals['_RESETREQUEST']._serialized_start=929
+  _globals['_RESETREQUEST']._serialized_end=1006
+  _globals['_RESETRESPONSE']._serialized_start=1008
+  _globals['_RESETRESPONSE']._serialized_end=1023
+  _globals['_LISTDEVICESREQUEST']._serialized_start=1025
+  _globals['_LISTDEVICESREQUEST']._serialized_end=1062
+  _globals['_LISTDEVICESRESPONSE']._serialized_start=1064
+  _globals['_LISTDEVICESRESPONSE']._serialized_end=1130
+  _globals['_STATUSREQUEST']._serialized_start=1132
+  _globals['_STATUSREQUEST']._serialized_end=1164
+  _globals['_VARIABLESTATUS']._serialized_start=1166
+  _globals['_VARIABLESTATUS']._serialized_end=1273
+  _globals['_LINKSTATUS']._serialized_start=1275
+  _globals['_LINKSTATUS']._serialized_end=1396
+  _globals['_STEPSTATUS']._serialized_start=1398
+  _globals['_STEPSTATUS']._serialized_end=1462
+  _globals['_SESSIONSTATUS']._serialized_start=1464
+  _globals['_SESSIONSTATUS']._serialized_end=1542
+  _globals['_TASKSTATUS']._serialized_start=1545
+  _globals['_TASKSTATUS']._serialized_end=1926
+  _globals['_STATUSRESPONSE']._serialized_start=1928
+  _globals['_STATUSRESPONSE']._serialized_end=1993
+  _globals['_SHUTDOWNREQUEST']._serialized_start=1995
+  _globals['_SHUTDOWNREQUEST']._serialized_end=2029
+  _globals['_SHUTDOWNRESPONSE']._serialized_start=2031
+  _globals['_SHUTDOWNRESPONSE']._serialized_end=2083
 # @@protoc_insertion_point(module_scope)

@@ -70,18 +70,20 @@ class ExtendGraphResponse(_message.Message):
     def __init__(self, version: _Optional[int] = ...) -> None: ...
 
 class MakePlanRequest(_message.Message):
-    __slots__ = ("session", "fetches", "feeds", "targets", "timeout")
+    __slots__ = ("session", "fetches", "feeds", "targets", "timeout", "last")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     FETCHES_FIELD_NUMBER: _ClassVar[int]
     FEEDS_FIELD_NUMBER: _ClassVar[int]
     TARGETS_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
     session: int
     fetches: _containers.RepeatedScalarFieldContainer[str]
     feeds: _containers.RepeatedScalarFieldContainer[str]
     targets: _containers.RepeatedScalarFieldContainer[str]
     timeout: float
-    def __init__(self, session: _Optional[int] = ..., fetches: _Optional[_Iterable[str]] = ..., feeds: _Optional[_Iterable[str]] = ..., targets: _Optional[_Iterable[str]] = ..., timeout: _Optional[float] = ...) -> None: ...
+    last: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, session: _Optional[int] = ..., fetches: _Optional[_Iterable[str]] = ..., feeds: _Optional[_Iterable[str]] = ..., targets: _Optional[_Iterable[str]] = ..., timeout: _Optional[float] = ..., last: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class MakePlanResponse(_message.Message):
     __slots__ = ("plan", "description")
