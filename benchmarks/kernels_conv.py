@@ -49,12 +49,12 @@ def our_conv(x: jax.Array, w: jax.Array, stride: int, pad: int) -> jax.Array:
 
     @jax.custom_vjp
     def run(x: jax.Array, w: jax.Array) -> jax.Array:
-        return conv.conv2d(x, w, **attrs)
+        return conv.convolution(x, w, **attrs)
 
     def backward(saved: tuple[jax.Array, jax.Array], dy: jax.Array) -> tuple[jax.Array, jax.Array]:
         x, w = saved
-        dx = conv.conv2d_backprop_input(x.shape, w, dy, **attrs)
-        return dx, conv.conv2d_backprop_filter(x, w.shape, dy, **attrs)
+        dx = conv.convolution_backprop_input(x.shape, w, dy, **attrs)
+        return dx, conv.convolution_backprop_filter(x, w.shape, dy, **attrs)
 
     run.defvjp(lambda x, w: (run(x, w), (x, w)), backward)
     return run(x, w)

@@ -162,7 +162,7 @@ def test_convolution_and_its_gradients(case: tuple, last: bool, platform: str) -
         attrs["explicit_paddings"] = explicit(pads, data_format) if padding == "EXPLICIT" else []
     x, dy_placed = place(x, data_format), place(dy, data_format)
     ops = [
-        getattr(conv, f"conv{rank}d{end}") for end in ("", "_backprop_input", "_backprop_filter")
+        getattr(conv, f"convolution{end}") for end in ("", "_backprop_input", "_backprop_filter")
     ]
 
     @jax.jit
@@ -223,27 +223,29 @@ def test_depthwise_convolution_and_its_gradients(
 
 def test_integer_convolution_is_exact() -> None:
     x, w = np.full((1, 4, 4, 3), 2**15, np.int32), np.full((2, 2, 3, 2), 3, np.int32)
-    y = conv.conv2d(x, w, strides=[1, 1, 1, 1], padding="VALID")
+    y = conv.convolution(x, w, strides=[1, 1, 1, 1], padding="VALID")
     np.testing.assert_array_equal(y, np.full((1, 3, 3, 2), 12 * 3 * 2**15))
 
 
 def test_input_gradient_takes_spatial_sizes_alone() -> None:
     w, dy = random(3, 3, 2, 4), random(1, 5, 6, 4)
     attrs = {"strides": [1, 1, 1, 1], "padding": "SAME"}
-    whole = conv.conv2d_backprop_input((1, 5, 6, 2), w, dy, **attrs)
-    np.testing.assert_array_equal(conv.conv2d_backprop_input((5, 6), w, dy, **attrs), whole)
+    whole = conv.convolution_backprop_input((1, 5, 6, 2), w, dy, **attrs)
+    np.testing.assert_array_equal(conv.convolution_backprop_input((5, 6), w, dy, **attrs), whole)
 
 
 def test_convolution_refuses_operands_that_do_not_fit() -> None:
     attrs = {"strides": [1, 1, 1, 1], "padding": "SAME"}
     with pytest.raises(ValueError, match="5 input channels and 4 output channels do not divide"):
-        conv.conv2d(random(1, 4, 4, 5), random(3, 3, 2, 4), **attrs)
+        conv.convolution(random(1, 4, 4, 5), random(3, 3, 2, 4), **attrs)
     with pytest.raises(ValueError, match=r"must have shape \(1, 4, 4, 4\), got \(1, 3, 4, 4\)"):
-        conv.conv2d_backprop_filter(random(1, 4, 4, 2), (3, 3, 2, 4), random(1, 3, 4, 4), **attrs)
+        conv.convolution_backprop_filter(
+            random(1, 4, 4, 2), (3, 3, 2, 4), random(1, 3, 4, 4), **attrs
+        )
     with pytest.raises(ValueError, match="padding must be SAME, VALID or EXPLICIT, got 'FULL'"):
-        conv.conv2d(random(1, 4, 4, 2), random(3, 3, 2, 4), strides=[1] * 4, padding="FULL")
+        conv.convolution(random(1, 4, 4, 2), random(3, 3, 2, 4), strides=[1] * 4, padding="FULL")
     with pytest.raises(TypeError, match="floating-point type, got int32"):
-        conv.conv2d_backprop_input(
+        conv.convolution_backprop_input(
             (1, 4, 4, 2), np.ones((3, 3, 2, 4), np.int32), np.ones((1, 4, 4, 4), np.int32), **attrs
         )
 

@@ -280,9 +280,15 @@ _EXPLICIT = (
     "dilations: list(int) = [1, 1, 1, 1]"
 )
 
+#: Of 2-d and 3-d convolutions alike.
+_KERNELS = (
+    conv.convolution,
+    conv.convolution_backprop_input,
+    conv.convolution_backprop_filter,
+)
 _define_family(
     ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
-    (conv.conv2d, conv.conv2d_backprop_input, conv.conv2d_backprop_filter),
+    _KERNELS,
     f"use_cudnn_on_gpu: bool = True, {_EXPLICIT}",
     4,
 )
@@ -303,7 +309,7 @@ _define_family(
 )
 _define_family(
     ("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"),
-    (conv.conv3d, conv.conv3d_backprop_input, conv.conv3d_backprop_filter),
+    _KERNELS,
     "strides: list(int) >= 5, padding: {'SAME', 'VALID'}, "
     f"data_format: {FORMATS_3D}, dilations: list(int) = [1, 1, 1, 1, 1]",
     5,

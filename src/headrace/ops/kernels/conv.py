@@ -121,7 +121,7 @@ def _geometry(
             f"into groups of filter depth {depth}"
         )
     sizes, stride = _spatial(x_shape, data_format), _spatial(strides, data_format)
-    dilation = _spatial(dilations, data_format)
+    dilation = _spatial(dilations or (1,) * len(x_shape), data_format)
     flat = [int(p) for p in explicit_paddings]
     before, after = _spatial(flat[::2], data_format), _spatial(flat[1::2], data_format)
     pads = spatial_pads(
@@ -320,19 +320,20 @@ def _check_gradient(
 # --- the public kernels ----------------------------------------------------------------------
 
 
-def conv2d(
+def convolution(
     x: jax.Array,
     filter: jax.Array,
     *,
     strides: Sequence[int],
     padding: str,
     explicit_paddings: Sequence[int] = (),
-    dilations: Sequence[int] = (1, 1, 1, 1),
+    dilations: Sequence[int] = (),
     data_format: str = "NHWC",
     platform: str = "cpu",
 ) -> jax.Array:
-    """2-d convolution of `x` [n, h, w, c] (NHWC) or [n, c, h, w] (NCHW)
-    with `filter` [kh, kw, c / groups, outputs]; the result has the format and dtype of `x`.
+    """Convolution of `x` [n, h, w, c] (NHWC) or [n, c, h, w] (NCHW), or with a depth before h,
+    with `filter` [kh, kw, c / groups, outputs] (or kd before kh); the result has the format and
+    dtype of `x`.
 
     A filter shallower than the input makes groups. Raises ValueError for operands that do not fit.
     """
@@ -349,7 +350,7 @@ def conv2d(
     return _forward(x, filter, geo)
 
 
-def conv2d_backprop_input(
+def convolution_backprop_input(
     input_sizes: Sequence[int],
     filter: jax.Array,
     dy: jax.Array,
@@ -357,11 +358,11 @@ def conv2d_backprop_input(
     strides: Sequence[int],
     padding: str,
     explicit_paddings: Sequence[int] = (),
-    dilations: Sequence[int] = (1, 1, 1, 1),
+    dilations: Sequence[int] = (),
     data_format: str = "NHWC",
     platform: str = "cpu",
 ) -> jax.Array:
-    """Gradient of `conv2d` for its input: `dy` is shaped like the output, the result `input_sizes`.
+    """Gradient of `convolution` for its input, of shape `input_sizes`; `dy` is shaped like the output.
 
     Raises ValueError when `dy` has another shape than the convolution of such an input.
     """
@@ -379,7 +380,7 @@ def conv2d_backprop_input(
     return _input_gradient(sizes, filter, dy, geo)
 
 
-def conv2d_backprop_filter(
+def convolution_backprop_filter(
     x: jax.Array,
     filter_sizes: Sequence[int],
     dy: jax.Array,
@@ -387,11 +388,11 @@ def conv2d_backprop_filter(
     strides: Sequence[int],
     padding: str,
     explicit_paddings: Sequence[int] = (),
-    dilations: Sequence[int] = (1, 1, 1, 1),
+    dilations: Sequence[int] = (),
     data_format: str = "NHWC",
     platform: str = "cpu",
 ) -> jax.Array:
-    """Gradient of `conv2d` for its filter: the result has the shape `filter_sizes`.
+    """Gradient of `convolution` for its filter: the result has the shape `filter_sizes`.
 
     Raises ValueError when `dy` has another shape than the convolution of such operands.
     """
@@ -402,92 +403,6 @@ def conv2d_backprop_filter(
         strides=strides,
         padding=padding,
         explicit_paddings=explicit_paddings,
-        dilations=dilations,
-        data_format=data_format,
-        platform=platform,
-    )
-    return _filter_gradient(x, shape, dy, geo)
-
-
-def conv3d(
-    x: jax.Array,
-    filter: jax.Array,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    dilations: Sequence[int] = (1, 1, 1, 1, 1),
-    data_format: str = "NDHWC",
-    platform: str = "cpu",
-) -> jax.Array:
-    """3-d convolution of `x` [n, d, h, w, c] (NDHWC) or [n, c, d, h, w] (NCDHW)
-    with `filter` [kd, kh, kw, c / groups, outputs]; the result has the format and dtype of `x`.
-
-    A filter shallower than the input makes groups. Raises ValueError for operands that do not fit.
-    """
-    geo = _geometry(
-        x.shape,
-        filter.shape,
-        strides=strides,
-        padding=padding,
-        explicit_paddings=(),
-        dilations=dilations,
-        data_format=data_format,
-        platform=platform,
-    )
-    return _forward(x, filter, geo)
-
-
-def conv3d_backprop_input(
-    input_sizes: Sequence[int],
-    filter: jax.Array,
-    dy: jax.Array,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    dilations: Sequence[int] = (1, 1, 1, 1, 1),
-    data_format: str = "NDHWC",
-    platform: str = "cpu",
-) -> jax.Array:
-    """Gradient of `conv3d` for its input: `dy` is shaped like the output, the result `input_sizes`.
-
-    Raises ValueError when `dy` has another shape than the convolution of such an input.
-    """
-    sizes = _full_sizes(input_sizes, filter.shape, dy.shape, data_format)
-    geo = _geometry(
-        sizes,
-        filter.shape,
-        strides=strides,
-        padding=padding,
-        explicit_paddings=(),
-        dilations=dilations,
-        data_format=data_format,
-        platform=platform,
-    )
-    return _input_gradient(sizes, filter, dy, geo)
-
-
-def conv3d_backprop_filter(
-    x: jax.Array,
-    filter_sizes: Sequence[int],
-    dy: jax.Array,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    dilations: Sequence[int] = (1, 1, 1, 1, 1),
-    data_format: str = "NDHWC",
-    platform: str = "cpu",
-) -> jax.Array:
-    """Gradient of `conv3d` for its filter: the result has the shape `filter_sizes`.
-
-    Raises ValueError when `dy` has another shape than the convolution of such operands.
-    """
-    shape = tuple(int(n) for n in filter_sizes)
-    geo = _geometry(
-        x.shape,
-        shape,
-        strides=strides,
-        padding=padding,
-        explicit_paddings=(),
         dilations=dilations,
         data_format=data_format,
         platform=platform,
@@ -514,7 +429,7 @@ def depthwise_conv2d_native(
     strides: Sequence[int],
     padding: str,
     explicit_paddings: Sequence[int] = (),
-    dilations: Sequence[int] = (1, 1, 1, 1),
+    dilations: Sequence[int] = (),
     data_format: str = "NHWC",
     platform: str = "cpu",
 ) -> jax.Array:
@@ -543,7 +458,7 @@ def depthwise_conv2d_native_backprop_input(
     strides: Sequence[int],
     padding: str,
     explicit_paddings: Sequence[int] = (),
-    dilations: Sequence[int] = (1, 1, 1, 1),
+    dilations: Sequence[int] = (),
     data_format: str = "NHWC",
     platform: str = "cpu",
 ) -> jax.Array:
@@ -570,7 +485,7 @@ def depthwise_conv2d_native_backprop_filter(
     strides: Sequence[int],
     padding: str,
     explicit_paddings: Sequence[int] = (),
-    dilations: Sequence[int] = (1, 1, 1, 1),
+    dilations: Sequence[int] = (),
     data_format: str = "NHWC",
     platform: str = "cpu",
 ) -> jax.Array:
