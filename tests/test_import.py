@@ -31,7 +31,7 @@ def test_importing():
             capture_output=True,
             text=True,
             check=True,
-            timeout=50,
+            timeout=110,
             env=environment,
         )
         took, modules = done.stdout.splitlines()

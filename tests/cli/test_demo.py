@@ -18,7 +18,7 @@ def test_a_short_demo_misses_its_targets_and_says_so(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_the_demo_reaches_its_targets(tmp_path):
     result = CliRunner().invoke(main, ["demo", "--output-dir", str(tmp_path), "--no-picture"])
     assert result.exit_code == 0, result.output

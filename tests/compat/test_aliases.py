@@ -20,7 +20,7 @@ def _python(program: str, *arguments: str) -> str:
         [sys.executable, *arguments, "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=110,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

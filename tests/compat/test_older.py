@@ -121,7 +121,7 @@ def test_what_was_dropped_since(program, tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=110,
     )
     assert done.stdout == "all there\n", done.stderr
 
@@ -133,7 +133,7 @@ def test_importing_the_aliases_changes_nothing_else():
         "assert not hasattr(collections, 'Mapping')\n"
         "assert 'float' not in vars(np)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=50)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=110)
     assert done.returncode == 0, done.stderr
 
 

@@ -12,8 +12,8 @@ import headrace as tf
 from headrace.distributed.server import Server
 from headrace.test.cluster import free_ports
 
-#: What is stopped must be gone within so many seconds.
-_SECONDS = 5.0
+#: What is stopped must be gone within so many seconds, on a busy machine too.
+_SECONDS = 20.0
 
 
 def eventually(what: Callable[[], Any], seconds: float = _SECONDS) -> Any:

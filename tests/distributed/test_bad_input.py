@@ -58,7 +58,7 @@ def test_peers_that_speak_something_else(cluster, content, port):
     c = cluster(ps=1, worker=1)
     number = data_port(c) if port == "data" else int(c.target().rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", number)) as peer:
-        peer.settimeout(5)
+        peer.settimeout(20)
         with contextlib.suppress(OSError):
             peer.sendall(content)
             peer.shutdown(socket.SHUT_WR)
@@ -92,7 +92,7 @@ def test_a_task_whose_port_belongs_to_something_else(cluster, either, monkeypatc
                 session.run(v.initializer)
             assert address in str(caught.value) or PS in str(caught.value)
             assert session.run(tf.random_uniform([])) < 1
-    thread.join(5)
+    thread.join(20)
 
 
 def _answer_http(listener):

@@ -29,7 +29,7 @@ def _talk(server_security, client_security, server_hostname):
     """One message each way over a pair of sockets; gives (server's view, client's view)."""
     ends = socket.socketpair()
     for end in ends:
-        end.settimeout(5)
+        end.settimeout(20)
 
     def serve():
         with server_security.server_context().wrap_socket(ends[0], server_side=True) as tls:

@@ -15,7 +15,7 @@ from headrace.testing.faults import ACTIONS, Faults, Rule
 
 FAST = Timing(tick=0.005, heartbeat=0.01, drain=0.5, reconnect=0.5, send=0.5, hold=0.2)
 #: A step that meets a fault ends within so many seconds, however busy the machine is.
-PATIENCE = 10.0
+PATIENCE = 30.0
 PS0, PS1, CHIEF, OTHER = (
     f"/job:{job}/replica:0/task:{i}"
     for job, i in [("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1)]

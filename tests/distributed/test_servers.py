@@ -175,7 +175,7 @@ def test_join_returns_when_another_thread_stops(cluster):
     joined.join(0.02)
     assert joined.is_alive()
     server.stop()
-    joined.join(5)
+    joined.join(20)
     assert not joined.is_alive()
 
 
@@ -210,7 +210,7 @@ def test_stop_ends_steps_that_wait(cluster, either):
     waiting.start()
     assert eventually(c["ps", 0].task.worker.running)
     c["ps", 0].stop()
-    waiting.join(5)
+    waiting.join(20)
     assert isinstance(seen[0], (tf.errors.UnavailableError, tf.errors.CancelledError))
     assert "/job:ps/replica:0/task:0" in str(seen[0])
     session.close()
@@ -228,7 +228,7 @@ def test_shutdown_of_the_cluster(cluster):
     assert sorted(stopped) == sorted(c["ps", 0].task.master.addresses)
     assert missing == []
     for j in joins:
-        j.join(5)
+        j.join(20)
         assert not j.is_alive()
     with pytest.raises(tf.errors.UnavailableError):
         admin.shutdown(c.target("worker", 1))

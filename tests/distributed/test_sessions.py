@@ -375,7 +375,7 @@ def test_a_client_that_dies_frees_what_it_held(cluster, remote):
         link.close()  # as the system does when a process dies
     assert eventually(lambda: not c.leftovers()), c.leftovers()
     session.close()
-    waiting.join(5)
+    waiting.join(20)
     assert not waiting.is_alive()
 
 

@@ -79,7 +79,7 @@ def test_status_of_all_tasks(cluster, either):
         assert result.exit_code == 0, result.output
         for text in ("4.0 KiB", "box/n", f"{step.step:016x}", f"{found.session:016x}"):
             assert text in result.output
-    waiting.join(5)
+    waiting.join(20)
     assert isinstance(error[0], tf.errors.CancelledError)
     assert eventually(lambda: not c.leftovers())
     (worker,) = admin.status(c.target(), cluster=False)

@@ -94,7 +94,7 @@ def test_the_sessions_own_limits(cluster, either):
         pytest.raises((tf.errors.UnavailableError, tf.errors.DeadlineExceededError), match=PS0),
     ):
         session.run(v.initializer, options=tf.RunOptions(timeout_in_ms=100))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize("limit", ["config", "options"])

@@ -147,7 +147,7 @@ def write_golden(name, folder):
 
 
 @pytest.mark.process
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.skipif(not PEER.exists(), reason=f"no interpreter with TensorFlow at {PEER}")
 def test_tensorflow_runs_our_graphs(tmp_path):
     # The values of reference variables live in a session, so that graph cannot run by itself.

@@ -13,7 +13,7 @@ from headrace.distributed import admin
 from headrace.test.cluster import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
 
 
 def program() -> tuple[str, list[int]]:

@@ -27,7 +27,7 @@ def run(tmp_path):
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=55,
+            timeout=110,
         )
         return done.returncode, done.stdout, done.stderr
 

@@ -62,7 +62,7 @@ def test_frames_cross_links_both_ways(server, way):
     pipe, peer = dial(listener.endpoint, OPEN, WORKER, PeerInfo(PS.task), **WAYS[way])
     assert pipe.kind == KINDS[way]
     assert peer == PeerInfo(PS.task, 7, f"127.0.0.1:{listener.endpoint.port}")
-    theirs, seen = pipes.get(timeout=5)
+    theirs, seen = pipes.get(timeout=WAIT)
     assert seen == WORKER
     answers = queue.Queue()
     lost = queue.Queue()
@@ -77,14 +77,14 @@ def test_frames_cross_links_both_ways(server, way):
     values = np.arange(300_000, dtype=np.float32)
     for count in range(5):
         here.send(b"step %d" % count, [values, b"abc", values[:0]])
-        head, buffers = answers.get(timeout=5)
+        head, buffers = answers.get(timeout=WAIT)
         assert head == b"STEP %d" % count
         np.testing.assert_array_equal(buffers[0].view(np.float32), values)
         assert bytes(buffers[1]) == b"abc"
         assert buffers[2].size == 0
     assert here.stats.frames_in == here.stats.frames_out == 5
     here.close()
-    assert "closed" in lost.get(timeout=5)
+    assert "closed" in lost.get(timeout=WAIT)
     there.close()
 
 
