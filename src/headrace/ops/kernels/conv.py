@@ -362,7 +362,7 @@ def convolution_backprop_input(
     data_format: str = "NHWC",
     platform: str = "cpu",
 ) -> jax.Array:
-    """Gradient of `convolution` for its input, of shape `input_sizes`; `dy` is shaped like the output.
+    """Gradient of `convolution` for its input, of shape `input_sizes`.
 
     Raises ValueError when `dy` has another shape than the convolution of such an input.
     """
