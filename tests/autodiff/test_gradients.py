@@ -170,6 +170,20 @@ def test_custom_gradient_with_variables():
     assert run([y, *tf.gradients(y, [x, w])]) == [6.0, 100.0, 1000.0]
 
 
+def test_custom_gradient_takes_variables_among_its_other_arguments():
+    @tf.custom_gradient
+    def scaled(x):
+        def grad(dy, **kwargs):
+            (found,) = kwargs["variables"]
+            return dy * 10.0, [dy * found * 100.0]
+
+        return x * tf.get_variable("w", initializer=3.0), grad
+
+    x = tf.constant(2.0)
+    y = scaled(x)
+    assert run(tf.gradients(y, [x, *tf.trainable_variables()])) == [10.0, 300.0]
+
+
 def test_custom_gradient_must_accept_the_variables_it_uses():
     @tf.custom_gradient
     def scaled(x):

@@ -134,6 +134,17 @@ def test_softmax_along_any_axis(axis: int) -> None:
     np.testing.assert_allclose(b, np.log(_softmax(x, axis)), 1e-12)
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.int32, np.bool_])
+def test_cross_entropy_takes_labels_of_any_type(kind: Any) -> None:
+    one_hot = np.eye(3)[[2, 0]]
+    labels = tf.placeholder(tf.as_dtype(kind), [None, 3])
+    loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=np.float32([[1, 2, 3]]))
+    assert loss.dtype is tf.float32
+    with tf.Session() as session:
+        value = session.run(loss, {labels: one_hot.astype(kind)[:1]})
+    np.testing.assert_allclose(value, [0.407606], rtol=1e-5)
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_cross_entropy_along_any_axis(axis: int) -> None:
     x, labels = normal(2, 3, 4), _softmax(normal(2, 3, 4, seed=1), axis)

@@ -156,3 +156,8 @@ def test_second_derivative_with_explicit_padding_says_what_to_do() -> None:
     first = tf.gradients(y**2, x)[0]
     with pytest.raises(ValueError, match=r"pad the input with tf\.pad"):
         tf.gradients(first, x)
+
+
+def test_pool_names_its_result_as_tensorflow_does() -> None:
+    assert tf.nn.pool(_X, [2, 2], "AVG", "VALID").name == "avg_pool:0"
+    assert tf.nn.pool(_X, [2, 2], "MAX", "VALID", name="p").name == "p:0"

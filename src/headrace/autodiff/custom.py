@@ -17,6 +17,12 @@ from headrace.ops.build import convert_to_tensor, raw
 _numbers = itertools.count()
 
 
+def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(grad_fn).parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    return "variables" in parameters or inspect.Parameter.VAR_KEYWORD in kinds
+
+
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator for a function that also says how its gradient is computed.
 
@@ -44,7 +50,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         many = isinstance(result, (list, tuple))
         outputs = [convert_to_tensor(r) for r in (result if many else [result])]
         variables = _variables_read(graph, first_op, before)
-        if variables and "variables" not in inspect.signature(grad_fn).parameters:
+        if variables and not _takes_variables(grad_fn):
             raise TypeError(
                 "If using @custom_gradient with a function that uses variables, then grad_fn must "
                 f"accept a 'variables' keyword argument. It uses {[v.name for v in variables]}."

@@ -29,7 +29,9 @@ def _row(*sources: str, **names: str) -> Row:
     return Row(sources or ("headrace",), names)
 
 
-_VERSION = {
+_TOP = {
+    "dimension_at_index": "headrace.compat.dimension_at_index",
+    "dimension_value": "headrace.compat.dimension_value",
     "__version__": "headrace.version.VERSION",
     "__git_version__": "headrace.version.GIT_VERSION",
     "__compiler_version__": "headrace.version.COMPILER_VERSION",
@@ -41,9 +43,9 @@ _SAMPLED = {"_compute_sampled_logits": "headrace.ops.sampling_api.sampled_logits
 
 #: Modules of their own, by path below ``tensorflow``.
 ROWS: dict[str, Row] = {
-    "": Row(("headrace",), _VERSION),
+    "": Row(("headrace",), _TOP),
     "compat": _row("headrace.compat"),
-    "compat.v1": Row(("headrace",), _VERSION),
+    "compat.v1": Row(("headrace",), _TOP),
     "python": _row("headrace", _INTERNALS),
     "python.pywrap_tensorflow": _row(
         _INTERNALS,

@@ -155,7 +155,7 @@ def pool(
         ValueError: if these do not fit together.
     """
     rate = either("dilations", dilations, "dilation_rate", dilation_rate)
-    with get_default_graph().name_scope(name or pooling_type.lower() + "_pool"):
+    with get_default_graph().name_scope(name or pooling_type.lower() + "_pool") as scope:
         input = convert_to_tensor(input, name="input")
         spatial = spatial_rank(input)
         window = spatial_steps(window_shape, spatial, "window_shape")
@@ -165,7 +165,7 @@ def pool(
         first = is_channels_first(data_format)
 
         def windows(converted: Tensor, _: Any, inner_padding: str) -> Tensor:
-            return _pool_once(converted, window, steps, pooling_type, inner_padding, first)
+            return _pool_once(converted, window, steps, pooling_type, inner_padding, first, scope)
 
         axes = range(2, spatial + 2) if first else range(1, spatial + 1)
         return with_space_to_batch(input, rates, padding, windows, window, list(axes))
@@ -190,7 +190,13 @@ def _check_pool(
 
 
 def _pool_once(
-    input: Tensor, window: list[int], steps: list[int], kind: str, padding: str, first: bool
+    input: Tensor,
+    window: list[int],
+    steps: list[int],
+    kind: str,
+    padding: str,
+    first: bool,
+    name: str | None = None,
 ) -> Tensor:
     spatial = len(window)
     if spatial == 1:
@@ -206,7 +212,7 @@ def _pool_once(
     }[kind, spatial]
     letters = "HW" if spatial == 2 else "DHW"
     layout = f"NC{letters}" if first else f"N{letters}C"
-    return function(input, window, steps, padding, layout)  # type: ignore[no-any-return]
+    return function(input, window, steps, padding, layout, name)  # type: ignore[no-any-return]
 
 
 # -- space to batch -----------------------------------------------------------------------------

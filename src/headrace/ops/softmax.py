@@ -269,8 +269,8 @@ def softmax_cross_entropy_with_logits_v2(
 ) -> Tensor:
     """Cross-entropy between ``labels`` (rows that sum to one) and softmax of ``logits``.
 
-    Both have shape ``[..., classes]``; the result has one entry for each row. Gradients flow to
-    both.
+    Both have shape ``[..., classes]``; the result has one entry for each row. Labels of another
+    type are cast to that of the logits. Gradients flow to both.
 
     Raises:
         ValueError: if a shape or the axis does not fit.
@@ -278,7 +278,9 @@ def softmax_cross_entropy_with_logits_v2(
     axis = _one_of(axis, dim, "axis", "dim")
     with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits"):
         logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, logits.dtype, name="labels")
+        labels = convert_to_tensor(labels, name="labels")
+        if labels.dtype is not logits.dtype:
+            labels = raw.Cast(labels, DstT=logits.dtype)
         low = logits.dtype in (dtypes.float16, dtypes.bfloat16)
         if low:
             precise = [raw.Cast(t, DstT=dtypes.float32) for t in (logits, labels)]
