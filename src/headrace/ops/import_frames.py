@@ -107,28 +107,19 @@ def raise_loops(graph: Raised) -> None:
 
 def _collect(graph: Raised, frame: _Frame, paths: dict[str, Path]) -> None:
     """Find the nodes of a frame."""
-    entered: dict[str, NodeDef] = {}
-    merges: dict[str, _Variable] = {}
-    inside = []
-    for name, node in graph.nodes.items():
-        if node.op == "Exit":
-            if paths.get(node_of(node.input[0])) == frame.path:
-                frame.exits.append(node)
-        elif paths.get(name) == frame.path:
-            inside.append(node)
-            frame.members.add(name)
-            if node.op == "Enter" and node.attr["is_constant"].b:
-                frame.constants.setdefault(data_inputs(node)[0], []).append(node)
-            elif node.op == "Enter":
-                entered[name] = node
+    nodes = graph.nodes
+    for node in nodes.values():
+        if node.op == "Exit" and paths.get(node_of(node.input[0])) == frame.path:
+            frame.exits.append(node)
+    inside = [n for name, n in nodes.items() if paths.get(name) == frame.path and n.op != "Exit"]
+    frame.members.update(n.name for n in inside)
+    entered = {n.name: n for n in inside if n.op == "Enter" and not n.attr["is_constant"].b}
     for node in inside:
-        if node.op == "Merge" and any(_is_back(s, graph.nodes) for s in node.input):
-            back, enter = sorted(data_inputs(node), key=lambda s: not _is_back(s, graph.nodes))
+        if node.op == "Merge" and any(_is_back(s, nodes) for s in node.input):
+            back, enter = sorted(data_inputs(node), key=lambda s: not _is_back(s, nodes))
             if node_of(enter) not in entered:
                 raise ValueError(f"loop '{frame.path[-1]}': '{node.name}' merges no Enter")
-            variable = _Variable(entered.pop(node_of(enter)), node)
-            variable.back = graph.nodes[node_of(back)]
-            merges[node.name] = variable
+            variable = _Variable(entered.pop(node_of(enter)), node, back=nodes[node_of(back)])
             frame.variables.append(variable)
         elif node.op == "LoopCond":
             if frame.condition is not None:
@@ -136,13 +127,16 @@ def _collect(graph: Raised, frame: _Frame, paths: dict[str, Path]) -> None:
             frame.condition = node
         elif has_effects(node):
             frame.effects.append(node)
-    for node in entered.values():  # a value that enters and is never merged stays the same
-        frame.constants.setdefault(data_inputs(node)[0], []).append(node)
     if frame.condition is None:
         raise ValueError(f"loop '{frame.path[-1]}' has no LoopCond")
+    changing = {v.enter.name for v in frame.variables}
+    for node in inside:  # a value that enters and is never merged stays the same
+        if node.op == "Enter" and node.name not in changing:
+            frame.constants.setdefault(data_inputs(node)[0], []).append(node)
+    by_merge = {v.merge.name: v for v in frame.variables}
     for node in inside:
         if node.op == "Switch" and node_of(node.input[1]) == frame.condition.name:
-            found = merges.get(node_of(node.input[0]))
+            found = by_merge.get(node_of(node.input[0]))
             if found is not None:
                 found.switch = node
 
