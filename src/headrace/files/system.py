@@ -231,18 +231,24 @@ def copy(source: Any, target: Any, overwrite: bool = False) -> None:
     plain = is_local(target) and not os.path.islink(target)
     whole = plain and (os.path.isfile(target) or not os.path.exists(target))
     with open_binary(source, "rb") as read:
-        place = f"{target}.{uuid.uuid4().hex[:8]}.tmp" if whole else target
+        if not whole:
+            _pour(read, target)
+            return
+        place = f"{target}.{uuid.uuid4().hex[:8]}.tmp"
         try:
-            with open_binary(place, "wb") as write, translated(target):
-                shutil.copyfileobj(read, write, _BLOCK)
-            if whole:
-                with translated(target):
-                    os.replace(place, target)
+            _pour(read, place)
+            with translated(target):
+                os.replace(place, target)
         except BaseException:
-            if whole:
-                with contextlib.suppress(OSError):
-                    os.unlink(place)
+            with contextlib.suppress(OSError):
+                os.unlink(place)
             raise
+
+
+def _pour(read: IO[bytes], target: str) -> None:
+    """Write the rest of an open file to a path."""
+    with open_binary(target, "wb") as write, translated(target):
+        shutil.copyfileobj(read, write, _BLOCK)
 
 
 def rename(source: Any, target: Any, overwrite: bool = False) -> None:

@@ -236,7 +236,8 @@ def assert_shapes(
     """
     pairs = list(shapes.items()) if hasattr(shapes, "items") else list(shapes)
     lead = f"{message}.  " if message else ""
-    sizes: dict[str, tuple[Any, Tensor]] = {}
+    #: By letter: the first size that had it.
+    sizes: dict[str, Any] = {}
     checks: list[Operation] = []
     with get_default_graph().name_scope(name or "assert_shapes") as scope:
         for value, symbols in pairs:
@@ -246,23 +247,19 @@ def assert_shapes(
             for i, symbol in enumerate(wanted):
                 if symbol is None or symbol == ".":
                     continue
-                actual = None if tensor._dims is None else tensor._dims[i]
-                expected: Any = symbol
-                if isinstance(symbol, str):
-                    expected, _ = sizes.setdefault(symbol, (_size(tensor, i), tensor))
-                if actual is not None and isinstance(expected, int):
-                    if actual != expected:
+                size = _size(tensor, i)
+                expected = sizes.setdefault(symbol, size) if isinstance(symbol, str) else symbol
+                if isinstance(size, int) and isinstance(expected, int):
+                    if size != expected:
                         raise ValueError(
                             f"{lead}Specified by tensor {tensor.name} dimension {i}.  Tensor "
                             f"{tensor.name} dimension {i} must have size {expected}.  Received "
-                            f"size {actual}, shape {tensor.shape}"
+                            f"size {size}, shape {tensor.shape}"
                         )
-                    continue
-                size = _size(tensor, i)
-                if size is expected:
-                    continue
-                shown = [f"{lead}Tensor {tensor.name} dimension {i} must have size", expected, size]
-                checks.append(Assert(raw.Equal(size, expected), data or shown, summarize))
+                elif size is not expected:
+                    where = f"{lead}Tensor {tensor.name} dimension {i} must have size"
+                    shown = data or [where, expected, size]
+                    checks.append(Assert(raw.Equal(size, expected), shown, summarize))
         with get_default_graph().control_dependencies(checks):
             return raw.NoOp(name=scope)  # type: ignore[no-any-return]
 

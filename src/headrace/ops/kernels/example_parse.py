@@ -59,6 +59,32 @@ def read_column(rows: Sequence[Span | None], kind: int, fail: Fail, is_dense: bo
         fail: raises the error about a row whose feature is malformed or of another kind.
         is_dense: only for the wording of an error.
     """
+    parts, missing = _read_parts(rows, kind, fail, is_dense)
+    counts = np.fromiter(map(len, parts), np.int64, len(parts))
+    if kind == BYTES:
+        items = [item for part in parts for item in part]
+        values = np.empty(len(items), object)
+        values[:] = items
+        return Column(kind, values, counts, missing)
+    raw = b"".join(parts)
+    if kind == FLOAT:
+        values = np.frombuffer(raw, "<f4").astype(np.float32, copy=False)
+        return Column(kind, values, counts // 4, missing)
+    try:
+        values, begins = decode_ints(raw)
+    except Malformed:
+        fail(_malformed_row(parts), "Can't parse serialized Example.")
+    if begins is not None:
+        # Counts are in bytes so far: count the numbers that begin in each row.
+        stops = np.cumsum(counts)
+        counts = np.diff(np.searchsorted(begins, stops), prepend=0)
+    return Column(kind, values, counts, missing)
+
+
+def _read_parts(
+    rows: Sequence[Span | None], kind: int, fail: Fail, is_dense: bool
+) -> tuple[list[Any], list[int]]:
+    """What each row has, bytes of numbers or a list of strings, and the rows that have nothing."""
     parts: list[Any] = []
     missing: list[int] = []
     is_float, is_bytes = kind == FLOAT, kind == BYTES
@@ -92,25 +118,7 @@ def read_column(rows: Sequence[Span | None], kind: int, fail: Fail, is_dense: bo
                 parts.append(packed(inside, is_float))
     except Malformed:
         fail(len(parts), "Can't parse serialized Example.")
-    counts = np.fromiter(map(len, parts), np.int64, len(parts))
-    if kind == BYTES:
-        items = [item for part in parts for item in part]
-        values = np.empty(len(items), object)
-        values[:] = items
-        return Column(kind, values, counts, missing)
-    raw = b"".join(parts)
-    if is_float:
-        values = np.frombuffer(raw, "<f4").astype(np.float32, copy=False)
-        return Column(kind, values, counts // 4, missing)
-    try:
-        values, begins = decode_ints(raw)
-    except Malformed:
-        fail(_malformed_row(parts), "Can't parse serialized Example.")
-    if begins is not None:
-        # Counts are in bytes so far: count the numbers that begin in each row.
-        stops = np.cumsum(counts)
-        counts = np.diff(np.searchsorted(begins, stops), prepend=0)
-    return Column(kind, values, counts, missing)
+    return parts, missing
 
 
 def _fail_kind(fail: Fail, row: int, found: int, wanted: int, is_dense: bool) -> NoReturn:
