@@ -33,7 +33,7 @@ REASONS = {
     "contrib.learn": "Estimators are still to come",
     "contrib.summary.create_db_writer": "summaries go to event files (create_file_writer)",
     "contrib.tensor_forest.client": "Estimators are still to come; RandomForestGraphs is there",
-    "contrib.tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
+    "contrib.tpu": "TPUEstimator and its settings stand on Estimators, which are still to come",
     "contrib.timeseries": "it stands on Estimators, which are still to come",
     "data": "tf.data is still to come",
     "distribute": "tf.distribute is still to come",

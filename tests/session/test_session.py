@@ -250,6 +250,15 @@ def test_run_metadata_times_each_op():
     assert '"name": "Tanh"' in Timeline(metadata.step_stats).generate_chrome_trace_format()
 
 
+@pytest.mark.parametrize("target", ["", "local"])
+def test_targets_of_this_process(target):
+    x = tf.constant(3.0)
+    with tf.Session(target) as sess:
+        assert sess.run(x) == 3.0
+    with pytest.raises(ValueError, match=f"target '{target}' is in this process"):
+        tf.Session.reset(target)
+
+
 def test_targets_that_make_no_session():
     with pytest.raises(ValueError, match=r"Session target 'gprc://a:1' names no engine: use ''"):
         tf.Session("gprc://a:1")

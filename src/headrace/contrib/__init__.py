@@ -9,6 +9,7 @@ from headrace.missing import attribute_error as _attribute_error
 _MODULES = (
     "crf",
     "cudnn_rnn",
+    "cluster_resolver",
     "compiler",
     "deprecated",
     "distributions",
@@ -31,6 +32,7 @@ _MODULES = (
     "tensorboard",
     "testing",
     "tfprof",
+    "tpu",
     "training",
     "util",
 )

@@ -42,6 +42,8 @@ class SessionEngine(Protocol):
 #: Scheme -> "module:function"; ``function(target, graph, config)`` makes an engine and
 #: ``reset(target, containers, config)`` of the same module clears state.
 _ENGINES = {"grpc": "headrace.distributed.client:open_engine"}
+#: Targets of this process.
+_HERE = ("", "local")
 
 
 def register_engine(scheme: str, factory: str) -> None:
@@ -50,12 +52,12 @@ def register_engine(scheme: str, factory: str) -> None:
 
 
 def open_engine(target: str, graph: Any, config: Any) -> SessionEngine:
-    """The engine for a target; the empty one is this process.
+    """The engine for a target; the empty one, or "local", is this process.
 
     Raises:
         ValueError: if the target has no scheme that is known.
     """
-    if not target:
+    if target in _HERE:
         return Engine(config)
     module, function = _factory(target)
     return getattr(import_module(module), function)(target, graph, config)  # type: ignore[no-any-return]
@@ -67,9 +69,9 @@ def reset(target: str, containers: list[str] | None, config: Any) -> None:
     Raises:
         ValueError: for the in-process target, whose state lives in each session.
     """
-    if not target:
+    if target in _HERE:
         raise ValueError(
-            "Session.reset works on servers; target '' is in this process, where each session owns "
+            f"Session.reset works on servers; target {target!r} is in this process, where each session owns "
             "its state: close the session and make a new one."
         )
     module, _ = _factory(target)

@@ -1,0 +1,71 @@
+"""``tf.contrib.tpu``: what training programs use of it outside of TPUEstimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace import logging
+from headrace.graph.tensor import Operation, Tensor
+from headrace.losses import Reduction
+from headrace.missing import attribute_error as _attribute_error
+from headrace.train.optimizer import GradVar, Optimizer
+
+__all__ = ["CrossShardOptimizer"]
+
+
+class CrossShardOptimizer(Optimizer):
+    """Adds the gradients of all shards of a TPU program up, then applies them with ``opt``.
+
+    A Headrace graph is one shard: the gradients are those of ``opt``.
+
+    Args:
+        opt: the optimizer that applies the gradients.
+        reduction: how the losses of shards are put together, ``tf.losses.Reduction.SUM`` or MEAN.
+        group_assignment: groups of shards; with one shard ``[[0]]`` is the only one.
+
+    Raises:
+        ValueError: for another reduction, or groups of shards that are not there.
+    """
+
+    def __init__(
+        self,
+        opt: Optimizer,
+        reduction: str = Reduction.MEAN,
+        name: str = "CrossShardOptimizer",
+        group_assignment: Any = None,
+    ) -> None:
+        if reduction not in (Reduction.SUM, Reduction.MEAN):
+            raise ValueError(f"Unsupported reduction: {reduction}.")
+        if group_assignment and [list(g) for g in group_assignment] != [[0]]:
+            raise ValueError(f"There is one shard, number 0: got the groups {group_assignment}.")
+        super().__init__(False, name)
+        self._opt = opt
+
+    def compute_gradients(  # type: ignore[override]
+        self, loss: Tensor, var_list: Any = None, **kwargs: Any
+    ) -> list[GradVar]:
+        """The gradients that ``opt`` computes."""
+        logging.log_first_n(logging.WARN, "CrossShardOptimizer: a graph is one shard.", 1)
+        return self._opt.compute_gradients(loss, var_list=var_list, **kwargs)
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Operation:
+        """Apply gradients with ``opt``."""
+        return self._opt.apply_gradients(grads_and_vars, global_step, name)
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """The slot of ``opt``."""
+        return self._opt.get_slot(var, name)
+
+    def get_slot_names(self) -> list[str]:
+        """The names of the slots of ``opt``."""
+        return self._opt.get_slot_names()
+
+    def variables(self) -> list[Any]:
+        """The variables of ``opt``."""
+        return self._opt.variables()
+
+
+def __getattr__(name: str) -> Any:
+    raise _attribute_error(__name__, name, __all__)
