@@ -71,8 +71,8 @@ def reset(target: str, containers: list[str] | None, config: Any) -> None:
     """
     if target in _HERE:
         raise ValueError(
-            f"Session.reset works on servers; target {target!r} is in this process, where each session owns "
-            "its state: close the session and make a new one."
+            f"Session.reset works on servers; target {target!r} is in this process, where "
+            "each session owns its state: close the session and make a new one."
         )
     module, _ = _factory(target)
     import_module(module).reset(target, containers, config)
