@@ -14,7 +14,7 @@ from typing import Any
 import headrace as tf
 from headrace.deprecated import note
 from headrace.metrics.correlation import streaming_covariance, streaming_pearson_correlation
-from headrace.metrics.counts import counts_at_thresholds
+from headrace.metrics.counts import counts_at_thresholds, share_at_thresholds, share_metric
 from headrace.metrics.operating_points import (
     cohen_kappa,
     f1_score,
@@ -191,14 +191,8 @@ streaming_true_negatives_at_thresholds = _counter_at_thresholds("tn", "true_nega
 streaming_false_positives_at_thresholds = _counter_at_thresholds("fp", "false_positives")
 
 
-def _rate(
-    what: str, first: Callable[..., Metric], second: Callable[..., Metric]
-) -> Callable[..., Metric]:
-    """``first / (first + second)``, and 0 where there is nothing."""
-
-    def share(part: Any, rest: Any, name: str) -> Any:
-        whole = part + rest
-        return tf.where(tf.greater(whole, 0), tf.div(part, whole), tf.zeros_like(whole), name=name)
+def _rate(what: str, kind: str, rest: str) -> Callable[..., Metric]:
+    """``kind / (kind + rest)``, and 0 where there is nothing."""
 
     def function(
         predictions: Any,
@@ -208,15 +202,8 @@ def _rate(
         updates_collections: Any = None,
         name: str | None = None,
     ) -> Metric:
-        with tf.variable_scope(name, what, (predictions, labels, weights)):
-            predictions, labels, weights = fitted(
-                tf.cast(predictions, tf.bool), tf.cast(labels, tf.bool), weights
-            )
-            part, part_update = first(labels, predictions, weights)
-            rest, rest_update = second(labels, predictions, weights)
-            value = share(part, rest, "value")
-            update_op = share(part_update, rest_update, "update_op")
-            return collected(value, update_op, metrics_collections, updates_collections)
+        both = metrics_collections, updates_collections
+        return share_metric(what, kind, rest, labels, predictions, weights, *both, name)
 
     doc = f"""The {what.replace("_", " ")}; what is not 0 is positive.
 
@@ -226,15 +213,11 @@ def _rate(
     return _named(function, f"streaming_{what}", doc)
 
 
-streaming_false_positive_rate = _rate(
-    "false_positive_rate", tf.metrics.false_positives, tf.metrics.true_negatives
-)
-streaming_false_negative_rate = _rate(
-    "false_negative_rate", tf.metrics.false_negatives, tf.metrics.true_positives
-)
+streaming_false_positive_rate = _rate("false_positive_rate", "fp", "tn")
+streaming_false_negative_rate = _rate("false_negative_rate", "fn", "tp")
 
 
-def _rate_at_thresholds(what: str, part: str, rest: str) -> Callable[..., Metric]:
+def _rate_at_thresholds(what: str, kind: str, rest: str) -> Callable[..., Metric]:
     def function(
         predictions: Any,
         labels: Any,
@@ -244,14 +227,9 @@ def _rate_at_thresholds(what: str, part: str, rest: str) -> Callable[..., Metric
         updates_collections: Any = None,
         name: str | None = None,
     ) -> Metric:
-        with tf.variable_scope(name, f"{what}_at_thresholds", (predictions, labels, weights)):
-            kinds = [part, rest]
-            counts = counts_at_thresholds(labels, predictions, thresholds, weights, kinds)
-            value, update_op = (
-                tf.div(c[part], 1e-7 + c[part] + c[rest], name=f"{part}r_{suffix}")
-                for c, suffix in zip(counts, ("value", "update_op"), strict=True)
-            )
-            return collected(value, update_op, metrics_collections, updates_collections)
+        both = metrics_collections, updates_collections
+        given = labels, predictions, thresholds, weights
+        return share_at_thresholds(what, f"{kind}r", kind, rest, *given, *both, name)
 
     doc = f"""The {what.replace("_", " ")} at each threshold.
 

@@ -187,20 +187,30 @@ def _share(part: Any, rest: Any, name: str) -> Any:
     return tf.where(tf.greater(whole, 0), tf.div(part, whole), tf.zeros_like(whole), name=name)
 
 
-def _share_metric(
-    what: str, rest_kind: str, labels: Any, predictions: Any, weights: Any, collections: Any,
-    updates: Any, name: str | None,
+_COUNTERS = {
+    "tp": true_positives,
+    "fn": false_negatives,
+    "tn": true_negatives,
+    "fp": false_positives,
+}
+
+
+def share_metric(
+    what: str, kind: str, rest_kind: str, labels: Any, predictions: Any, weights: Any,
+    collections: Any, updates: Any, name: str | None,
 ) -> Metric:  # fmt: skip
-    """True positives over themselves and the counts of another kind."""
-    other = false_positives if rest_kind == "fp" else false_negatives
+    """The count of one kind over the counts of two, 0 where there is nothing.
+
+    ``what``: the name of the variable scope; ``kind``: "tp", "fn", "tn" or "fp".
+    """
     with tf.variable_scope(name, what, (predictions, labels, weights)):
         predictions, labels, weights = fitted(
             tf.cast(predictions, tf.bool), tf.cast(labels, tf.bool), weights
         )
-        true, true_update = true_positives(labels, predictions, weights)
-        rest, rest_update = other(labels, predictions, weights)
-        value = _share(true, rest, "value")
-        update_op = _share(true_update, rest_update, "update_op")
+        part, part_update = _COUNTERS[kind](labels, predictions, weights)
+        rest, rest_update = _COUNTERS[rest_kind](labels, predictions, weights)
+        value = _share(part, rest, "value")
+        update_op = _share(part_update, rest_update, "update_op")
         return collected(value, update_op, collections, updates)
 
 
@@ -227,7 +237,7 @@ def precision(
         ValueError: if the shapes do not fit.
     """
     both = metrics_collections, updates_collections
-    return _share_metric("precision", "fp", labels, predictions, weights, *both, name)
+    return share_metric("precision", "tp", "fp", labels, predictions, weights, *both, name)
 
 
 def recall(
@@ -243,20 +253,24 @@ def recall(
     Arguments, results and errors as for ``precision``.
     """
     both = metrics_collections, updates_collections
-    return _share_metric("recall", "fn", labels, predictions, weights, *both, name)
+    return share_metric("recall", "tp", "fn", labels, predictions, weights, *both, name)
 
 
-def _share_at_thresholds(
-    what: str, rest_kind: str, labels: Any, predictions: Any, thresholds: Any, weights: Any,
-    collections: Any, updates: Any, name: str | None,
+def share_at_thresholds(
+    what: str, result: str, kind: str, rest_kind: str, labels: Any, predictions: Any,
+    thresholds: Any, weights: Any, collections: Any, updates: Any, name: str | None,
 ) -> Metric:  # fmt: skip
+    """The count of one kind over the counts of two, at each threshold.
+
+    ``result``: how the names of value and update begin; the others as for `share_metric`.
+    """
     tiny = 1e-7  # against a division by 0
     with tf.variable_scope(name, f"{what}_at_thresholds", (predictions, labels, weights)):
         values, new = counts_at_thresholds(
-            labels, predictions, thresholds, weights, ["tp", rest_kind]
+            labels, predictions, thresholds, weights, [kind, rest_kind]
         )
         value, update_op = (
-            tf.div(c["tp"], tiny + c["tp"] + c[rest_kind], name=f"{what}_{suffix}")
+            tf.div(c[kind], tiny + c[kind] + c[rest_kind], name=f"{result}_{suffix}")
             for c, suffix in ((values, "value"), (new, "update_op"))
         )
         return collected(value, update_op, collections, updates)
@@ -285,9 +299,8 @@ def precision_at_thresholds(
         InvalidArgumentError: when run, if a prediction is not in [0, 1].
     """
     both = metrics_collections, updates_collections
-    return _share_at_thresholds(
-        "precision", "fp", labels, predictions, thresholds, weights, *both, name
-    )
+    given = labels, predictions, thresholds, weights
+    return share_at_thresholds("precision", "precision", "tp", "fp", *given, *both, name)
 
 
 def recall_at_thresholds(
@@ -301,6 +314,5 @@ def recall_at_thresholds(
 ) -> Metric:
     """The recall at each threshold; arguments and errors as for ``precision_at_thresholds``."""
     both = metrics_collections, updates_collections
-    return _share_at_thresholds(
-        "recall", "fn", labels, predictions, thresholds, weights, *both, name
-    )
+    given = labels, predictions, thresholds, weights
+    return share_at_thresholds("recall", "recall", "tp", "fn", *given, *both, name)
