@@ -32,7 +32,7 @@ def test_small_regions_between_host_ops_stay_interpreted(size: int, compiled: bo
             np.testing.assert_array_equal(session.run("out:0"), np.full(size, 3.0))
         (region,) = _regions(session, step)
         (program,) = region._programs.values()
-        assert (program.interpretations > NEVER // 2) != compiled
+        assert (program.turn.interpretations > NEVER // 2) != compiled
 
 
 def test_regions_with_variables_are_compiled_as_ever() -> None:

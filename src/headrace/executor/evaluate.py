@@ -45,6 +45,10 @@ class NeedsHost(Exception):
         self.why = why
 
 
+class TookTooLong(Exception):
+    """More was interpreted than compiling would have cost."""
+
+
 def is_concrete(value: Any) -> bool:
     """Whether a value is known now (not a tracer of a program being compiled)."""
     return isinstance(value, (np.ndarray, np.generic))
@@ -147,7 +151,7 @@ class Evaluation:
                 if node not in values:
                     args = [values[n][i] for n, i in node.inputs]
                     values[node] = self.evaluate(node, args)
-        except NeedsHost:
+        except (NeedsHost, TookTooLong):
             raise
         except Exception as error:
             raise_as(node, error, args)
@@ -357,9 +361,11 @@ class Interpreting(Evaluation):
     Attributes:
         compiles_loops: whether loops that keep values become programs: where whole regions are
             interpreted, these would have become programs if that paid.
+        allowance: how many more nodes of function bodies may be evaluated; None for any number.
     """
 
     compiles_loops = True
+    allowance: int | None = None
 
     def __init__(
         self, store: ResourceStore, host: Any, platform: str = "cpu", watcher: Any = None
@@ -370,6 +376,18 @@ class Interpreting(Evaluation):
         #: Runs single ops that have no NumPy form, and host ops (see executor.units).
         self.host = host
         self.platform = platform
+
+    def run_step(self, step: StepGraph, args: Sequence[Any]) -> list[Any]:
+        """As for any evaluation.
+
+        Raises:
+            TookTooLong: when the allowance is spent.
+        """
+        if self.allowance is not None:
+            self.allowance -= len(step.nodes) + 1
+            if self.allowance < 0:
+                raise TookTooLong
+        return super().run_step(step, args)
 
     def read(self, key: StateKey, node: Node) -> Any:
         value = self.store.get(key)

@@ -16,7 +16,7 @@ from headrace.config import flags
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Dims
-from headrace.passes.ir import Edge, Node, function_step
+from headrace.passes.ir import FEED, Edge, Node, function_step
 from headrace.placement.cost import node_cost
 
 #: So many runs before compiling mean: never.
@@ -55,34 +55,63 @@ def runs_before_compiling(
         return NEVER  # a program would only copy the variables
     if flags.interpret == "never":
         return 0
-    if any(n.op_def.interpret is None and not n.op_def.makes_handle for n in nodes):
+    if not all(map(_has_numpy_form, nodes)):
         return NEVER if flags.interpret == "always" else 0
     if flags.interpret == "always":
         return NEVER
-    work = sum(node_cost(n) for n in nodes)
+    parts = list(_with_bodies(nodes, outputs))
+    work = sum(times * sum(map(node_cost, part)) for part, _, times in parts)
     if work > flags.interpret_limit:
         return 0
     if _costs_less(nodes, call):
         return NEVER
     compiling = _seconds_to_compile(nodes, outputs)
-    if compiling <= _PATIENCE:
+    if compiling <= _PATIENCE or len(parts) > 1:
         return 1
     return math.ceil(compiling / _seconds_to_interpret(nodes, work))
 
 
-def runs_when_sizes_change(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
-    """How many times to interpret these nodes for sizes that were not there before.
+def runs_to_pay(nodes: Sequence[Node], outputs: Sequence[Edge], scale: float = 1.0) -> int:
+    """How many times to interpret these nodes until that has cost as much as compiling would.
 
-    For regions that meet new sizes nearly every time they run, as those that work on sets of ids
-    do: a program is made for sizes that have cost as much as it would, for they will come again.
+    For what may not run often: one of many programs, or one for sizes among many.
+
+    Args:
+        scale: how many times larger the inputs are than the graph lets one think.
     """
     if flags.interpret == "never":
         return 0
     compiling = interpreting = 0.0
     for part, ends, times in _with_bodies(nodes, outputs):
         compiling += _seconds_to_compile(part, ends)
-        interpreting += times * _seconds_to_interpret(part, sum(node_cost(n) for n in part))
+        work = scale * sum(map(node_cost, part))
+        interpreting += times * _seconds_to_interpret(part, work)
     return math.ceil(compiling / interpreting)
+
+
+def most_evaluations(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
+    """So many nodes of function bodies take about as long to interpret as all does to compile."""
+    parts = _with_bodies(nodes, outputs)
+    compiling = sum(_seconds_to_compile(part, ends) for part, ends, _ in parts)
+    return math.ceil(compiling / _INTERPRET_PER_OP)
+
+
+def _has_numpy_form(node: Node) -> bool:
+    """Whether NumPy runs a node, and all nodes of its function bodies."""
+    if node.op_def.interpret is not None or node.op_def.makes_handle:
+        return True
+    bodies = list(_bodies(node))
+    return bool(bodies) and all(
+        n.op_def is FEED or _has_numpy_form(n) for body in bodies for n in function_step(body).nodes
+    )
+
+
+def _bodies(node: Node) -> Iterator[FuncGraph]:
+    if node.op_def.lower is not None:
+        for value in node.attrs.values():
+            for body in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(body, FuncGraph):
+                    yield body
 
 
 def _with_bodies(
@@ -91,13 +120,10 @@ def _with_bodies(
     """The nodes, and those of each function body among them: outputs, and how often it runs."""
     yield nodes, outputs, times
     for node in nodes:
-        if node.op_def.lower is not None:
-            turns = _ITERATIONS if node.op_def.name in _LOOPS else 1
-            for value in node.attrs.values():
-                for body in value if isinstance(value, (list, tuple)) else (value,):
-                    if isinstance(body, FuncGraph):
-                        step = function_step(body)
-                        yield from _with_bodies(step.nodes, step.fetches, times * turns)
+        turns = _ITERATIONS if node.op_def.name in _LOOPS else 1
+        for body in _bodies(node):
+            step = function_step(body)
+            yield from _with_bodies(step.nodes, step.fetches, times * turns)
 
 
 def _seconds_to_compile(nodes: Sequence[Node], outputs: Sequence[Edge]) -> float:
@@ -123,6 +149,8 @@ def _costs_less(nodes: Sequence[Node], seconds: float) -> bool:
     """Whether interpreting is certain to take less time: all sizes are known, and small."""
     total = 0.0
     for node in nodes:
+        if node.op_def.interpret is None and not node.op_def.makes_handle:
+            return False  # who knows how often its bodies run
         total += _INTERPRET_PER_OP
         if node.op_def.cost is not None:
             total += _SECONDS_PER_OPERATION * node_cost(node)
@@ -143,6 +171,8 @@ def costs_less_as_run(nodes: Sequence[Node], values: Mapping[Node, Sequence[Any]
     """
     total = 0.0
     for node in nodes:
+        if node.op_def.interpret is None:
+            return False
         total += _INTERPRET_PER_OP
         if node.op_def.cost is not None:
             work = node_cost(node)
@@ -175,7 +205,8 @@ def _is_elementwise(node: Node) -> bool:
 __all__ = [
     "NEVER",
     "costs_less_as_run",
+    "most_evaluations",
     "node_cost",
     "runs_before_compiling",
-    "runs_when_sizes_change",
+    "runs_to_pay",
 ]

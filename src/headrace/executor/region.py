@@ -23,7 +23,7 @@ from headrace.executor.evaluate import (
     with_op,
 )
 from headrace.executor.null import NullProgram, is_null
-from headrace.executor.policy import NEVER, costs_less_as_run, runs_when_sizes_change
+from headrace.executor.policy import NEVER, costs_less_as_run
 from headrace.executor.recycling import Recycled
 from headrace.executor.region_checks import CheckSink, raise_failed, rerun
 from headrace.executor.resources import (
@@ -34,6 +34,7 @@ from headrace.executor.resources import (
     Transaction,
     uninitialized,
 )
+from headrace.executor.waiting import TookTooLong, Waiting
 from headrace.graph.dtypes import variant
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops import checks
@@ -49,10 +50,6 @@ _ANY_DIMS = (1,) * 8
 
 #: A region keeps the programs of this many combinations of shapes and static values.
 MAX_PROGRAMS = 256
-
-#: A region that has met more kinds of input than this, and each of them less often than that, is
-#: interpreted when it meets another one.
-_FEW_PROGRAMS, _RUNS_EACH = 3, 3
 
 
 class EarlyCheck:
@@ -91,7 +88,8 @@ class EarlyCheck:
             return
         flat = array.ravel()
         position = int(np.argmax((flat < 0) | (flat >= bound)))
-        text = self.check.message.format(position, int(flat[position]), bound)
+        message = checks.AtIndex(self.check.message, array.shape)
+        text = message.format(position, int(flat[position]), bound)
         raise InvalidArgumentError(None, self.node.op, text)
 
 
@@ -189,14 +187,14 @@ class Program:
     """A region for given shapes of its inputs and values of its static inputs.
 
     Attributes:
-        interpretations: how many more times to interpret it before it is compiled.
+        turn: how it waits to be compiled.
         last_run: when the region ran it last, counted in runs of the region.
     """
 
     def __init__(self, region: Region, static: Sequence[Any]) -> None:
         self.region = region
         self.static = dict(zip(region.static, static, strict=True))
-        self.interpretations = region.interpreted_runs
+        self.turn = region.waiting.new_turn()
         self.last_run = 0
         #: Whether it has run to its end: what fails for lack of memory mostly does at once.
         self.proven = False
@@ -316,12 +314,10 @@ class Region:
         self.keeps_old = False
         self.pending: Any = None
         self._programs: dict[Any, Program] = {}
-        #: How often it has run, and for how many kinds of input a program was wanted.
-        self._runs = self._made = 0
         #: What runs in place of programs on a NULL device.
         self.null = NullProgram(self) if is_null(nodes[0].device) else None
         if self.null is None:
-            self.interpreted_runs = options.runs_before_compiling(nodes, outputs)
+            self.waiting = Waiting(self)
 
     def _early_checks(self) -> list[tuple[EarlyCheck, int]]:
         """Checks on values that come in as arrays, each with the position of its value."""
@@ -363,9 +359,11 @@ class Region:
             dynamic = [lists.to_program(a) for a in dynamic]
         with store.lock:
             program = self._program(dynamic, static)
-            if program.interpretations > 0:
-                program.interpretations -= 1
-                return self.interpret(store, dynamic, static, program)
+            if self.waiting.interprets(program.turn, dynamic):
+                try:
+                    return self.interpret(store, dynamic, static, program)
+                except TookTooLong:
+                    self.waiting.give_up(program.turn)
             return self._execute(program, store, dynamic)
 
     @cached_property
@@ -408,12 +406,7 @@ class Region:
             if len(self._programs) >= MAX_PROGRAMS:
                 del self._programs[min(self._programs, key=lambda k: self._programs[k].last_run)]
             program = self._programs[key] = Program(self, static)
-            self._made += 1
-            few = self._made > _FEW_PROGRAMS and self._runs < _RUNS_EACH * self._made
-            if few and self.options.host is not None:
-                often = runs_when_sizes_change(self.nodes, self.outputs)
-                program.interpretations = max(program.interpretations, often)
-        self._runs = program.last_run = self._runs + 1
+        program.last_run = self.waiting.runs
         return program
 
     def _execute(self, program: Program, store: ResourceStore, dynamic: Sequence[Any]) -> list[Any]:
@@ -519,12 +512,16 @@ class Region:
         evaluation: Interpreting = self.options.host.interpreter(transaction)
         evaluation.compiles_loops = False
         values = self._values(dynamic, static)
+        if program is not None:
+            self.waiting.begin(program.turn, evaluation)
         with np.errstate(all="ignore"):
             evaluation.run(self.nodes, values)
         transaction.commit()
-        is_open = program is not None and program.interpretations < NEVER // 2
-        if is_open and self.between_hosts and costs_less_as_run(self.nodes, values):
-            program.interpretations = NEVER  # type: ignore[union-attr]
+        if program is not None:
+            self.waiting.end(program.turn, evaluation)
+            is_open = program.turn.is_open and self.between_hosts
+            if is_open and costs_less_as_run(self.nodes, values):
+                program.turn.interpretations = NEVER
         return [values[n][i] for n, i in self.outputs]
 
     def _values(self, dynamic: Sequence[Any], static: Iterable[Any]) -> Values:
@@ -559,6 +556,7 @@ class RegionOptions:
             regions that can only be compiled.
         explain: turns an exception of JAX or XLA into an OpError.
         passes_on: whether outputs go to other tasks, and are of no use here afterwards.
+        programs: how many programs were compiled under these options.
     """
 
     def __init__(
@@ -576,6 +574,7 @@ class RegionOptions:
         self.runs_before_compiling = runs_before_compiling
         self.compiler_options = compiler_options
         self.passes_on = passes_on
+        self.programs = 0
 
     def scope(self) -> Any:
         """The JAX settings under which programs are traced and called."""
