@@ -123,20 +123,17 @@ class _Rewriter:
             if node.op in _VARIABLES:
                 self.refs[name] = _Ref(name)
                 break
-            if node.op in _CARRIES:
-                break
-            if node.op not in _PASSES and not self.gives_ref(node):
+            if not node.input or not (node.op in _PASSES or self.gives_ref(node)):
                 return None
             chain.append(name)
-            if not node.input:
-                return None
             previous = node.input[0]
-            name = previous.removesuffix(":0")
             if self.carried(previous):
-                break
-        ref = self.refs.get(name)
-        if ref is None and chain and self.carried(previous):
-            ref = self.ref_of(previous)
+                return self._handed_on(self.ref_of(previous), chain)
+            name = previous.removesuffix(":0")
+        return self._handed_on(self.refs[name], chain)
+
+    def _handed_on(self, ref: _Ref | None, chain: list[str]) -> _Ref | None:
+        """What the first node of a chain gives, whose last node takes ``ref``."""
         for link in reversed(chain):
             ref = None if ref is None else _Ref(ref.variable, (link,), ref.handle)
             self.refs[link] = ref

@@ -207,23 +207,8 @@ def make_groups(
     for i, source in uses:
         if nodes[i].op_def.lower is None:
             members.join(source, i)
-    if any(n.colocation for n in nodes):
-        by_name = {n.name: i for i, n in enumerate(nodes) if n.op_def is not FEED}
-        for i, node in enumerate(nodes):
-            # A fed value has no need of the op it stands for.
-            for name in node.colocation if node.op_def is not FEED else ():
-                other = by_name.get(name)
-                if other is None:
-                    other = by_name[name] = members.add_absent(name, node)
-                members.join(other, i, may_part=soft)
-    bodies: dict[int, list[int]] = {}
-    for i, source in uses:
-        if nodes[i].op_def.lower is not None:
-            bodies.setdefault(i, []).append(source)
-    for i, sources in bodies.items():
-        if len(members.tasks(sources)) <= 1:
-            for source in sources:
-                members.join(i, source, must=False)
+    _join_colocated(nodes, members, soft)
+    _join_loops(nodes, uses, members)
     groups: dict[int, Group] = {}
     group_of = []
     for i, node in enumerate(nodes):
@@ -234,6 +219,32 @@ def make_groups(
         group.nodes.append(node)
         group_of.append(group)
     return list(groups.values()), group_of
+
+
+def _join_colocated(nodes: Sequence[Node], members: _Members, soft: bool) -> None:
+    """Nodes go with those that they name."""
+    if not any(n.colocation for n in nodes):
+        return
+    by_name = {n.name: i for i, n in enumerate(nodes) if n.op_def is not FEED}
+    for i, node in enumerate(nodes):
+        # A fed value has no need of the op it stands for.
+        for name in node.colocation if node.op_def is not FEED else ():
+            other = by_name.get(name)
+            if other is None:
+                other = by_name[name] = members.add_absent(name, node)
+            members.join(other, i, may_part=soft)
+
+
+def _join_loops(nodes: Sequence[Node], uses: Sequence[tuple[int, int]], members: _Members) -> None:
+    """Loops and branches go with the state that they use, if it is all in one task."""
+    bodies: dict[int, list[int]] = {}
+    for i, source in uses:
+        if nodes[i].op_def.lower is not None:
+            bodies.setdefault(i, []).append(source)
+    for i, sources in bodies.items():
+        if len(members.tasks(sources)) <= 1:
+            for source in sources:
+                members.join(i, source, must=False)
 
 
 def _resource_uses(nodes: Sequence[Node]) -> list[tuple[int, int]]:
