@@ -1,7 +1,6 @@
 """The state machines of workers and masters, driven by events alone."""
 
 import itertools
-import math
 from types import SimpleNamespace
 
 import pytest
@@ -33,8 +32,8 @@ def machine(ready=True):
     return made
 
 
-def run_asked(made, run="run", step=STEP, plan=PLAN, now=1.0):
-    return made.run_asked(step, plan, CHIEF[0], run, now)
+def run_asked(made, run="run", step=STEP, plan=PLAN):
+    return made.run_asked(step, plan, CHIEF[0], run)
 
 
 # -- a worker's step ------------------------------------------------------------------------------
@@ -138,7 +137,7 @@ def test_an_unknown_plan_is_refused():
     made = machine()
     assert run_asked(made, plan=99) == Refuse(STEP, 99)
     assert run_asked(made, run=None, step=8) == Refuse(8, PLAN)
-    assert machine(ready=False).run_asked(STEP, PLAN, "a", "run", 0.0) == Refuse(STEP, PLAN)
+    assert machine(ready=False).run_asked(STEP, PLAN, "a", "run") == Refuse(STEP, PLAN)
 
 
 def test_steps_that_do_not_need_a_lost_peer_go_on():
@@ -158,14 +157,6 @@ def test_a_step_of_a_plan_that_was_dropped_still_notices_a_lost_peer():
     run_asked(made)
     made.plans_dropped([PLAN])
     assert made.peer_lost(PEER, "silent") == [Abort("run", "silent", PEER)]
-
-
-def test_steps_that_began_after_a_new_link_was_there_do_not_mind_the_loss_of_the_old_one():
-    made = machine()
-    run_asked(made, now=1.0)
-    run_asked(made, "later", step=8, now=3.0)
-    assert made.peer_lost(PEER, "cut", until=2.0) == [Abort("run", "cut", PEER)]
-    assert made.peer_lost(CHIEF[0], "cut", until=1.0) == []
 
 
 def test_marks_of_ended_steps_have_a_limit(monkeypatch):
@@ -210,7 +201,7 @@ def test_a_master_that_comes_back_in_time_keeps_its_plans():
 def test_who_must_hear_of_a_lost_link():
     made = machine()
     assert made.watchers(PEER) == {CHIEF[0]}
-    made.run_asked(STEP, PLAN, "/job:owner", "run", 0.0)
+    made.run_asked(STEP, PLAN, "/job:owner", "run")
     assert made.watchers(PEER) == {CHIEF[0], "/job:owner"}
     assert made.watchers("/job:other") == set()
 
@@ -258,7 +249,7 @@ class WorkerRules(RuleBasedStateMachine):
 
     @rule(step=steps, plan=plans)
     def ask_for_step(self, step, plan):
-        told = self.machine.run_asked(step, plan, "m", (step, plan), self.now)
+        told = self.machine.run_asked(step, plan, "m", (step, plan))
         if step in self.running:
             assert told is None
         elif step in self.over:
@@ -267,7 +258,7 @@ class WorkerRules(RuleBasedStateMachine):
             assert told == (Refuse(step, plan, reason) if reason else None)
         elif plan in self.ready:
             assert told == Start((step, plan), self.held.pop(step, [])[1:])
-            self.running[step] = (plan, set(self.plan_peers[plan]), self.now)
+            self.running[step] = (plan, set(self.plan_peers[plan]))
         else:
             assert told == Refuse(step, plan)
             self.held.pop(step, None)
@@ -295,15 +286,14 @@ class WorkerRules(RuleBasedStateMachine):
                 self.held.pop(step, None)
                 self.over[step] = "no more"
 
-    @rule(peer=st.sampled_from(["a", "b", "m"]), back=st.sampled_from([0.0, 10.0, -math.inf]))
-    def lose(self, peer, back):
-        until = self.now - back
+    @rule(peer=st.sampled_from(["a", "b", "m"]))
+    def lose(self, peer):
         hit = {
             step: Abort((step, plan), "gone", peer)
-            for step, (plan, peers, began) in self.running.items()
-            if began < until and (peer == "m" or peer in peers)
+            for step, (plan, peers) in self.running.items()
+            if peer == "m" or peer in peers
         }
-        assert self.machine.peer_lost(peer, "gone", until) == list(hit.values())
+        assert self.machine.peer_lost(peer, "gone") == list(hit.values())
         for step in hit:
             self.end(step)
 
@@ -322,7 +312,7 @@ class WorkerRules(RuleBasedStateMachine):
 
     @invariant()
     def agrees(self):
-        running = [(step, plan) for step, (plan, _, _) in self.running.items()]
+        running = [(step, plan) for step, (plan, _) in self.running.items()]
         assert self.machine.running() == running
         assert self.machine.held == len(self.held)
         assert self.machine.plans == len(self.plan_peers)

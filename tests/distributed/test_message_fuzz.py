@@ -33,6 +33,9 @@ class Stranger:
         self.answered = threading.Semaphore(0)
         task.adopt(there, PeerInfo("client:stranger", 1))
         self.link = Link(here, task.me, self._frame, lambda *_: self.answered.release())
+        self.say(pack(pb.Links(number=1, upto=1, live=[1])))
+        assert self.answered.acquire(timeout=10)
+        self.answers.clear()
 
     def _frame(self, link, head, buffers) -> None:
         self.answers.append((head, buffers))

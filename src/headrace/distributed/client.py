@@ -330,7 +330,7 @@ class RemoteEngine(_Engine):
         if waiting is not None:
             waiting.set(message, wire.decode_many(message.fetches, buffers))
 
-    def on_lost(self, link: Link, reason: str, until: float) -> None:
+    def on_lost(self, link: Link, reason: str) -> None:
         """The master is gone."""
         for waiting in list(self._waiting.values()):
             waiting.fail(unavailable(self._task, None, reason))

@@ -18,6 +18,7 @@ _CLASSES: dict[int, Any] = {
     pb.RUN_STEP: pb.RunStep,
     pb.STEP_RESULT: pb.StepResult,
     pb.LINK_LOST: pb.LinkLost,
+    pb.LINKS: pb.Links,
 }
 _PREFIX = {c: bytes([k]) for k, c in _CLASSES.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import threading
@@ -10,8 +11,11 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from headrace.distributed.failures import unavailable
+from headrace.distributed.links import LinkTable, Roll
+from headrace.distributed.messages import pack, unpack
+from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.timing import DEFAULT_TIMING, Timing
-from headrace.distributed.transport.base import PeerInfo, Pipe
+from headrace.distributed.transport.base import PeerInfo, Pipe, PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.errors import DeadlineExceededError, OpError, UnavailableError
 from headrace.executor.threads import step_threads
@@ -22,6 +26,9 @@ _log = logging.getLogger("headrace.distributed")
 NOTICE_SECONDS = 10.0
 #: Pause between two attempts to connect, in seconds.
 RETRY_SECONDS = 0.2
+#: A task that was reached gets at least so many seconds to speak on the new link.
+ANSWER_SECONDS = 1.0
+_LINKS = bytes([pb.LINKS])
 
 
 class Handler(Protocol):
@@ -29,8 +36,12 @@ class Handler(Protocol):
 
     def on_frame(self, link: Link, head: bytes, buffers: list[Any]) -> None: ...
 
-    def on_lost(self, link: Link, reason: str, until: float) -> None:
-        """A link is gone. What began after ``until`` uses another one to the same peer."""
+    def on_lost(self, link: Link, reason: str) -> None:
+        """A link is gone, and with it perhaps messages of any step that is open with its peer.
+
+        What begins after this has returned uses no link that the peer has lost, either; see
+        `distributed.links`. Links that carried nothing go without a word.
+        """
 
     def on_tick(self, now: float) -> None: ...
 
@@ -59,37 +70,38 @@ class Peers:
         self._handler = handler
         self._dial = dial
         self._clock = clock
+        self._table = LinkTable()
         self._lock = threading.Lock()
-        self._links: dict[str, Link] = {}
-        self._all: set[Link] = set()
+        #: A link can be used from now on, or is lost.
+        self._changed = threading.Condition()
         self._dialling: dict[str, threading.Lock] = {}
         self._stop = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="headrace heartbeat", daemon=True)
         self._ticker.start()
 
-    def adopt(self, pipe: Pipe, peer: PeerInfo) -> Link:
-        """Make a link of a pipe that was connected, by us or by the peer.
+    def adopt(self, pipe: Pipe, peer: PeerInfo, dialled: bool = False) -> Link:
+        """Make a link of a pipe that was connected, by us (``dialled``) or by the peer.
 
-        There may be two to one peer: both have dialled at once, or it noticed a cut before us. The
-        newest is used. Links to an earlier start of the peer are lost by this.
+        It is used when the peer has spoken on it. There may be two to one peer, when both have
+        dialled at once: the newest is used. Links to an earlier start of the peer are lost by this.
+
+        Raises:
+            PipeBroken: the pipe broke before.
         """
         link = Link(
             pipe,
             peer,
-            self._handler.on_frame,
+            self._arrived,
             self._lost,
             self._clock,
             interval=self.timing.heartbeat,
             timeout=self.timing.silence,
         )
-        with self._lock:
-            stopped = self._stop.is_set()
-            if not stopped and not link.lost:
-                self._links[peer.task] = link
-                self._all.add(link)
-        if stopped:
+        if not self._table.add(link) and self._stop.is_set():
             link.close()
         self.started_again(peer.task, peer.incarnation)
+        if dialled:
+            self._tell(link, self._table.introduce(link))
         return link
 
     def started_again(self, task: str, incarnation: int) -> None:
@@ -100,12 +112,12 @@ class Peers:
 
     def known(self, task: str) -> Link | None:
         """The link to a task, if there is one."""
-        return self._links.get(task)
+        link: Link | None = self._table.known(task)
+        return link
 
     def all(self) -> list[Link]:
         """All links."""
-        with self._lock:
-            return list(self._all)
+        return self._table.all()
 
     def link(self, task: str, address: str, timeout: float, step: int | None = None) -> Link:
         """The link to a task; connects, and waits for it, where there is none.
@@ -114,7 +126,7 @@ class Peers:
             UnavailableError: if the task does not answer within ``timeout`` seconds.
             OpError: if what answers is not that task.
         """
-        link = self._links.get(task)
+        link = self.known(task)
         if link is not None:
             return link
         with self._lock:
@@ -131,55 +143,97 @@ class Peers:
         began = self._clock()
         noticed = -math.inf
         while True:
-            link = self._links.get(task)  # another thread has dialled, or the task itself
+            link = self.known(task)  # another thread has dialled, or the task itself
             if link is not None:
                 return link
             left = began + timeout - self._clock()
             try:
                 pipe, peer = self._dial(address, task, max(0.05, min(left, NOTICE_SECONDS)))
-                return self.adopt(pipe, peer)
-            except OpError as error:
-                if not may_come(error):
+                made = self.adopt(pipe, peer, dialled=True)
+                return self._answered(made, began + timeout - self._clock())
+            except (OpError, PipeBroken) as error:
+                if isinstance(error, OpError) and not may_come(error):
                     raise
-                waited = self._clock() - began
-                if waited >= timeout or self._stop.is_set():
-                    reason = f"no answer at {address} for {waited:.1f} s ({error.message})"
-                    raise unavailable(task, step, reason) from None
-                if waited - noticed >= NOTICE_SECONDS:
-                    noticed = waited
-                    text = "Waiting for task %s at %s, for %.0f s so far: %s"
-                    _log.warning(text, task, address, waited, error.message)
-                self._stop.wait(min(RETRY_SECONDS, timeout / 5))
+                why = error.message if isinstance(error, OpError) else error.reason
+            waited = self._clock() - began
+            if waited >= timeout or self._stop.is_set():
+                reason = f"no answer at {address} for {waited:.1f} s ({why})"
+                raise unavailable(task, step, reason)
+            if waited - noticed >= NOTICE_SECONDS:
+                noticed = waited
+                text = "Waiting for task %s at %s, for %.0f s so far: %s"
+                _log.warning(text, task, address, waited, why)
+            self._stop.wait(min(RETRY_SECONDS, timeout / 5))
+
+    def _answered(self, made: Link, timeout: float) -> Link:
+        """Wait until the peer has spoken on a link that we have dialled.
+
+        Returns:
+            That link, or one that came about meanwhile.
+
+        Raises:
+            PipeBroken: if there is none in time.
+        """
+        task = made.peer.task
+
+        def is_clear() -> bool:
+            return made.lost or self.known(task) is not None or self._stop.is_set()
+
+        with self._changed:
+            self._changed.wait_for(is_clear, max(timeout, ANSWER_SECONDS))
+        link = self.known(task)
+        if link is None:
+            made.fail("the peer does not answer on it")
+            raise PipeBroken(made.reason)
+        return link
+
+    # -- what links bring -------------------------------------------------------------------------
+
+    def _arrived(self, link: Link, head: bytes, buffers: list[Any]) -> None:
+        if head[:1] == _LINKS:
+            self._told(link, unpack(head))
+        elif link.introduced:
+            self._handler.on_frame(link, head, buffers)
+        else:
+            raise PipeBroken("malformed: the peer has not said which links it has")
+
+    def _told(self, link: Link, message: pb.Links) -> None:
+        """The peer says which links to us it has."""
+        roll = Roll(message.number, message.upto, frozenset(message.live))
+        try:
+            answer, gone = self._table.told(link, roll)
+        except ValueError as error:
+            raise PipeBroken(f"malformed: {error}") from None
+        if link not in gone:
+            self._tell(link, answer)
+            link.introduced = True
+            self._table.use(link)
+            self._wake()
+        for other in gone:
+            other.fail(f"{link.peer.task} has lost it")
+
+    def _tell(self, link: Link, roll: Roll | None) -> None:
+        if roll is not None:
+            message = pb.Links(number=roll.number, upto=roll.upto, live=sorted(roll.live))
+            link.send(pack(message), block=False)
 
     def _lost(self, link: Link, reason: str) -> None:
-        with self._lock:
-            self._all.discard(link)
-            until = self._without(link)
-        if self._stop.is_set():
+        concerns, others = self._table.lost(link)
+        self._wake()
+        for other, roll in others:
+            with contextlib.suppress(PipeBroken):  # that one is lost, too
+                self._tell(other, roll)
+        if self._stop.is_set() or not concerns:
             return
         if threading.current_thread() is self._ticker:
             # Others must not be thought dead while their loss is dealt with.
-            step_threads.submit(self._handler.on_lost, link, reason, until)
+            step_threads.submit(self._handler.on_lost, link, reason)
         else:
-            self._handler.on_lost(link, reason, until)
+            self._handler.on_lost(link, reason)
 
-    def _without(self, lost: Link) -> float:
-        """Choose another link to the peer of a lost one; since when nobody has used that."""
-        peer = lost.peer
-        others = [
-            other
-            for other in self._all
-            if (other.peer.task, other.peer.incarnation) == (peer.task, peer.incarnation)
-        ]
-        newest = max(others, key=lambda other: other.began, default=None)
-        if self._links.get(peer.task) is lost:
-            if newest is None:
-                del self._links[peer.task]
-            else:
-                self._links[peer.task] = newest
-            return math.inf
-        current = self._links.get(peer.task)
-        return math.inf if current is None else current.began
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
 
     def _tick(self) -> None:
         while not self._stop.wait(self.timing.tick):
@@ -198,10 +252,8 @@ class Peers:
     def close(self) -> None:
         """Close all links."""
         self._stop.set()
-        with self._lock:
-            links = list(self._all)
-            self._links.clear()
-            self._all.clear()
+        links = self._table.close()
+        self._wake()
         for link in links:
             link.close()
         if threading.current_thread() is not self._ticker:

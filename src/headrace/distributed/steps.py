@@ -6,6 +6,7 @@ the calls of its body.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import math
@@ -195,8 +196,13 @@ class Steps:
                     message = pb.RunPart(feeds=metas)
                     message.MergeFrom(nothing)
                     head = pack(message)
-                options.find(task).send(head, buffers)
+                # What is said of the step later goes over the same link: it comes behind this.
+                link = tracker.links[task] = options.find(task)
+                link.send(head, buffers)
                 del left[0]
+                failure = tracker.error
+                if failure is not None:  # meanwhile, and perhaps before the link was known
+                    self._tell_to_stop(tracker, task, failure)
             except PipeBroken as error:
                 self._failed(tracker, task, unavailable(task, tracker.number, error.reason))
             except OpError as error:
@@ -255,36 +261,42 @@ class Steps:
         self._stop(tracker, tracker.cancel(error, time.monotonic()), error)
 
     def _stop(self, tracker: StepTracker, tasks: list[str], error: OpError) -> None:
-        reason = f"The step has failed elsewhere: {error.message}"
         for task in tasks:
-            if task == self.task:
-                self.worker.cancel(tracker.number, reason)
-                continue
-            link = self.peers.known(task)
-            try:
-                if link is not None:
-                    message = pb.CancelStep(step=tracker.number, reason=reason)
-                    link.send(pack(message), block=False)
-            except PipeBroken:
-                continue
+            self._tell_to_stop(tracker, task, error)
 
-    def peer_lost(self, peer: str, reason: str, until: float = math.inf) -> None:
-        """Steps that began before ``until`` and have a part in a lost task fail."""
+    def _tell_to_stop(self, tracker: StepTracker, task: str, error: OpError) -> None:
+        reason = f"The step has failed elsewhere: {error.message}"
+        if task == self.task:
+            self.worker.cancel(tracker.number, reason)
+            return
+        link = tracker.links.get(task)
+        if link is not None:  # else it is told when it is asked
+            with contextlib.suppress(PipeBroken):  # it gives the step up by itself
+                message = pb.CancelStep(step=tracker.number, reason=reason)
+                link.send(pack(message), block=False)
+
+    def peer_lost(self, peer: str, reason: str) -> None:
+        """Steps that have a part in a task to which a link was lost fail."""
         now = time.monotonic()
         for tracker in self.open():
-            if peer in tracker.members and tracker.began < until:
-                error = unavailable(peer, tracker.number, reason)
-                self._stop(tracker, tracker.lost(peer, error, now), error)
+            if peer not in tracker.members:
+                continue
+            error = unavailable(peer, tracker.number, reason)
+            link = tracker.links.get(peer)
+            if link is None or link.lost:
+                stop = tracker.lost(peer, error, now)
+            else:  # it was another one: the task is there, and must stop
+                stop = tracker.cancel(error, now)
+            self._stop(tracker, stop, error)
 
     def link_lost(self, link: Link, message: pb.LinkLost, buffers: list[Any]) -> None:
         """Two other tasks have lost each other: steps with parts in both fail."""
         now = time.monotonic()
         here, there = link.peer.task, message.peer
         for tracker in self.open():
-            if now - tracker.began >= message.age:
-                reason = f"{here} has lost it: {message.reason}"
-                error = unavailable(there, tracker.number, reason)
-                self._stop(tracker, tracker.parted(here, there, error, now), error)
+            reason = f"{here} has lost it: {message.reason}"
+            error = unavailable(there, tracker.number, reason)
+            self._stop(tracker, tracker.parted(here, there, error, now), error)
 
     def tick(self, now: float) -> None:
         """Time has passed."""

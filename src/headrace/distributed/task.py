@@ -78,12 +78,12 @@ class Task:
         message = unpack(head)
         self._handlers[message.__class__](link, message, buffers)
 
-    def on_lost(self, link: Link, reason: str, until: float) -> None:
-        """A link is gone; what began after ``until`` uses another one to the same task."""
+    def on_lost(self, link: Link, reason: str) -> None:
+        """A link is gone."""
         peer = link.peer.task
         _log.info("Task %s lost %s: %s", self.me.task, peer, reason)
-        self.worker.peer_lost(peer, reason, until)
-        self.steps.peer_lost(peer, reason, until)
+        self.worker.peer_lost(peer, reason)
+        self.steps.peer_lost(peer, reason)
         self.master.peer_lost(peer, reason)
 
     def on_tick(self, now: float) -> None:

@@ -25,6 +25,7 @@ class StepTracker:
         tasks: those whose part has neither ended nor been given up.
         results: what each task's part gave.
         owner: for whom the step runs.
+        links: over which each other task was asked for its part.
         error: the reason of failure; a cause is preferred to what followed from it.
     """
 
@@ -35,6 +36,7 @@ class StepTracker:
         "began",
         "error",
         "failed_at",
+        "links",
         "members",
         "number",
         "owner",
@@ -56,6 +58,7 @@ class StepTracker:
         self.tasks = set(self.members)
         self.began = now
         self.results: dict[str, Any] = {}
+        self.links: dict[str, Any] = {}
         self.error: OpError | None = None
         self.failed_at: float | None = None
         self._lock = threading.Lock()

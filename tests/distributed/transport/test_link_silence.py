@@ -5,10 +5,7 @@ import threading
 
 import pytest
 
-from headrace.distributed.peers import Peers
-from headrace.distributed.timing import Timing
 from headrace.distributed.transport.base import PeerInfo, Pipe, PipeBroken
-from headrace.distributed.transport.inproc import inproc_pair
 from headrace.distributed.transport.link import Link
 
 PEER = PeerInfo("/job:ps/replica:0/task:0", 7, "host:1")
@@ -182,69 +179,3 @@ def test_a_link_that_cannot_send_is_lost_at_once(clock):
     with pytest.raises(PipeBroken):
         watched.link.send(b"again")
     assert watched.lost == ["reset by peer"]
-
-
-class Handler:
-    """What `Peers` tells; a tick may be made to fail."""
-
-    def __init__(self):
-        self.lost = []
-        self.ticks = threading.Semaphore(0)
-
-    def on_frame(self, link, head, buffers):
-        pass
-
-    def on_lost(self, link, reason, until):
-        self.lost.append((link.peer.incarnation, reason, until))
-
-    def on_tick(self, now):
-        self.ticks.release()
-        raise RuntimeError("a tick went wrong")
-
-
-def no_dial(address, task, timeout):
-    raise AssertionError("nobody dials here")
-
-
-@pytest.fixture
-def peers():
-    handler = Handler()
-    made = Peers(handler, no_dial, Timing(tick=0.001))
-    made.handler = handler
-    yield made
-    made.close()
-
-
-def adopt(peers, incarnation):
-    here, _ = inproc_pair()
-    return peers.adopt(here, PeerInfo(PEER.task, incarnation))
-
-
-def test_the_heart_survives_what_goes_wrong_beside_it(peers, caplog):
-    for _ in range(3):
-        assert peers.handler.ticks.acquire(timeout=10)
-    assert "a tick went wrong" in caplog.text
-
-
-def test_a_new_start_of_a_peer_ends_the_links_to_the_old_one(peers):
-    old = adopt(peers, 1)
-    new = adopt(peers, 2)
-    assert peers.known(PEER.task) is new
-    assert old.lost
-    assert not new.lost
-    # What began on the new link does not care.
-    assert peers.handler.lost == [(1, f"{PEER.task} was started again", new.began)]
-
-
-def test_of_two_links_to_a_peer_one_may_go(peers):
-    first, second = adopt(peers, 1), adopt(peers, 1)
-    assert peers.known(PEER.task) is second
-    first.fail("idle")
-    assert peers.handler.lost == [(1, "idle", second.began)]
-    third = adopt(peers, 1)
-    third.fail("cut")
-    assert peers.known(PEER.task) is second
-    assert peers.handler.lost[1] == (1, "cut", float("inf"))
-    second.fail("cut")
-    assert peers.known(PEER.task) is None
-    assert peers.handler.lost[2] == (1, "cut", float("inf"))

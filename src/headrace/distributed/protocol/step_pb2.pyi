@@ -24,6 +24,7 @@ class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RUN_STEP: _ClassVar[Kind]
     STEP_RESULT: _ClassVar[Kind]
     LINK_LOST: _ClassVar[Kind]
+    LINKS: _ClassVar[Kind]
 UNUSED: Kind
 RUN_PART: Kind
 PART_DONE: Kind
@@ -35,6 +36,7 @@ DROP_PLANS: Kind
 RUN_STEP: Kind
 STEP_RESULT: Kind
 LINK_LOST: Kind
+LINKS: Kind
 
 class Failure(_message.Message):
     __slots__ = ("code", "message", "op_name", "op_type", "device", "task", "derived")
@@ -93,14 +95,22 @@ class Tensors(_message.Message):
     def __init__(self, step: _Optional[int] = ..., transfer: _Optional[int] = ..., values: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ...) -> None: ...
 
 class LinkLost(_message.Message):
-    __slots__ = ("peer", "reason", "age")
+    __slots__ = ("peer", "reason")
     PEER_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
-    AGE_FIELD_NUMBER: _ClassVar[int]
     peer: str
     reason: str
-    age: float
-    def __init__(self, peer: _Optional[str] = ..., reason: _Optional[str] = ..., age: _Optional[float] = ...) -> None: ...
+    def __init__(self, peer: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class Links(_message.Message):
+    __slots__ = ("number", "upto", "live")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    UPTO_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    upto: int
+    live: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, number: _Optional[int] = ..., upto: _Optional[int] = ..., live: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CancelStep(_message.Message):
     __slots__ = ("step", "reason")

@@ -57,7 +57,8 @@ class Link:
     except that `on_lost` may also come from the threads that call `tick` and `send`.
 
     Attributes:
-        began: when the link was made, by `clock`.
+        introduced: whether the peer has spoken on it; set by whoever made the link.
+        reason: why it was lost.
 
     Args:
         pipe: not yet started; it belongs to the link from now on.
@@ -97,7 +98,8 @@ class Link:
         self._duplicates = 0
         self._gone = False
         now = clock()
-        self.began = now
+        self.introduced = False
+        self.reason = ""
         self._reading = False  # whether the reader is busy with a frame
         self._ticked = now
         self._seen: tuple[int, int | None, float] = (pipe.progress[0], 0, now)
@@ -131,11 +133,13 @@ class Link:
             buffers = pipe.stage(buffers)
         try:
             with self._lock:
+                if self._gone:
+                    raise PipeBroken(self.reason)
                 pipe.send(_PREFIX.pack(_DATA, self._next_out) + head, buffers, False)
                 self._next_out += 1
         except PipeBroken as error:
             # Now, not when the reader finds out: the sender's next message needs another link.
-            self._lose(error.reason)
+            self.fail(error.reason)
             raise
 
     def flush(self, timeout: float | None = None) -> bool:
@@ -146,6 +150,7 @@ class Link:
         """End the link. `on_lost` is not called any more. Idempotent."""
         with self._lock:
             self._gone = True
+            self.reason = self.reason or "the link was closed on this side"
         self.pipe.close()
 
     def tick(self, now: float) -> None:
@@ -224,4 +229,5 @@ class Link:
             if self._gone:
                 return
             self._gone = True
+            self.reason = reason
         self._on_lost(self, reason)

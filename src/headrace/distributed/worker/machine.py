@@ -14,7 +14,6 @@ that what still arrives for it is dropped.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -66,7 +65,6 @@ class _Running(NamedTuple):
     peers: frozenset[str]
     asker: str
     run: Any
-    began: float
 
 
 @dataclass
@@ -158,9 +156,7 @@ class WorkerMachine:
 
     # -- steps ------------------------------------------------------------------------------------
 
-    def run_asked(
-        self, step: int, plan: int, asker: str, run: Any, now: float
-    ) -> Start | Refuse | None:
+    def run_asked(self, step: int, plan: int, asker: str, run: Any) -> Start | Refuse | None:
         """``asker`` wants the part of a step; ``run`` stands for it in later instructions."""
         with self._lock:
             if step in self._running:
@@ -175,7 +171,7 @@ class WorkerMachine:
                 self._mark(step)
                 return Refuse(step, plan)
             known.askers.add(asker)
-            self._running[step] = _Running(known.peers, asker, run, now)
+            self._running[step] = _Running(known.peers, asker, run)
             return Start(run, held.transfers if held is not None else [])
 
     def tensors_came(self, step: int, transfer: int, values: Any, now: float) -> Deliver | None:
@@ -208,16 +204,14 @@ class WorkerMachine:
                 self._mark(step, reason or "The step was cancelled.")
             return None
 
-    def peer_lost(self, peer: str, reason: str, until: float = math.inf) -> list[Abort]:
-        """A peer is gone: steps that it asked for, or that need its tensors, cannot go on.
-
-        Steps that began at ``until`` or later use another link to it.
-        """
+    def peer_lost(self, peer: str, reason: str) -> list[Abort]:
+        """A link to a peer is gone: steps that it asked for, or that need its tensors, may have
+        lost messages by this."""
         with self._lock:
             return [
                 Abort(r.run, reason, peer)
                 for r in self._running.values()
-                if r.began < until and (r.asker == peer or peer in r.peers)
+                if r.asker == peer or peer in r.peers
             ]
 
     def watchers(self, peer: str) -> set[str]:

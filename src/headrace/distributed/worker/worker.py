@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -208,7 +207,7 @@ class Worker:
             except Exception as error:
                 reply(PartResult(error=as_op_error(error, self.task)))
                 return
-        instruction = self.machine.run_asked(step, plan, asker, context, time.monotonic())
+        instruction = self.machine.run_asked(step, plan, asker, context)
         if isinstance(instruction, Refuse):
             reason = instruction.reason
             reply(PartResult(error=cancelled(reason) if reason else self._unknown(plan)))
@@ -302,13 +301,12 @@ class Worker:
         if abort is not None:
             self._abort(abort)
 
-    def peer_lost(self, peer: str, reason: str, until: float = math.inf) -> None:
-        """Give up the steps that a lost peer asked for or takes part in; tell those whose steps
-        may miss tensors by this. What began at ``until`` or later uses another link."""
-        for abort in self.machine.peer_lost(peer, reason, until):
+    def peer_lost(self, peer: str, reason: str) -> None:
+        """A link to a peer is lost: give up the steps that it asked for or takes part in; tell
+        those whose steps may miss tensors by this."""
+        for abort in self.machine.peer_lost(peer, reason):
             self._abort(abort)
-        age = 0.0 if until == math.inf else time.monotonic() - until
-        head = pack(pb.LinkLost(peer=peer, reason=reason, age=age))
+        head = pack(pb.LinkLost(peer=peer, reason=reason))
         for task in self.machine.watchers(peer):
             link = self.peers.known(task)
             if link is not None:
