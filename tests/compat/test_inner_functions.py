@@ -99,3 +99,26 @@ def test_pure_variable_scope_opens_no_name_scope() -> None:
         v = tf.get_variable("v", [])
         x = tf.constant(0.0, name="x")
     assert (v.name, x.name) == ("a/v:0", "x:0")
+
+
+def test_updates_of_optimisers_on_variables_and_on_their_handles() -> None:
+    from headrace.compat import training_ops
+
+    grad = tf.constant([1.0, 2.0])
+    by_name, by_handle, slot = (
+        tf.Variable([5.0, 5.0]),
+        tf.Variable([5.0, 5.0]),
+        tf.Variable([0.0, 0.0]),
+    )
+    new = training_ops.apply_gradient_descent(by_name, 0.5, grad, use_locking=False)
+    done = training_ops.resource_apply_gradient_descent(by_handle.handle, 0.5, grad)
+    moved = training_ops.apply_momentum(by_name, slot, 0.0, grad, 0.9)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(new).tolist() == [4.5, 4.0]
+        session.run([done, moved.op])
+        assert session.run(by_handle).tolist() == [4.5, 4.0]
+        assert session.run(slot).tolist() == [1.0, 2.0]
+    assert {"apply_adam", "resource_sparse_apply_adam"} <= set(dir(training_ops))
+    with pytest.raises(AttributeError, match="apply_nothing"):
+        training_ops.apply_nothing  # noqa: B018
