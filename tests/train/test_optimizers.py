@@ -353,6 +353,20 @@ def test_the_train_op_is_found_under_its_name() -> None:
         np.testing.assert_array_equal(sess.run(variable), [0.0, 0.0])
 
 
+def test_a_global_step_is_found_by_its_name() -> None:
+    """Programs make the variable themselves and pass what get_global_step finds."""
+    step = tf.Variable(0, name="global_step", trainable=False)
+    assert tf.contrib.framework.get_global_step() is step
+    value = tf.get_default_graph().get_tensor_by_name("global_step:0")
+    for given in (tf.train.get_global_step(), value):
+        weight = tf.Variable(1.0)
+        train = tf.train.AdamOptimizer().minimize(weight * weight, global_step=given)
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            sess.run(train)
+            assert sess.run(step) == tf.train.global_step(sess, given) == 1
+
+
 def test_no_variables() -> None:
     with pytest.raises(ValueError, match="No variables to optimize"):
         sgd().minimize(tf.constant(1.0))

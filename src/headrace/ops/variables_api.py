@@ -121,7 +121,7 @@ def initialize_local_variables() -> Operation:
 
 def is_variable_initialized(variable: Any) -> Tensor:
     """A bool scalar: whether the variable has a value."""
-    result: Tensor = _variable(variable).is_initialized()
+    result: Tensor = variable_of(variable).is_initialized()
     return result
 
 
@@ -146,7 +146,7 @@ def report_uninitialized_variables(
     with graph.name_scope(name):
         if not chosen:
             return constant(np.array([], object), dtypes.string)
-        ready = [_variable(v).is_initialized() for v in chosen]
+        ready = [variable_of(v).is_initialized() for v in chosen]
         missing = raw.LogicalNot(raw.Pack(ready))
         names = constant([v.op.name for v in chosen], dtypes.string)
         rows = raw.Squeeze(raw.Where(missing), squeeze_dims=[1])
@@ -176,7 +176,7 @@ def resource_variables_enabled() -> bool:
 # -- updates --------------------------------------------------------------------------------------
 
 
-def _variable(ref: Any) -> Any:
+def variable_of(ref: Any) -> Any:
     """The variable that ``ref`` stands for: itself, its value ("v:0"), or its handle.
 
     Raises:
@@ -214,7 +214,7 @@ def assign(
     Raises:
         ValueError: if the shape of ``value`` cannot fit.
     """
-    variable = _variable(ref)
+    variable = variable_of(ref)
     if validate_shape is False and isinstance(variable, Variable):
         tensor = convert_to_tensor(value, variable.dtype, "value")
         return variable._updated(variable._add_assign(tensor, False, name or "Assign"), True)
@@ -225,14 +225,14 @@ def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
     """Add ``value`` to a variable. Returns the new value."""
-    return _variable(ref).assign_add(value, name=name)
+    return variable_of(ref).assign_add(value, name=name)
 
 
 def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
     """Subtract ``value`` from a variable. Returns the new value."""
-    return _variable(ref).assign_sub(value, name=name)
+    return variable_of(ref).assign_sub(value, name=name)
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
@@ -241,7 +241,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     Returns:
         The value before; the step fails with OutOfRangeError once it is ``limit``.
     """
-    variable = _variable(ref)
+    variable = variable_of(ref)
     if variable.dtype not in (dtypes.int32, dtypes.int64):
         raise TypeError(
             f"Value passed to parameter 'ref' has DataType {variable.dtype.name} not in list of "
@@ -259,70 +259,70 @@ def scatter_update(
     Returns:
         The new value. A step with an index out of range fails with InvalidArgumentError.
     """
-    return _variable(ref)._scatter("Update", indices, updates, name)
+    return variable_of(ref)._scatter("Update", indices, updates, name)
 
 
 def scatter_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Add ``updates`` to rows ``indices``; rows named twice get both. Returns the new value."""
-    return _variable(ref)._scatter("Add", indices, updates, name)
+    return variable_of(ref)._scatter("Add", indices, updates, name)
 
 
 def scatter_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Subtract ``updates`` from rows ``indices``. Returns the new value."""
-    return _variable(ref)._scatter("Sub", indices, updates, name)
+    return variable_of(ref)._scatter("Sub", indices, updates, name)
 
 
 def scatter_mul(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Multiply rows ``indices`` by ``updates``. Returns the new value."""
-    return _variable(ref)._scatter("Mul", indices, updates, name)
+    return variable_of(ref)._scatter("Mul", indices, updates, name)
 
 
 def scatter_div(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Divide rows ``indices`` by ``updates``. Returns the new value."""
-    return _variable(ref)._scatter("Div", indices, updates, name)
+    return variable_of(ref)._scatter("Div", indices, updates, name)
 
 
 def scatter_min(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Lower rows ``indices`` to ``updates`` where these are less. Returns the new value."""
-    return _variable(ref)._scatter("Min", indices, updates, name)
+    return variable_of(ref)._scatter("Min", indices, updates, name)
 
 
 def scatter_max(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Raise rows ``indices`` to ``updates`` where these are greater. Returns the new value."""
-    return _variable(ref)._scatter("Max", indices, updates, name)
+    return variable_of(ref)._scatter("Max", indices, updates, name)
 
 
 def scatter_nd_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """Set the slices at ``indices`` ([..., depth]) to ``updates``. Returns the new value."""
-    return _variable(ref)._scatter_nd("Update", indices, updates, name)
+    return variable_of(ref)._scatter_nd("Update", indices, updates, name)
 
 
 def scatter_nd_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Add ``updates`` to the slices at ``indices`` ([..., depth]). Returns the new value."""
-    return _variable(ref)._scatter_nd("Add", indices, updates, name)
+    return variable_of(ref)._scatter_nd("Add", indices, updates, name)
 
 
 def scatter_nd_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Subtract ``updates`` from the slices at ``indices``. Returns the new value."""
-    return _variable(ref)._scatter_nd("Sub", indices, updates, name)
+    return variable_of(ref)._scatter_nd("Sub", indices, updates, name)
 
 
 def batch_scatter_update(
@@ -335,7 +335,7 @@ def batch_scatter_update(
     Raises:
         ValueError: if the leading sizes of ``indices`` are not known.
     """
-    variable = _variable(ref)
+    variable = variable_of(ref)
     rows = convert_to_tensor(indices, None, "indices", preferred_dtype=dtypes.int32)
     batch: Any = None if rows.dims is None else rows.dims[:-1]
     if batch is None or None in batch:

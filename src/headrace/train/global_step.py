@@ -11,6 +11,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.initializers import Zeros
 from headrace.ops.variable_scope import get_variable
 from headrace.ops.variables import Variable
+from headrace.ops.variables_api import variable_of
 
 __all__ = [
     "assert_global_step",
@@ -43,9 +44,13 @@ def get_global_step(graph: Graph | None = None) -> Any:
         step = found[0]
     else:
         try:
-            step = graph.get_tensor_by_name("global_step:0")
+            named = graph.get_tensor_by_name("global_step:0")
         except KeyError:
             return None
+        try:
+            step = variable_of(named)
+        except TypeError:
+            step = named
     assert_global_step(step)
     return step
 

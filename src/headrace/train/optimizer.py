@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.indexed_slices import IndexedSlices
 from headrace.ops.partitioned import PartitionedVariable
 from headrace.ops.variables import Variable
+from headrace.ops.variables_api import variable_of
 from headrace.train import slot_creator
 
 GradVar = tuple[Any, Any]
@@ -337,6 +339,9 @@ def _checked_pair(grad: Any, variable: Any) -> GradVar:
 
 
 def _increment(global_step: Any, name: str) -> Operation:
+    if isinstance(global_step, Tensor):  # found by its name in the graph
+        with contextlib.suppress(TypeError):
+            global_step = variable_of(global_step)
     if not hasattr(global_step, "assign_add"):
         raise TypeError(
             f"global_step must be a variable, such as tf.train.get_or_create_global_step(); it is "
