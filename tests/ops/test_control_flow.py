@@ -124,6 +124,18 @@ def test_cond_with_shapes_that_differ():
         assert session.run(y, {x: False}).shape == (3,)
 
 
+def test_a_branch_that_the_shapes_do_not_fit_is_no_error_where_the_other_runs(monkeypatch):
+    monkeypatch.setenv("HEADRACE_INTERPRET", "never")
+    x, one = tf.placeholder(tf.float32, [2, None]), tf.placeholder(tf.bool, [])
+    y = tf.cond(one, lambda: tf.squeeze(x * 2, [1]), lambda: x[:, 0])
+    with tf.Session() as session:
+        wide = [[1, 2], [3, 4]]
+        np.testing.assert_array_equal(session.run(y, {x: wide, one: False}), [1, 3])
+        np.testing.assert_array_equal(session.run(y, {x: [[1], [3]], one: True}), [2, 6])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="squeeze dim"):
+            session.run(y, {x: wide, one: True})
+
+
 def test_cond_runs_a_host_op_only_in_its_branch():
     x = tf.placeholder(tf.float32, [])
     y = tf.cond(x > 0, lambda: raw.TestRecord(x), lambda: x)

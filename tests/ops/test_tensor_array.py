@@ -147,6 +147,33 @@ def test_push_and_pop():
     assert run([last, length, grad], {x: 3.0}) == [9.0, 1, 6.0]
 
 
+@pytest.mark.parametrize("mode", ["always", "never"])
+def test_push_and_pop_of_lists(mode, monkeypatch):
+    monkeypatch.setenv("HEADRACE_INTERPRET", mode)
+    x = tf.placeholder(tf.float32, [2])
+
+    def rows(value):
+        return raw.TensorListFromTensor(value, tf.constant([], tf.int32))
+
+    kept = raw.EmptyTensorList(-1, -1, element_dtype=tf.variant)
+    for factor in (1.0, 2.0, 3.0):
+        kept = raw.TensorListPushBack(kept, rows(x * factor))
+    # A loop leaves the lists stacked, as one buffer.
+    kept = tf.while_loop(
+        lambda i, _: i < 2,
+        lambda i, k: (i + 1, raw.TensorListSetItem(k, i, rows(x))),
+        [tf.cast(x[0], tf.int32), kept],
+    )[1]
+    kept = raw.TensorListPushBack(kept, rows(-x))
+    rest, last = raw.TensorListPopBack(kept, -1, element_dtype=tf.variant)
+    rest, before = raw.TensorListPopBack(rest, -1, element_dtype=tf.variant)
+    found = [raw.TensorListStack(v, [], element_dtype=tf.float32) for v in (last, before)]
+    length, minus, three = run([raw.TensorListLength(rest), *found], {x: [1.0, 2.0]})
+    assert length == 2
+    np.testing.assert_array_equal(minus, [-1, -2])
+    np.testing.assert_array_equal(three, [3, 6])
+
+
 def test_resize_scatter_and_element_shape():
     x = tf.placeholder(tf.float32, [3, 2])
     rows = raw.TensorListScatterV2(x, [2, 0, 1], [2], -1)

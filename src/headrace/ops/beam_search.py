@@ -38,6 +38,7 @@ def _walk(xp: Any, steps: Any, parents: Any, lengths: Any, end: Any, level: Any,
 def _gather_tree(
     xp: Any, step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any
 ) -> Any:
+    parent_ids = xp.asarray(parent_ids)  # known while compiling, it may still be NumPy's
     steps, batch, width = step_ids.shape
     lengths = xp.minimum(max_sequence_lengths, steps)
     if parent_ids.size:

@@ -357,9 +357,11 @@ def _push_back(value: TensorList, tensor: Any) -> TensorList:
     dense = uniform(value)
     if dense.items is not None:
         return TensorList((*dense.items, tensor))
-    if dense.buffer.shape[1:] != tensor.shape:
-        raise NeedsValue("elements of a list differ in shape")
-    return TensorList.stack_of(jnp.concatenate([dense.buffer[: dense.size], tensor[None]]))
+    try:
+        last = TensorList((tensor,)).stacked().buffer
+        return TensorList.stack_of(lists.joined(lists.rows(dense.buffer, dense.size), last))
+    except Uniformity:
+        raise NeedsValue("elements of a list differ in shape") from None
 
 
 def _push_grad(op: Operation, grad: Any) -> list[Any]:
@@ -392,7 +394,7 @@ def _pop_back(value: TensorList, element_shape: Any, *, element_dtype: Any) -> A
         raise NeedsValue("a list of computed length shrinks")
     dense = uniform(value)
     last = lists.row(dense.buffer, dense.size - 1)
-    return TensorList.stack_of(dense.buffer[: dense.size - 1]), last
+    return TensorList.stack_of(lists.rows(dense.buffer, dense.size - 1)), last
 
 
 def _pop_grad(op: Operation, list_grad: Any, item_grad: Any) -> list[Any]:

@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
+from headrace.errors import InvalidArgumentError
 from headrace.ops.checks import NeedsValue
 from headrace.ops.kernels import tensor_list as lists
 from headrace.ops.kernels.tensor_list import TensorList, Uniformity
@@ -160,7 +161,10 @@ def branches(
     A branch may give None for an output that is only used when another branch runs.
     """
     functions = [_ignoring_operands(c) for c in calls]
-    probes = [Probe(evaluation, f, ()) for f in functions]
+    try:
+        probes = [Probe(evaluation, f, ()) for f in functions]
+    except InvalidArgumentError as error:  # perhaps in a branch that is not the one to run
+        raise NeedsValue(f"a branch cannot be traced: {error.message}") from error
     merged = [_merge(i, probes) for i in range(len(probes[0].known))]
     written = {k: s for p in probes for k, s in p.written.items()}
     state = carried_state(evaluation, written)

@@ -84,8 +84,9 @@ class TensorList:
         size = int(self.size)
         if self.repeated is not None:
             return TensorList((self.repeated,) * size)
-        buffer = to_host(self.buffer)
-        return TensorList(tuple(row(buffer, t) for t in range(size)))
+        # Lists inside are one stacked list here; only its rows can become items.
+        buffer = _map_rows(np.asarray, self.buffer)
+        return TensorList(tuple(to_host(row(buffer, t)) for t in range(size)))
 
     @property
     def shape(self) -> Any:
@@ -168,6 +169,24 @@ def row(buffer: Any, index: Any) -> Any:
     return _map_rows(
         lambda b: jax.lax.dynamic_index_in_dim(jnp.asarray(b), index, 0, keepdims=False), buffer
     )
+
+
+def rows(buffer: Any, count: int) -> Any:
+    """The first ``count`` elements of a stacked buffer."""
+    return _map_rows(lambda b: b[:count], buffer)
+
+
+def joined(first: Any, second: Any) -> Any:
+    """Two stacked buffers, one behind the other.
+
+    Raises:
+        Uniformity: if their elements differ in shape.
+    """
+    leaves = [jax.tree.flatten(b) for b in (first, second)]
+    shapes = [(tree, [np.shape(x)[1:] for x in flat]) for flat, tree in leaves]
+    if shapes[0] != shapes[1]:
+        raise Uniformity
+    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), first, second)
 
 
 def set_row(buffer: Any, index: Any, value: Any) -> Any:
