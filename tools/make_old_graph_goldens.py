@@ -1,19 +1,21 @@
 """Write ``tests/golden/old_graphs/``: graphs with control flow by tokens, and their results.
 
-    TF_USE_LEGACY_KERAS=1 PEER_PYTHON tools/make_old_graph_goldens.py
+    TF_USE_LEGACY_KERAS=1 PEER_PYTHON tools/make_old_graph_goldens.py [NAME ...]
 
 Runs under an interpreter that has TensorFlow 2.21, which still makes such graphs when it is told
-to. Each golden is NAME.pb.gz (a GraphDef) and NAME.npz: ``in/<tensor>`` are the feeds,
-``out/<tensor>`` the results after the operation ``init``, where there is one.
+to; under TensorFlow 1.15 it writes those that need `tf.contrib`. Each golden is NAME.pb.gz (a
+GraphDef) and NAME.npz: ``in/<tensor>`` are the feeds, ``out/<tensor>`` the results after the
+operation ``init``, where there is one.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -22,13 +24,20 @@ import tensorflow as peer
 
 OUT = Path(__file__).resolve().parent.parent / "tests" / "golden" / "old_graphs"
 tf = peer.compat.v1
-Feeds = dict[str, np.ndarray]
+if TYPE_CHECKING:  # Python 3.7, which TensorFlow 1.15 needs, cannot make it
+    Feeds = dict[str, np.ndarray]
 PROGRAMS: dict[str, Callable[[], tuple[Feeds, list[str]]]] = {}
+NEED_CONTRIB: set[str] = set()
 
 
 def program(function: Callable[[], tuple[Feeds, list[str]]]) -> Callable[[], Any]:
     PROGRAMS[function.__name__] = function
     return function
+
+
+def with_contrib(function: Callable[[], tuple[Feeds, list[str]]]) -> Callable[[], Any]:
+    NEED_CONTRIB.add(function.__name__)
+    return program(function)
 
 
 def values(*shape: int, seed: int = 0) -> np.ndarray:
@@ -170,14 +179,92 @@ def training_a_recurrent_network():
     cells = [tf.nn.rnn_cell.LSTMCell(3, use_peepholes=True), tf.nn.rnn_cell.GRUCell(2)]
     cell = tf.nn.rnn_cell.MultiRNNCell(cells)
     outputs, _ = tf.nn.dynamic_rnn(cell, x, sequence_length=[3, 2], dtype=tf.float32)
-    loss = tf.reduce_mean(tf.square(outputs), name="loss")
-    train = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+    return {"x:0": values(2, 3, 2)}, trained(tf.reduce_mean(tf.square(outputs)))
+
+
+@program
+def training_loops_in_loops():
+    x, n = inputs()
+    w = tf.get_variable("w", [3])
+
+    def inner(i, a):
+        return tf.while_loop(lambda j, b: j < i, lambda j, b: (j + 1, tf.tanh(b * w + x)), [0, a])
+
+    _, y = tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, inner(i, a)[1] * w), [0, x])
+    return {"x:0": values(3), "n:0": np.int32(4)}, trained(tf.reduce_sum(y * y))
+
+
+@program
+def training_maps_in_maps():
+    x = tf.placeholder(tf.float32, [4, 3], "x")
+    w = tf.get_variable("w", [3])
+    y = tf.map_fn(lambda row: tf.scan(lambda a, t: tf.tanh(a * t) + t, row * w), x)
+    return {"x:0": values(4, 3)}, trained(tf.reduce_sum(y * y))
+
+
+@program
+def training_branches_and_loops():
+    x, n = inputs()
+    w = tf.get_variable("w", [3])
+
+    def loop(a):
+        return tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, tf.tanh(a * w)), [0, a])[1]
+
+    def body(i, a):
+        small = tf.reduce_sum(a) < 0
+        odd = tf.cond(small, lambda: tf.sin(a) * w, lambda: a * a * w)
+        return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: loop(a), lambda: odd)
+
+    _, y = tf.while_loop(lambda i, a: i < 4, body, [0, x])
+    y = tf.cond(n > 1, lambda: loop(y + x), lambda: y * w)
+    return {"x:0": values(3), "n:0": np.int32(3)}, trained(tf.reduce_sum(y * y))
+
+
+@program
+def training_with_dropout_in_a_branch():
+    tf.set_random_seed(3)
+    x, n = tf.placeholder(tf.float32, [8, 5], "x"), tf.placeholder(tf.int32, [], "n")
+    y = tf.matmul(x, tf.get_variable("w", [5, 4]))
+    few = tf.reduce_sum(x) < 1e6
+    h = tf.cond(
+        n > 1,
+        lambda: tf.cond(few, lambda: tf.nn.dropout(y, rate=0.5), lambda: y * 2),
+        lambda: y,
+    )
+    return {"x:0": values(8, 5), "n:0": np.int32(2)}, trained(tf.reduce_sum(h * h))
+
+
+@with_contrib
+def training_a_decoder_with_attention():
+    seq2seq = peer.contrib.seq2seq
+    source, target = (tf.placeholder(tf.int32, [2, None], name) for name in ("source", "target"))
+    table = tf.get_variable("table", [7, 4])
+    read = tf.nn.embedding_lookup(table, source)
+    states, last = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(4), read, [4, 2], dtype=tf.float32)
+    attention = seq2seq.BahdanauAttention(4, states, memory_sequence_length=[4, 2])
+    cell = seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), attention, attention_layer_size=4)
+    start = cell.zero_state(2, tf.float32).clone(cell_state=last)
+    helper = seq2seq.TrainingHelper(tf.nn.embedding_lookup(table, target), [3, 2])
+    decoder = seq2seq.BasicDecoder(cell, helper, start, tf.layers.Dense(7))
+    outputs, _, lengths = seq2seq.dynamic_decode(decoder, impute_finished=True)
+    weights = tf.sequence_mask(lengths, dtype=tf.float32)
+    loss = seq2seq.sequence_loss(outputs.rnn_output, target, weights)
+    feeds = {"source:0": [[1, 2, 3, 4], [3, 2, 0, 0]], "target:0": [[1, 2, 3], [1, 5, 6]]}
+    return {k: np.int32(v) for k, v in feeds.items()}, trained(loss)
+
+
+def trained(loss: Any) -> list[str]:
+    """Names of a loss and of the variables after one step of training."""
+    tf.identity(loss, "loss")
+    # What comes first is not said by edges: variables are read where the loss needs them.
+    with tf.control_dependencies([loss]):
+        rate = tf.constant(0.5)
+    train = tf.train.GradientDescentOptimizer(rate).minimize(loss)
     fixed_values()
     with tf.control_dependencies([train]):
         for i, v in enumerate(tf.trainable_variables()):
             tf.identity(v.read_value(), f"after_{i}")
-    names = [f"after_{i}:0" for i in range(len(tf.trainable_variables()))]
-    return {"x:0": values(2, 3, 2)}, ["loss:0", *names]
+    return ["loss:0", *[f"after_{i}:0" for i in range(len(tf.trainable_variables()))]]
 
 
 def fixed_values() -> None:
@@ -198,9 +285,11 @@ def write(name: str) -> None:
             sess.run("init")
         results = sess.run(fetches, feeds)
     data = graph.as_graph_def().SerializeToString()
-    (OUT / f"{name}.pb.gz").write_bytes(gzip.compress(data, mtime=0))
+    path = OUT / f"{name}.pb.gz"
+    with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as compressed:
+        compressed.write(data)
     arrays = {f"in/{key}": value for key, value in feeds.items()}
-    arrays |= {f"out/{key}": value for key, value in zip(fetches, results, strict=True)}
+    arrays.update((f"out/{key}", value) for key, value in zip(fetches, results))  # noqa: B905
     np.savez_compressed(OUT / f"{name}.npz", **arrays)
 
 
@@ -209,5 +298,6 @@ if __name__ == "__main__":
     tf.disable_control_flow_v2()
     tf.logging.set_verbosity(tf.logging.FATAL)
     OUT.mkdir(exist_ok=True)
-    for program_name in PROGRAMS:
-        write(program_name)
+    for program_name in sys.argv[1:] or PROGRAMS:
+        if (program_name in NEED_CONTRIB) == hasattr(peer, "contrib"):
+            write(program_name)

@@ -29,7 +29,7 @@ def _load(name):
 
 
 def test_there_are_goldens():
-    assert len(NAMES) >= 11
+    assert len(NAMES) >= 16
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -87,6 +87,47 @@ def test_gradients_of_a_raised_loop():
     np.testing.assert_allclose(found, results["grad:0"], rtol=1e-5)
 
 
+def test_static_shapes_behind_a_loop_are_those_that_the_file_states():
+    message, _, _ = _load("loop")
+    for node in message.node:
+        if node.name in ("while/Merge_1", "while/Exit_1"):
+            node.attr["_output_shapes"].list.shape.add().dim.add(size=3)
+    (y,) = tf.import_graph_def(message, return_elements=["y:0"])
+    assert y.shape.as_list() == [3]
+    (loop,) = [o for o in tf.get_default_graph().get_operations() if o.type == "StatelessWhile"]
+    assert [t.shape.ndims for t in loop.outputs[:2]] == [None, 1]
+
+
+def test_a_gradient_sees_the_random_draw_of_the_branch():
+    message, feeds, _ = _load("training_with_dropout_in_a_branch")
+    for node in message.node:
+        if node.op == "RandomUniform":  # other numbers for every operation and step
+            node.attr["seed"].i = node.attr["seed2"].i = 0
+    wanted = ["x:0", "n:0", "cond/Merge:0", "gradients/MatMul_grad/MatMul_1:0"]
+    *_, h, grad = tf.import_graph_def(message, return_elements=wanted, name="")
+    with tf.Session() as sess:
+        sess.run("init")
+        x, (h, grad) = feeds["x:0"], sess.run([h, grad], feeds)
+    assert (h == 0).any()
+    # h is 2xw where it is not 0, and the gradient of the sum of its squares 4h there.
+    np.testing.assert_allclose(grad, x.T @ (4 * h), rtol=1e-4)
+
+
+def test_stacks_of_the_first_releases():
+    message, feeds, results = _load("gradients_of_a_loop_and_a_branch")
+    for node in message.node:
+        node.op = node.op.replace("StackV2", "Stack").replace("StackP", "StackP").removesuffix("V2")
+        if node.op == "Stack":
+            node.attr.pop("max_size", None)
+            del node.input[:]
+        if node.op == "Add":
+            node.op = "AddV2"
+    assert {"Stack", "StackPush", "StackPop"} <= {n.op for n in message.node}
+    tf.import_graph_def(message, name="")
+    with tf.Session() as sess:
+        np.testing.assert_allclose(sess.run("grad:0", feeds), results["grad:0"], rtol=1e-5)
+
+
 def _node(message, name, op, inputs=(), **attrs):
     node = message.node.add(name=name, op=op)
     node.input.extend(inputs)
@@ -128,6 +169,29 @@ def test_branches_wait_for_what_the_switch_waited_for():
     tf.import_graph_def(message, name="")
     (branch,) = [op for op in tf.get_default_graph().get_operations() if op.type == "StatelessIf"]
     assert [op.name for op in branch.control_inputs] == ["before"]
+
+
+def test_a_merge_of_a_branch_and_a_value_that_is_always_there():
+    message = _switched()
+    _node(message, "m", "Merge", ["x", "t"], T=1)
+    tf.import_graph_def(message, name="")
+    with tf.Session() as sess:
+        assert sess.run("m:0", {"x:0": 0.0, "p:0": True}) == 1.0
+        assert sess.run("m:0", {"x:0": 2.0, "p:0": False}) == 2.0
+
+
+def test_switches_that_wait_ask_the_same_predicate():
+    message = _switched()
+    _node(message, "before", "NoOp")
+    _node(message, "asked", "Identity", ["p", "^before"], T=10)
+    _node(message, "s2", "Switch", ["x", "asked"], T=1)
+    _node(message, "t2", "Mul", ["t", "s2:1"], T=1)
+    _node(message, "m", "Merge", ["f", "t2"], T=1)
+    tf.import_graph_def(message, name="")
+    (branch,) = [op for op in tf.get_default_graph().get_operations() if op.type == "StatelessIf"]
+    assert [op.name for op in branch.control_inputs] == ["before"]
+    with tf.Session() as sess:
+        assert sess.run("m:0", {"x:0": 2.0, "p:0": True}) == pytest.approx(2 * np.exp(2))
 
 
 def _both_branches(message):

@@ -1,32 +1,29 @@
-"""TensorArrays and stacks of old graph files, rewritten as tensor lists.
+"""TensorArrays of old graph files, rewritten as tensor lists.
 
 A TensorArray of old was a resource; a float, its *flow*, ordered what was done to it. Here the flow
 is the contents: a list that each write hands on changed. The handles are left without users.
-
-A stack was a resource too: one loop pushed what its gradient's loop popped. It becomes a list that
-the first loop returns and the second takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 
 from headrace.graph.proto import NodeDef
+from headrace.ops.import_contexts import Contexts, Step
+from headrace.ops.import_rewrite import HANDS_ON, VARIANT, Rewriting
 from headrace.ops.import_slices import (
     INT32,
     TypeNumber,
     UniqueNames,
-    canonical,
     control_inputs,
     data_inputs,
     node_of,
+    stated_shape,
 )
+from headrace.ops.import_stacks import Kept, Stacks
 
-VARIANT: TypeNumber = 21
 INT64: TypeNumber = 9
-#: Ops that hand a flow on.
-_HANDS_ON = frozenset({"Enter", "Exit", "Switch", "Merge", "NextIteration", "Identity"})
 _ADDS = frozenset({"Add", "AddV2", "AddN"})
 
 
@@ -36,84 +33,23 @@ def arrays_to_lists(nodes: dict[str, NodeDef], names: UniqueNames) -> None:
     Raises:
         ValueError: if an array or stack is used in a way that has no such form.
     """
+    kept: list[Kept] = []
     if any(n.op == "StackV2" for n in nodes.values()):
-        _Stacks(nodes, names).run()
+        kept = Stacks(nodes, names).run()
     if any(n.op == "TensorArrayV3" for n in nodes.values()):
-        _Arrays(nodes, names).run()
+        _Arrays(nodes, names, kept).run()
 
 
-class _Graph:
-    """Nodes that are being rewritten."""
+class _Arrays(Rewriting):
+    def __init__(
+        self, nodes: dict[str, NodeDef], names: UniqueNames, kept: Iterable[Kept] = ()
+    ) -> None:
+        super().__init__(nodes, names)
+        #: What stacks keep, by the source they keep.
+        self.kept: dict[str, list[Kept]] = {}
+        for each in kept:
+            self.kept.setdefault(each.element, []).append(each)
 
-    def __init__(self, nodes: dict[str, NodeDef], names: UniqueNames) -> None:
-        self.nodes = nodes
-        self.names = names
-
-    def users(self) -> dict[str, list[NodeDef]]:
-        """The nodes that take each source."""
-        found: dict[str, list[NodeDef]] = {}
-        for node in self.nodes.values():
-            for source in data_inputs(node):
-                found.setdefault(source, []).append(node)
-        return found
-
-    def constant(
-        self, base: str, values: list[int], dtype: TypeNumber, scalar: bool = False
-    ) -> str:
-        """The name of a new constant."""
-        node = NodeDef(name=self.names(base), op="Const")
-        node.attr["dtype"].type = dtype
-        tensor = node.attr["value"].tensor
-        tensor.dtype = dtype
-        tensor.tensor_shape.SetInParent()
-        if not scalar:
-            tensor.tensor_shape.dim.add(size=len(values))
-        (tensor.int_val if dtype == INT32 else tensor.int64_val).extend(values)
-        self.nodes[node.name] = node
-        return node.name
-
-    def shape(self, node: NodeDef, attr: str) -> str:
-        """A constant of the shape in an attribute: -1 where nothing is known of it."""
-        proto = node.attr[attr].shape if attr in node.attr else None
-        if proto is None or proto.unknown_rank:
-            return self.constant(f"{node.name}/element_shape", [-1], INT32, scalar=True)
-        sizes = [d.size for d in proto.dim]
-        return self.constant(f"{node.name}/element_shape", sizes, INT32)
-
-    def change(self, node: NodeDef, op: str, inputs: list[str], **types: TypeNumber) -> None:
-        """Make ``node`` an ``op``; it waits for what it waited for."""
-        controls = control_inputs(node)
-        del node.input[:]
-        node.input.extend(inputs)
-        node.input.extend(f"^{c}" for c in controls)
-        node.op = op
-        node.attr.clear()
-        for name, value in types.items():
-            node.attr[name].type = value
-
-    def redirect(self, changes: dict[str, str]) -> None:
-        """Let users of a source take another in its place."""
-        for node in self.nodes.values():
-            for i, source in enumerate(node.input):
-                if not source.startswith("^") and canonical(source) in changes:
-                    node.input[i] = changes[canonical(source)]
-
-    def drop_unused_enters(self) -> None:
-        """Take out loop constants that no op uses any more, so that loops don't carry them."""
-        while True:
-            used = {node_of(s) for n in self.nodes.values() for s in n.input}
-            idle = [
-                name
-                for name, node in self.nodes.items()
-                if node.op == "Enter" and node.attr["is_constant"].b and name not in used
-            ]
-            if not idle:
-                return
-            for name in idle:
-                del self.nodes[name]
-
-
-class _Arrays(_Graph):
     def run(self) -> None:
         #: For each flow the one it comes from: a node of type TensorArrayV3 or TensorArrayGradV3.
         self.origin: dict[str, NodeDef] = {}
@@ -139,9 +75,11 @@ class _Arrays(_Graph):
         self.redirect(redirected)
         for source in self.origin:
             node = self.nodes[node_of(source)]
-            if node.op in _HANDS_ON:
+            if node.op in HANDS_ON:
                 node.attr["T"].type = VARIANT
                 node.attr.pop("_output_shapes", None)
+            for each in self.kept.get(source, ()):
+                self.keep_list(each)
         self.type_handles()
         self.drop_unused_enters()
 
@@ -168,20 +106,20 @@ class _Arrays(_Graph):
                 stack.append(f"{node.name}:1")
         while stack:
             source = stack.pop()
+            found = [k.popped for k in self.kept.get(source, ())]
             for user in users.get(source, ()):
-                found: list[str] = []
                 if user.op == "Switch" and source == data_inputs(user)[0]:
-                    found = [f"{user.name}:0", f"{user.name}:1"]
+                    found += [f"{user.name}:0", f"{user.name}:1"]
                 elif (
-                    user.op in _HANDS_ON
+                    user.op in HANDS_ON
                     or user.op in _ADDS
                     or (user.op in _FLOW_OPS and data_inputs(user)[-1] == source)
                 ):
-                    found = [f"{user.name}:0"]
-                for new in found:
-                    if new not in self.origin:
-                        self.origin[new] = self.origin[source]
-                        stack.append(new)
+                    found.append(f"{user.name}:0")
+            for new in found:
+                if new not in self.origin:
+                    self.origin[new] = self.origin[source]
+                    stack.append(new)
 
     def of_gradient(self, flow: str) -> bool:
         found = self.origin.get(flow)
@@ -197,15 +135,43 @@ class _Arrays(_Graph):
             merged = next((n for n in users if n.op == "Merge"), None)
             if merged is None or source in self.origin or f"{merged.name}:0" not in self.origin:
                 continue
-            begun = self.origin[f"{merged.name}:0"]
-            outside = data_inputs(begun)[1]
-            while self.nodes[node_of(outside)].op in ("Enter", "Identity", "Switch"):
-                outside = data_inputs(self.nodes[node_of(outside)])[0]
-            zeros = NodeDef(name=self.names(f"{node.name}/zeros"), op="TensorListZerosLike")
-            zeros.input.append(outside)
-            self.nodes[zeros.name] = zeros
-            node.input[0] = zeros.name
-            self.origin[f"{node.name}:0"] = begun
+            begun = self.origin[f"{node.name}:0"] = self.origin[f"{merged.name}:0"]
+            node.input[0] = self.zeros(node.name, begun, self.contexts.of(node)[:-1])
+        for node in list(self.nodes.values()):
+            if node.op != "Merge" or f"{node.name}:0" not in self.origin:
+                continue
+            for i, source in enumerate(data_inputs(node)):
+                in_loop = self.nodes[node_of(source)].op in ("Enter", "NextIteration")
+                if source not in self.origin and not in_loop:
+                    begun = self.origin[f"{node.name}:0"]
+                    node.input[i] = self.zeros(node.name, begun, self.contexts.of(node))
+
+    @cached_property
+    def contexts(self) -> Contexts:
+        return Contexts(self.nodes)
+
+    def zeros(self, base: str, begun: NodeDef, steps: Sequence[Step]) -> str:
+        """A list of zeros like the gradient array ``begun``, for use behind ``steps``.
+
+        Raises:
+            ValueError: if the array is of another loop or branch.
+        """
+        source = data_inputs(begun)[1]
+        while self.nodes[node_of(source)].op in ("Enter", "Identity", "Switch"):
+            source = data_inputs(self.nodes[node_of(source)])[0]
+        start = self.contexts.of(self.nodes[node_of(source)])
+        if list(steps[: len(start)]) != start:
+            raise ValueError(f"'{base}' adds to an array of another loop or branch")
+        for step in steps[len(start) :]:
+            if step.frame:
+                source = self.enter(base, source, step.frame).name
+            else:
+                switch = self.token("Switch", base, [source, step.predicate], VARIANT)
+                source = f"{switch.name}:{step.side}"
+        zeros = NodeDef(name=self.names(f"{base}/zeros"), op="TensorListZerosLike")
+        zeros.input.append(source)
+        self.nodes[zeros.name] = zeros
+        return zeros.name
 
     def fuse_sums(self, writes: dict[str, NodeDef]) -> None:
         """A sum of flows becomes an addition of lists; one element is added in place."""
@@ -239,6 +205,14 @@ class _Arrays(_Graph):
             flow = data_inputs(self.nodes[node_of(flow)])[0]
         return write if node_of(flow) in self.fresh else None
 
+    def keep_list(self, kept: Kept) -> None:
+        """Let a stack keep lists."""
+        made, push, pop = kept.operations
+        shape = self.constant(f"{made.name}/element_shape", [-1], INT32, scalar=True)
+        made.input[0] = pop.input[1] = shape
+        for operation in (made, push, pop):
+            operation.attr["element_dtype"].type = VARIANT
+
     def type_handles(self) -> None:
         """What handed on handles hands on lists now."""
         users = self.users()
@@ -246,7 +220,7 @@ class _Arrays(_Graph):
         seen = set(stack)
         while stack:
             for user in users.get(stack.pop(), ()):
-                if user.op in _HANDS_ON:
+                if user.op in HANDS_ON:
                     user.attr["T"].type = VARIANT
                     user.attr.pop("_output_shapes", None)
                     for new in (f"{user.name}:0", f"{user.name}:1"):
@@ -280,6 +254,9 @@ class _Arrays(_Graph):
 
     def read(self, node: NodeDef) -> None:
         _, index, flow = data_inputs(node)
+        stated = stated_shape(node.name, self.nodes)
+        if stated is not None:
+            node.attr["element_shape"].shape.CopyFrom(stated)
         dtype, shape = node.attr["dtype"].type, self.shape(node, "element_shape")
         self.change(node, "TensorListGetItem", [flow, index, shape], element_dtype=dtype)
 
@@ -332,127 +309,4 @@ _REWRITES: dict[str, Callable[[_Arrays, NodeDef], None]] = {
 }
 
 
-@dataclass
-class _Stack:
-    """One stack: where its loops take it in, and the ops on it."""
-
-    made: NodeDef
-    pushes: list[tuple[NodeDef, NodeDef]] = field(default_factory=list)
-    pops: list[tuple[NodeDef, NodeDef]] = field(default_factory=list)
-
-
-class _Stacks(_Graph):
-    def run(self) -> None:
-        for node in [n for n in self.nodes.values() if n.op == "StackV2"]:
-            stack = self.collect(node)
-            if not self.drop(stack):
-                self.rewrite(stack)
-        self.drop_unused_enters()
-
-    def drop(self, stack: _Stack) -> bool:
-        """Take out a stack of which nothing takes the values; tells whether it did.
-
-        Gradients of writes to TensorArrays keep the flows so, only to wait for them.
-        """
-        users = self.users()
-        idle: list[NodeDef] = []
-        for _, pop in stack.pops:
-            found = [pop]
-            for node in found:
-                found += users.get(f"{node.name}:0", ())
-            idle += found
-            if any(n.op not in ("Identity", "StackPopV2") for n in found):
-                return False
-        for node in idle:
-            before = [f"^{n}" for n in (node_of(s) for s in data_inputs(node)[:1])]
-            waits = [] if node.op == "StackPopV2" else before
-            self.change(node, "NoOp", waits)
-        for _, push in stack.pushes:
-            element = data_inputs(push)[1]
-            self.redirect({f"{push.name}:0": element})
-            self.change(push, "NoOp", [f"^{node_of(element)}"])
-        self.change(stack.made, "NoOp", [])
-        return True
-
-    def collect(self, made: NodeDef) -> _Stack:
-        users = self.users()
-        stack = _Stack(made)
-        for enter in users.get(f"{made.name}:0", ()):
-            if enter.op != "Enter":
-                raise ValueError(f"the stack '{made.name}' is used outside of loops")
-            for user in users.get(f"{enter.name}:0", ()):
-                if user.op == "StackPushV2":
-                    stack.pushes.append((enter, user))
-                elif user.op == "StackPopV2":
-                    stack.pops.append((enter, user))
-                else:
-                    raise ValueError(
-                        f"the stack '{made.name}' goes into a loop inside a loop or branch "
-                        f"('{user.name}' of type {user.op})"
-                    )
-        if len(stack.pushes) > 1 or len(stack.pops) > 1:
-            raise ValueError(f"the stack '{made.name}' is pushed or popped in several places")
-        return stack
-
-    def rewrite(self, stack: _Stack) -> None:
-        made = stack.made
-        dtype = made.attr["elem_type"].type
-        shape = self.constant(f"{made.name}/element_shape", [-1], INT32, scalar=True)
-        limit = self.constant(f"{made.name}/max_num_elements", [-1], INT32, scalar=True)
-        inputs = [shape, limit]
-        self.change(made, "EmptyTensorList", inputs, element_dtype=dtype, shape_type=INT32)
-        contents = made.name
-        for enter, push in stack.pushes:
-            element = data_inputs(push)[1]
-            self.redirect({f"{push.name}:0": element})
-            before, leave = self.carry(enter, contents, f"{push.name}:0")
-            self.change(push, "TensorListPushBack", [before, element], element_dtype=dtype)
-            contents = leave
-        for enter, pop in stack.pops:
-            self.redirect({f"{pop.name}:0": f"{pop.name}:1"})
-            before, _ = self.carry(enter, contents, f"{pop.name}:0")
-            self.change(pop, "TensorListPopBack", [before, shape], element_dtype=dtype)
-
-    def carry(self, enter: NodeDef, begin: str, result: str) -> tuple[str, str]:
-        """Make what enters a loop as a constant a loop variable.
-
-        Args:
-            begin: what it is before the loop; ``result`` what an iteration leaves.
-
-        Returns:
-            Sources of its value in an iteration, and after the loop.
-        """
-        frame = enter.attr["frame_name"].s
-        condition = self.condition_of(enter)
-        base = enter.name
-
-        def add(op: str, inputs: list[str]) -> NodeDef:
-            node = NodeDef(name=self.names(f"{base}/{op}"), op=op)
-            node.input.extend(inputs)
-            node.attr["T"].type = VARIANT
-            self.nodes[node.name] = node
-            return node
-
-        entered = add("Enter", [begin])
-        entered.attr["frame_name"].s = frame
-        entered.attr["is_constant"].b = False
-        entered.attr["parallel_iterations"].i = enter.attr["parallel_iterations"].i
-        merge = add("Merge", [entered.name])
-        switch = add("Switch", [merge.name, condition])
-        back = add("NextIteration", [result])
-        merge.input.append(back.name)
-        leave = add("Exit", [switch.name])
-        return f"{switch.name}:1", leave.name
-
-    def condition_of(self, enter: NodeDef) -> str:
-        """The LoopCond of the frame that ``enter`` is of."""
-        frame = enter.attr["frame_name"].s
-        users = self.users()
-        for node in self.nodes.values():
-            if node.op != "Enter" or node.attr["frame_name"].s != frame:
-                continue
-            for merge in users.get(f"{node.name}:0", ()):
-                for switch in users.get(f"{merge.name}:0", ()) if merge.op == "Merge" else ():
-                    if switch.op == "Switch":
-                        return data_inputs(switch)[1]
-        raise ValueError(f"the loop that '{enter.name}' enters has no condition")
+__all__: list[str] = []

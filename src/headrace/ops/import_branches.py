@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headrace.graph.proto import NodeDef
+from headrace.ops.import_contexts import Conditions, predicate_of
+from headrace.ops.import_rewrite import Rewriting
+from headrace.ops.import_saved import Crossings
 from headrace.ops.import_slices import (
     INT32,
     Raised,
@@ -29,9 +32,6 @@ from headrace.ops.import_slices import (
     type_of,
     walk_back,
 )
-
-#: By predicate (a source), which output of its switches: 1 is true.
-Conditions = dict[str, int]
 
 
 @dataclass
@@ -69,7 +69,7 @@ class _Level:
         self.graph = graph
         self.nodes = nodes
         self.around = around
-        self.order = topological(nodes)
+        self.order: list[str] = []
         self.conditions: dict[str, Conditions] = {}
         #: For each node and predicate, how many conditionals on it lie behind.
         self.phases: dict[str, dict[str, int]] = {}
@@ -80,13 +80,7 @@ class _Level:
     # -- what depends on what -------------------------------------------------------------------
 
     def predicate(self, switch: NodeDef) -> str:
-        """The source that a switch asks, the same for all that hand it on."""
-        source = data_inputs(switch)[1]
-        while True:
-            node = self.nodes.get(node_of(source))
-            if node is None or node.op != "Identity" or control_inputs(node):
-                return source
-            source = data_inputs(node)[0]
+        return predicate_of(switch, self.nodes)
 
     def of_source(self, source: str) -> Conditions:
         """The conditions under which a source has a value."""
@@ -98,6 +92,13 @@ class _Level:
         return base
 
     def analyse(self) -> None:
+        """Find the conditions, and the conditionals that merges end.
+
+        Raises:
+            ValueError: if nodes need what is never there together.
+        """
+        self.order = topological(self.nodes)
+        self.conditions, self.phases, self.found, self.sides = {}, {}, {}, {}
         for name in self.order:
             node = self.nodes[name]
             if node.op == "Merge":
@@ -118,6 +119,9 @@ class _Level:
                             f"node '{name}' needs both branches of a conditional on '{predicate}'"
                         )
                 _raise_to(phases, self.phases.get(node_of(source), {}))
+            if len(conditions) > 1:  # the outermost first
+                ordered = sorted(conditions, key=lambda p: len(self.of_source(p)))
+                conditions = {p: conditions[p] for p in ordered}
             self.conditions[name] = conditions
             self.phases[name] = phases
 
@@ -128,12 +132,15 @@ class _Level:
             raise ValueError(f"'{node.name}' merges {len(sources)} values, not 2")
         first, second = given
         differ = [p for p in first if p in second and first[p] != second[p]]
+        if not differ:  # a value that is always there stands for that of the other branch
+            differ = [p for p in {**first, **second} if (p in first) != (p in second)]
         if len(differ) != 1:
             raise ValueError(
                 f"'{node.name}' merges values that are not the two branches of one conditional"
             )
         (predicate,) = differ
-        self.sides[node.name] = {first[predicate]: 0, second[predicate]: 1}
+        side = first[predicate] if predicate in first else 1 - second[predicate]
+        self.sides[node.name] = {side: 0, 1 - side: 1}
         self.conditions[node.name] = {
             p: side for p, side in first.items() if p != predicate and second.get(p) == side
         }
@@ -153,6 +160,11 @@ class _Level:
 
     def run(self) -> dict[str, NodeDef]:
         self.analyse()
+        rewriting = Rewriting(self.nodes, self.graph.node_name)
+        while Crossings(
+            rewriting, self.order, self.conditions, self.phases, self.type_of
+        ).hand_over():
+            self.analyse()
         for name in self.order:
             if self.conditions[name] and has_effects(self.nodes[name]):
                 predicate = self.outermost(self.conditions[name])
@@ -191,7 +203,8 @@ class _Level:
         node = NodeDef(op="If" if effects else "StatelessIf", name=self.graph.node_name(base))
         node.input.append(conditional.predicate)
         node.input.extend(args)
-        node.input.extend(f"^{c}" for c in dict.fromkeys([*branches[0].after, *branches[1].after]))
+        after = [*self.waits(conditional.predicate), *branches[0].after, *branches[1].after]
+        node.input.extend(f"^{c}" for c in dict.fromkeys(after))
         node.attr["Tcond"].type = self.type_of(conditional.predicate)
         node.attr["Tin"].list.type.extend(args.values())
         chosen = [m for m in merges if self.index_is_used(m)]
@@ -208,6 +221,18 @@ class _Level:
                 new.attr["T"].list.type.extend([dtype, INT32])
             handed.append(new)
         return [node, *handed]
+
+    def waits(self, predicate: str) -> list[str]:
+        """What those that hand a predicate on to switches wait for."""
+        found: list[str] = []
+        for node in self.nodes.values():
+            if node.op == "Switch" and self.predicate(node) == predicate:
+                source = data_inputs(node)[1]
+                while source != predicate:
+                    handing = self.nodes[node_of(source)]
+                    found += control_inputs(handing)
+                    source = data_inputs(handing)[0]
+        return [c for c in found if not self.conditions.get(c, {"": 0})]
 
     def index_is_used(self, merge: NodeDef) -> bool:
         """Whether something asks which input a Merge took."""
@@ -258,6 +283,8 @@ class _Branch:
                 raise ValueError(f"'{source}' is used in the branch that has no value for it")
             self.args[source] = data_inputs(node)[0]
             return True
+        if node is not None and _is_small_constant(node):
+            return False
         if node is None or predicate not in level.conditions[name] or makes_state(node):
             self.args[source] = source
             return True
@@ -296,6 +323,11 @@ def _raise_to(phases: dict[str, int], others: Mapping[str, int]) -> None:
     for predicate, phase in others.items():
         if phase > phases.get(predicate, 0):
             phases[predicate] = phase
+
+
+def _is_small_constant(node: NodeDef) -> bool:
+    """Whether a node is better repeated in a function than handed to it."""
+    return node.op == "Const" and not node.input and node.ByteSize() < 1000
 
 
 def _int_constant(name: str, value: int) -> NodeDef:

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from headrace.graph.proto import FunctionDef, NodeDef
 from headrace.ops.import_arrays import arrays_to_lists
 from headrace.ops.import_branches import raise_branches
+from headrace.ops.import_contexts import drop_known_switches
 from headrace.ops.import_frames import raise_loops
 from headrace.ops.import_slices import TOKENS, Raised, UniqueNames
+from headrace.ops.import_stacks import OLDER
 
-#: Forms of the token ops on references; variables are not references here.
-_PLAIN = {f"Ref{name}": name for name in TOKENS}
+#: Forms of the token ops on references, which variables are not here, and of stacks.
+_PLAIN = {f"Ref{name}": name for name in TOKENS} | OLDER
 _UNKNOWN = {"_SwitchN"}
 
 
@@ -48,6 +50,7 @@ def raise_control_flow(
         copied.attr.pop("_class", None)
     graph = Raised(by_name, [], UniqueNames(by_name), UniqueNames(functions))
     try:
+        drop_known_switches(graph.nodes)
         arrays_to_lists(graph.nodes, graph.node_name)
         raise_loops(graph)
         graph.nodes = raise_branches(graph, graph.nodes)

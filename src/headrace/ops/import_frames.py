@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headrace.graph.proto import NodeDef
+from headrace.graph.proto import NodeDef, TensorShapeProto
 from headrace.ops.import_branches import raise_branches
+from headrace.ops.import_contexts import Path, frame_paths, is_back
 from headrace.ops.import_slices import (
     BOOL,
     Raised,
@@ -25,43 +26,11 @@ from headrace.ops.import_slices import (
     identity,
     makes_state,
     node_of,
+    stated_shape,
     to_function,
-    topological,
     type_of,
     walk_back,
 )
-
-Path = tuple[str, ...]
-
-
-def frame_paths(nodes: dict[str, NodeDef]) -> dict[str, Path]:
-    """For each node the frames it is in, outermost first.
-
-    Raises:
-        ValueError: if the graph has a cycle that is no loop.
-    """
-    forward = {}
-    for name, node in nodes.items():
-        forward[name] = node
-        if node.op == "Merge" and any(_is_back(s, nodes) for s in node.input):
-            forward[name] = NodeDef(name=name, op=node.op)
-            forward[name].input.extend(s for s in node.input if not _is_back(s, nodes))
-    paths: dict[str, Path] = {}
-    for name in topological(forward):
-        node = nodes[name]
-        path: Path = ()
-        for source in forward[name].input:
-            found = paths.get(node_of(source), ())
-            path = max(path, found, key=len)
-        if node.op == "Enter":
-            path = (*path, node.attr["frame_name"].s.decode())
-        paths[name] = path[:-1] if node.op == "Exit" else path
-    return paths
-
-
-def _is_back(source: str, nodes: dict[str, NodeDef]) -> bool:
-    found = nodes.get(node_of(source))
-    return found is not None and found.op == "NextIteration"
 
 
 @dataclass
@@ -115,8 +84,8 @@ def _collect(graph: Raised, frame: _Frame, paths: dict[str, Path]) -> None:
     frame.members.update(n.name for n in inside)
     entered = {n.name: n for n in inside if n.op == "Enter" and not n.attr["is_constant"].b}
     for node in inside:
-        if node.op == "Merge" and any(_is_back(s, nodes) for s in node.input):
-            back, enter = sorted(data_inputs(node), key=lambda s: not _is_back(s, nodes))
+        if node.op == "Merge" and any(is_back(s, nodes) for s in node.input):
+            back, enter = sorted(data_inputs(node), key=lambda s: not is_back(s, nodes))
             if node_of(enter) not in entered:
                 raise ValueError(f"loop '{frame.path[-1]}': '{node.name}' merges no Enter")
             variable = _Variable(entered.pop(node_of(enter)), node, back=nodes[node_of(back)])
@@ -171,6 +140,7 @@ class _Cutter:
             if source in self.position:
                 return True
             node = self.graph.nodes[node_of(source)]
+            inside = node.name in self.frame.members or not data_inputs(node)
             if makes_state(node):
                 self.position[source] = len(self.inputs)
                 self.inputs.append(source)
@@ -179,6 +149,10 @@ class _Cutter:
                 raise ValueError(
                     f"loop '{self.frame.path[-1]}': the body uses '{source}', the value of a loop "
                     "variable after the last iteration"
+                )
+            if not inside:
+                raise ValueError(
+                    f"loop '{self.frame.path[-1]}': the body uses '{source}', which never enters it"
                 )
             return False
 
@@ -240,9 +214,21 @@ def _raise(graph: Raised, frame: _Frame) -> NodeDef:
         f"{base}_cond", test, [data_inputs(condition)[0]], types
     )
     node.attr["body"].func.name = cutter.function(f"{base}_body", body, results, types)
-    node.attr["parallel_iterations"].i = enters[0].attr["parallel_iterations"].i or 10
+    parallel = max(n.attr["parallel_iterations"].i for n in enters)
+    node.attr["parallel_iterations"].i = parallel or 10
+    _state_shapes(graph, frame, node)
     _replace(graph, frame, node)
     return node
+
+
+def _state_shapes(graph: Raised, frame: _Frame, loop: NodeDef) -> None:
+    """Give a While the shapes that the file states for the variables, over all iterations."""
+    sources = [v.merge.name for v in frame.variables]
+    sources += [group[0].name for group in frame.constants.values()]
+    stated = [stated_shape(s, graph.nodes) for s in sources]
+    if any(s is not None for s in stated):
+        unknown = TensorShapeProto(unknown_rank=True)
+        loop.attr["output_shapes"].list.shape.extend(s or unknown for s in stated)
 
 
 def _replace(graph: Raised, frame: _Frame, loop: NodeDef) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.graph.proto import FunctionDef, NodeDef
+from headrace.graph.proto import FunctionDef, NodeDef, TensorShapeProto
 from headrace.ops.registry import OpDef, find_op_def
 
 #: A DataType, as its number in files.
@@ -192,6 +192,16 @@ def type_of(source: str, nodes: Mapping[str, NodeDef]) -> TypeNumber:
     """The type of a source."""
     node, _, index = source.partition(":")
     return output_args(nodes[node])[int(index)][1]
+
+
+def stated_shape(source: str, nodes: Mapping[str, NodeDef]) -> TensorShapeProto | None:
+    """The static shape that a file states for a source, if its rank is known."""
+    node, _, index = canonical(source).partition(":")
+    attrs = nodes[node].attr
+    shapes = attrs["_output_shapes"].list.shape if "_output_shapes" in attrs else ()
+    if int(index) >= len(shapes) or shapes[int(index)].unknown_rank:
+        return None
+    return shapes[int(index)]
 
 
 def identity(name: str, source: str, dtype: TypeNumber, like: NodeDef) -> NodeDef:
