@@ -12,7 +12,7 @@ from task_processes import Tasks, Training, eventually
 import headrace as tf
 from headrace.distributed import admin
 from headrace.distributed.certs import make_cluster_files
-from headrace.errors import DeadlineExceededError, PermissionDeniedError, UnavailableError
+from headrace.errors import PermissionDeniedError, UnavailableError
 
 _WHY_NOT = why_not()
 pytestmark = [
@@ -85,24 +85,20 @@ def training(tasks):
 
 
 def until_it_works(training, deadline_in_ms=0):
-    """Run steps of the same session until one is made: after how many seconds, and late steps.
+    """Run steps of the same session until one is made: after how many seconds.
 
-    With a deadline a step that does not end in time is given up, and counted as late.
+    None of them may hang: the deadline fails the test then, with the tasks that are waited for.
     """
     options = tf.RunOptions(timeout_in_ms=deadline_in_ms)
-    late = []
 
     def works():
         try:
             training.session.run(training.step, options=options)
         except UnavailableError:
             return False
-        except DeadlineExceededError as error:
-            late.append(error)
-            return False
         return True
 
-    return eventually(works), len(late)
+    return eventually(works)
 
 
 def test_training_over_three_hosts(tasks, training):
@@ -155,11 +151,10 @@ def test_a_host_is_cut_off_for_a_while(tasks, hosts, training, how, record_prope
     record_property("noticed after", seconds)
     print(f"{how}: noticed after {seconds:.2f} s")
     assert seconds < NOTICED
-    again, late = until_it_works(training, deadline_in_ms=10_000)
-    record_property("late steps", late)
-    print(f"{how}: again after {again:.2f} s, {late} steps late")
+    again = until_it_works(training, deadline_in_ms=30_000)
+    print(f"{how}: again after {again:.2f} s")
     values = training.session.run(training.values)
-    assert all(training.steps + 1 <= v <= training.steps + 2 + late for v in values)
+    assert all(training.steps + 1 <= v <= training.steps + 2 for v in values)
     other.goes_on()
     other.pause()
     other.session.close()
