@@ -122,3 +122,34 @@ def test_updates_of_optimisers_on_variables_and_on_their_handles() -> None:
     assert {"apply_adam", "resource_sparse_apply_adam"} <= set(dir(training_ops))
     with pytest.raises(AttributeError, match="apply_nothing"):
         training_ops.apply_nothing  # noqa: B018
+
+
+def test_generated_functions_take_attributes_by_position():
+    from headrace.compat import gen_ops
+
+    image = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
+    largest = gen_ops.max_pool(image, [1, 2, 2, 1], [1, 1, 1, 1], "VALID", "NHWC", name="largest")
+    shape = gen_ops.shape([[1, 2]], tf.int64, name="size")
+    assert (largest.op.name, shape.op.name, shape.dtype) == ("largest", "size", tf.int64)
+    with tf.Session() as session:
+        assert session.run(largest).ravel().tolist() == [4.0, 5.0, 7.0, 8.0]
+
+
+def test_hooks_around_a_session_and_the_step_that_counts():
+    from headrace.compat import internals
+    from headrace.train.session_layers import HookedSession
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        with pytest.raises(ValueError, match="Global step tensor should be created"):
+            internals._increment_global_step(1)
+        tf.train.get_or_create_global_step()
+        step = internals._increment_global_step(1)
+        session.run(tf.global_variables_initializer())
+        hook = tf.train.StopAtStepHook(last_step=2)
+        hook.begin()
+        hook.after_create_session(session, None)
+        hooked = HookedSession(session, [hook])
+        assert hooked.run(step) == 1
+        assert not hooked.should_stop()
+        hooked.run(step)
+        assert hooked.should_stop()

@@ -333,7 +333,7 @@ CASES = [
         (ones(2, 3), ints([0, 9])),
         tf.gather_nd,
         "GatherNd",
-        "indices[..., 1][0] = 9 is not in [0, 3)",
+        "indices[0] = [0,9] does not index into param shape [2,3]",
     ),
     Case(
         "gather_nd_depth",
@@ -349,7 +349,7 @@ CASES = [
         (ints([9]), ones(1)),
         lambda i, u: tf.scatter_nd(i, u, [4]),
         "ScatterNd",
-        "indices[..., 0][0] = 9 is not in [0, 4)",
+        "indices[0] = [9] does not index into shape [4]",
     ),
     Case(
         "scatter_nd_shape",

@@ -30,8 +30,8 @@ def test_a_deadline_gives_up_a_python_function_that_waits(trace_level):
         with pytest.raises(tf.errors.DeadlineExceededError) as caught:
             session.run(waits, options=options)
         assert caught.value.message == (
-            "The step did not finish within timeout_in_ms=20: this op still runs, and what it does "
-            "outside the step goes on."
+            "Timed out waiting for notification: the step did not finish within timeout_in_ms=20; "
+            "this op still runs, and what it does outside the step goes on."
         )
         assert caught.value.op is waits.op
         assert session.run(counter) == 0.0

@@ -48,14 +48,14 @@ def test_collections_come_back():
     assert message.saver_def.max_to_keep == 3
     with tf.Graph().as_default() as graph:
         variables = import_scoped_meta_graph(message)
-        assert sorted(variables) == ["layer/steps", "layer/w"]
+        assert sorted(variables) == ["layer/steps:0", "layer/w:0"]
         (trainable,) = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
-        assert trainable is variables["layer/w"]
+        assert trainable is variables["layer/w:0"]
         assert trainable.trainable
-        assert not variables["layer/steps"].trainable
+        assert not variables["layer/steps:0"].trainable
         assert graph.get_collection(GraphKeys.GLOBAL_VARIABLES) == [
-            variables["layer/w"],
-            variables["layer/steps"],
+            variables["layer/w:0"],
+            variables["layer/steps:0"],
         ]
         y = graph.get_tensor_by_name("layer/y:0")
         assert graph.get_collection("outputs") == [y, y.op]
@@ -80,14 +80,14 @@ def test_import_scope_and_devices():
     message = export_meta_graph(graph=model())
     with tf.Graph().as_default() as graph:
         variables = import_scoped_meta_graph(message, clear_devices=True, import_scope="copy")
-        assert variables["layer/w"].name == "copy/layer/w:0"
+        assert variables["layer/w:0"].name == "copy/layer/w:0"
         assert {op.device for op in graph.get_operations()} == {""}
         assert graph.get_collection("outputs")[0].name == "copy/layer/y:0"
 
 
 def test_one_scope_and_its_unbound_inputs():
     message, variables = export_scoped_meta_graph(graph=model(), export_scope="layer")
-    assert sorted(variables) == ["steps", "w"]
+    assert sorted(variables) == ["steps:0", "w:0"]
     assert {n.name for n in message.graph_def.node} >= {"w", "w/Assign", "y"}
     assert list(message.collection_def["unbound_inputs"].bytes_list.value) == [b"x"]
     with tf.Graph().as_default() as graph:
@@ -99,7 +99,7 @@ def test_one_scope_and_its_unbound_inputs():
         )
         assert y.op.inputs[0] is mine
         with tf.Session() as session:
-            session.run(found["w"].initializer)
+            session.run(found["w:0"].initializer)
             assert session.run(y).tolist() == [[10.0]]
         assert graph.get_collection("unbound_inputs") == [b"x"]
 
@@ -196,7 +196,7 @@ def test_another_graph_of_tensorflow_has_its_collections():
     message = MetaGraphDef.FromString((GOLDEN / "proto" / "MetaGraphDef.pb").read_bytes())
     with tf.Graph().as_default() as graph:
         variables = import_scoped_meta_graph(message)
-        assert variables["w"].shape.as_list() == [3, 2]
+        assert variables["w:0"].shape.as_list() == [3, 2]
         assert graph.get_collection("sizes") == [7]
         assert graph.get_collection("rates") == [0.5]
         assert [op.type for op in graph.get_collection("updates")] == ["NoOp"]

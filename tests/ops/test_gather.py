@@ -50,7 +50,7 @@ def test_index_out_of_range(bad: int, session: Any) -> None:
 
 def test_gather_nd_out_of_range(session: Any) -> None:
     ids = tf.placeholder(tf.int32, [1, 2])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[..., 1\]\[0\] = 3"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"= \[0,3\] does not index"):
         session.run(tf.gather_nd(tf.constant(X), ids), {ids: [[0, 3]]})
 
 
@@ -97,3 +97,27 @@ def test_text_that_is_known_only_when_run(session: Any) -> None:
     for _ in range(3):
         got = session.run(list(want), {p: ["a", "b", "c"]})
         assert [np.asarray(g, object).tolist() for g in got] == list(want.values())
+
+
+@pytest.mark.parametrize("mode", ["never", "always"])
+def test_the_index_of_a_wrong_value_is_shown(mode: str, monkeypatch: Any, session: Any) -> None:
+    monkeypatch.setenv("HEADRACE_INTERPRET", mode)
+    matrix = tf.constant([[0, 7], [1, 9]])
+    deep = tf.constant([[[0], [9]]])
+    for result, text in [
+        (tf.gather([[1.0], [2.0], [3.0]], matrix), "indices[0,1] = 7 is not in [0, 3)"),
+        (tf.gather([1.0], tf.constant(2)), "indices = 2 is not in [0, 1)"),
+        (tf.gather_nd([1.0, 2.0], deep), "indices[0,1] = [9] does not index into param shape [2]"),
+        (tf.scatter_nd(deep, [[1.0, 2.0]], [4]), "indices[0,1] = [9] does not index into shape"),
+        (tf.unsorted_segment_sum([[1.0, 2.0]], [[0, 5]], 3), "segment_ids[0,1] = 5 is out of"),
+    ]:
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(result)
+        assert text in str(caught.value)
+
+
+def test_the_index_of_a_wrong_fed_value_is_shown(session: Any) -> None:
+    rows = tf.placeholder(tf.int32, [2, 2])
+    for _ in range(3):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1,0\] = 4 is not in"):
+            session.run(tf.gather([1.0, 2.0], rows), {rows: [[0, 1], [4, 0]]})

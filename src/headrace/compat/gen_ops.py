@@ -39,7 +39,25 @@ def __getattr__(name: str) -> Any:
     op_type = _functions().get(plain)
     if op_type is None:
         raise attribute_error("headrace.python.ops.gen_ops", name, _functions())
-    return getattr(raw, op_type)
+    return _generated(plain, op_type)
+
+
+@cache
+def _generated(name: str, op_type: str) -> Any:
+    """The function ``name``. Positional arguments: inputs, attributes without a default, others."""
+    build, definition = getattr(raw, op_type), registry._OPS[op_type]
+    inferred = {
+        attr for a in definition.inputs for attr in (a.type_attr, a.number_attr, a.type_list_attr)
+    }
+    open_attrs = [a for a in definition.attrs.values() if a.name not in inferred]
+    order = [a.name for a in sorted(open_attrs, key=lambda a: a.has_default)] + ["name"]
+    count = len(definition.inputs)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return build(*args[:count], **dict(zip(order, args[count:], strict=False)), **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
 def __dir__() -> list[str]:

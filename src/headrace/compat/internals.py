@@ -252,6 +252,26 @@ class BaseSaverBuilder:
     from headrace.train.saveable import SaveableObject, SaveSpec
 
 
+def _increment_global_step(increment: int, graph: Graph | None = None) -> Tensor:
+    """An operation that adds to the global step and gives its new value.
+
+    Raises:
+        ValueError: if the graph has no global step.
+    """
+    from headrace.train import get_global_step
+
+    graph = graph or get_default_graph()
+    step = get_global_step(graph)
+    if step is None:
+        raise ValueError(
+            "Global step tensor should be created by tf.train.get_or_create_global_step before "
+            "calling increment."
+        )
+    with graph.as_default(), name_scope(step.op.name + "/"), control_dependencies([step.op]):
+        result: Tensor = step.assign_add(increment)
+    return result
+
+
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
     """The file beside a checkpoint that holds its graph."""
     base = re.sub(r"-[\d\?]+-of-\d+$", "", checkpoint_filename)

@@ -177,7 +177,9 @@ ROWS: dict[str, Row] = {
     "python.summary.summary_iterator": _row("headrace.train"),
     "python.summary.event_accumulator": _row(_INTERNALS),
     "python.util": Row(()),
-    "python.util.compat": _row("headrace.compat"),
+    "python.util.compat": _row(
+        "headrace.compat", collections_abc="headrace.compat.util.collections_abc"
+    ),
     "python.util.nest": _row("headrace.nest"),
     "python.util.deprecation": _row("headrace.compat.util"),
     "python.util.tf_export": _row("headrace.compat.util"),

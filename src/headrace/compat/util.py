@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import functools
 import inspect
 from collections.abc import Callable, Iterator, MutableMapping, MutableSet
@@ -11,6 +12,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from headrace import logging
+
+collections_abc = collections.abc
 
 _silent = 0
 _seen: set[tuple[Any, ...]] = set()

@@ -45,7 +45,8 @@ class StepContext:
             raise DeadlineExceededError(
                 None,
                 None,
-                f"The step did not finish within timeout_in_ms={self.timeout_ms}.",
+                "Timed out waiting for notification: the step did not finish within "
+                f"timeout_in_ms={self.timeout_ms}.",
             )
 
     def call_in_time(self, call: Callable[[], Any], node: Any) -> Any:
@@ -72,8 +73,9 @@ class StepContext:
             raise DeadlineExceededError(
                 None,
                 node.op,
-                f"The step did not finish within timeout_in_ms={self.timeout_ms}: this op still "
-                "runs, and what it does outside the step goes on.",
+                "Timed out waiting for notification: the step did not finish within "
+                f"timeout_in_ms={self.timeout_ms}; this op still runs, and what it does outside "
+                "the step goes on.",
             )
         return outcome.result()
 

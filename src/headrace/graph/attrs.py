@@ -24,7 +24,7 @@ class NameAttrList:
 
 
 def public_value(value: Any) -> Any:
-    """An attribute in the form that ``Operation.get_attr`` returns: strings as bytes."""
+    """An attribute in the form that ``Operation.get_attr`` returns: strings as bytes, messages."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, (list, tuple)):
@@ -33,7 +33,8 @@ def public_value(value: Any) -> Any:
         from headrace.graph.tensor_proto import make_tensor_proto  # proto is imported on first use
 
         return make_tensor_proto(value)
-    return value
+    as_proto = getattr(value, "as_proto", None)  # of a shape
+    return value if as_proto is None else as_proto()
 
 
 def attr_key(value: Any) -> Any:

@@ -8,7 +8,7 @@ hands back; the executor raises the error, and no variable of the region changes
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,32 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 
 #: How many integers a check can put in its message.
-DATA_SLOTS = 3
+DATA_SLOTS = 5
 
 #: The message of a check that shows whole tensors: the executor runs the op's NumPy form for it.
 SHOWS_TENSORS = "assertion failed"
+
+
+class AtIndex(str):
+    """A message whose ``{0}`` is a position in an array of ``shape``, shown as its index.
+
+    >>> AtIndex("indices{0} = {1}", (2, 3)).format(4, 7)
+    'indices[1,1] = 7'
+    """
+
+    shape: tuple[int, ...]
+
+    def __new__(cls, message: str, shape: Sequence[int]) -> AtIndex:
+        text = super().__new__(cls, message)
+        text.shape = tuple(shape)
+        return text
+
+    def format(self, *args: object, **kwargs: object) -> str:
+        """The message, with the position (the first argument, counted in row-major order)."""
+        position, *rest = args
+        index = np.unravel_index(int(str(position)), self.shape) if self.shape else ()
+        place = f"[{','.join(map(str, index))}]" if index else ""
+        return super().format(place, *rest)
 
 
 class NeedsValue(Exception):
@@ -55,7 +77,7 @@ def require(ok: Any, message: str, *data: Any) -> None:
 
     Args:
         message: what is wrong, with ``{0}``, ``{1}`` ... for the integers of ``data`` (at most
-            three integer scalars).
+            `DATA_SLOTS` integer scalars).
 
     Raises:
         InvalidArgumentError: at once when ``ok`` is known and false.
@@ -79,8 +101,37 @@ def require_in_range(xp: Any, indices: Any, bound: Any, what: str = "indices") -
     position = xp.argmax(flat)
     require(
         ~xp.any(flat),
-        f"{what}[{{0}}] = {{1}} is not in [0, {{2}})",
+        AtIndex(f"{what}{{0}} = {{1}} is not in [0, {{2}})", indices.shape),
         position,
         indices.ravel()[position],
         xp.asarray(bound),
+    )
+
+
+def require_rows_in_range(xp: Any, indices: Any, shape: Sequence[int], target: str) -> None:
+    """State that each row of ``indices`` [..., depth] is an index into ``shape``.
+
+    Args:
+        xp: numpy or jax.numpy.
+        target: what is indexed, for the message.
+    """
+    depth = indices.shape[-1]
+    if indices.size == 0:
+        return
+    if isinstance(indices, np.ndarray):
+        xp = np  # known while tracing
+    bounds = np.array(shape[:depth], indices.dtype)
+    flat = xp.any((indices < 0) | (indices >= bounds), axis=-1).ravel()
+    position = xp.argmax(flat)
+    shown = min(depth, DATA_SLOTS - 1)
+    row = ",".join([f"{{{i + 1}}}" for i in range(shown)] + ["..."] * (shown < depth))
+    sizes = ",".join(map(str, shape))
+    values = indices.reshape(-1, depth)[position]
+    require(
+        ~xp.any(flat),
+        AtIndex(
+            f"indices{{0}} = [{row}] does not index into {target} [{sizes}]", indices.shape[:-1]
+        ),
+        position,
+        *[values[i] for i in range(shown)],
     )

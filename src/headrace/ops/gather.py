@@ -188,18 +188,16 @@ def _depth(indices: Any) -> int:
     return int(indices.shape[-1])
 
 
-def _columns(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The index arrays of ``[..., depth]`` indices, checked against ``shape``."""
+def _columns(xp: Any, indices: Any, shape: tuple[int, ...], target: str) -> tuple[Any, ...]:
+    """The index arrays of ``[..., depth]`` indices, checked against ``shape`` of ``target``."""
     depth = _depth(indices)
     if depth > len(shape):
         raise fail(
             "index innermost dimension length must be <= params rank; "
             f"saw: {depth} vs. {len(shape)}"
         )
-    columns = tuple(indices[..., i] for i in range(depth))
-    for i, column in enumerate(columns):
-        checks.require_in_range(xp, column, shape[i], f"indices[..., {i}]")
-    return columns
+    checks.require_rows_in_range(xp, indices, shape, target)
+    return tuple(indices[..., i] for i in range(depth))
 
 
 def _gather_nd_shape(op: Operation) -> list[Dims]:
@@ -220,7 +218,7 @@ def _gather_nd_shape(op: Operation) -> list[Dims]:
 
 
 def _gather_nd(xp: Any, params: Any, indices: Any) -> Any:
-    columns = _columns(xp, indices, params.shape)
+    columns = _columns(xp, indices, params.shape, "param shape")
     outer = indices.shape[:-1]
     if not columns:
         return xp.broadcast_to(params, (*outer, *params.shape))
@@ -292,7 +290,7 @@ def _tensor_scatter_shape(op: Operation) -> list[Dims]:
 
 def _scattered(xp: Any, base: Any, indices: Any, updates: Any, how: str) -> Any:
     """``base`` with ``updates`` set, added or subtracted at ``indices``."""
-    columns = _columns(xp, indices, base.shape)
+    columns = _columns(xp, indices, base.shape, "shape")
     wanted = (*indices.shape[:-1], *base.shape[len(columns) :])
     if tuple(updates.shape) != wanted:
         raise fail(

@@ -70,12 +70,12 @@ class IndexCheck:
     Attributes:
         indices: position of the integer input to check.
         bound: ``bound(attrs, dims of all inputs) -> size``, or None when that is not known.
-        message: the error, with ``{0}`` the position, ``{1}`` the value and ``{2}`` the bound.
+        message: the error, with ``{0}`` the index, ``{1}`` the value and ``{2}`` the bound.
     """
 
     indices: int
     bound: Callable[[dict[str, Any], Sequence[Dims]], int | None]
-    message: str = "indices[{0}] = {1} is not in [0, {2})"
+    message: str = "indices{0} = {1} is not in [0, {2})"
 
 
 @dataclass(frozen=True)

@@ -329,14 +329,14 @@ def _unsorted(xp: Any, kind: str, data: Any, ids: Any, num_segments: Any) -> Any
     _require_prefix(data.shape, ids.shape)
     flat = ids.reshape(-1)
     rows = data.reshape(flat.shape[0], *data.shape[ids.ndim :])
-    _require_below(xp, flat, size)
+    _require_below(xp, flat, size, ids.shape)
     if xp is np:
         kept = flat >= 0
         return scatter_rows_np(kind, rows[kept], flat[kept], size)
     return scatter_rows(kind, rows, jnp.where(flat < 0, size, flat.astype(jnp.int64)), size)
 
 
-def _require_below(xp: Any, ids: Any, size: int) -> None:
+def _require_below(xp: Any, ids: Any, size: int, shape: tuple[int, ...]) -> None:
     """Negative ids drop their rows; too large ones are errors."""
     if ids.size == 0:
         return
@@ -344,7 +344,7 @@ def _require_below(xp: Any, ids: Any, size: int) -> None:
         xp = np  # known while tracing
     bad = ids >= size
     at = xp.argmax(bad)
-    message = "segment_ids[{0}] = {1} is out of range [0, {2})"
+    message = checks.AtIndex("segment_ids{0} = {1} is out of range [0, {2})", shape)
     checks.require(~xp.any(bad), message, at, ids[at], xp.asarray(size))
 
 

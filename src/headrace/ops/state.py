@@ -326,9 +326,8 @@ def _gather_nd_shape(op: Operation) -> list[Dims]:
 
 def _gather_nd(xp: Any, params: Any, indices: Any) -> Any:
     depth = indices.shape[-1]
+    checks.require_rows_in_range(xp, indices, params.shape, "param shape")
     columns = tuple(indices[..., i] for i in range(depth))
-    for axis, column in enumerate(columns):
-        checks.require_in_range(np if _known(column) else xp, column, params.shape[axis])
     return params[columns] if depth else xp.broadcast_to(params, indices.shape[:-1] + params.shape)
 
 

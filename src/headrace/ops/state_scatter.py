@@ -153,9 +153,8 @@ def _nd(kind: str) -> Callable[..., Any]:
             tuple(updates.shape),
             lambda text: InvalidArgumentError(None, None, text),
         )
+        checks.require_rows_in_range(_xp(indices), indices, ref.shape, "shape")
         columns = tuple(indices[..., i] for i in range(indices.shape[-1]))
-        for axis, column in enumerate(columns):
-            checks.require_in_range(_xp(indices), column, ref.shape[axis])
         return _apply(kind, ref, columns, updates)
 
     return kernel

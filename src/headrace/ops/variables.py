@@ -365,8 +365,9 @@ class Variable:
         self, kind: str, target: Any, updates: Any, name: str | None, read_value: bool = True
     ) -> Any:
         """``target`` is IndexedSlices, or the indices for ``updates``."""
-        if updates is None or isinstance(updates, bool):
-            if not (hasattr(target, "indices") and hasattr(target, "values")):
+        has_rows = hasattr(target, "indices") and hasattr(target, "values")
+        if updates is None or (isinstance(updates, bool) and has_rows):  # True: use_locking
+            if not has_rows:
                 raise TypeError(f"sparse_delta is not IndexedSlices: {target}")
             target, updates = target.indices, target.values
         with self._on_device():

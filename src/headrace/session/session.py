@@ -65,6 +65,7 @@ class BaseSession:
         #: Held by the thread that makes the plan of a key.
         self._making: dict[Any, threading.Lock] = {}
         self._partial_runs: dict[str, Any] = {}
+        self._options = _default_options(config)
         self._closed = False
 
     @property
@@ -101,6 +102,8 @@ class BaseSession:
             ValueError, TypeError: if fetches or feeds do not fit the graph.
             OpError: if an operation fails.
         """
+        if self._options is not None:
+            options = _with_timeout(options, self._options)
         compiled, values = self._prepare(fetches, feed_dict, options)
         if options is not None or run_metadata is not None:
             results = self._engine.run_with_options(compiled.plan, values, options, run_metadata)
@@ -321,6 +324,26 @@ class InteractiveSession(BaseSession):
         if self._default_session is not None:
             self._default_session.__exit__(None, None, None)
             self._default_session = None
+
+
+def _default_options(config: Any) -> Any:
+    """The RunOptions that a ConfigProto asks for in all steps, or None."""
+    timeout = config.operation_timeout_in_ms if config is not None else 0
+    if timeout <= 0:
+        return None
+    from headrace.graph.proto import RunOptions
+
+    return RunOptions(timeout_in_ms=timeout)
+
+
+def _with_timeout(options: Any, default: Any) -> Any:
+    """``options``, with the timeout of ``default`` where they have none."""
+    if options is None or options.timeout_in_ms:
+        return options or default
+    merged = type(options)()
+    merged.CopyFrom(options)
+    merged.timeout_in_ms = default.timeout_in_ms
+    return merged
 
 
 def get_default_session() -> Any:

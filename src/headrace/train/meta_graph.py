@@ -17,6 +17,7 @@ from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
 from headrace.ops.variables import Variable
 from headrace.train.queue_runner import QueueRunner
 from headrace.train.saver import Saver
+from headrace.version import GIT_VERSION, VERSION
 
 __all__ = ["export_meta_graph", "import_meta_graph"]
 
@@ -119,6 +120,9 @@ def export_scoped_meta_graph(
     unbound = _fill_graph(message.graph_def, full, export_scope, clear_devices)
     if not message.meta_info_def.HasField("stripped_op_list"):
         _fill_op_list(message)
+    if not message.meta_info_def.tensorflow_version:
+        message.meta_info_def.tensorflow_version = VERSION
+        message.meta_info_def.tensorflow_git_version = GIT_VERSION
     if strip_default_attrs:
         _strip_defaults(message)
     if saver_def is not None:
@@ -133,7 +137,7 @@ def export_scoped_meta_graph(
             continue
         add_collection_def(message, key, graph, export_scope)
     variables = {
-        strip_name_scope(v.name.removesuffix(":0"), export_scope): v
+        strip_name_scope(v.name, export_scope): v
         for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
         if isinstance(v, Variable) and _inside(v.name, export_scope)
     }
@@ -458,7 +462,7 @@ def _variable(data: bytes, key: str, scope: str | None, made: dict[str, Variable
     from headrace.graph.proto import VariableDef
 
     definition = parse_message(VariableDef, data, f"An item of the collection '{key}'")
-    name = definition.variable_name.removesuffix(":0")
+    name = definition.variable_name
     if name not in made:
         if key == GraphKeys.TRAINABLE_VARIABLES:
             definition.trainable = True

@@ -61,9 +61,8 @@ def check_restorable(restore_op: Operation, filename: Tensor, reader: Checkpoint
         text = _report(lines, "variables that the checkpoint lacks")
         raise NotFoundError(None, None, f"{text}\n  {reader.described_names()}")
     if wrong:
-        raise InvalidArgumentError(
-            None, None, _report(sorted(wrong), "a graph of other types or shapes")
-        )
+        why = "a mismatch between the current graph and the graph from the checkpoint"
+        raise InvalidArgumentError(None, None, _report(sorted(wrong), why))
     if len(readers) > 1:
         reader.verify(requests)
 

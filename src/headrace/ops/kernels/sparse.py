@@ -91,7 +91,7 @@ def check_bounds(xp: Any, indices: Any, shape: Sequence[int], message: str = "")
 def _where(indices: Any, at: Any) -> tuple[str, tuple[Any, ...]]:
     """The place number ``at`` for a message, and the integers in it.
 
-    A compiled program can tell three integers: of places in more dimensions only their number.
+    A compiled program can tell a few integers: of places in more dimensions only their number.
     """
     if isinstance(indices, np.ndarray):
         return f"indices[{{0}}] = {list_text(indices[int(at)])}", (at,)
