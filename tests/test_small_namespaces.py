@@ -177,7 +177,7 @@ def test_nest_of_composite_tensors():
         ("tf.layers.Dens", "Did you mean 'Dense'"),
         ("tf.layers.densee", "Did you mean 'dense'"),
         ("tf.math.nothing_of_the_kind", "module 'headrace.math' has no attribute"),
-        ("tf.contrib.timeseries", "tf.contrib.timeseries is not part of Headrace yet: it stands on"),
+        ("tf.contrib.timeseries", "tf.contrib.timeseries is not part of Headrace yet: it"),
         ("tf.GradientTape", "use tf.gradients"),
         ("tf.lite", "tf.lite is not part of Headrace yet"),
     ],
