@@ -14,6 +14,7 @@ _MODULES = (
     "deprecated",
     "distributions",
     "eager",
+    "factorization",
     "framework",
     "image",
     "layers",
