@@ -224,21 +224,25 @@ class Listener:
         return True
 
     def _greet(self, sock: socket.socket, name: str) -> None:
+        answered = False
         try:
             pipe, peer = self._answer(sock, name)
+            answered = True
         except Refused as refused:
             _log.warning("Connection from %s refused: %s", name, refused.reason)
-            drop(sock)
         except ssl.SSLError as error:
             _log.warning("Connection from %s refused: TLS: %s", name, error.reason or error)
-            drop(sock)
         except OSError as error:
             if not self._closed:
                 _log.warning("Connection from %s gave up: %s", name, error)
-            drop(sock)
-        else:
-            if pipe is not None:
-                self._hand_over(pipe, peer)
+        finally:
+            if not answered:  # after the line above: then whoever sees the end finds it in the log
+                with self._lock:
+                    wrapped = self._greeting.get(threading.current_thread())
+                for made in {sock, wrapped or sock}:
+                    drop(made)
+        if answered and pipe is not None:
+            self._hand_over(pipe, peer)
 
     def _answer(self, sock: socket.socket, name: str) -> tuple[Pipe | None, PeerInfo]:
         deadline = time.monotonic() + self._config.greeting_seconds
@@ -252,13 +256,9 @@ class Listener:
             sock = context.wrap_socket(sock, server_side=True)
             with self._lock:
                 self._greeting[threading.current_thread()] = sock
-        try:
-            share = local_socket and self._config.shared_memory and shm.available()
-            offer = self._rdma and not local_socket
-            hello = answer(sock, self.security, self.local, share, deadline, offer)
-        except BaseException:
-            drop(sock)
-            raise
+        share = local_socket and self._config.shared_memory and shm.available()
+        offer = self._rdma and not local_socket
+        hello = answer(sock, self.security, self.local, share, deadline, offer)
         peer = PeerInfo(hello.task, hello.incarnation, hello.address)
         label = hello.task or name
         pipe: Pipe | None
