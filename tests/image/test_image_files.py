@@ -184,7 +184,7 @@ def test_png_keeps_every_bit(channels: int, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA", "1", "P"])
-@pytest.mark.parametrize("size", [28, 300])
+@pytest.mark.parametrize("size", [28, 520])
 def test_pixels_are_those_of_pillow(mode: str, size: int) -> None:
     from PIL import Image
 

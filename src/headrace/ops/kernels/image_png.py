@@ -36,8 +36,9 @@ _MODES = {0: "L", 2: "RGB", 4: "LA", 6: "RGBA"}
 _PLAIN = frozenset(
     b"IHDR IEND bKGD cHRM eXIf gAMA hIST iCCP iTXt pHYs sBIT sRGB tEXt tIME zTXt".split()
 )
-#: Images of up to so many pixels take longer to open as a file of Pillow's than to decode.
-_SMALL = 1 << 16
+#: Images of up to so many pixels are decoded without Pillow's way of opening files, which takes
+#: longer than to decode the smallest ones.
+_SMALL = 1 << 18
 # Weights of red and green in grey, in 1/32768.
 _RED, _GREEN = 9797, 19234
 
@@ -95,27 +96,31 @@ def _header(data: bytes) -> _Header:
     return _Header(width, height, depth, colour, interlace == 1)
 
 
-def _chunks(data: bytes) -> tuple[dict[bytes, bytes], list[bytes]]:
-    """Contents of the chunks that are no image data, by type; the parts of the packed pixels.
+def _chunks(data: bytes) -> tuple[dict[bytes, bytes], list[slice]]:
+    """Contents of the chunks that are no image data, by type; where the packed pixels are.
 
     Raises:
         BadImage: if the file ends before its last chunk does.
     """
     found: dict[bytes, bytes] = {}
-    packed: list[bytes] = []
+    packed: list[slice] = []
     at = 8
     while at + 12 <= len(data):
         length = int.from_bytes(data[at : at + 4], "big")
         kind = data[at + 4 : at + 8]
-        content = data[at + 8 : at + 8 + length]
+        inside = slice(at + 8, at + 8 + length)
         if kind == b"IDAT":
-            packed.append(content)
+            packed.append(inside)
         else:
-            found[kind] = content
+            found[kind] = data[inside]
         at += 12 + length
         if kind == b"IEND" and at <= len(data):
             return found, packed
     raise BadImage(f"Invalid PNG data, size {len(data)}: the file is truncated")
+
+
+def _joined(data: bytes, parts: list[slice]) -> bytes:
+    return b"".join([data[part] for part in parts])
 
 
 # -- 8 bits -------------------------------------------------------------------------------------
@@ -141,7 +146,7 @@ def _with_channels(pixels: Pixels) -> Pixels:
     return pixels[:, :, None] if pixels.ndim == 2 else pixels
 
 
-def _decode_plain(data: bytes, header: _Header, packed: list[bytes]) -> Pixels | None:
+def _decode_plain(data: bytes, header: _Header, packed: list[slice]) -> Pixels | None:
     """The pixels of a small ordinary file; None if it is none, or is damaged."""
     mode = _MODES.get(header.colour)
     if header.depth != 8 or mode is None or header.interlaced:
@@ -153,7 +158,7 @@ def _decode_plain(data: bytes, header: _Header, packed: list[bytes]) -> Pixels |
     from PIL import Image
 
     try:
-        image = Image.frombytes(mode, header[:2], b"".join(packed), "zip", mode)
+        image = Image.frombytes(mode, header[:2], _joined(data, packed), "zip", mode)
     except Exception:  # the other way to read it tells what is wrong
         return None
     return _with_channels(pixels_of(image))
@@ -211,7 +216,7 @@ def _with_key(pixels: Pixels, key: bytes) -> Pixels:
     return np.concatenate([pixels, np.where(same, np.uint16(0), np.uint16(65535))], axis=2)
 
 
-def _decode_wide(data: bytes, header: _Header, packed: list[bytes]) -> Pixels:
+def _decode_wide(data: bytes, header: _Header, packed: list[slice]) -> Pixels:
     if header.colour == 0:  # grey of 16 bits is the one kind that Pillow keeps
         return _loaded(data)[1].astype(np.uint16)
     each = 2 * header.channels
@@ -221,7 +226,7 @@ def _decode_wide(data: bytes, header: _Header, packed: list[bytes]) -> Pixels:
         size = (-(-(header.height - y) // dy), -(-(header.width - x) // dx))
         sizes.append(size if min(size) > 0 else (0, 0))
     total = sum(h * (w * each + 1) for h, w in sizes)
-    content = _inflated(b"".join(packed), total, len(data))
+    content = _inflated(_joined(data, packed), total, len(data))
     out = np.empty((header.height, header.width, header.channels), np.uint16)
     at = 0
     for (x, y, dx, dy), (h, w) in zip(passes, sizes, strict=True):
