@@ -7,7 +7,7 @@ import pytest
 
 import headrace as tf
 from headrace.config import flags
-from headrace.executor import region, waiting
+from headrace.executor import policy, region, waiting
 from headrace.executor.policy import runs_to_pay
 
 
@@ -194,3 +194,20 @@ def test_a_long_loop_is_not_interpreted_to_its_end(monkeypatch, turns, runs):
         assert sess.run(y, {n: turns}) == turns + 1
         assert len(calls) == 1 - runs
         assert sess.run(v) == 1
+
+
+@pytest.mark.parametrize(("part", "compiled"), [(0.0, 1), (1.0, 0)])
+def test_a_loop_waits_although_a_small_part_of_it_is_compiled_alone(monkeypatch, part, compiled):
+    monkeypatch.setattr(policy, "_SMALL_PART", part)
+    calls = _compiled(monkeypatch)
+    x = tf.placeholder(tf.float32, [1, None, 2])
+    filters = tf.ones([1, 2, 2])
+    y = tf.while_loop(
+        lambda i, v: i < 3,
+        lambda i, v: (i + 1, tf.nn.conv1d(v, filters, 1, "SAME")),
+        [0, x],
+        shape_invariants=[tf.TensorShape([]), x.shape],
+    )[1]
+    with tf.Session() as sess:
+        np.testing.assert_array_equal(sess.run(y, {x: np.ones([1, 4, 2])}), np.full([1, 4, 2], 8))
+    assert len(calls) == compiled

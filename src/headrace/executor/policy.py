@@ -9,7 +9,7 @@ alone, never on a clock, so that runs repeat to the last bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.config import flags
@@ -25,6 +25,10 @@ NEVER = 1 << 60
 _COMPILE_BASE = 25e-3
 _COMPILE_PER_OP = 1.2e-3
 _COMPILE_PER_KERNEL = 12e-3
+#: To compile one op by itself.
+_COMPILE_ALONE = 0.08
+#: Nodes are interpreted although some must be compiled alone, if these are no more of it all.
+_SMALL_PART = 0.1
 _INTERPRET_PER_OP = 3e-6
 _SECONDS_PER_OPERATION = 1e-9
 #: To call a program.
@@ -55,11 +59,15 @@ def runs_before_compiling(
         return NEVER  # a program would only copy the variables
     if flags.interpret == "never":
         return 0
-    if not all(map(_has_numpy_form, nodes)):
-        return NEVER if flags.interpret == "always" else 0
+    alone = _compiled_alone(nodes)
     if flags.interpret == "always":
         return NEVER
+    if alone is None:
+        return 0
     parts = list(_with_bodies(nodes, outputs))
+    together = sum(_seconds_to_compile(part, ends) for part, ends, _ in parts)
+    if alone * _COMPILE_ALONE > _SMALL_PART * together:
+        return 0
     work = sum(times * sum(map(node_cost, part)) for part, _, times in parts)
     if work > flags.interpret_limit:
         return 0
@@ -96,14 +104,22 @@ def most_evaluations(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
     return math.ceil(compiling / _INTERPRET_PER_OP)
 
 
-def _has_numpy_form(node: Node) -> bool:
-    """Whether NumPy runs a node, and all nodes of its function bodies."""
-    if node.op_def.interpret is not None or node.op_def.makes_handle:
-        return True
-    bodies = list(_bodies(node))
-    return bool(bodies) and all(
-        n.op_def is FEED or _has_numpy_form(n) for body in bodies for n in function_step(body).nodes
-    )
+def _compiled_alone(nodes: Iterable[Node]) -> int | None:
+    """How many nodes, those of function bodies too, have no NumPy form and become programs of
+    their own where the others are interpreted; None if one of them cannot."""
+    count = 0
+    for node in nodes:
+        d = node.op_def
+        if d.interpret is not None or d.makes_handle or d is FEED:
+            continue
+        bodies = list(_bodies(node))
+        if not bodies and (d.kernel is None or d.lower is not None or not d.effects.pure):
+            return None
+        inner = [_compiled_alone(function_step(body).nodes) for body in bodies] or [1]
+        if None in inner:
+            return None
+        count += sum(n for n in inner if n is not None)
+    return count
 
 
 def _bodies(node: Node) -> Iterator[FuncGraph]:
