@@ -325,3 +325,22 @@ def test_a_local_cluster():
             assert session.run(variable + 1) == 4
     for server in workers + servers:
         server.stop()
+
+
+def test_meta_graphs_are_compared():
+    from headrace.test.util import assert_meta_graph_protos_equal
+
+    class Case(tf.test.TestCase):
+        def runTest(self) -> None: ...
+
+    with tf.Graph().as_default():
+        tf.add_to_collection("numbers", 3)
+        tf.constant(1.0)
+        first = tf.train.export_meta_graph()
+        assert_meta_graph_protos_equal(Case(), first, tf.train.export_meta_graph())
+        tf.constant(2.0)
+        with pytest.raises(AssertionError, match="Const_1"):
+            assert_meta_graph_protos_equal(Case(), first, tf.train.export_meta_graph())
+        tf.add_to_collection("names", "x")
+        with pytest.raises(AssertionError, match="names"):
+            assert_meta_graph_protos_equal(Case(), first, tf.train.export_meta_graph())

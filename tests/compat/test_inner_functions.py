@@ -21,11 +21,29 @@ def test_defun_converts_arguments_and_counts_them() -> None:
         return x * y, x + y
 
     product, total = scaled(2, 3)
-    assert product.name == "Scaled/mul:0"
+    assert (product.name, total.name) == ("Scaled:0", "Scaled:1")
     assert scaled.name == "Scaled"
     assert _run(product, total) == (6.0, 5.0)
     with pytest.raises(ValueError, match="arguments: 2, received: 1"):
         scaled(1.0)
+    with pytest.raises(ValueError, match="Unknown keyword arguments"):
+        scaled(1.0, 2.0, device="/cpu:0")
+
+
+def test_results_of_defun_are_those_of_one_operation() -> None:
+    @inner.Defun(tf.float32)
+    def nothing(x):
+        tf.add(x, 1.0)
+
+    @inner.Defun(tf.float32)
+    def itself(x):
+        return x
+
+    assert isinstance(nothing(1.0), tf.Operation)
+    assert (itself(1.0).op.name, itself(1.0, name="mine").op.name) == ("itself", "mine")
+    assert itself.declared_input_types == (tf.float32,)
+    with pytest.raises(ValueError, match="can not return None"):
+        inner.Defun(tf.float32, func_name="half")(lambda x: (x, None))(1.0)
 
 
 def test_defun_with_gradients_of_its_own() -> None:

@@ -48,7 +48,8 @@ CASES = [
         (ones(2, 3), ones(2, 4)),
         lambda a, b: tf.concat([a, b], 0),
         "concat",
-        "Dimensions of inputs should match except in dimension 0: (2, 3), (2, 4)",
+        "Dimensions of inputs should match: shape[0] = [2,3] vs. shape[1] = [2,4], except in "
+        "dimension 0",
     ),
     Case(
         "concat_axis",
@@ -419,3 +420,12 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_failing_step(case: Case, interpret: str) -> None:
     check(case)
+
+
+@pytest.mark.parametrize("axis", [2, -3])
+def test_the_axis_of_stack_and_unstack(axis):
+    text = rf"axis = {axis} not in \[-2, 2\)"
+    with pytest.raises(ValueError, match=text):
+        tf.stack([[1.0], [2.0]], axis=axis)
+    with pytest.raises(ValueError, match=text):
+        tf.unstack([[1.0]], axis=axis)

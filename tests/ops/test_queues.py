@@ -513,3 +513,10 @@ def test_refused_as_it_is_built(build: Any, error: Any, message: str | None) -> 
         return
     with tf.Graph().as_default(), pytest.raises(error, match=message):
         build()
+
+
+def test_names_are_a_list_and_padding_needs_shapes():
+    queue = tf.FIFOQueue(3, (tf.int32, tf.float32), names=("i", "j"))
+    assert queue.names == ["i", "j"]
+    with pytest.raises(ValueError, match="a list of shapes must be provided"):
+        tf.PaddingFIFOQueue(3, tf.float32, None)

@@ -243,6 +243,8 @@ def install() -> ModuleType:
         del sys.modules["tensorflow"]
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
+    # The module itself: tests put functions of their own in place of its `info` and `warning`.
+    sys.modules["tensorflow.python.platform.tf_logging"] = import_module("headrace.logging")
     return import_module("tensorflow")
 
 

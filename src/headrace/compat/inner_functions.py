@@ -65,16 +65,20 @@ class Defun:
             body = custom_gradient(self._with_gradient(function))
 
         @functools.wraps(function)
-        def call(*args: Any, name: str | None = None, **_: Any) -> Any:
+        def call(*args: Any, name: str | None = None, **unknown: Any) -> Any:
+            if unknown.keys() - {"noinline", "compiled", "separate_compiled_gradients"}:
+                raise ValueError(f"Unknown keyword arguments: {sorted(unknown)}")
             if self._types and len(args) != len(self._types):
                 raise ValueError(
                     f"Expected number of arguments: {len(self._types)}, received: {len(args)}"
                 )
             types: Sequence[Any] = self._types or [None] * len(args)
-            with get_default_graph().name_scope(name or scope_name):
-                return body(*[convert_to_tensor(a, t) for a, t in zip(args, types, strict=True)])
+            with get_default_graph().name_scope(name or scope_name) as scope:
+                inputs = [convert_to_tensor(a, t) for a, t in zip(args, types, strict=True)]
+                return _named(body(*inputs), scope)
 
         call.name = scope_name  # type: ignore[attr-defined]
+        call.declared_input_types = tuple(self._types)  # type: ignore[attr-defined]
         return call
 
     def _with_gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,6 +94,24 @@ class Defun:
             return results, gradient
 
         return both
+
+
+def _named(results: Any, scope: str) -> Any:
+    """What a call gives: outputs of one operation, which has the name of the call.
+
+    Raises:
+        ValueError: if a result among several is None.
+    """
+    if results is None:
+        return raw.NoOp(name=scope)
+    many = isinstance(results, (list, tuple))
+    if any(r is None for r in (results if many else ())):
+        raise ValueError(f"Function {scope.rstrip('/')} can not return None.")
+    tensors = [convert_to_tensor(r) for r in (results if many else [results])]
+    if not tensors:
+        return raw.NoOp(name=scope)
+    named = list(raw.IdentityN(tensors, name=scope))
+    return named if len(named) > 1 else named[0]
 
 
 class _Call:

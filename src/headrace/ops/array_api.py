@@ -18,7 +18,6 @@ from headrace.ops import array as _array
 from headrace.ops import array_fill, array_join, array_matrix, array_pad
 from headrace.ops.array_util import (
     as_tensor,
-    checked_axis,
     fully_known,
     int_const,
     shape_argument,
@@ -403,7 +402,7 @@ def unstack(
         dims = tensor._dims
         if dims is None:
             raise ValueError(f"Cannot infer num from shape {tensor.shape}")
-        num = dims[checked_axis(axis, len(dims))]
+        num = dims[array_join.stacked_axis(axis, len(dims))]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {tensor.shape}")
     return raw.Unpack(tensor, num=num, axis=axis, name=name)  # type: ignore[no-any-return]

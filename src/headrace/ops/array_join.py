@@ -69,11 +69,12 @@ def _concat(xp: Any, values: list[Any], axis: Any) -> Any:
         raise fail("Can't concatenate scalars (use tf.stack instead).")
     at = checked_axis(at, rank, "Concatenation dimension")
     want = _without(values[0].shape, at)
-    for v in values:
+    for i, v in enumerate(values):
         if len(v.shape) != rank or _without(v.shape, at) != want:
+            first, other = (",".join(map(str, x.shape)) for x in (values[0], v))
             raise fail(
-                f"Dimensions of inputs should match except in dimension {at}: "
-                + ", ".join(shape_text(x.shape) for x in values)
+                f"Dimensions of inputs should match: shape[0] = [{first}] vs. shape[{i}] = "
+                f"[{other}], except in dimension {at}"
             )
     return xp.concatenate(values, at)
 
@@ -150,6 +151,17 @@ define_op(
 # -- stacking -----------------------------------------------------------------------------------
 
 
+def stacked_axis(axis: int, rank: int) -> int:
+    """The axis of a stack or unstack, counted from the front.
+
+    Raises:
+        ValueError: if it is not in ``[-rank, rank)``.
+    """
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
+    return axis % rank
+
+
 def _pack_shape(op: Operation) -> list[Dims]:
     each: Dims = None
     for tensor in op.inputs:
@@ -162,7 +174,7 @@ def _pack_shape(op: Operation) -> list[Dims]:
             ) from None
     if each is None:
         return [None]
-    at = checked_axis(op.attrs["axis"], len(each) + 1)
+    at = stacked_axis(op.attrs["axis"], len(each) + 1)
     return [(*each[:at], op.attrs["N"], *each[at:])]
 
 
@@ -187,7 +199,7 @@ def _unpack_shape(op: Operation) -> list[Dims]:
     dims, num = op.inputs[0]._dims, op.attrs["num"]
     if dims is None:
         return [None] * num
-    at = checked_axis(op.attrs["axis"], len(dims))
+    at = stacked_axis(op.attrs["axis"], len(dims))
     if dims[at] is not None and dims[at] != num:
         raise ValueError(
             f"Dimension {at} of shape {shape_text(dims)} must be {num} to be unstacked."

@@ -44,7 +44,7 @@ class QueueBase:
                 raise ValueError("Queue shapes must have the same length as dtypes")
         if names is not None and len(names) != len(self._dtypes):
             raise ValueError("Queue names must have the same length as dtypes")
-        self._names = names
+        self._names = None if names is None else list(names)
         self._queue_ref = queue_ref
         self._name = queue_ref.op.name.split("/")[-1]
 
@@ -339,6 +339,8 @@ class PaddingFIFOQueue(QueueBase):
         name: str = "padding_fifo_queue",
     ) -> None:
         types = _types(dtypes)
+        if shapes is None:
+            raise ValueError("When providing partial shapes, a list of shapes must be provided.")
         given = _shapes(shapes, partial=True) or []
         if len(types) != len(given):
             raise ValueError(

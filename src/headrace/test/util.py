@@ -89,6 +89,28 @@ def assert_equal_graph_def(
 assert_equal_graph_def_v1 = assert_equal_graph_def
 
 
+def assert_meta_graph_protos_equal(tester: Any, a: Any, b: Any) -> None:
+    """Two MetaGraphDefs have the same graph and collections, each in any order.
+
+    Args:
+        tester: the TestCase, whose ``assertProtoEquals`` compares.
+        a, b: the MetaGraphDefs.
+
+    Raises:
+        AssertionError: if they differ.
+    """
+    tester.assertEqual(set(a.collection_def), set(b.collection_def))
+    for key in a.collection_def:
+        kinds = [c.collection_def[key].WhichOneof("kind") for c in (a, b)]
+        tester.assertEqual(*kinds)
+        values = [getattr(c.collection_def[key], kinds[0]).value for c in (a, b)]
+        tester.assertEqual(sorted(values[0], key=repr), sorted(values[1], key=repr))
+    assert_equal_graph_def(a.graph_def, b.graph_def)
+    tester.assertEqual(a.saver_def, b.saver_def)
+    tester.assertEqual(a.asset_file_def, b.asset_file_def)
+    tester.assertEqual(a.signature_def, b.signature_def)
+
+
 def _nodes(graph_def: Any, checkpoint_v2: bool, tables: bool) -> dict[str, Any]:
     copy = type(graph_def)()
     copy.CopyFrom(graph_def)

@@ -44,7 +44,7 @@ class SecondOrStepTimer:
     """
 
     #: What tells the time; tests replace it.
-    clock: Callable[[], float] = staticmethod(time.time)
+    clock: Callable[[], float] = staticmethod(lambda: time.time())
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
         self._every_secs = every_secs
