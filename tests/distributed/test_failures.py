@@ -36,6 +36,23 @@ def waits_for(condition):
         threading.Event().wait(0.001)
 
 
+def notices_the_death_of(cluster, dead, witness):
+    """Kill a task; on return the witness has done all that it does about that."""
+    master = cluster.tasks[witness].master
+    noticed = threading.Event()
+    peer_lost = master.peer_lost
+
+    def last(peer, reason):
+        peer_lost(peer, reason)
+        if peer == dead:
+            noticed.set()
+
+    master.peer_lost = last
+    cluster.kill(dead)
+    assert noticed.wait(PATIENCE)
+    master.peer_lost = peer_lost
+
+
 class Background:
     """A call in another thread."""
 
@@ -174,7 +191,7 @@ def test_the_death_of_a_task_fails_its_steps_and_no_others():
 def test_a_task_that_was_started_again():
     with with_cluster(timing=FAST, ps=1, worker=1) as cluster:
         queued = Queued(cluster)
-        cluster.kill(name("ps"))
+        notices_the_death_of(cluster, name("ps"), name("worker"))
         cluster.start(name("ps"))
         with pytest.raises(AbortedError, match=r"Task /job:ps/replica:0/task:0 was started again"):
             queued.session.run(queued.size)
