@@ -12,3 +12,9 @@ def test_libraries_hang_what_they_like_on_tensors_and_operations() -> None:
     assert (x.W, x.scope, x.op.note) == ("weights", "dense", [1])
     assert not hasattr(tf.identity(x), "W")
     assert vars(tf.identity(x)) == {}  # those without attributes of their own stay small
+
+
+def test_shapes_under_the_names_that_older_programs_use() -> None:
+    x = tf.placeholder(tf.float32, [None, 3])
+    assert x._shape.as_list() == x._shape_as_list() == [None, 3]
+    assert tf.placeholder(tf.float32)._shape_as_list() is None

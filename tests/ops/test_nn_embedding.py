@@ -112,6 +112,14 @@ def test_dropout_keeps_the_mean_and_repeats_under_a_seed() -> None:
     assert first.mean() == pytest.approx(1, abs=0.02)
 
 
+def test_dropout_keeps_the_shape_whatever_is_known_of_the_probability() -> None:
+    """Programs feed it through ``tf.placeholder(tf.float32)``, and build layers on the result."""
+    x, keep = tf.placeholder(tf.float32, [None, 5]), tf.placeholder(tf.float32)
+    for y in (tf.nn.dropout(x, keep), tf.nn.dropout(x, rate=keep, noise_shape=[tf.shape(x)[0], 1])):
+        assert y.shape.as_list() == [None, 5]
+    assert tf.layers.dense(tf.layers.dropout(x, keep, training=True), 2).shape[1] == 2
+
+
 def test_gradient_passes_what_was_kept() -> None:
     x = tf.constant(np.ones((30, 40), np.float32))
     y = tf.nn.dropout(x, rate=0.5, seed=3)

@@ -54,9 +54,16 @@ class Tensor:
     def shape(self) -> TensorShape:
         return TensorShape.of(self._dims)
 
+    @property
+    def _shape(self) -> TensorShape:
+        return TensorShape.of(self._dims)
+
     def get_shape(self) -> TensorShape:
         """The static shape."""
         return TensorShape.of(self._dims)
+
+    def _shape_as_list(self) -> list[int | None] | None:
+        return None if self._dims is None else list(self._dims)
 
     def set_shape(self, shape: Any) -> None:
         """Add what is known of the shape.

@@ -89,7 +89,9 @@ def clip_by_global_norm(
                 continue
             values = _values(t)
             factor = scale if scale.dtype is values.dtype else raw.Cast(scale, DstT=values.dtype)
-            clipped.append(_like(t, raw.Mul(values, factor, name=f"{scope}_{index}")))
+            product = raw.Mul(values, factor, name=f"{scope}_{index}")
+            product.set_shape(values.shape)  # also where that of the norm is not known
+            clipped.append(_like(t, product))
         return clipped, norm
 
 

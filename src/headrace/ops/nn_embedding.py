@@ -273,7 +273,10 @@ def dropout(
         drawn = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
         # >= so that exactly what is drawn below ``rate`` is dropped: nothing if that is 0
         kept = raw.GreaterEqual(drawn, rate)
-        return raw.SelectV2(kept, scaled, raw.ZerosLike(x), name=scope)  # type: ignore[no-any-return]
+        result: Tensor = raw.SelectV2(kept, scaled, raw.ZerosLike(x), name=scope)
+        # Programs feed the probability through placeholders without a shape.
+        result.set_shape(x.shape)
+        return result
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:

@@ -161,7 +161,9 @@ def _scalar(tensor: Tensor) -> int | None:
 
 
 def _of_pack(op: Operation) -> Dims:
-    if op.attrs.get("axis", 0) != 0 or op.inputs[0].dims != ():
+    # The result has one dimension where one entry is known to be a scalar: so are the others.
+    dims = op.outputs[0].dims
+    if dims is None or len(dims) != 1:
         return None
     return tuple(_scalar(t) for t in op.inputs)
 
