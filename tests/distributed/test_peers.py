@@ -105,6 +105,7 @@ def played(monkeypatch):
     monkeypatch.setattr(module, "ANSWER_SECONDS", 0.01)
     made = handler.peers = Peers(handler, dial, Timing(tick=0.001))
     made.handler, made.pipes = handler, pipes
+    made.start()
     yield made
     made.close()
 
@@ -118,6 +119,13 @@ def test_the_heart_survives_what_goes_wrong_beside_it(played, caplog):
     for _ in range(3):
         assert played.handler.ticks.acquire(timeout=10)
     assert "a tick went wrong" in caplog.text
+
+
+def test_nobody_hears_of_the_time_before_all_is_there():
+    handler = Handler()
+    made = Peers(handler, None, Timing(tick=0.0))
+    made.close()
+    assert not handler.ticks.acquire(blocking=False)
 
 
 def test_a_link_that_was_dialled_is_used_when_the_peer_has_answered(played):

@@ -181,8 +181,10 @@ class RemoteEngine(_Engine):
         with self._lock:
             if not self._session:
                 self._task = self._find_master(limit)
-                peers = self._peers = Peers(self, self._dial)
-                peers.link(self._task, self.address, limit)
+                if self._peers is None:
+                    self._peers = Peers(self, self._dial)
+                    self._peers.start()
+                self._peers.link(self._task, self.address, limit)
                 request = cpb.CreateSessionRequest(config=self.config, client=self._me.task)
                 self._session = self._call("CreateSession", request).session
             return self._session

@@ -77,6 +77,9 @@ class Peers:
         self._dialling: dict[str, threading.Lock] = {}
         self._stop = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="headrace heartbeat", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look after links; from now on the handler hears of the time."""
         self._ticker.start()
 
     def adopt(self, pipe: Pipe, peer: PeerInfo, dialled: bool = False) -> Link:
@@ -256,7 +259,7 @@ class Peers:
         self._wake()
         for link in links:
             link.close()
-        if threading.current_thread() is not self._ticker:
+        if self._ticker.is_alive() and threading.current_thread() is not self._ticker:
             self._ticker.join()
 
 

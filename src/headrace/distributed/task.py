@@ -68,6 +68,7 @@ class Task:
             pb.Registered: self.master.registered,
             pb.RunStep: clients.run_step,
         }
+        self.peers.start()
 
     def adopt(self, pipe: Pipe, peer: PeerInfo) -> None:
         """A peer has connected."""
