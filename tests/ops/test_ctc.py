@@ -117,6 +117,16 @@ def test_labels_that_are_no_matrix(indices, message):
         session.run(loss)
 
 
+def test_inputs_may_come_first_as_in_releases_before_1_0():
+    labels, inputs = (
+        _sparse([[0], [1]]),
+        tf.constant(np.random.RandomState(0).rand(4, 2, 3), tf.float32),
+    )
+    old, new = tf.nn.ctc_loss(inputs, labels, [4, 4]), tf.nn.ctc_loss(labels, inputs, [4, 4])
+    with tf.Session() as session:
+        np.testing.assert_array_equal(*session.run([old, new]))
+
+
 def test_arguments_that_do_not_fit():
     with pytest.raises(TypeError, match="SparseTensor"):
         tf.nn.ctc_loss(tf.zeros([2, 2], tf.int32), tf.zeros([4, 2, 3]), [4, 4])

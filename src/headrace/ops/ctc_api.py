@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.deprecated import note
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
@@ -53,6 +54,9 @@ def ctc_loss(
     >>> f"{loss.eval(session=tf.Session())[0]:.3f}"
     '1.686'
     """
+    if isinstance(inputs, SparseTensor) and not isinstance(labels, SparseTensor):
+        note("tf.nn.ctc_loss(inputs, labels, ...)", "tf.nn.ctc_loss(labels, inputs, ...)")
+        labels, inputs = inputs, labels
     if not isinstance(labels, SparseTensor):
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
     if logits is not None:
