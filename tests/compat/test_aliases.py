@@ -152,6 +152,13 @@ def test_rows_of_modules_that_have_none_of_their_own():
     assert row_of("nn").sources == ("headrace.nn",)
 
 
+def test_modules_of_recurrent_networks_of_releases_before_1_0():
+    """The folder has modules only, so that they come from it whole."""
+    assert row_of("models.rnn").sources == ()
+    assert row_of("models.rnn.rnn").sources[0] == "headrace.nn"
+    assert aliases.is_module("models.rnn.seq2seq")
+
+
 def test_a_function_hides_the_module_of_its_name_where_tensorflow_has_it_so():
     assert aliases.is_module("contrib.framework.python.ops.arg_scope")
     names = row_of("contrib.framework.python.ops").names

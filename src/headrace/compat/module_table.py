@@ -248,12 +248,7 @@ ROWS: dict[str, Row] = {
     "contrib.tensor_forest.python": _row("headrace.contrib.tensor_forest"),
     "contrib.tensor_forest.python.tensor_forest": _row("headrace.contrib.tensor_forest"),
     "models": _row("headrace.contrib"),
-    "models.rnn": _row(
-        "headrace.contrib",
-        rnn_cell="headrace.contrib.rnn",
-        rnn="headrace.contrib.rnn",
-        seq2seq="headrace.contrib.legacy_seq2seq",
-    ),
+    "models.rnn": Row(()),
     "models.rnn.rnn": _row("headrace.nn", "headrace.contrib.rnn"),
     "models.rnn.rnn_cell": _row("headrace.nn.rnn_cell", "headrace.contrib.rnn"),
     "models.rnn.seq2seq": _row("headrace.contrib.legacy_seq2seq"),
