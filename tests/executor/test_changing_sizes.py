@@ -211,3 +211,16 @@ def test_a_loop_waits_although_a_small_part_of_it_is_compiled_alone(monkeypatch,
     with tf.Session() as sess:
         np.testing.assert_array_equal(sess.run(y, {x: np.ones([1, 4, 2])}), np.full([1, 4, 2], 8))
     assert len(calls) == compiled
+
+
+def test_lists_have_no_size_to_compare():
+    """A tensor list that a host op fills goes into a region that meets another kind of input."""
+    x = tf.placeholder(tf.float32, [None])
+    rows = tf.py_func(lambda v: v * 2, [x], tf.float32)
+    array = tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, x).write(1, rows)
+    printed = tf.py_func(lambda v: v, [array.read(1)], tf.float32)
+    with tf.control_dependencies([printed]):
+        y = array.read(0) + tf.reshape(printed, tf.shape(x))
+    with tf.Session() as sess:
+        for size in (2, 3, 3, 3, 4):
+            assert sess.run(y, {x: np.ones(size)}).tolist() == [3.0] * size

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.executor.evaluate import Interpreting, TookTooLong
 from headrace.executor.policy import NEVER, most_evaluations, runs_to_pay
+from headrace.graph.dtypes import variant
 from headrace.graph.func_graph import FuncGraph
 
 if TYPE_CHECKING:
@@ -99,10 +100,9 @@ class Waiting:
         scale = 1.0
         for (node, i), value in zip(self._region.dynamic, dynamic, strict=True):
             dims = node.dims[i]
-            shape = getattr(value, "shape", ())
-            if dims is None or None in dims:
+            if node.dtypes[i] is not variant and (dims is None or None in dims):
                 assumed = [_UNKNOWN if d is None else d for d in dims or (None,)]
-                scale = max(scale, math.prod(shape) / max(1, math.prod(assumed)))
+                scale = max(scale, math.prod(value.shape) / max(1, math.prod(assumed)))
         return scale
 
     @cached_property
