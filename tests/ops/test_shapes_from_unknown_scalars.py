@@ -13,6 +13,13 @@ def test_an_entry_of_unknown_rank_leaves_the_others_known() -> None:
     assert tf.fill([2, size, 5], 0.0).shape.as_list() == [2, None, 5]
 
 
+def test_tiles_of_known_number_have_known_sizes() -> None:
+    x, size = tf.placeholder(tf.float32, [None, 4, 3]), tf.placeholder(tf.int32)
+    assert tf.tile([[1.0, 2.0]], [tf.shape(x)[0], 3]).shape.as_list() == [None, 6]
+    assert tf.tile(x, [1, size, 2]).shape.as_list() == [None, None, 6]
+    assert tf.tile(x, tf.stack([1, 2, tf.shape(x)[0]])).shape.as_list() == [None, 8, None]
+
+
 def test_norms_of_unknown_shape_leave_the_shapes_of_gradients() -> None:
     x, limit = tf.placeholder(tf.float32, [4, 5]), tf.placeholder(tf.float32)
     (clipped,), _ = tf.clip_by_global_norm([x], limit)

@@ -25,6 +25,7 @@ from headrace.ops.array_util import (
 )
 from headrace.ops.build import raw
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
+from headrace.ops.static import static_shape
 
 # -- concatenation ------------------------------------------------------------------------------
 
@@ -374,11 +375,13 @@ def _tile_shape(op: Operation) -> list[Dims]:
             f"Expected multiples argument to be a vector of length {len(dims)} but got length "
             f"{length}: shape {shape_text(dims)}."
         )
-    if times is None:
-        return [unknown(len(dims))]
-    if min(times, default=0) < 0:
+    if times is not None and min(times, default=0) < 0:
         raise ValueError(f"Expected multiples >= 0, but got {list(times)}.")
-    return [tuple([None if d is None else d * m for d, m in zip(dims, times, strict=True)])]
+    known = static_shape(op.inputs[1]) if times is None else times
+    if known is None or len(known) != len(dims):
+        return [unknown(len(dims))]
+    pairs = zip(dims, known, strict=True)
+    return [tuple([None if d is None or m is None else d * m for d, m in pairs])]
 
 
 def _tile(xp: Any, x: Any, multiples: Any) -> Any:
