@@ -106,6 +106,14 @@ def test_empty_rows_are_filled_and_the_gradient_goes_to_both() -> None:
     assert (of_values.tolist(), of_default) == ([1, 2, 4, 5], 3)
 
 
+def test_the_shape_under_its_name_of_releases_before_1_0() -> None:
+    old = tf.SparseTensor(indices=[[0, 1]], values=[5], shape=[2, 2])
+    assert old.dense_shape.op.name.endswith("dense_shape")
+    np.testing.assert_array_equal(run(tf.sparse_tensor_to_dense(old)), [[0, 5], [0, 0]])
+    with pytest.raises(TypeError, match="needs a dense_shape"):
+        tf.SparseTensor([[0, 1]], [5])
+
+
 def test_ops_without_elements() -> None:
     none = fed([], np.zeros(0), [2, 3])
     got = run(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from headrace.deprecated import note
 from headrace.graph import dtypes
 from headrace.graph.composite import PlacedElements
 from headrace.graph.graph import get_default_graph
@@ -43,9 +44,10 @@ class SparseTensor(PlacedElements):
     Args:
         indices: int64 ``[n, rank]``, the place of each element.
         values: ``[n]`` of any type.
-        dense_shape: int64 ``[rank]``, the shape of the dense tensor.
+        dense_shape: int64 ``[rank]``, the shape of the dense tensor. ``shape`` is its old name.
 
     Raises:
+        TypeError: without a shape.
         ValueError: if the shapes of the three do not fit.
 
     >>> import headrace as tf
@@ -59,7 +61,14 @@ class SparseTensor(PlacedElements):
     _owns_operators = True
     _conversion_hint = " Use tf.sparse.to_dense for a dense tensor."
 
-    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+    def __init__(
+        self, indices: Any, values: Any, dense_shape: Any = None, shape: Any = None
+    ) -> None:
+        if shape is not None and dense_shape is None:
+            note("tf.SparseTensor(shape=...)", "tf.SparseTensor(dense_shape=...)")
+            dense_shape = shape
+        if dense_shape is None:
+            raise TypeError("tf.SparseTensor needs a dense_shape")
         with get_default_graph().name_scope("SparseTensor"):
             self._indices = convert_to_tensor(indices, dtypes.int64, name="indices")
             self._values = convert_to_tensor(values, name="values")
