@@ -128,6 +128,17 @@ def test_stacks_of_the_first_releases():
         np.testing.assert_allclose(sess.run("grad:0", feeds), results["grad:0"], rtol=1e-5)
 
 
+def test_a_collection_goes_without_what_is_inside_a_loop():
+    meta = tf.MetaGraphDef()
+    meta.graph_def.CopyFrom(_load("loop")[0])
+    meta.collection_def["kept"].node_list.value.extend(["while/add:0", "y:0"])
+    tf.train.import_meta_graph(meta)
+    assert [t.name for t in tf.get_collection("kept")] == ["y:0"]
+    meta.collection_def["kept"].node_list.value.append("absent:0")
+    with tf.Graph().as_default(), pytest.raises(KeyError, match="absent"):
+        tf.train.import_meta_graph(meta)
+
+
 def _node(message, name, op, inputs=(), **attrs):
     node = message.node.add(name=name, op=op)
     node.input.extend(inputs)
@@ -194,6 +205,69 @@ def test_switches_that_wait_ask_the_same_predicate():
         assert sess.run("m:0", {"x:0": 2.0, "p:0": True}) == pytest.approx(2 * np.exp(2))
 
 
+def _several(message, count):
+    """m merges x, 10x, ... of which the one runs that n tells."""
+    _node(message, "x", "Placeholder", dtype=1)
+    _node(message, "n", "Placeholder", dtype=3)
+    for i in range(count):
+        for name, dtype, value in ((f"i{i}", 3, np.int32(i)), (f"k{i}", 1, np.float32(10**i))):
+            _node(message, name, "Const", dtype=dtype)
+            message.node[-1].attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value))
+        _node(message, f"p{i}", "Equal", ["n", f"i{i}"], T=3)
+        _node(message, f"s{i}", "Switch", ["x", f"p{i}"], T=1)
+        _node(message, f"v{i}", "Mul", [f"s{i}:1", f"k{i}"], T=1)
+    _node(message, "m", "Merge", [f"v{i}" for i in range(count)], T=1)
+    message.node[-1].attr["N"].i = count
+    _node(message, "index", "Identity", ["m:1"], T=3)
+    return message
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_a_merge_of_values_under_predicates_of_their_own(count):
+    tf.import_graph_def(_several(tf.GraphDef(), count), name="")
+    with tf.Session() as sess:
+        for n in range(count):
+            expected = [3.0 * 10**n, n]
+            assert sess.run(["m:0", "index:0"], {"x:0": 3.0, "n:0": n}) == expected
+        with pytest.raises(tf.errors.InvalidArgumentError, match="list with 0 elements"):
+            sess.run("m:0", {"x:0": 3.0, "n:0": 7})
+
+
+def test_conditionals_on_one_predicate_run_by_themselves():
+    message = _switched()
+    _node(message, "m", "Merge", ["f", "t"], T=1)
+    _node(message, "label", "Placeholder", dtype=1)
+    _node(message, "s2", "Switch", ["label", "p"], T=1)
+    _node(message, "wait", "Assert", ["p", "s2:1"])
+    message.node[-1].attr["T"].list.type.append(1)
+    _node(message, "t2", "Neg", ["s2:1", "^wait"], T=1)
+    _node(message, "f2", "Exp", ["s2"], T=1)
+    _node(message, "m2", "Merge", ["f2", "t2"], T=1)
+    tf.import_graph_def(message, name="")
+    with tf.Session() as sess:  # no label is needed
+        assert sess.run("m:0", {"x:0": 2.0, "p:0": False}) == -2.0
+        assert sess.run("m2:0", {"label:0": 2.0, "p:0": True}) == -2.0
+
+
+def test_what_no_result_needs_does_not_happen():
+    with tf.Graph().as_default() as graph:
+        tf.get_variable("v", initializer=1.0, use_resource=True)
+        message = graph.as_graph_def()
+    _node(message, "x", "Placeholder", dtype=1)
+    _node(message, "p", "Placeholder", dtype=10)
+    _node(message, "s", "Switch", ["x", "p"], T=1)
+    _node(message, "add", "AssignAddVariableOp", ["v", "s:1"], dtype=1)
+    _node(message, "t", "Exp", ["s:1"], T=1)
+    _node(message, "m", "Merge", ["s", "t"], T=1)
+    _node(message, "now", "ReadVariableOp", ["v"], dtype=1)
+    tf.import_graph_def(message, name="")
+    with tf.Session() as sess:
+        feeds = {"x:0": 2.0, "p:0": True}
+        sess.run("v/Assign")
+        sess.run("m:0", feeds)
+        assert sess.run("now:0") == 1.0
+
+
 def _both_branches(message):
     _node(message, "wrong", "AddV2", ["f", "t"], T=1)
 
@@ -218,6 +292,14 @@ def _cycle(message):
     _node(message, "c2", "Neg", ["c1"], T=1)
 
 
+def _no_predicate(message):
+    _node(message, "s3", "Switch", ["x"], T=1)
+
+
+def _absent_node(message):
+    _node(message, "m", "Merge", ["f", "absent"], T=1)
+
+
 def _unknown_op(message):
     _node(message, "q", "NoSuchOp", ["s"], T=1)
     _node(message, "m", "Merge", ["q", "t"], T=1)
@@ -229,6 +311,8 @@ WRONG = {
     "three values": (_three_values, "'m' merges 3 values"),
     "no condition": (_loop_without_condition, "loop 'loop' has no LoopCond"),
     "cycle": (_cycle, "nodes in a cycle"),
+    "no predicate": (_no_predicate, "lacks a node or an input"),
+    "absent node": (_absent_node, "values that are not the two branches|lacks a node"),
     "unknown op": (_unknown_op, "Op type not registered 'NoSuchOp'"),
 }
 

@@ -128,22 +128,17 @@ class _Arrays(Rewriting):
     def replace_zeros(self) -> None:
         """Sums of gradient flows begin with the constant 0: here with a list of zeros."""
         for node in list(self.nodes.values()):
-            if node.op != "Enter" or node.attr["is_constant"].b:
-                continue
-            source = data_inputs(node)[0]
-            users = [n for n in self.nodes.values() if f"{node.name}" in map(node_of, n.input)]
-            merged = next((n for n in users if n.op == "Merge"), None)
-            if merged is None or source in self.origin or f"{merged.name}:0" not in self.origin:
-                continue
-            begun = self.origin[f"{node.name}:0"] = self.origin[f"{merged.name}:0"]
-            node.input[0] = self.zeros(node.name, begun, self.contexts.of(node)[:-1])
-        for node in list(self.nodes.values()):
             if node.op != "Merge" or f"{node.name}:0" not in self.origin:
                 continue
+            begun = self.origin[f"{node.name}:0"]
             for i, source in enumerate(data_inputs(node)):
-                in_loop = self.nodes[node_of(source)].op in ("Enter", "NextIteration")
-                if source not in self.origin and not in_loop:
-                    begun = self.origin[f"{node.name}:0"]
+                if source in self.origin:
+                    continue
+                given = self.nodes[node_of(source)]
+                if given.op == "Enter" and data_inputs(given)[0] not in self.origin:
+                    self.origin[source] = begun
+                    given.input[0] = self.zeros(given.name, begun, self.contexts.of(given)[:-1])
+                elif given.op not in ("Enter", "NextIteration"):
                     node.input[i] = self.zeros(node.name, begun, self.contexts.of(node))
 
     @cached_property

@@ -33,15 +33,16 @@ from headrace.ops.import_slices import (
     walk_back,
 )
 
+#: Repeating these costs nothing.
+_TRIVIAL = frozenset({"Const", "Identity", "Switch", "Merge"})
+
 
 @dataclass
 class _Conditional:
-    """What one If will be: the merges that end it and the ops with effects inside."""
+    """What one If will be: the merges that end it. What they do not need never runs."""
 
     predicate: str
     merges: list[NodeDef] = field(default_factory=list)
-    #: For each branch, its nodes with effects.
-    effects: dict[int, list[str]] = field(default_factory=lambda: {0: [], 1: []})
 
 
 def raise_branches(
@@ -69,6 +70,7 @@ class _Level:
         self.graph = graph
         self.nodes = nodes
         self.around = around
+        self.in_function = bool(around.args)
         self.order: list[str] = []
         self.conditions: dict[str, Conditions] = {}
         #: For each node and predicate, how many conditionals on it lie behind.
@@ -165,13 +167,10 @@ class _Level:
             rewriting, self.order, self.conditions, self.phases, self.type_of
         ).hand_over():
             self.analyse()
-        for name in self.order:
-            if self.conditions[name] and has_effects(self.nodes[name]):
-                predicate = self.outermost(self.conditions[name])
-                phase = self.phases[name].get(predicate, 0)
-                conditional = self.conditional(predicate, phase)
-                conditional.effects[self.conditions[name][predicate]].append(name)
-        made = [node for conditional in self.found.values() for node in self.cut(conditional)]
+        self.find_waits()
+        self.second_outputs = {s for n in self.nodes.values() for s in n.input if s.endswith(":1")}
+        groups = [g for conditional in self.found.values() for g in self.groups(conditional)]
+        made = [node for group in groups for node in self.cut(group)]
         kept = {
             name: node
             for name, node in self.nodes.items()
@@ -187,6 +186,27 @@ class _Level:
                 node.input.remove(source)
         return {**kept, **{node.name: node for node in made}}
 
+    def groups(self, conditional: _Conditional) -> list[_Conditional]:
+        """The parts of a conditional that share no work: a step may need one and not another.
+
+        What a function does is all needed, so there one If serves them.
+        """
+        predicate = conditional.predicate
+        parts = [_Conditional(predicate, [m]) for m in conditional.merges]
+        if self.in_function or len(parts) < 2:
+            return [conditional]
+        found: list[tuple[_Conditional, set[str]]] = []
+        for part in parts:
+            branches = [_Branch(self, part, side) for side in (0, 1)]
+            work = {n for b in branches for n in b.nodes if b.nodes[n].op not in _TRIVIAL}
+            sharing = [f for f in found if not work.isdisjoint(f[1])]
+            for other in sharing:
+                found.remove(other)
+            merges = [m for f in sharing for m in f[0].merges]
+            whole = _Conditional(predicate, [*merges, *part.merges])
+            found.append((whole, work.union(*[f[1] for f in sharing])))
+        return [f[0] for f in found]
+
     def outermost(self, conditions: Conditions) -> str:
         """The predicate of the conditional around the others."""
         return next(p for p in conditions if not self.of_source(p))
@@ -197,13 +217,13 @@ class _Level:
         args = {s: self.type_of(s) for branch in reversed(branches) for s in branch.args.values()}
         merges = conditional.merges
         types = [self.type_of(data_inputs(m)[0]) for m in merges]
-        first = merges[0].name if merges else node_of(conditional.predicate)
+        first = merges[0].name
         base = first.rpartition("/")[0] or f"{first}/If"
         effects = any(has_effects(n) for b in branches for n in b.nodes.values())
         node = NodeDef(op="If" if effects else "StatelessIf", name=self.graph.node_name(base))
         node.input.append(conditional.predicate)
         node.input.extend(args)
-        after = [*self.waits(conditional.predicate), *branches[0].after, *branches[1].after]
+        after = [*self.waits.get(conditional.predicate, ()), *branches[0].after, *branches[1].after]
         node.input.extend(f"^{c}" for c in dict.fromkeys(after))
         node.attr["Tcond"].type = self.type_of(conditional.predicate)
         node.attr["Tin"].list.type.extend(args.values())
@@ -222,22 +242,23 @@ class _Level:
             handed.append(new)
         return [node, *handed]
 
-    def waits(self, predicate: str) -> list[str]:
-        """What those that hand a predicate on to switches wait for."""
-        found: list[str] = []
+    def find_waits(self) -> None:
+        """What those that hand predicates on to switches wait for."""
+        self.waits: dict[str, list[str]] = {}
         for node in self.nodes.values():
-            if node.op == "Switch" and self.predicate(node) == predicate:
-                source = data_inputs(node)[1]
-                while source != predicate:
-                    handing = self.nodes[node_of(source)]
-                    found += control_inputs(handing)
-                    source = data_inputs(handing)[0]
-        return [c for c in found if not self.conditions.get(c, {"": 0})]
+            source = data_inputs(node)[1] if node.op == "Switch" else ""
+            predicate = self.predicate(node) if source else ""
+            while source != predicate:
+                handing = self.nodes[node_of(source)]
+                outside = [
+                    c for c in control_inputs(handing) if not self.conditions.get(c, {"": 0})
+                ]
+                self.waits.setdefault(predicate, []).extend(outside)
+                source = data_inputs(handing)[0]
 
     def index_is_used(self, merge: NodeDef) -> bool:
         """Whether something asks which input a Merge took."""
-        asked = f"{merge.name}:1"
-        return any(asked in n.input for n in self.nodes.values())
+        return f"{merge.name}:1" in self.second_outputs
 
     def type_of(self, source: str) -> TypeNumber:
         if source in self.around.types:
@@ -263,8 +284,7 @@ class _Branch:
         self.results = [
             canonical(data_inputs(m)[level.sides[m.name][side]]) for m in conditional.merges
         ]
-        starts = [*self.results, *[f"^{n}" for n in conditional.effects[side]]]
-        self.nodes = walk_back(starts, level.nodes, self.stop)
+        self.nodes = walk_back(self.results, level.nodes, self.stop)
 
     def stop(self, source: str) -> bool:
         level, predicate = self.level, self.conditional.predicate

@@ -100,9 +100,12 @@ class Contexts:
             self.conditions[name] = self._of_node(forward[name])
 
     def _of_node(self, node: NodeDef) -> Conditions:
-        given = [self._of_source(s) for s in node.input]
+        given = [self.of_source(s) for s in node.input]
         if node.op == "Merge":
             shared = given[0] if given else {}
+            if len(self.nodes[node.name].input) == 1 and shared:  # it ends the innermost
+                last = max(shared, key=lambda p: len(self.of_source(p)))
+                return {p: s for p, s in shared.items() if p != last}
             return {p: s for p, s in shared.items() if all(g.get(p) == s for g in given)}
         found: Conditions = {}
         for conditions in given:
@@ -112,7 +115,7 @@ class Contexts:
             return {p: s for p, s in found.items() if len(self._frame(p)) <= len(path)}
         return found
 
-    def _of_source(self, source: str) -> Conditions:
+    def of_source(self, source: str) -> Conditions:
         """The conditions under which a source has a value."""
         if source.startswith("^"):
             return self.conditions.get(source[1:], {})
@@ -131,8 +134,11 @@ class Contexts:
         return asked is not None and asked.op == "LoopCond"
 
     def known_side(self, switch: NodeDef) -> int | None:
-        """The output of a switch that has the value whenever its loop runs; None if either may."""
+        """The output of a switch that has the value whenever its data is there; None if either."""
         predicate = predicate_of(switch, self.nodes)
+        given = self.of_source(data_inputs(switch)[0])
+        if predicate in given:
+            return given[predicate]
         path = self.paths[switch.name]
         while path:
             asked = self.nodes.get(node_of(predicate))
@@ -156,22 +162,57 @@ class Contexts:
         steps = []
         for depth in range(len(path) + 1):
             here = [p for p in conditions if self._frame(p) == path[:depth]]
-            here.sort(key=lambda p: len(self._of_source(p)))
+            here.sort(key=lambda p: len(self.of_source(p)))
             steps += [Step(predicate=p, side=conditions[p]) for p in here]
             if depth < len(path):
                 steps.append(Step(frame=path[: depth + 1]))
         return steps
 
 
+def ask_predicates(nodes: dict[str, NodeDef]) -> None:
+    """Let switches that ask which value a Merge took ask its predicate.
+
+    The gradient of a Merge that is in no conditional is made so.
+    """
+    asking = []
+    for node in nodes.values():
+        asked = nodes.get(node_of(node.input[1])) if node.op == "Switch" else None
+        if asked is not None and asked.op == "Equal":
+            asking.append((node, asked))
+    contexts = Contexts(nodes if asking else {})
+    swapped: set[str] = set()
+    for node, asked in asking:
+        taken, position = data_inputs(asked)
+        merge, constant = nodes[node_of(taken)], nodes[node_of(position)]
+        if merge.op != "Merge" or not taken.endswith(":1") or constant.op != "Const":
+            continue
+        tensor = constant.attr["value"].tensor
+        index = next(iter(tensor.int_val or tensor.tensor_content), 0)
+        given = [contexts.of_source(s) for s in data_inputs(merge)]
+        if not 0 <= index < len(given):
+            continue
+        shared = contexts.conditions[merge.name]
+        differ = [p for p in given[index] if p not in shared]
+        if len(differ) == 1:
+            node.input[1] = differ[0]
+            if given[index][differ[0]] == 0:
+                swapped.add(node.name)
+    for node in nodes.values():
+        for i, source in enumerate(node.input):
+            if not source.startswith("^") and node_of(source) in swapped:
+                node.input[i] = f"{node_of(source)}:{1 - int(canonical(source)[-1])}"
+
+
 def drop_known_switches(nodes: dict[str, NodeDef]) -> None:
-    """Take out switches inside loops that ask what is known wherever the loop runs.
+    """Take out switches that ask what is known wherever they are reached.
 
     The gradient of a loop in a branch asks in each iteration whether the branch was taken.
     """
     contexts = Contexts(nodes)
+    loops = {f"{name}:0" for name in contexts.loop_conditions.values()}
     changes: dict[str, str] = {}
     for node in list(nodes.values()):
-        if node.op == "Switch" and contexts.paths[node.name]:
+        if node.op == "Switch" and predicate_of(node, nodes) not in loops:
             side = contexts.known_side(node)
             if side is not None:
                 changes[f"{node.name}:{side}"] = data_inputs(node)[0]

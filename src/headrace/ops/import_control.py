@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from headrace.graph.proto import FunctionDef, NodeDef
 from headrace.ops.import_arrays import arrays_to_lists
 from headrace.ops.import_branches import raise_branches
-from headrace.ops.import_contexts import drop_known_switches
+from headrace.ops.import_contexts import ask_predicates, drop_known_switches
 from headrace.ops.import_frames import raise_loops
+from headrace.ops.import_rewrite import Rewriting
+from headrace.ops.import_saved import split_merges
 from headrace.ops.import_slices import TOKENS, Raised, UniqueNames
 from headrace.ops.import_stacks import OLDER
 
@@ -50,7 +52,9 @@ def raise_control_flow(
         copied.attr.pop("_class", None)
     graph = Raised(by_name, [], UniqueNames(by_name), UniqueNames(functions))
     try:
+        ask_predicates(graph.nodes)
         drop_known_switches(graph.nodes)
+        split_merges(Rewriting(graph.nodes, graph.node_name))
         arrays_to_lists(graph.nodes, graph.node_name)
         raise_loops(graph)
         graph.nodes = raise_branches(graph, graph.nodes)
@@ -59,4 +63,8 @@ def raise_control_flow(
             f"The graph has control flow of the old kind that cannot be raised to functions: "
             f"{error}."
         ) from None
+    except (KeyError, IndexError) as error:  # a file that lacks nodes or inputs
+        raise ValueError(
+            f"The graph has control flow of the old kind and lacks a node or an input: {error}."
+        ) from error
     return list(graph.nodes.values()), graph.functions

@@ -53,7 +53,6 @@ class _Frame:
     constants: dict[str, list[NodeDef]] = field(default_factory=dict)
     condition: NodeDef | None = None
     exits: list[NodeDef] = field(default_factory=list)
-    effects: list[NodeDef] = field(default_factory=list)
     members: set[str] = field(default_factory=set)
 
 
@@ -94,8 +93,6 @@ def _collect(graph: Raised, frame: _Frame, paths: dict[str, Path]) -> None:
             if frame.condition is not None:
                 raise ValueError(f"loop '{frame.path[-1]}' has two conditions")
             frame.condition = node
-        elif has_effects(node):
-            frame.effects.append(node)
     if frame.condition is None:
         raise ValueError(f"loop '{frame.path[-1]}' has no LoopCond")
     changing = {v.enter.name for v in frame.variables}
@@ -140,7 +137,8 @@ class _Cutter:
             if source in self.position:
                 return True
             node = self.graph.nodes[node_of(source)]
-            inside = node.name in self.frame.members or not data_inputs(node)
+            needs = [self.graph.nodes[node_of(s)] for s in data_inputs(node)]
+            inside = node.name in self.frame.members or not any(map(data_inputs, needs))
             if makes_state(node):
                 self.position[source] = len(self.inputs)
                 self.inputs.append(source)
@@ -190,7 +188,6 @@ def _raise(graph: Raised, frame: _Frame) -> NodeDef:
         [
             *[data_inputs(b)[0] for b in backs],
             *[f"^{c}" for b in backs for c in control_inputs(b)],
-            *[f"^{n.name}" for n in frame.effects if n.name not in test],
         ]
     )
     # In the body the condition is what it was: true.

@@ -110,6 +110,14 @@ class Rewriting:
         self.nodes[node.name] = node
         return node
 
+    def list_node(self, op: str, base: str, inputs: Sequence[str], dtype: TypeNumber) -> NodeDef:
+        """A new operation on a list of elements of a type."""
+        node = NodeDef(name=self.names(f"{base}/{op}"), op=op)
+        node.input.extend(inputs)
+        node.attr["element_dtype"].type = dtype
+        self.nodes[node.name] = node
+        return node
+
     def enter(self, base: str, source: str, frame: Sequence[str], constant: bool = True) -> NodeDef:
         """A node that takes a list into a loop."""
         enter = self.token("Enter", base, [source], VARIANT)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from headrace.graph.proto import NodeDef
-from headrace.ops.import_contexts import Conditions
+from headrace.ops.import_contexts import Conditions, Contexts, Step, is_back
 from headrace.ops.import_rewrite import VARIANT, Rewriting
 from headrace.ops.import_slices import (
     INT32,
@@ -103,30 +103,81 @@ class Crossings:
         conditions = list(self.conditions[node_of(source)].items())
         dtype = self.type_of(source)
         shape = rewriting.constant(f"{base}/element_shape", [-1], INT32, scalar=True)
-        empty = self.add("EmptyTensorList", base, [shape, shape], dtype)
+        empty = rewriting.list_node("EmptyTensorList", base, [shape, shape], dtype)
         empty.attr["shape_type"].type = INT32
         without = [empty.name]
         for predicate, side in conditions[:-1]:
             switch = self.token("Switch", base, [without[-1], predicate])
             without.append(f"{switch}:{side}")
-        full = self.add("TensorListPushBack", base, [empty.name, source], dtype).name
+        full = rewriting.list_node("TensorListPushBack", base, [empty.name, source], dtype).name
         for (predicate, side), other in zip(reversed(conditions), reversed(without), strict=True):
             other = f"{self.token('Switch', base, [other, predicate])}:{1 - side}"
             full = self.token("Merge", base, [other, full] if side else [full, other])
         for predicate, side in conditions:
             full = f"{self.token('Switch', base, [full, predicate])}:{side}"
         first = rewriting.constant(f"{base}/index", [0], INT32, scalar=True)
-        return f"{self.add('TensorListGetItem', base, [full, first, shape], dtype).name}:0"
-
-    def add(self, op: str, base: str, inputs: list[str], dtype: TypeNumber) -> NodeDef:
-        node = NodeDef(name=self.rewriting.names(f"{base}/{op}"), op=op)
-        node.input.extend(inputs)
-        node.attr["element_dtype"].type = dtype
-        self.rewriting.nodes[node.name] = node
-        return node
+        return (
+            f"{rewriting.list_node('TensorListGetItem', base, [full, first, shape], dtype).name}:0"
+        )
 
     def token(self, op: str, base: str, inputs: list[str]) -> str:
         return self.rewriting.token(op, base, inputs, VARIANT).name
+
+
+def split_merges(rewriting: Rewriting) -> None:
+    """Make merges of values that are each under a predicate of their own merges of two branches.
+
+    The values go through lists: the first that is not empty has the value.
+    """
+    merges = [n for n in rewriting.nodes.values() if n.op == "Merge"]
+    contexts: Contexts | None = None
+    for node in merges:
+        sources = data_inputs(node)
+        if any(is_back(s, rewriting.nodes) for s in sources):
+            continue
+        contexts = contexts or Contexts(rewriting.nodes)
+        given = [contexts.of_source(s) for s in sources]
+        shared = contexts.conditions[node.name]
+        own = [[(p, side) for p, side in g.items() if p not in shared] for g in given]
+        if all(len(o) == 1 for o in own) and len({o[0][0] for o in own}) == len(own):
+            steps = contexts.of(node)
+            inner = steps[max([i + 1 for i, s in enumerate(steps) if s.frame], default=0) :]
+            _split(rewriting, node, [o[0] for o in own], inner)
+
+
+def _split(
+    rewriting: Rewriting, node: NodeDef, own: list[tuple[str, int]], around: list[Step]
+) -> None:
+    """Split one merge.
+
+    Args:
+        own: the predicate and its side for each value.
+        around: the branches that the merge is in.
+    """
+    base, dtype = node.name, node.attr["T"].type
+    numbers = [
+        rewriting.constant(f"{base}/index", [i], INT32, scalar=True) for i in range(len(own))
+    ]
+    for sources, kind in ((data_inputs(node), dtype), (numbers, INT32)):
+        shape = rewriting.constant(f"{base}/element_shape", [-1], INT32, scalar=True)
+        empty = rewriting.list_node("EmptyTensorList", base, [shape, shape], kind)
+        empty.attr["shape_type"].type = INT32
+        found = empty.name
+        for step in around:
+            switch = rewriting.token("Switch", base, [found, step.predicate], VARIANT)
+            found = f"{switch.name}:{step.side}"
+        start = found
+        for source, (predicate, side) in zip(sources, own, strict=True):
+            switch = rewriting.token("Switch", base, [start, predicate], VARIANT)
+            inputs = [f"{switch.name}:{side}", source]
+            full = rewriting.list_node("TensorListPushBack", base, inputs, kind).name
+            sides = [found, full] if side else [full, found]
+            found = rewriting.token("Merge", base, sides, VARIANT).name
+        if sources is not numbers:
+            value = [found, numbers[0], shape]
+    rewriting.change(node, "TensorListGetItem", value, element_dtype=dtype)
+    index = rewriting.list_node("TensorListGetItem", base, [found, numbers[0], shape], INT32)
+    rewriting.redirect({f"{base}:1": f"{index.name}:0"})
 
 
 __all__: list[str] = []

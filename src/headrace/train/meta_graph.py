@@ -423,6 +423,7 @@ def _restore_collections(
     graph: Graph, message: Any, scope: str | None, wanted: Callable[[str], bool]
 ) -> dict[str, Variable]:
     variables: dict[str, Variable] = {}
+    stored = {n.name for n in message.graph_def.node}
     for key in sorted(message.collection_def):
         if not wanted(key):
             continue
@@ -430,8 +431,14 @@ def _restore_collections(
         kind = collection.WhichOneof("kind")
         if kind == "node_list":
             for name in collection.node_list.value:
-                element = graph.as_graph_element(prepend_name_scope(name, scope))
-                graph.add_to_collection(key, element)
+                full = prepend_name_scope(name, scope)
+                if (
+                    full.partition(":")[0] not in graph._by_name
+                    and name.partition(":")[0] in stored
+                ):
+                    logging.warning("'%s' is inside a loop or branch now: not in '%s'", name, key)
+                    continue
+                graph.add_to_collection(key, graph.as_graph_element(full))
         elif kind == "bytes_list" and key in _VARIABLE_KEYS:
             for data in collection.bytes_list.value:
                 graph.add_to_collection(key, _variable(data, key, scope, variables))
