@@ -120,7 +120,7 @@ class TestInputMap:
     @pytest.mark.parametrize(
         ("bad", "error", "text"),
         [
-            ([1], TypeError, "`input_map` must be a dictionary. Obtained list"),
+            ([1], TypeError, "input_map must be a dictionary. Obtained list"),
             ({1: 2}, TypeError, r"must be strings. Obtained keys: \[1\]"),
             ({"x:y": 2.0}, ValueError, "Second component of the name following the `:`"),
         ],
@@ -150,7 +150,7 @@ class TestReturnElements:
         assert names(graph) == []
 
     def test_malformed(self, message):
-        with pytest.raises(TypeError, match="`return_elements` must be a list of strings"):
+        with pytest.raises(TypeError, match="return_elements must be a list of strings"):
             import_graph_def(message, return_elements=[7])
 
 
@@ -297,7 +297,7 @@ def test_shapes_that_do_not_fit_name_the_node(graph):
 
 
 def test_arguments_of_the_wrong_kind():
-    with pytest.raises(TypeError, match="`graph_def` must be a GraphDef proto"):
+    with pytest.raises(TypeError, match="graph_def must be a GraphDef proto"):
         import_graph_def([1])
     with pytest.raises(DataLossError, match="is no GraphDef"):
         import_graph_def(b"not a graph")

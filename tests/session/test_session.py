@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.session import fetches as tf_session
 
 Pair = collections.namedtuple("Pair", ["first", "second"])
 
@@ -175,7 +176,7 @@ def test_partial_run_feeds_and_fetches_in_parts():
         sess.partial_run(handle, second)
     with pytest.raises(tf.errors.InvalidArgumentError, match="already been fed"):
         sess.partial_run(handle, [], {a: 1.0})
-    with pytest.raises(ValueError, match="No partial run 'nonsense'"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Must run 'setup' before"):
         sess.partial_run("nonsense", first)
 
 
@@ -284,3 +285,31 @@ def test_a_partial_run_needs_fetches() -> None:
         x = tf.placeholder(tf.float32)
         with pytest.raises(tf.errors.InvalidArgumentError, match="specify at least one target"):
             session.partial_run_setup([], [x])
+
+
+def test_objects_of_a_registered_type_are_fetched_and_fed():
+    class Double:
+        def __init__(self, half):
+            self.half = half
+
+    tf_session.register_session_run_conversion_functions(
+        Double,
+        lambda d: ([d.half], lambda values: values[0] * 2),
+        lambda d, value: [(d.half, value / 2)],
+        lambda d: [d.half],
+    )
+    with pytest.raises(ValueError, match="has already been registered"):
+        tf_session.register_session_run_conversion_functions(Double, lambda d: ([], None))
+    double = Double(tf.placeholder_with_default(3.0, []))
+    with tf.Session() as sess:
+        assert sess.run(double) == 6.0
+        assert sess.run({"a": [double, double.half]}) == {"a": [6.0, 3.0]}
+        assert sess.run([double.half + 1, double], {double: 10.0}) == [6.0, 10.0]
+
+
+def test_attributes_that_are_set_as_messages_are_read_as_values():
+    op = tf.no_op()
+    op._set_attr("_kind", tf.AttrValue(s=b"x"))
+    assert op.get_attr("_kind") == b"x"
+    with tf.get_default_graph()._attr_scope({"_on": tf.AttrValue(b=True)}):
+        assert tf.no_op().get_attr("_on") is True

@@ -65,8 +65,14 @@ ROWS: dict[str, Row] = {
         IndexedSlicesValue="headrace.ops.indexed_slices.IndexedSlicesValue",
         Dimension="headrace.Dimension",
     ),
-    "python.framework.dtypes": _row("headrace.graph.dtypes", "headrace"),
-    "python.framework.tensor_shape": _row("headrace.graph.shapes"),
+    "python.framework.dtypes": _row(
+        "headrace.graph.dtypes",
+        "headrace",
+        QUANTIZED_DTYPES="headrace.graph.dtypes.QUANTIZED_TYPES",
+    ),
+    "python.framework.tensor_shape": _row(
+        "headrace.graph.shapes", dimension_at_index="headrace.compat.dimension_at_index"
+    ),
     "python.framework.tensor_util": _row(
         "headrace.graph.tensor_proto",
         _INTERNALS,
@@ -164,7 +170,9 @@ ROWS: dict[str, Row] = {
     "python.platform.test": _row("headrace.test"),
     "python.platform.tf_logging": _row("headrace.logging"),
     "python.platform.logging": _row("headrace.logging"),
-    "python.client.session": _row("headrace.session.session", "headrace"),
+    "python.client.session": _row(
+        "headrace.session.session", "headrace.session.fetches", "headrace"
+    ),
     "python.client.device_lib": _row(_INTERNALS),
     "python.client.timeline": _row("headrace.session.timeline"),
     "python.lib.io.file_io": _row("headrace.compat.file_io", "headrace.gfile"),
@@ -267,7 +275,10 @@ _MESSAGES = (
 )
 ROWS.update(
     {f"core.{name}_pb2": _row("headrace.compat.messages") for name in _MESSAGES.split()}
-    | {"core.util.test_log_pb2": _row()}
+    | {
+        "core.util.test_log_pb2": _row(),
+        "core.lib.core.error_codes_pb2": _row("headrace.errors", "headrace.compat.messages"),
+    }
 )
 
 #: Rows of modules that have none of their own, by how their path begins; the longest counts.

@@ -33,6 +33,10 @@ def public_value(value: Any) -> Any:
         from headrace.graph.tensor_proto import make_tensor_proto  # proto is imported on first use
 
         return make_tensor_proto(value)
+    if hasattr(value, "WhichOneof"):  # an AttrValue, as programs set them
+        from headrace.graph.attr_proto import decode
+
+        return public_value(decode(value))
     as_proto = getattr(value, "as_proto", None)  # of a shape
     return value if as_proto is None else as_proto()
 

@@ -66,16 +66,14 @@ def _as_graph_def(graph_def: Any) -> Any:
     descriptor = getattr(graph_def, "DESCRIPTOR", None)
     if getattr(descriptor, "name", "") == "GraphDef":  # TensorFlow's own class
         return parse_graph_def(graph_def.SerializeToString())
-    raise TypeError("Argument `graph_def` must be a GraphDef proto.")
+    raise TypeError("graph_def must be a GraphDef proto.")
 
 
 def _checked_input_map(input_map: Any) -> dict[str, Any]:
     if input_map is None:
         return {}
     if not isinstance(input_map, Mapping):
-        raise TypeError(
-            f"Argument `input_map` must be a dictionary. Obtained {type(input_map).__name__}"
-        )
+        raise TypeError(f"input_map must be a dictionary. Obtained {type(input_map).__name__}")
     keys = [k.decode() if isinstance(k, bytes) else k for k in input_map]
     if not all(isinstance(k, str) for k in keys):
         raise TypeError(
@@ -88,14 +86,10 @@ def _checked_return_elements(return_elements: Any) -> list[str]:
     if return_elements is None:
         return []
     if isinstance(return_elements, (str, bytes)):
-        raise TypeError(
-            f"Argument `return_elements` must be a list of strings. Obtained {return_elements!r}."
-        )
+        raise TypeError(f"return_elements must be a list of strings. Obtained {return_elements!r}.")
     names = tuple(return_elements)
     if not all(isinstance(n, (str, bytes)) for n in names):
-        raise TypeError(
-            f"Argument `return_elements` must be a list of strings. Obtained {return_elements}."
-        )
+        raise TypeError(f"return_elements must be a list of strings. Obtained {return_elements}.")
     return [n.decode() if isinstance(n, bytes) else n for n in names]
 
 

@@ -17,6 +17,40 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import to_ndarray
 from headrace.session.handles import TensorHandle
 
+#: Types of the user's own: how they are fetched and fed, the newest first.
+_conversions: list[tuple[type, Callable[..., Any], Any, Any]] = []
+
+
+def register_session_run_conversion_functions(
+    tensor_type: type,
+    fetch_function: Callable[[Any], tuple[Sequence[Any], Callable[[list[Any]], Any]]],
+    feed_function: Callable[[Any, Any], Sequence[tuple[Any, Any]]] | None = None,
+    feed_function_for_partial_run: Callable[[Any], Sequence[Any]] | None = None,
+) -> None:
+    """Let sessions fetch and feed objects of a type of the program's own.
+
+    Args:
+        tensor_type: the type; its subclasses are meant, too.
+        fetch_function: gives for an object what to fetch in its place, and a function that makes
+            the result of the list of values.
+        feed_function: gives for an object and its value the pairs of what to feed and its value.
+        feed_function_for_partial_run: gives for an object what is fed in its place; without it,
+            ``feed_function`` is asked, with None for the value.
+
+    Raises:
+        ValueError: if there are such functions for the type, or for one below it.
+    """
+    if any(issubclass(known, tensor_type) for known, *_ in _conversions):
+        raise ValueError(f"{tensor_type} has already been registered so ignore it.")
+    _conversions.insert(
+        0, (tensor_type, fetch_function, feed_function, feed_function_for_partial_run)
+    )
+
+
+def _conversion(value: Any) -> Any:
+    """The functions of the type of ``value``, or None."""
+    return next((c for c in _conversions if isinstance(value, c[0])), None)
+
 
 class Fetches:
     """One fetch structure: the distinct elements in it and how to put the values back.
@@ -54,6 +88,11 @@ class Fetches:
             parts = [self._compile(fetch[k]) for k in keys]
             make: Any = type(fetch) if isinstance(fetch, OrderedDict) else dict
             return lambda v: make((k, p(v)) for k, p in zip(keys, parts, strict=True))
+        own = _conversion(fetch)
+        if own is not None:
+            expanded, contract = own[1](fetch)
+            pieces = [self._compile(e) for e in expanded]
+            return lambda v: contract([p(v) for p in pieces])
         if isinstance(fetch, CompositeTensor) and fetch._fetchable:
             inner = [self._compile(p) for p in fetch._parts()]
             return lambda v: fetch._value([p(v) for p in inner])
@@ -135,6 +174,13 @@ class Feeds:
             parts = key._parts()
             self._composite.append((key, key._fed, len(parts)))
             self._given.extend(self._element(graph, part) for part in parts)
+            return
+        own = _conversion(key)
+        if own is not None and own[2] is not None:
+            _, _, feed, parts_of = own
+            fed = parts_of(key) if parts_of is not None else [t for t, _ in feed(key, None)]
+            self._composite.append((key, lambda value: [v for _, v in feed(key, value)], len(fed)))
+            self._given.extend(self._element(graph, tensor) for tensor in fed)
             return
         if isinstance(key, tuple):
             leaves = nest.flatten(key)

@@ -223,12 +223,13 @@ class BaseSession:
         """Go on with a step: feed some of its feeds and fetch some of its fetches.
 
         Raises:
-            ValueError: if ``handle`` is unknown.
-            InvalidArgumentError: if a feed or fetch was not declared, is repeated, or a fetch needs
-                a feed that has not come yet.
+            InvalidArgumentError: if ``handle`` is unknown, a feed or fetch was not declared or is
+                repeated, or a fetch needs a feed that has not come yet.
         """
         if handle not in self._partial_runs:
-            raise ValueError(f"No partial run {handle!r}: make one with partial_run_setup.")
+            raise InvalidArgumentError(
+                None, None, f"Must run 'setup' before performing partial runs! No run {handle!r}."
+            )
         structure, inputs, run = self._partial_runs[handle]
         given = Feeds(self._graph, list(feed_dict or {}))
         values = given.convert(list((feed_dict or {}).values()))
