@@ -24,3 +24,10 @@ def test_norms_of_unknown_shape_leave_the_shapes_of_gradients() -> None:
     x, limit = tf.placeholder(tf.float32, [4, 5]), tf.placeholder(tf.float32)
     (clipped,), _ = tf.clip_by_global_norm([x], limit)
     assert clipped.shape.as_list() == [4, 5]
+
+
+def test_pad_knows_what_it_adds_to_the_sizes_whose_paddings_are_known() -> None:
+    x, size = tf.placeholder(tf.float32, [None, 4, 3]), tf.placeholder(tf.int32, [])
+    assert tf.pad(x, [[0, 0], [0, 6 - tf.shape(x)[0]], [1, 1]]).shape.as_list() == [None, None, 5]
+    assert tf.pad(x, tf.stack([[0, 0], [1, 1], [0, size]])).shape.as_list() == [None, 6, None]
+    assert tf.pad(x, tf.placeholder(tf.int32, [3, 2])).shape.as_list() == [None, None, None]

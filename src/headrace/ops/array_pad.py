@@ -19,6 +19,7 @@ from headrace.ops.array_util import (
 )
 from headrace.ops.build import raw
 from headrace.ops.registry import define_op
+from headrace.ops.static import static_shape
 
 Pairs = list[tuple[int, int]]
 
@@ -56,10 +57,28 @@ def _pad_shape(op: Operation) -> list[Dims]:
             f"{len(dims)} for shape {shape_text(dims)}."
         )
     if pairs is None:
-        return [unknown(len(dims))]
+        added = _partly_known(op.inputs[1], len(dims))
+        known = zip(dims, added, strict=True)
+        return [tuple([None if d is None or n is None else d + n for d, n in known])]
     if any(a < 0 or b < 0 for a, b in pairs):
         raise ValueError(f"Paddings must be non-negative: {pairs}.")
     return [tuple(None if d is None else a + d + b for d, (a, b) in zip(dims, pairs, strict=True))]
+
+
+def _partly_known(paddings: Tensor, rank: int) -> list[int | None]:
+    """What is added to each of ``rank`` sizes, where ``[[0, 0], [0, n]]`` tells it."""
+    op = paddings.op
+    if op.type != "Pack" or op.attrs.get("axis", 0) != 0 or len(op.inputs) != rank:
+        return [None] * rank
+    return [_sum(static_shape(row)) for row in op.inputs]
+
+
+def _sum(pair: Dims) -> int | None:
+    """Of two numbers that are both known."""
+    if pair is None or len(pair) != 2:
+        return None
+    before, after = pair
+    return None if before is None or after is None else before + after
 
 
 def _pad(xp: Any, x: Any, paddings: Any) -> Any:
