@@ -177,7 +177,7 @@ def test_sessions_that_cannot_run():
     with pytest.raises(RuntimeError, match=r"^The Session graph is empty"):
         tf.Session().run("x")
     one = tf.constant(1)
-    with pytest.raises(ValueError, match=r"^Cannot eval tensor 'Const:0': No default session is"):
+    with pytest.raises(ValueError, match=r"^Cannot evaluate tensor using `eval\(\)`: No default"):
         one.eval()
     session = tf.Session()
     session.close()

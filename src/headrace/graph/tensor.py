@@ -296,9 +296,11 @@ def session_for(element: Tensor | Operation, session: Any, verb: str) -> Any:
     kind = "tensor" if isinstance(element, Tensor) else "operation"
     chosen = session if session is not None else default_session_stack.top()
     if chosen is None:
+        does = {"eval": "evaluate", "run": "execute"}.get(verb, verb)
         raise ValueError(
-            f"Cannot {verb} {kind} '{element.name}': No default session is registered. Use "
-            f"`with tf.Session():` or pass an explicit session to {verb}(session=sess)."
+            f"Cannot {does} {kind} using `{verb}()`: No default session is registered. Use `with "
+            f"tf.Session():` or pass an explicit session to `{verb}(session=sess)`. It is "
+            f"'{element.name}'."
         )
     if chosen.graph is not element.graph:
         raise ValueError(
