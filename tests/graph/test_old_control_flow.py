@@ -292,6 +292,13 @@ def _cycle(message):
     _node(message, "c2", "Neg", ["c1"], T=1)
 
 
+def _no_type(message):
+    _node(message, "c", "Cast", ["s:1"])
+    _node(message, "m", "Merge", ["f", "c"], T=1)
+    _node(message, "n", "Switch", ["c", "p"], T=1)
+    _node(message, "m2", "Merge", ["n", "n:1"], T=1)
+
+
 def _no_predicate(message):
     _node(message, "s3", "Switch", ["x"], T=1)
 
@@ -311,6 +318,7 @@ WRONG = {
     "three values": (_three_values, "'m' merges 3 values"),
     "no condition": (_loop_without_condition, "loop 'loop' has no LoopCond"),
     "cycle": (_cycle, "nodes in a cycle"),
+    "no type": (_no_type, "has no attribute 'DstT'"),
     "no predicate": (_no_predicate, "lacks a node or an input"),
     "absent node": (_absent_node, "values that are not the two branches|lacks a node"),
     "unknown op": (_unknown_op, "Op type not registered 'NoSuchOp'"),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace.graph.dtypes import DType
 from headrace.graph.proto import FunctionDef, NodeDef, TensorShapeProto
 from headrace.ops.registry import OpDef, find_op_def
 
@@ -101,6 +102,8 @@ def _type_of(node: NodeDef, definition: OpDef, arg: Any) -> TypeNumber:
     if arg.type_attr in node.attr:
         return node.attr[arg.type_attr].type
     default = definition.attrs[arg.type_attr].default
+    if not isinstance(default, DType):
+        raise ValueError(f"node '{node.name}' of type {node.op} has no attribute '{arg.type_attr}'")
     return default.as_datatype_enum
 
 
