@@ -225,3 +225,13 @@ def test_sampling_helper_draws_by_the_scores():
     with tf.Session() as session:
         counts = np.bincount(session.run(ids), minlength=3) / 400
     np.testing.assert_allclose(counts, [0.783, 0.196, 0.022], atol=0.05)
+
+
+def test_beams_with_parents_known_while_compiling(monkeypatch):
+    monkeypatch.setenv("HEADRACE_INTERPRET", "never")
+    ids, lengths = tf.placeholder(tf.int32, [2, 1, 3]), tf.placeholder(tf.int32, [1])
+    parents = tf.constant([[[0, 0, 0]], [[0, 1, 1]]])
+    beams = tf.contrib.seq2seq.gather_tree(ids, parents, lengths, 9)
+    with tf.Session() as sess:
+        found = sess.run(beams, {ids: [[[1, 2, 3]], [[4, 5, 6]]], lengths: [2]})
+    np.testing.assert_array_equal(found, [[[1, 2, 2]], [[4, 5, 6]]])
