@@ -62,9 +62,10 @@ def clock():
 class Watched:
     """A link, what it has lost, and ticks a quarter of a second apart."""
 
-    def __init__(self, clock, on_frame=lambda *_: None):
+    def __init__(self, clock, on_frame=lambda *_: None, kind="fake"):
         self.clock = clock
         self.pipe = FakePipe()
+        self.pipe.kind = kind
         self.lost = []
         self.link = Link(
             self.pipe,
@@ -91,6 +92,12 @@ def test_a_silent_peer_is_dead_after_four_seconds(clock):
     assert watched.lost == ["nothing came from /job:ps/replica:0/task:0 for 4.2 s"]
     assert watched.pipe.failed == watched.lost[0]
     assert watched.link.lost
+
+
+def test_a_peer_of_the_same_process_is_never_dead_before_us(clock):
+    watched = Watched(clock, kind="inproc")
+    watched.tick_for(60.0)
+    assert not watched.lost
 
 
 def test_a_peer_that_sends_a_byte_now_and_then_lives(clock):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import struct
 import threading
@@ -89,7 +90,8 @@ class Link:
         self._on_frame = on_frame
         self._on_lost = on_lost
         self._interval = interval
-        self._timeout = timeout
+        # In one process silence says nothing: its threads only wait for the processor.
+        self._timeout = math.inf if pipe.kind == "inproc" else timeout
         self._rng = rng or random.Random()
         self._lock = threading.Lock()
         self._next_out = 0
