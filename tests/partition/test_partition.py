@@ -62,18 +62,18 @@ def test_one_send_for_each_tensor_and_destination():
 part ps0
   stage 0
     a/shape = Const()
-    a/RandomUniform = RandomUniform(a/shape)
-  send #0 worker0: a/RandomUniform:0 float32[4] 16 bytes
-  send #1 worker1: a/RandomUniform:0 float32[4] 16 bytes
+    a = RandomUniform(a/shape)
+  send #0 worker0: a:0 float32[4] 16 bytes
+  send #1 worker1: a:0 float32[4] 16 bytes
 part worker0
-  recv #0 ps0: a/RandomUniform:0 float32[4] 16 bytes
+  recv #0 ps0: a:0 float32[4] 16 bytes
   stage 1
     u0 = Square(recv_0)
     u1 = Exp(recv_0)
   fetch 0: u0:0
   fetch 1: u1:0
 part worker1
-  recv #1 ps0: a/RandomUniform:0 float32[4] 16 bytes
+  recv #1 ps0: a:0 float32[4] 16 bytes
   stage 1
     u2 = Square(recv_1)
     u3 = Exp(recv_1)
@@ -95,38 +95,38 @@ def test_small_tensors_of_one_unit_share_a_transfer_and_large_ones_do_not():
 part ps0
   stage 0
     s0/shape = Const()
-    s0/RandomUniform = RandomUniform(s0/shape)
+    s0 = RandomUniform(s0/shape)
     s1/shape = Const()
-    s1/RandomUniform = RandomUniform(s1/shape)
+    s1 = RandomUniform(s1/shape)
     l0/shape = Const()
-    l0/RandomUniform = RandomUniform(l0/shape)
+    l0 = RandomUniform(l0/shape)
     l1/shape = Const()
-    l1/RandomUniform = RandomUniform(l1/shape)
-  send #0 worker0: s0/RandomUniform:0 float32[4] 16 bytes
-  send #0 worker0: s1/RandomUniform:0 float32[4] 16 bytes
-  send #1 worker0: l0/RandomUniform:0 float32[300, 300] 360000 bytes
-  send #2 worker0: l1/RandomUniform:0 float32[300, 300] 360000 bytes
+    l1 = RandomUniform(l1/shape)
+  send #0 worker0: s0:0 float32[4] 16 bytes
+  send #0 worker0: s1:0 float32[4] 16 bytes
+  send #1 worker0: l0:0 float32[300, 300] 360000 bytes
+  send #2 worker0: l1:0 float32[300, 300] 360000 bytes
 part worker0
-  recv #0 ps0: s0/RandomUniform:0 float32[4] 16 bytes
-  recv #0 ps0: s1/RandomUniform:0 float32[4] 16 bytes
-  recv #1 ps0: l0/RandomUniform:0 float32[300, 300] 360000 bytes
-  recv #2 ps0: l1/RandomUniform:0 float32[300, 300] 360000 bytes
+  recv #0 ps0: s0:0 float32[4] 16 bytes
+  recv #0 ps0: s1:0 float32[4] 16 bytes
+  recv #1 ps0: l0:0 float32[300, 300] 360000 bytes
+  recv #2 ps0: l1:0 float32[300, 300] 360000 bytes
   stage 0
     Const = Const()
     Const_1 = Const()
     Const_2 = Const()
     Const_3 = Const()
   stage 1
-    sum_s0/RandomUniform = Sum(recv_0, Const)
-    sum_s1/RandomUniform = Sum(recv_0:1, Const_1)
+    sum_s0 = Sum(recv_0, Const)
+    sum_s1 = Sum(recv_0:1, Const_1)
   stage 1, component 1
-    sum_l0/RandomUniform = Sum(recv_1, Const_2)
+    sum_l0 = Sum(recv_1, Const_2)
   stage 1, component 2
-    sum_l1/RandomUniform = Sum(recv_2, Const_3)
-  fetch 0: sum_s0/RandomUniform:0
-  fetch 1: sum_s1/RandomUniform:0
-  fetch 2: sum_l0/RandomUniform:0
-  fetch 3: sum_l1/RandomUniform:0
+    sum_l1 = Sum(recv_2, Const_3)
+  fetch 0: sum_s0:0
+  fetch 1: sum_s1:0
+  fetch 2: sum_l0:0
+  fetch 3: sum_l1:0
 """
     )
 
