@@ -77,7 +77,8 @@ def test_exit_status_and_traceback(run, text, status, errors):
     done = run(text)
     assert done.returncode == status
     if errors is not None:
-        assert done.stderr == errors
+        marked = done.stderr.splitlines(keepends=True)  # Python 3.13 also marks calls
+        assert "".join(line for line in marked if set(line.strip()) - set("~^")) == errors
 
 
 @pytest.mark.process
