@@ -201,17 +201,21 @@ def build_step(
         [nodes[op] for op in targets],
     )
     result.prune()
-    for position in last:
-        _read_last(result, position)
-    result.prune()
+    late = [_read_last(result, position) for position in last]
+    if any(late):
+        result.prune()
     return result
 
 
-def _read_last(step: StepGraph, position: int) -> None:
-    """Fetch a variable by a read that waits for all nodes of the step that may change it."""
+def _read_last(step: StepGraph, position: int) -> bool:
+    """Fetch a variable by a read that waits for all nodes of the step that may change it.
+
+    Returns:
+        Whether there are any; else the step stays as it is.
+    """
     read = step.fetches[position][0]
     if read.op_def is FEED or read.op is None or read.type != "ReadVariableOp":
-        return
+        return False
     (handle,) = read.inputs
     changes = [
         node
@@ -223,6 +227,7 @@ def _read_last(step: StepGraph, position: int) -> None:
         late.name = f"{read.name}/last"
         late.inputs, late.control = [handle], changes
         step.fetches[position] = (late, 0)
+    return bool(changes)
 
 
 def make_node(op: Operation) -> Node:
