@@ -23,6 +23,7 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.layers import arguments
 from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.kernels.event_file import FILE_VERSION
 from headrace.ops.weights import remove_squeezable_dimensions
 
 __all__ = [
@@ -36,8 +37,6 @@ __all__ = [
     "register_proto_function",
     "shape_internal",
 ]
-
-_EVENT_VERSION = "brain.Event:2"
 
 
 class Defun:
@@ -142,7 +141,7 @@ class EventsWriter:
             host = socket.gethostname()
             self._path = f"{self._prefix}.out.tfevents.{int(time.time()):010d}.{host}{self._suffix}"
             self._file = RecordWriter(self._path)
-            self.WriteEvent(Event(wall_time=time.time(), file_version=_EVENT_VERSION))
+            self.WriteEvent(Event(wall_time=time.time(), file_version=FILE_VERSION))
         return True
 
     def Init(self) -> bool:

@@ -51,6 +51,7 @@ class KMeans:
         use_mini_batch: each step moves the centres towards what it sees, by the share that this
             has of all that the centre has seen.
         random_seed: of the first centres.
+        kmeans_plus_plus_num_retries, kmc2_chain_length: of other ways to draw them; not used.
 
     Raises:
         ValueError: for another metric or way to start, or more than one batch an iteration.

@@ -16,7 +16,7 @@ from headrace.files.system import make_directories
 from headrace.graph.proto import Event
 
 #: What a file begins with: the version of its format.
-_VERSION = "brain.Event:2"
+FILE_VERSION = "brain.Event:2"
 #: Tells the files of one process apart.
 _numbers = itertools.count()
 
@@ -56,7 +56,7 @@ class EventFile:
         self._lock = threading.Lock()
         self._waiting = 0
         self._timer: threading.Timer | None = None
-        self.add(Event(wall_time=clock(), file_version=_VERSION))
+        self.add(Event(wall_time=clock(), file_version=FILE_VERSION))
         self.flush()
         # A program that ends without closing its writers loses nothing.
         self._at_exit = weakref.finalize(self, self._file.close)

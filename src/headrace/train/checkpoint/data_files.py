@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 from collections.abc import Sequence
 from typing import Any
@@ -52,7 +53,7 @@ class DataFiles(dict[int, Any]):
         return file
 
 
-class FileFormat:
+class FileFormat(abc.ABC):
     """A format whose pieces are stretches of bytes with a checksum: numbers as they lie in memory.
 
     A subclass says how its checksums are made and how it stores strings.
@@ -60,13 +61,13 @@ class FileFormat:
 
     name: str
 
+    @abc.abstractmethod
     def crc_of(self, piece: Piece, dtype: DType, data: Array, crc: int) -> int:
         """The checksum to compare with the piece's; ``crc`` is the plain crc32c of the data."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def strings(self, data: Array, shape: Sequence[int], where: str) -> Array:
         """The strings in the data of a piece. Raises DataLossError."""
-        raise NotImplementedError
 
     def value(
         self, name: str, dtype: DType, piece: Piece, files: DataFiles, target: Array | None = None
