@@ -159,5 +159,25 @@ def test_suggestions(name, text):
     assert errors.suggest(name, ["MatMul", "Softmax", "Add"]) == text
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("SyncReplicasOptimizer", ""),
+        ("MomentumOptimzer", " Did you mean 'MomentumOptimizer'?"),
+        ("momentumoptimizer", " Did you mean 'MomentumOptimizer'?"),
+        ("Nadamoptimizer", " Did you mean 'AdamOptimizer'?"),
+        ("NadamOptimizer", " Did you mean 'AdamOptimizer'?"),
+        ("SessionHook", " Did you mean 'SessionRunHook'?"),
+        ("ProfilerHook", ""),
+        ("encoder_1/dense/kernel", " Did you mean 'encoder/dense/kernel'?"),
+        ("value/dense/kernel", ""),
+    ],
+)
+def test_suggestions_know_families(name, text):
+    """Members of a family have its word in common, which makes them no more alike."""
+    candidates = "FtrlOptimizer AdamOptimizer MomentumOptimizer SessionRunHook StopAtStepHook"
+    assert errors.suggest(name, [*candidates.split(), "encoder/dense/kernel"]) == text
+
+
 def test_no_candidates_no_suggestion():
     assert errors.suggest("x", []) == ""

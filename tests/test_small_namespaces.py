@@ -188,6 +188,14 @@ def test_missing_names(expression, message):
     assert message in str(caught.value)
 
 
+def test_names_of_tensorflow_are_no_slips_of_the_pen():
+    known = missing.known_names()["train"]
+    absent = next(name for name in sorted(known) if not hasattr(tf.train, name))
+    error = missing.attribute_error("headrace.train", absent, [absent + "s"])
+    text = f"module 'headrace.train' has no attribute '{absent}'. tf.train.{absent} is not part of"
+    assert str(error) == f"{text} Headrace yet."
+
+
 def test_known_names():
     assert missing.is_known("nn.relu")
     assert missing.is_known("contrib.slim.conv2d")

@@ -25,6 +25,7 @@ Errors found while a graph is built are Python's own ValueError, TypeError and K
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -314,10 +315,41 @@ def error_code_from_exception_type(cls: Callable[..., OpError]) -> int:
 def suggest(name: str, candidates: Iterable[str]) -> str:
     """Returns " Did you mean 'x'?" for the candidate nearest to `name`, or "" when none is near.
 
-    Case is ignored in the search, so that a name in the wrong case is always found.
+    Case is ignored in the search, so that a name in the wrong case is always found. Words that both
+    names have say nothing: what distinguishes them must be alike, too.
+
+    >>> suggest("SyncReplicasOptimizer", ["FtrlOptimizer", "AdamOptimizer"])
+    ''
+    >>> suggest("AdamaxOptimizer", ["FtrlOptimizer", "AdamOptimizer"])
+    " Did you mean 'AdamOptimizer'?"
     """
     by_folded: dict[str, str] = {}
     for candidate in candidates:
         by_folded.setdefault(candidate.casefold(), candidate)
-    near = difflib.get_close_matches(name.casefold(), by_folded, n=1)
-    return f" Did you mean '{by_folded[near[0]]}'?" if near else ""
+    near = difflib.get_close_matches(name.casefold(), by_folded, n=_MOST_NEAR)
+    for folded in near:
+        if _distinguished_alike(name, by_folded[folded]):
+            return f" Did you mean '{by_folded[folded]}'?"
+    return ""
+
+
+#: Of so many near names the first is taken that is near in what distinguishes it as well.
+_MOST_NEAR = 20
+#: Similarity of two names (difflib) from which on they are alike; difflib's own default.
+_ALIKE = 0.6
+
+
+def _distinguished_alike(name: str, other: str) -> bool:
+    """Whether two names are alike without the words that both have."""
+    here, there = _words(name), _words(other)
+    shared = set(here) & set(there)
+    own = "".join(word for word in here if word not in shared)
+    others = "".join(word for word in there if word not in shared)
+    if not own or not others:
+        return True
+    return difflib.SequenceMatcher(None, own, others).ratio() >= _ALIKE
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name in camel case, with underscores, or of a path; in lower case."""
+    return [w.casefold() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+", name)]

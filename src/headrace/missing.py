@@ -111,6 +111,8 @@ def attribute_error(module: str, name: str, candidates: Iterable[str] = ()) -> A
         return AttributeError(message, name=name)
     if is_known(path):
         message += f" tf.{path} is not part of Headrace yet."
+    if name in known_names().get(path.rpartition(".")[0], ()):
+        return AttributeError(message, name=name)  # no slip of the pen
     others = [c for c in candidates if not c.startswith("_") and c != name]
     others.sort(key=lambda c: c[:1].isupper() != name[:1].isupper())
     near = suggest(name, others)

@@ -38,10 +38,17 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
         demo.run_demo(demo.Demo(steps=1, output_dir=target, seed=0, picture=False))
 
 
-def test_missing_matplotlib_is_reported_before_training(tmp_path, monkeypatch):
+def test_without_matplotlib_the_demo_trains_and_says_how_to_get_the_picture(
+    run, tmp_path, monkeypatch
+):
     monkeypatch.setattr(demo, "find_spec", lambda name: None)
-    with pytest.raises(click.ClickException, match=r"pip install 'headrace\[demo\]'"):
-        demo.run_demo(demo.Demo(steps=1, output_dir=tmp_path, seed=0, picture=True))
+    console = Console(file=io.StringIO(), width=60)
+    asked = demo.Demo(steps=1, output_dir=tmp_path, seed=0, picture=True)
+    demo.show_results([run], asked, console)
+    text = console.file.getvalue()
+    assert "drawing them needs matplotlib. pip install 'headrace[demo]'" in text
+    assert run.checkpoint in text
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_split_is_even_and_disjoint():

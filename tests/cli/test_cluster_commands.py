@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import io
+
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import headrace as tf
+from headrace.cli import cluster as commands
 from headrace.cli import main
+from headrace.distributed import admin
+from headrace.distributed.protocol import control_pb2 as cpb
 
 
 @pytest.fixture
@@ -26,6 +33,39 @@ def test_status_shows_tasks_variables_and_sessions(server):
     assert any("/job:localhost/task:0" in line and server.address in line for line in lines)
     assert any("weights" in li and "float32[256, 4]" in li and "4.0 KiB" in li for li in lines)
     assert any("session" in line and "this process" in line for line in lines)
+
+
+def a_task(task, address):
+    return cpb.TaskStatus(
+        task=task,
+        address=address,
+        package_version="0.1.0",
+        links=[cpb.LinkStatus(peer=task, transport="stream")],
+        variables=[cpb.VariableStatus(name="a/long/path/" * 10 + "kernel", kind="variable")],
+    )
+
+
+@pytest.mark.parametrize("columns", [None, "40"])
+def test_status_cuts_nothing(columns, monkeypatch):
+    """Piped, each row is one line; in a narrow terminal it goes on in the next one."""
+    names = [f"/job:{'long' * 9}/replica:0/task:{i}" for i in range(2)]
+    addresses = [f"host-{i}.{'rack.' * 12}example.org:2222" for i in range(2)]
+    tasks = [a_task(*pair) for pair in zip(names, addresses, strict=True)]
+    monkeypatch.setattr(admin, "status", lambda address, cluster: tasks)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    out = io.StringIO()
+    if columns:
+        make = functools.partial(Console, force_terminal=True, no_color=True, width=int(columns))
+        monkeypatch.setattr(commands, "Console", lambda **_: make(file=out))
+    else:
+        monkeypatch.setattr(commands, "Console", functools.partial(Console, file=out))
+    assert commands.show_status("127.0.0.1:1", True)
+    text = out.getvalue()
+    assert "…" not in text
+    if not columns:
+        lines = text.splitlines()
+        for name, address in zip(names, addresses, strict=True):
+            assert any(commands.short(name) in line and address in line for line in lines)
 
 
 def test_shutdown_makes_join_return(server):

@@ -1,9 +1,11 @@
 """`headrace demo` from end to end."""
 
+import sys
+
 import pytest
 from click.testing import CliRunner
 
-from headrace.cli import main
+from headrace.cli import demo, main
 
 
 def test_a_short_demo_misses_its_targets_and_says_so(tmp_path):
@@ -15,6 +17,16 @@ def test_a_short_demo_misses_its_targets_and_says_so(tmp_path):
     assert (tmp_path / "learning-curves.png").read_bytes().startswith(b"\x89PNG")
     assert list(tmp_path.glob("softmax-2*"))
     assert list(tmp_path.glob("convnet-2*"))
+
+
+@pytest.mark.slow
+def test_the_demo_after_a_core_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    result = CliRunner().invoke(main, ["demo", "--one-process", "--output-dir", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "pip install 'headrace[demo]'" in result.output
+    assert list(tmp_path.glob("convnet-*"))
 
 
 @pytest.mark.slow

@@ -106,6 +106,36 @@ def test_feeds_come_in_a_dictionary_of_tensors(session):
         session.run(p, {p.op: 1.0})
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("nope:0", "The operation, 'nope', does not exist in the graph."),
+        ("inputs:0", "does not exist in the graph. Did you mean 'input'?"),
+        ("nope", "There is no operation 'nope' either."),
+        ("inputs", "There is no operation 'inputs' either. Did you mean 'input'?"),
+        ("input", 'Use "input:0".'),
+        ("input:7", "'input', exists but only has 1 outputs."),
+    ],
+)
+def test_feeds_of_names_that_do_not_exist(session, name, text):
+    x = tf.placeholder(tf.float32, [], name="input")
+    with pytest.raises(TypeError) as caught:
+        session.run(x, {name: 1.0})
+    assert str(caught.value).startswith("Cannot interpret feed_dict key as Tensor: The name")
+    assert str(caught.value).endswith(f"{text} The graph's placeholders are input:0.")
+
+
+def test_feeds_by_name_in_a_graph_without_placeholders(session):
+    with pytest.raises(TypeError, match=r"The graph has no placeholders\.$"):
+        session.run(tf.constant(1.0), {"nope:0": 1.0})
+
+
+def test_feeds_by_name_in_a_graph_of_many_placeholders(session):
+    x = [tf.placeholder(tf.float32, [], name="x") for _ in range(12)]
+    with pytest.raises(TypeError, match=r"placeholders are x:0, x_1:0, .*, x_9:0 and 2 more\.$"):
+        session.run(x[0], {"nope:0": 1.0})
+
+
 def test_other_graphs(session):
     with tf.Graph().as_default():
         foreign = tf.constant(1.0, name="foreign")

@@ -11,6 +11,9 @@ from rich.table import Table
 from headrace.distributed import admin
 from headrace.errors import OpError
 
+#: Columns of what is no terminal: more than any row has.
+_UNCUT = 10_000
+
 
 def show_status(address: str, cluster: bool) -> bool:
     """Print the state of a task, or of all tasks of its cluster; tells whether all answered.
@@ -23,6 +26,8 @@ def show_status(address: str, cluster: bool) -> bool:
     except (OpError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=_UNCUT)  # whoever reads a pipe wants whole addresses
     console.print(_tasks(tasks))
     for task in tasks:
         if task.problem:
@@ -59,7 +64,8 @@ def _tasks(tasks: list[Any]) -> Table:
     table = Table(title="Tasks")
     for name in ("task", "address", "up", "memory", "parts run", "version"):
         left = name in ("task", "address")
-        table.add_column(name, justify="left" if left else "right", no_wrap=True)
+        # In a narrow terminal a name goes on in the next line: half an address is of no use.
+        table.add_column(name, justify="left" if left else "right", overflow="fold")
     for task in tasks:
         if task.problem:
             table.add_row(short(task.task), task.address, "no answer")
@@ -78,7 +84,7 @@ def _tasks(tasks: list[Any]) -> Table:
 def _variables(title: str, tasks: list[Any]) -> Table:
     table = Table(title=title)
     for name in ("task", "name", "kind", "type", "bytes"):
-        table.add_column(name, justify="right" if name == "bytes" else "left")
+        table.add_column(name, justify="right" if name == "bytes" else "left", overflow="fold")
     for task in tasks:
         for v in task.variables:
             name = f"{v.container}/{v.name}" if v.container else v.name
@@ -90,7 +96,7 @@ def _variables(title: str, tasks: list[Any]) -> Table:
 def _work(title: str, tasks: list[Any]) -> Table:
     table = Table(title=title)
     for name in ("master", "session or step", "of or waits for", "plans", "steps or seconds"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for task in tasks:
         for s in task.sessions:
             table.add_row(
@@ -107,7 +113,7 @@ def _work(title: str, tasks: list[Any]) -> Table:
 def _links(title: str, tasks: list[Any]) -> Table:
     table = Table(title=title)
     for name in ("task", "peer", "transport", "in", "out"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for task in tasks:
         for link in task.links:
             table.add_row(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.errors import suggest
 from headrace.graph import dtypes, nest
 from headrace.graph.composite import CompositeTensor
 from headrace.graph.graph import Graph, foreign_tensor
@@ -196,6 +197,8 @@ class Feeds:
             element = graph.as_graph_element(key, allow_operation=False)
         except (TypeError, ValueError, KeyError) as error:
             text = error.args[0] if error.args else str(error)
+            if isinstance(key, str):
+                text += _what_can_be_fed(graph, key)
             raise TypeError(f"Cannot interpret feed_dict key as Tensor: {text}") from None
         assert isinstance(element, Tensor)
         if not graph.is_feedable(element):
@@ -229,6 +232,26 @@ class Feeds:
                 )
             result.append(array)
         return result if self._order is None else [result[i] for i in self._order]
+
+
+def _what_can_be_fed(graph: Graph, key: str) -> str:
+    """The placeholders of a graph, for whoever has fed a name that is none of them."""
+    operations = graph.get_operations()
+    text = ""
+    if ":" not in key:
+        known = {op.name for op in operations}
+        text = (
+            "" if key in known else f" There is no operation {key!r} either.{suggest(key, known)}"
+        )
+    names = [op.outputs[0].name for op in operations if op.type.startswith("Placeholder")]
+    if not names:
+        return f"{text} The graph has no placeholders."
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{text} The graph's placeholders are {', '.join(names[:_MOST_NAMED])}{more}."
+
+
+#: So many placeholders are named in an error.
+_MOST_NAMED = 10
 
 
 def _leaves(structure: Any, value: Any) -> list[Any]:
