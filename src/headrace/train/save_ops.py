@@ -15,7 +15,14 @@ from headrace.graph.tensor import Dims, Operation
 from headrace.ops import strings  # noqa: F401  (sharded savers of TensorFlow join their paths)
 from headrace.ops.registry import EXTERNAL, NotDifferentiable, define_op
 from headrace.ops.static import static_value
-from headrace.train.checkpoint import CheckpointReader, Request, Slice, native, storage, write
+from headrace.train.checkpoint import (
+    CheckpointReader,
+    Request,
+    Slice,
+    bundle_writer,
+    storage,
+    write,
+)
 from headrace.train.checkpoint.layout import index_path
 from headrace.train.checkpoint.slices import Box, parse_spec
 
@@ -99,7 +106,7 @@ def _merge(
     prefixes = texts(checkpoint_prefixes)
     if allow_missing_files:
         prefixes = [p for p in prefixes if system.exists(index_path(p))]
-    native.merge(prefixes, text(destination_prefix))
+    bundle_writer.merge(prefixes, text(destination_prefix))
     if delete_old_dirs:
         for directory in {p.rpartition("/")[0] for p in prefixes}:
             storage.remove_empty_directory(directory)

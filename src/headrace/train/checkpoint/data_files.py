@@ -1,26 +1,17 @@
-"""The files with the data of a checkpoint, and how a piece is read from one and checked."""
+"""The files with the data of a checkpoint, opened when they are needed."""
 
 from __future__ import annotations
 
-import abc
 import contextlib
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from headrace.errors import DataLossError, NotFoundError, UnimplementedError
+from headrace.errors import DataLossError, NotFoundError
 from headrace.files import system
-from headrace.graph import dtypes
-from headrace.graph.dtypes import DType
-from headrace.train.checkpoint import encoding, storage
-from headrace.train.checkpoint.layout import Layout, Piece
-
-Array = np.ndarray[Any, Any]
+from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor
 
 
 class DataFiles(dict[int, Any]):
-    """Data files by number, opened when first needed and checked for their size.
+    """Data files by number, opened when first needed.
 
     Args:
         stack: closes them.
@@ -29,72 +20,41 @@ class DataFiles(dict[int, Any]):
     def __init__(self, layout: Layout, stack: contextlib.ExitStack) -> None:
         super().__init__()
         self.paths = layout.files
-        self._layout = layout
+        self._prefix = layout.prefix
         self._stack = stack
+        self._lengths: dict[int, int] = {}
 
     def __missing__(self, number: int) -> Any:
-        path, said = self.paths[number], self._layout.sizes[number]
+        path = self.paths[number]
         try:
             file = self._stack.enter_context(system.open_binary(path, "rb"))
-            if said is not None and (there := system.stat(path).length) != said:
-                raise DataLossError(
-                    None,
-                    None,
-                    f"{path} has {there} bytes; checkpoint {self._layout.prefix} was saved with "
-                    f"{said}: the file is cut off or belongs to another one.",
-                )
+            self._lengths[number] = system.stat(path).length
         except NotFoundError as error:
             raise NotFoundError(
-                None,
-                None,
-                f"{path} is missing; checkpoint {self._layout.prefix} needs it.",
+                None, None, f"{path} is missing; checkpoint {self._prefix} needs it."
             ) from error
         self[number] = file
         return file
 
+    def check_holds(self, name: str, tensor: StoredTensor, pieces: list[Piece]) -> None:
+        """Raise DataLossError unless the files are long enough for these pieces of a tensor.
 
-class FileFormat(abc.ABC):
-    """A format whose pieces are stretches of bytes with a checksum: numbers as they lie in memory.
-
-    A subclass says how its checksums are made and how it stores strings.
-    """
-
-    name: str
-
-    @abc.abstractmethod
-    def crc_of(self, piece: Piece, dtype: DType, data: Array, crc: int) -> int:
-        """The checksum to compare with the piece's; ``crc`` is the plain crc32c of the data."""
-
-    @abc.abstractmethod
-    def strings(self, data: Array, shape: Sequence[int], where: str) -> Array:
-        """The strings in the data of a piece. Raises DataLossError."""
-
-    def value(
-        self, name: str, dtype: DType, piece: Piece, files: DataFiles, target: Array | None = None
-    ) -> Array:
-        """The elements of a piece, as `layout.Format` says."""
-        path = files.paths[piece.file]
-        where = f"{path}: tensor {name}"
-        if not dtype.is_numpy_compatible:
-            raise UnimplementedError(None, None, f"{where} is of type {dtype.name}.")
-        if dtype is dtypes.string:
-            data = np.empty(piece.size, np.uint8)
-            self._read(dtype, piece, files, data, where)
-            return self.strings(data, piece.box.shape, where)
-        result = encoding.allocate(dtype, piece.box.shape) if target is None else target
-        data = encoding.bytes_of(result)
-        if data.size != piece.size:
-            raise DataLossError(None, None, f"{where} takes {piece.size} bytes, not as said.")
-        self._read(dtype, piece, files, data, where)
-        return result
-
-    def _read(self, dtype: DType, piece: Piece, files: DataFiles, data: Array, where: str) -> None:
-        """Fill ``data`` with the bytes of a piece, and check them."""
-        crc = storage.read_into(files[piece.file], files.paths[piece.file], piece.begin, data)
-        if self.crc_of(piece, dtype, data, crc) != piece.crc:
-            raise DataLossError(
-                None,
-                None,
-                f"{where} is damaged: the checksum of bytes {piece.begin} to "
-                f"{piece.begin + piece.size} does not fit.",
-            )
+        That is asked before memory is taken: an index can claim anything.
+        """
+        claimed: dict[int, int] = {}
+        for piece in pieces:
+            _ = self[piece.file]  # opens it
+            length, path = self._lengths[piece.file], self.paths[piece.file]
+            end = piece.begin + piece.size
+            if end > length:
+                raise DataLossError(
+                    None,
+                    None,
+                    f"{path} is cut off or belongs to another checkpoint: it ends at byte "
+                    f"{length}, and the data of tensor {name} goes on to byte {end}.",
+                )
+            claimed[piece.file] = claimed.get(piece.file, 0) + piece.size
+            if claimed[piece.file] > length:
+                raise DataLossError(
+                    None, None, f"{path}: slices of tensor {name} lie upon each other."
+                )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes of one data file that hold one box of a tensor."""
+    """Bytes of one data file that hold one box of a tensor; ``crc`` is masked, as it is stored."""
 
     file: int
     begin: int
@@ -55,13 +56,15 @@ class Format(Protocol):
 
 @dataclass(slots=True)
 class Layout:
-    """The tensors of a checkpoint and the files that hold their data."""
+    """The tensors of a checkpoint and the files that hold their data, by number.
+
+    There are files only for the numbers that pieces have: a count that an index merely claims
+    takes no memory.
+    """
 
     prefix: str
     format: Format
-    files: list[str]
-    #: Sizes of the files, where the checkpoint says them.
-    sizes: list[int | None]
+    files: dict[int, str]
     tensors: dict[str, StoredTensor]
 
 
@@ -70,7 +73,10 @@ def index_path(prefix: str) -> str:
     return f"{prefix}.index"
 
 
-def data_path(prefix: str, number: int, count: int, generation: int = 0) -> str:
-    """A file with data; a later generation replaces one whose names are in use."""
-    suffix = f".{generation}" if generation else ""
-    return f"{prefix}.data-{number:05d}-of-{count:05d}{suffix}"
+def data_path(prefix: str, number: int, count: int) -> str:
+    """A file with data, one of ``count``."""
+    return f"{prefix}.data-{number:05d}-of-{count:05d}"
+
+
+#: What follows the prefix in the names of data files; the group is their count.
+DATA_SUFFIX = re.compile(r"\.data-\d{5,}-of-(\d{5,})")

@@ -1,30 +1,36 @@
-"""Reading checkpoints of either format, recognised by what the files hold."""
+"""Reading checkpoints of either format, V2 or V1, recognised by what the files hold."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from headrace.errors import (
+    AbortedError,
     DataLossError,
     InvalidArgumentError,
     NotFoundError,
     suggest,
 )
 from headrace.files import system
+from headrace.files.paths import as_path
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
-from headrace.train.checkpoint import bundle, encoding, native, table, v1
+from headrace.train.checkpoint import bundle, encoding, table, v1
 from headrace.train.checkpoint.data_files import DataFiles
 from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor, index_path
 from headrace.train.checkpoint.slices import Box, copy_common, covers
 
 Array = np.ndarray[Any, Any]
+_T = TypeVar("_T")
+
+#: So often a checkpoint is read again because it was saved again meanwhile.
+_ATTEMPTS = 10
 
 
 @dataclass(frozen=True)
@@ -46,8 +52,9 @@ class CheckpointReader:
         DataLossError: if its index is cut off, damaged, or no checkpoint at all.
     """
 
-    def __init__(self, prefix: str) -> None:
-        self._layout = _load(prefix)
+    def __init__(self, prefix: Any) -> None:
+        self._layout, self._index = _load(as_path(prefix))
+        self._has_read = False
 
     @property
     def format(self) -> str:
@@ -78,7 +85,7 @@ class CheckpointReader:
             f"{name} ({DataType.Name(t.dtype.as_datatype_enum)}) [{','.join(map(str, t.shape))}]"
             for name, t in sorted(self._layout.tensors.items())
         ]
-        return "\n".join(lines).encode()
+        return "\n".join(lines).encode("utf-8", "surrogateescape")
 
     def get_tensor(self, tensor_str: str) -> Any:
         """The value of a tensor: a NumPy array or scalar; bytes, or an array of them, for strings.
@@ -118,22 +125,60 @@ class CheckpointReader:
     def read(self, requests: Sequence[Request]) -> list[Array]:
         """The values of several tensors or boxes, read in the order in which files hold them.
 
+        All come from one save, also when the checkpoint is saved again meanwhile: then they are
+        read once more from the new one.
+
         Raises:
             NotFoundError: if a tensor, or a part of it, is not there.
             DataLossError: if data is cut off or damaged.
+            AbortedError: if the checkpoint was saved again since an earlier read.
         """
-        with contextlib.ExitStack() as stack:
-            files = DataFiles(self._layout, stack)
+
+        def all_of_them(files: DataFiles) -> list[Array]:
             order = sorted(range(len(requests)), key=lambda i: self._place(requests[i]))
             results = {i: self._read(requests[i], files) for i in order}
-        return [results[i] for i in range(len(requests))]
+            return [results[i] for i in range(len(requests))]
+
+        return self._from_one_save(all_of_them)
 
     def verify(self, requests: Sequence[Request]) -> None:
         """Read and check the data of tensors, keeping none. Raises as `read` does."""
-        with contextlib.ExitStack() as stack:
-            files = DataFiles(self._layout, stack)
+
+        def each(files: DataFiles) -> None:
             for request in sorted(requests, key=self._place):
                 self._read(request, files)
+
+        self._from_one_save(each)
+
+    def is_current(self) -> bool:
+        """Whether the checkpoint is still the one that was opened."""
+        path = index_path(self.prefix)
+        try:
+            return self._index is None or system.read_bytes(path) == self._index
+        except NotFoundError:
+            return False
+
+    def _from_one_save(self, read: Callable[[DataFiles], _T]) -> _T:
+        for _ in range(_ATTEMPTS):
+            try:
+                with contextlib.ExitStack() as stack:
+                    result = read(DataFiles(self._layout, stack))
+            except (NotFoundError, DataLossError):
+                # A save under the same name removes the data of the one before.
+                if self.is_current():
+                    raise
+            else:
+                self._has_read = True
+                return result
+            if self._has_read:
+                break  # what was read before would not go with what is there now
+            self._layout, self._index = _load(self.prefix)
+        raise AbortedError(
+            None,
+            None,
+            f"Checkpoint {self.prefix} was saved again, or removed, while it was read. Open it "
+            "again.",
+        )
 
     def _place(self, request: Request) -> tuple[int, int]:
         pieces = self.entry(request.name).pieces
@@ -160,11 +205,12 @@ class CheckpointReader:
 
         exact = [p for p in tensor.pieces if p.box == wanted]
         if exact:
+            files.check_holds(request.name, tensor, exact[:1])
             return value(exact[0])
+        parts = [p for p in tensor.pieces if p.box.common(wanted) is not None]
+        files.check_holds(request.name, tensor, parts)
         result = encoding.allocate(tensor.dtype, wanted.shape)
-        for piece in tensor.pieces:
-            if piece.box.common(wanted) is None:
-                continue
+        for piece in parts:
             inner = _rows_of(result, piece.box, wanted)
             if inner is not None and tensor.dtype is not dtypes.string:
                 value(piece, inner)
@@ -184,14 +230,15 @@ def _rows_of(result: Array, piece: Box, wanted: Box) -> Array | None:
 # -- finding -----------------------------------------------------------------------------------
 
 
-def _load(prefix: str) -> Layout:
+def _load(prefix: str) -> tuple[Layout, bytes | None]:
+    """What a checkpoint holds, and its index if it has one."""
     path = index_path(prefix)
     if not system.exists(path):
-        part = re.fullmatch(r"(.+)\.(index|meta|data-\d{5}-of-\d{5}(\.\d+)?)", prefix)
+        part = re.fullmatch(r"(.+)\.(index|meta|data-\d{5}-of-\d{5})", prefix)
         whole = part[1] if part is not None and system.exists(index_path(part[1])) else ""
         files = [] if whole else v1.find(prefix)
         if files:
-            return v1.load(prefix, files)
+            return v1.load(prefix, files), None
         hint = f" Use the path without the last part: {whole}" if whole else ""
         raise NotFoundError(
             None,
@@ -201,12 +248,9 @@ def _load(prefix: str) -> Layout:
         )
     data = system.read_bytes(path)
     if table.is_table(data):
-        return bundle.load(prefix, data)
-    if data[:1] == b"{":
-        return native.load(prefix, data)
+        return bundle.load(prefix, data), data
     raise DataLossError(
         None,
         None,
-        f"{path} is no checkpoint index: it is neither a manifest of Headrace nor the table of a "
-        "TensorFlow V2 checkpoint, or it is cut off.",
+        f"{path} is no checkpoint index: it is not the table of a V2 checkpoint, or it is cut off.",
     )

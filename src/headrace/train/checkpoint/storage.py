@@ -17,6 +17,7 @@ import numpy as np
 from headrace.errors import DataLossError, NotFoundError, OpError
 from headrace.files import system
 from headrace.files.paths import as_path, is_local, translated
+from headrace.train.checkpoint.layout import DATA_SUFFIX
 
 #: Bytes that are written, or read and checked, at once.
 CHUNK = 16 << 20
@@ -39,6 +40,13 @@ def siblings(prefix: str) -> list[str]:
     except NotFoundError:
         return []
     return [directory + n for n in found if n.startswith(name)]
+
+
+def data_files_of(prefix: str) -> list[str]:
+    """Paths of the files beside ``prefix`` that are named as its data files are, sorted."""
+    return [
+        path for path in siblings(f"{prefix}.data-") if DATA_SUFFIX.fullmatch(path, len(prefix))
+    ]
 
 
 def make_directories(directory: str) -> None:
@@ -96,13 +104,22 @@ class Writer:
         self.position += flat.size
         return crc
 
+    def fileno(self) -> int:
+        """The descriptor of a local file."""
+        return self._file.fileno()
+
+    def sync(self) -> None:
+        """Bring what was written to the disk (local files)."""
+        with translated(self.path):
+            self._file.flush()
+            if is_local(self.path):
+                os.fsync(self._file.fileno())
+
     def close(self) -> None:
         """Finish; a local file is on the disk when this returns."""
         with translated(self.path):
             try:
-                self._file.flush()
-                if is_local(self.path):
-                    os.fsync(self._file.fileno())
+                self.sync()
             finally:
                 self._file.close()
 

@@ -96,7 +96,7 @@ def load(prefix: str, files: list[str]) -> Layout:
         UnimplementedError: if a tensor is of an unknown type.
     """
     form = V1Format()
-    layout = Layout(prefix, form, files, [None] * len(files), {})
+    layout = Layout(prefix, form, dict(enumerate(files)), {})
     for number, path in enumerate(files):
         try:
             _read(layout, form, number, path)
