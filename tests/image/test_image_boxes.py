@@ -173,3 +173,12 @@ def test_crops_of_an_image_that_is_not_there() -> None:
         tf.image.crop_and_resize(np.zeros((2, 4, 4, 1)), BOXES, [0], [2, 2], box_indices=[0])
     with pytest.raises(TypeError, match="box_indices and crop_size"):
         tf.image.crop_and_resize(np.zeros((2, 4, 4, 1)), BOXES)
+
+
+def test_no_extrapolation_value_is_that_of_the_op() -> None:
+    image = tf.ones([1, 2, 2, 1])
+    crop = tf.image.crop_and_resize(
+        image, [[0.0, 0, 1, 1.5]], [0], [2, 2], extrapolation_value=None
+    )
+    with tf.Session() as session:
+        assert session.run(crop).ravel().tolist() == [1, 0, 1, 0]

@@ -39,7 +39,7 @@ def test_splitting_bad_input() -> None:
         tf.string_split(["a"], sep=" ", delimiter=",")
     with pytest.raises(ValueError, match="result_type must be"):
         tf.strings.split(["a"], result_type="List")
-    with pytest.raises(ValueError, match="separator must be a scalar"):
+    with pytest.raises(ValueError, match="delimiter must be a scalar"):
         tf.string_split(["a"], [[" "]])
 
 
@@ -137,3 +137,15 @@ def test_ngrams() -> None:
     assert short == ([b"a b c", b"d"], [0, 1, 1, 2])
     with pytest.raises(errors.InvalidArgumentError, match="Invalid splits"):
         _ngrams(data, [0, 9])
+
+
+@pytest.mark.parametrize("delimiter", [["a", "b"], [" "], []])
+def test_delimiters_are_one_string(delimiter: Any) -> None:
+    with pytest.raises(ValueError, match="delimiter must be a scalar string, of which each byte"):
+        tf.string_split(["a b c"], delimiter)
+    fed = tf.placeholder(tf.string)
+    words = tf.string_split(["a b c"], fed).values
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"delimiter must be a scalar, got"):
+        run(words, {fed: np.array(delimiter, object)})
+    with pytest.raises(TypeError, match="Expected string, got 3"):
+        tf.string_split(["a b c"], 3)

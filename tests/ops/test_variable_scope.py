@@ -220,7 +220,7 @@ def test_bad_arguments() -> None:
         tf.get_variable("v")
     with pytest.raises(ValueError, match=r"Shape of a new variable \(v\) must be fully defined"):
         tf.get_variable("v", [None])
-    with pytest.raises(ValueError, match="Initializer type 'int32' and explicit dtype 'float32'"):
+    with pytest.raises(ValueError, match="Initializer type '<dtype: 'int32'>' and explicit"):
         tf.get_variable("v", dtype=tf.float32, initializer=tf.constant(1))
     with pytest.raises(ValueError, match=r"An initializer for variable v of tf\.resource is req"):
         tf.get_variable("v", [2], tf.resource)
@@ -433,3 +433,69 @@ def test_global_step_of_another_kind_is_refused() -> None:
         steps.assert_global_step(3)
     v = tf.Variable(0, name="global_step", trainable=False)
     assert steps.get_global_step() is v
+
+
+# -- arguments that cannot be used ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("getter", [3, "getter"])
+def test_a_getter_that_cannot_be_called_is_refused(getter: Any) -> None:
+    message = f"Passed a custom_getter which is not callable: {getter}"
+    with pytest.raises(ValueError, match=message):
+        tf.get_variable("v", [2], custom_getter=getter)
+    with tf.variable_scope("s", custom_getter=getter), pytest.raises(ValueError, match=message):
+        tf.get_variable("v", [2])
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (None, ValueError, "Partitioner must return a sequence, but saw: None"),
+        ([], ValueError, r"does not match the Variable's rank: \[\] vs. \(3, 2\)"),
+        ([1.5, 1], TypeError, r"must return integers, one for each axis; it gave \[1.5, 1\]"),
+    ],
+)
+def test_partitioners_that_return_nothing_useful(answer: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        tf.get_variable("v", [3, 2], partitioner=lambda **_: answer)
+    with (
+        tf.variable_scope("s", partitioner=lambda **_: answer),
+        pytest.raises(error, match=message),
+    ):
+        tf.get_variable("v", [3, 2])
+
+
+def test_custom_getters_are_told_whether_a_variable_is_trained() -> None:
+    seen = []
+
+    def getter(getter: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append(kwargs["trainable"])
+        return getter(*args, **kwargs)
+
+    with tf.variable_scope("s", custom_getter=getter):
+        tf.get_variable("a", [2])
+        tf.get_variable("b", [2], trainable=False)
+        tf.get_variable("c", [2], synchronization=tf.VariableSynchronization.ON_READ)
+    assert seen == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "own"),
+    [
+        (tf.float32, 10, "int32"),
+        (tf.int32, 10.5, "float32"),
+        (tf.float32, [1, 2], "int32"),
+        (tf.float64, [1.5, 2], "float32"),
+        (tf.float32, np.array([1, 2]), "int64"),
+    ],
+)
+def test_initial_values_have_the_type_that_is_asked_for(dtype: Any, value: Any, own: str) -> None:
+    with pytest.raises(ValueError, match=f"Initializer type '<dtype: '{own}'>' and explicit dtype"):
+        tf.get_variable("v", dtype=dtype, initializer=value)
+
+
+def test_a_value_as_initialiser_keeps_its_type_under_the_default_of_a_scope() -> None:
+    with tf.variable_scope("s", dtype=tf.float64):
+        assert tf.get_variable("v", initializer=10).dtype == tf.int32
+    with tf.variable_scope("t", initializer=10):
+        assert tf.get_variable("v", dtype=tf.float32).dtype == tf.int32

@@ -335,3 +335,25 @@ def test_the_name_works_in_graphs_without_variable_objects() -> None:
         assert session.run("v:0").tolist() == [1.0, 2.0]
         update = tf.assign_add(graph.get_tensor_by_name("v:0"), [1.0, 1.0])
         assert session.run(update).tolist() == [2.0, 3.0]
+
+
+def test_sizes_that_are_variables() -> None:
+    v = tf.Variable(3)
+    tensors = {
+        "zeros": (tf.zeros([2, v]), [2, 3]),
+        "ones": (tf.ones((v, 1)), [3, 1]),
+        "fill": (tf.fill([v, v], 2.0), [3, 3]),
+        "reshape": (tf.reshape(tf.range(6), [2, v]), [2, 3]),
+        "normal": (tf.random_normal([2, v]), [2, 3]),
+        "uniform": (tf.random_uniform([v, 2]), [3, 2]),
+        "truncated": (tf.truncated_normal([v]), [3]),
+        "gamma": (tf.random_gamma([v], 1.0), [3]),
+        "broadcast": (tf.broadcast_to([1, 2, 3], [2, v]), [2, 3]),
+        "initializer": (tf.random_normal_initializer()([2, v]), [2, 3]),
+        "zeros_initializer": (tf.zeros_initializer()([2, v]), [2, 3]),
+    }
+    with tf.Session() as session:
+        session.run(v.initializer)
+        sizes = session.run({name: tf.shape(t) for name, (t, _) in tensors.items()})
+    assert {n: s.tolist() for n, s in sizes.items()} == {n: d for n, (_, d) in tensors.items()}
+    assert tensors["zeros"][0].shape.as_list() == [2, None]

@@ -111,3 +111,23 @@ def test_what_averages_refuse() -> None:
     with pytest.raises(TypeError, match="must be half, float, or double: n"):
         ema.apply([whole])
     assert ema.average(whole) is None
+
+
+def test_the_update_has_the_name_that_was_asked_for() -> None:
+    v = tf.get_variable("v", [2], initializer=tf.zeros_initializer())
+    w = tf.get_variable("w", [2], initializer=tf.zeros_initializer())
+    value = [1.0, 2.0]
+    updates = [
+        assign_moving_average(v, value, 0.9),
+        assign_moving_average(w, value, 0.9, zero_debias=False, name="mine"),
+        assign_moving_average(v, value, 0.9),
+    ]
+    names = ["AssignMovingAvg", "mine", "AssignMovingAvg_1"]
+    assert [u.op.name for u in updates] == names
+    assert [u.name for u in updates] == [f"{n}:0" for n in names]
+    own = [x.op.name for x in tf.global_variables()]
+    assert own == ["v", "w", "v/biased", "v/local_step", "v/biased_1", "v/local_step_1"]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_allclose(session.run(updates[0]), value)
+        np.testing.assert_allclose(session.run("mine:0"), [0.1, 0.2], rtol=1e-6)

@@ -448,3 +448,39 @@ def test_sparse_and_dense_steps_agree_with_regularisation(make: Any, interpreted
     rule, ids = Rule("regularised", make), [[0, 1, 2], [2, 1, 1, 0]]
     for a, b in zip(run_on_rows(rule, True, ids), run_on_rows(rule, False, ids), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_slots_made_again_under_reuse_are_those_that_are_there() -> None:
+    """Programs build a model twice, the second time with its variables shared."""
+
+    def build(reuse: Any) -> Any:
+        with tf.variable_scope("m", reuse=reuse):
+            w = tf.get_variable("w", [2], initializer=tf.ones_initializer())
+            optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
+            return optimizer, w, optimizer.minimize(tf.reduce_sum(w * w))
+
+    first, w, step = build(None)
+    second, _, again = build(True)
+    third, _, _ = build(tf.AUTO_REUSE)
+    slot = first.get_slot(w, "momentum")
+    assert slot.name == "m/m/w/Momentum:0"
+    assert second.get_slot(w, "momentum") is slot
+    assert third.get_slot(w, "momentum") is slot
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        session.run(again)
+        np.testing.assert_allclose(session.run(slot), 0.9 * 2 + 2 * 0.8, rtol=1e-6)
+
+
+def test_slots_first_made_under_reuse_are_made() -> None:
+    with tf.variable_scope("m"):
+        tf.get_variable("w", [2])
+    with tf.variable_scope("m", reuse=True):
+        w = tf.get_variable("w", [2])
+        optimizer = tf.train.AdamOptimizer()
+        optimizer.minimize(tf.reduce_sum(w * w))
+        other = tf.train.AdamOptimizer()
+        other.minimize(tf.reduce_sum(w * w))
+    assert optimizer.get_slot(w, "m").name == "m/m/w/Adam:0"
+    assert other.get_slot(w, "m") is not optimizer.get_slot(w, "m")

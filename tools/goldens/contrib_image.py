@@ -33,3 +33,19 @@ def transforms(tf: Any) -> dict[str, Any]:
     turn = image.angles_to_projective_transforms(0.4, 5.0, 7.0)
     results["composed"] = image.compose_transforms(TRANSFORMS[0], TRANSFORMS[1], turn)
     return results
+
+
+@golden
+def pairs(tf: Any) -> dict[str, Any]:
+    image = tf.contrib.image
+    rng = np.random.RandomState(3)
+    results = {}
+    for rows, columns in ((4, 6), (6, 4), (5, 5)):
+        distances = tf.constant(rng.rand(rows, columns).astype(np.float32))
+        for valid in (-1, 0, 3):
+            for most in (-1, 2):
+                found = image.bipartite_match(distances, valid, most)
+                results[f"{rows}_{columns}_{valid}_{most}"] = tf.concat(found, 0)
+    few = tf.constant(rng.rand(3, 3).astype(np.float32))
+    results["by_tensor"] = tf.concat(image.bipartite_match(few, tf.constant([2.0])), 0)
+    return results

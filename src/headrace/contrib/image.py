@@ -18,6 +18,7 @@ from headrace.ops.scopes_api import name_scope
 
 __all__ = [
     "angles_to_projective_transforms",
+    "bipartite_match",
     "compose_transforms",
     "flat_transforms_to_matrices",
     "matrices_to_flat_transforms",
@@ -183,6 +184,32 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
         rows = raw.Reshape(_rows(transform_matrices, 2, "transform_matrices"), [-1, 9])
         first, last = raw.SplitV(rows, [8, 1], 1, num_split=2)
         return raw.RealDiv(first, last)  # type: ignore[no-any-return]
+
+
+def bipartite_match(
+    distance_mat: Any, num_valid_rows: Any, top_k: int = -1, name: str = "bipartite_match"
+) -> tuple[Tensor, Tensor]:
+    """Pairs of rows and columns, taken greedily: the pair of the smallest distance first.
+
+    Args:
+        distance_mat: float32 ``[rows, columns]``.
+        num_valid_rows: how many of the first rows take part, one number; all if negative.
+        top_k: how many pairs to find at most; as many as there are if not positive.
+
+    Returns:
+        The column of each row, int32 ``[rows]``, and the row of each column, int32
+        ``[columns]``; -1 where there is none.
+
+    Raises:
+        InvalidArgumentError: when run, if there are fewer rows than ``num_valid_rows``.
+    """
+    result: tuple[Tensor, Tensor] = raw.BipartiteMatch(
+        distance_mat,
+        convert_to_tensor(num_valid_rows, preferred_dtype=dtypes.float32),
+        top_k=top_k,
+        name=name,
+    )
+    return result
 
 
 def __getattr__(name: str) -> Any:

@@ -31,7 +31,7 @@ def crop_and_resize(
     box_ind: Any = None,
     crop_size: Any = None,
     method: str = "bilinear",
-    extrapolation_value: float = 0,
+    extrapolation_value: float | None = 0,
     name: str | None = None,
     box_indices: Any = None,
 ) -> Tensor:
@@ -64,7 +64,7 @@ def crop_and_resize(
         box_ind,
         crop_size,
         method=method,
-        extrapolation_value=float(extrapolation_value),
+        extrapolation_value=extrapolation_value,
         name=name,
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
-from headrace.graph.shapes import merge_static, num_elements_static, shape_text
+from headrace.graph.shapes import Dimension, merge_static, num_elements_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.build import _const, convert_to_tensor, raw
 from headrace.ops.static import static_value
@@ -160,7 +160,7 @@ def shape_value(shape: Any) -> Any:
 
 def sizes_tensor(sizes: Sequence[Any], name: str = "shape") -> Tensor:
     """A list of sizes (ints, dimensions and scalar tensors, mixed) as a 1-D tensor."""
-    values = [getattr(s, "value", s) if not isinstance(s, Tensor) else s for s in sizes]
+    values = [s.value if isinstance(s, Dimension) else s for s in sizes]
     if any(v is None for v in values):
         raise ValueError(f"Cannot make a shape tensor of {list(sizes)}: a size is unknown.")
     if not values:

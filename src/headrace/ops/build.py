@@ -123,7 +123,7 @@ def convert_to_tensor(
                 return converted  # type: ignore[no-any-return]
     if isinstance(value, CompositeTensor):
         raise CompositeOperand(value)
-    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+    if isinstance(value, (list, tuple)) and holds_tensor(value):
         return _pack(value, wanted, name)
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
     if wanted is None and hint is not None:
@@ -136,30 +136,30 @@ def convert_to_tensor(
     return _const(array, wanted or dtypes.np_array_dtype(array), name)
 
 
-def _holds_tensor(value: Any) -> bool:
+def holds_tensor(value: Any) -> bool:
     return any(
         isinstance(v, (Tensor, CompositeTensor))
         or hasattr(v, "_to_tensor")
-        or (isinstance(v, (list, tuple)) and _holds_tensor(v))
+        or (isinstance(v, (list, tuple)) and holds_tensor(v))
         for v in value
     )
 
 
-def _first_dtype(value: Any) -> DType | None:
+def first_dtype(value: Any) -> DType | None:
     """The type of the first tensor-like inside nested lists."""
     found = getattr(value, "dtype", None)
     if found is not None and not isinstance(value, np.generic):
         return dtypes.as_dtype(found).base_dtype
     if isinstance(value, (list, tuple)):
         for item in value:
-            inner = _first_dtype(item)
+            inner = first_dtype(item)
             if inner is not None:
                 return inner
     return None
 
 
 def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
-    wanted = dtype or _first_dtype(value)
+    wanted = dtype or first_dtype(value)
     parts = [convert_to_tensor(v, wanted) for v in value]
     packed = apply_op(get_op_def("Pack"), (parts,), {"name": name or "packed"})
     assert isinstance(packed, Tensor)
@@ -305,7 +305,7 @@ def output_types(op_def: OpDef, attrs: dict[str, Any]) -> list[DType]:
 def _convert_inputs(op_def: OpDef, values: list[Any], attrs: dict[str, Any]) -> list[Tensor]:
     for arg, value in zip(op_def.inputs, values, strict=True):
         if arg.type_attr is not None and arg.type_attr not in attrs:
-            found = _first_dtype(value)
+            found = first_dtype(value)
             if found is not None:
                 attrs[arg.type_attr] = found
     inputs: list[Tensor] = []

@@ -12,7 +12,8 @@ from headrace.graph.dtypes import DType
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.ops import random_api
-from headrace.ops.build import constant, raw
+from headrace.ops.array_util import shape_argument
+from headrace.ops.build import constant, holds_tensor, raw
 
 __all__ = [
     "constant_initializer",
@@ -63,8 +64,10 @@ def _filled(shape: Any, value: Any, dtype: DType, name: str) -> Tensor:
 
 
 def _dims(shape: Any) -> Any:
-    """The shape as a list of ints, or as the tensor that it is."""
-    return shape if isinstance(shape, Tensor) else TensorShape(shape).as_list()
+    """The shape as a list of ints, or as a tensor if that, or one of its sizes, is one."""
+    if isinstance(shape, Tensor) or (isinstance(shape, (list, tuple)) and holds_tensor(shape)):
+        return shape_argument(shape)
+    return TensorShape(shape).as_list()
 
 
 def _float_dtype(dtype: Any) -> DType:

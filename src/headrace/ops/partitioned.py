@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
@@ -206,6 +208,7 @@ def call_partitioner(partitioner: Any, shape: TensorShape, dtype: DType) -> list
 
     Raises:
         ValueError: if the shape is not known, or the answer does not fit it.
+        TypeError: if the answer holds anything but integers.
     """
     if not shape.is_fully_defined():
         raise ValueError(
@@ -224,6 +227,8 @@ def call_partitioner(partitioner: Any, shape: TensorShape, dtype: DType) -> list
             "Partitioner returned a partition list that does not match the Variable's rank: "
             f"{slicing} vs. {shape}"
         )
+    if not all(isinstance(n, (int, np.integer)) for n in slicing):
+        raise TypeError(f"Partitioner must return integers, one for each axis; it gave {slicing}")
     if any(n < 1 for n in slicing):
         raise ValueError(f"Partitioner returned zero partitions for some axes: {slicing}")
     if sum(n > 1 for n in slicing) > 1:

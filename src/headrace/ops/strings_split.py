@@ -24,8 +24,11 @@ def _split_shape(op: Operation) -> list[Dims]:
     source, separator = (t.dims for t in op.inputs)
     if source is not None and len(source) != 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(source)}.")
-    if separator is not None and len(separator) > 1:
-        raise ValueError(f"The separator must be a scalar; it is {shape_text(separator)}.")
+    if separator:
+        raise ValueError(
+            f"The delimiter must be a scalar string, of which each byte delimits; it has the shape "
+            f"{shape_text(separator)}. Join several delimiters to one string."
+        )
     return [(None, 2), (None,), (2,)]
 
 
@@ -42,8 +45,8 @@ def _as_sparse(rows: Sequence[Sequence[bytes]]) -> tuple[Any, Any, Any]:
 
 
 def _separator(value: Any) -> bytes:
-    if np.size(value) != 1:
-        raise invalid(f"the separator must be a scalar, got shape: {np.shape(value)}")
+    if np.ndim(value):
+        raise invalid(f"delimiter must be a scalar, got shape: {list(np.shape(value))}")
     return items_of(value)[0]
 
 

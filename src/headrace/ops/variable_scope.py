@@ -13,11 +13,12 @@ from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
-from headrace.ops.build import convert_to_tensor
+from headrace.graph.tensor_proto import to_ndarray
+from headrace.ops.build import first_dtype, holds_tensor
 from headrace.ops.partitioned import PartitionedVariable
 from headrace.ops.scopes_api import graph_of, name_scope
 from headrace.ops.variable_store import VariableOptions, _accepts, store_of
-from headrace.ops.variables import VariableAggregation, VariableSynchronization
+from headrace.ops.variables import Variable, VariableAggregation, VariableSynchronization
 
 __all__ = [
     "AUTO_REUSE",
@@ -192,11 +193,18 @@ class VariableScope:
     ) -> Any:
         """The variable ``name`` in this scope; arguments left out are the scope's defaults."""
         store = store_of() if var_store is None else var_store
+        getter = _first(custom_getter, self._custom_getter)
+        if getter is not None and not callable(getter):
+            raise ValueError(f"Passed a custom_getter which is not callable: {getter}")
         wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
-        if initializer is None:
-            initializer = self._initializer
         if initializer is not None and not callable(initializer):
             wanted = _value_dtype(initializer, wanted)
+        if initializer is None:
+            initializer = self._initializer
+            if initializer is not None and not callable(initializer):
+                wanted = _value_dtype(initializer, None)
+        if trainable is None:
+            trainable = synchronization is not VariableSynchronization.ON_READ
         arguments: dict[str, Any] = {
             "name": f"{self._name}/{name}" if self._name else name,
             "shape": shape,
@@ -214,7 +222,6 @@ class VariableScope:
             "aggregation": aggregation,
         }
         constraint = _first(constraint, self._constraint)
-        getter = _first(custom_getter, self._custom_getter)
         make = functools.partial(_true_getter, store)
         with get_default_graph().name_scope(None):
             if getter is None:
@@ -229,21 +236,18 @@ def _first(given: Any, default: Any) -> Any:
 
 
 def _value_dtype(value: Any, dtype: DType | None) -> DType:
-    """The type of a constant initial value.
+    """The type of a constant initial value: its own, of integers int32, of floats float32.
 
     Raises:
         ValueError: if it is not the explicit type.
     """
     own = getattr(value, "dtype", None)
     if own is None:
-        if dtype is not None:
-            return dtype
-        own = convert_to_tensor(value).dtype
+        mixed = isinstance(value, (list, tuple)) and holds_tensor(value)
+        own = first_dtype(value) if mixed else dtypes.np_array_dtype(to_ndarray(value))
     found = dtypes.as_dtype(own).base_dtype
     if dtype is not None and found is not dtype:
-        raise ValueError(
-            f"Initializer type '{found.name}' and explicit dtype '{dtype.name}' don't match."
-        )
+        raise ValueError(f"Initializer type '{found}' and explicit dtype '{dtype}' don't match.")
     return found
 
 
@@ -340,6 +344,23 @@ def get_variable(
         synchronization=synchronization,
         aggregation=aggregation,
     )
+
+
+def get_slot_variable(
+    scope: VariableScope, value: Any, dtype: DType, validate_shape: bool
+) -> Variable:
+    """The variable that has the name of ``scope`` itself, of which there may be one.
+
+    What the scope says of variables of the model (regulariser, custom getter, partitioner) does
+    not hold for it. Under ``reuse`` one that is there is shared, and one that is not is made.
+    """
+    options = VariableOptions(trainable=False, validate_shape=validate_shape)
+    reuse = AUTO_REUSE if scope.reuse else scope.reuse
+    with get_default_graph().name_scope(None):
+        slot: Variable = store_of().get(
+            f"{scope.name}/", None, dtype, value, None, reuse, None, options
+        )
+    return slot
 
 
 def get_local_variable(

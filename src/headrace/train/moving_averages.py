@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ def assign_moving_average(
     section 3): the average is right from the first update on.
 
     Returns:
-        The new average as a tensor.
+        The new average as a tensor, the output of an op with the given name.
     """
     graph = get_default_graph()
     with graph.name_scope(name or "AssignMovingAvg") as scope, graph.colocate_with(variable):
@@ -39,9 +40,9 @@ def assign_moving_average(
             delta = _debiased_delta(variable, convert_to_tensor(value), rate)
         else:
             delta = raw.Mul(raw.Sub(convert_to_tensor(variable), convert_to_tensor(value)), rate)
-        update = variable.assign_sub(delta, name=scope, read_value=False)
+        update = variable.assign_sub(delta, read_value=False)
         with graph.control_dependencies([update]):
-            return variable.read_value()
+            return raw.ReadVariableOp(variable.handle, dtype=variable.dtype, name=scope)
 
 
 def _debiased_delta(variable: Any, value: Tensor, rate: Tensor) -> Tensor:
@@ -54,9 +55,13 @@ def _debiased_delta(variable: Any, value: Tensor, rate: Tensor) -> Tensor:
             return raw.Fill(shape.as_list(), constant(0, variable.dtype))  # type: ignore[no-any-return]
 
         with init_scope():
-            biased = variable_scope.get_variable("biased", initializer=zeros(), trainable=False)
+            biased = variable_scope.get_variable(
+                _unique_name("biased"), initializer=zeros(), trainable=False
+            )
             local_step = variable_scope.get_variable(
-                "local_step", initializer=constant(0, variable.dtype), trainable=False
+                _unique_name("local_step"),
+                initializer=constant(0, variable.dtype),
+                trainable=False,
             )
     update = raw.Mul(raw.Sub(convert_to_tensor(biased), value), rate)
     new_biased = biased.assign_sub(update)
@@ -65,6 +70,16 @@ def _debiased_delta(variable: Any, value: Tensor, rate: Tensor) -> Tensor:
     with graph.control_dependencies([new_biased.op, count.op]):
         seen = raw.Sub(one, raw.Pow(raw.Sub(one, rate), local_step.read_value()))
         return raw.Sub(convert_to_tensor(variable), raw.RealDiv(biased.read_value(), seen))  # type: ignore[no-any-return]
+
+
+def _unique_name(name: str) -> str:
+    """``name``, numbered if the open variable scope has such a variable and shares none."""
+    scope = variable_scope.get_variable_scope()
+    if scope.reuse:
+        return name
+    taken = {v.op.name for v in scope.global_variables()}
+    names = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(1)))
+    return next(n for n in names if f"{scope.name}/{n}" not in taken)
 
 
 class ExponentialMovingAverage:

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
+from headrace.graph.tensor import Tensor
 from headrace.ops import variable_scope
 from headrace.ops.build import constant, raw
 from headrace.ops.variables import Variable
@@ -14,7 +15,8 @@ from headrace.ops.variables import Variable
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Variable:
     """A slot of ``primary`` named ``<primary>/<name>`` that starts as ``val``."""
-    return _create(primary, val, name, colocate_with_primary)
+    dtype = val.dtype if isinstance(val, Tensor) else primary.dtype
+    return _create(primary, val, dtype, name, colocate_with_primary)
 
 
 def create_slot_with_initializer(
@@ -26,14 +28,17 @@ def create_slot_with_initializer(
     colocate_with_primary: bool = True,
 ) -> Variable:
     """A slot of the given shape and type that starts as ``initializer(shape, dtype)``."""
-    return _create(primary, lambda: initializer(shape, dtype=dtype), name, colocate_with_primary)
+    return _create(
+        primary, lambda: initializer(shape, dtype=dtype), dtype, name, colocate_with_primary
+    )
 
 
 def create_zeros_slot(
     primary: Any, name: str, dtype: DType | None = None, colocate_with_primary: bool = True
 ) -> Variable:
     """A slot of ``primary``'s shape that starts at zero."""
-    return _create(primary, filled(primary, 0, dtype or primary.dtype), name, colocate_with_primary)
+    kind = dtype or primary.dtype
+    return _create(primary, filled(primary, 0, kind), kind, name, colocate_with_primary)
 
 
 def filled(primary: Any, value: Any, dtype: DType | None = None) -> Callable[[], Any]:
@@ -48,11 +53,11 @@ def filled(primary: Any, value: Any, dtype: DType | None = None) -> Callable[[],
     return initial
 
 
-def _create(primary: Any, value: Any, name: str, colocate: bool) -> Variable:
+def _create(primary: Any, value: Any, dtype: DType, name: str, colocate: bool) -> Variable:
+    """A new slot, or under ``reuse`` the one that was made before under the same scopes."""
     graph = get_default_graph()
     prefix = getattr(primary, "_shared_name", None) or primary.op.name
-    with variable_scope.variable_scope(None, f"{prefix}/{name}"):
-        scope_name = variable_scope.get_variable_scope().name
+    with variable_scope.variable_scope(None, f"{prefix}/{name}") as scope:
+        known = primary.shape.is_fully_defined()
         with graph.colocate_with(primary if colocate else None):
-            known = primary.shape.is_fully_defined()
-            return Variable(value, trainable=False, validate_shape=known, name=f"{scope_name}/")
+            return variable_scope.get_slot_variable(scope, value, dtype, known)
