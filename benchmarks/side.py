@@ -32,10 +32,10 @@ def _build(side: str, module: object, name: str):
         from jax_workloads import WORKLOADS as own
 
         return own[name]()
-    from workloads import WORKLOADS
+    from workloads import named
 
     module.reset_default_graph()
-    return next(w for w in WORKLOADS if w.name == name).build(module)
+    return named(name).build(module)
 
 
 def _warm_up(step) -> None:

@@ -234,6 +234,41 @@ def alexnet(tf: ModuleType) -> Step:
     return Step(lambda: session.run(train, feed_dict=data), lambda: session.run(bias))
 
 
+@dataclass(frozen=True)
+class InputGradient:
+    """The input gradient of a convolution with SAME padding, or a transposed convolution."""
+
+    kernel: int
+    stride: int
+    inputs: int
+    outputs: int
+    size: int
+    batch: int
+
+    def __call__(self, tf: ModuleType) -> Step:
+        rng = np.random.RandomState(4)
+        small = -(-self.size // self.stride)
+        dy_shape = (self.batch, small, small, self.outputs)
+        w_shape = (self.kernel, self.kernel, self.inputs, self.outputs)
+        x_shape = (self.batch, self.size, self.size, self.inputs)
+        w = tf.Variable(rng.standard_normal(w_shape).astype(np.float32))
+        dy = tf.Variable(rng.standard_normal(dy_shape).astype(np.float32))
+        dx = tf.Variable(tf.zeros(x_shape))
+        strides = [1, self.stride, self.stride, 1]
+        made = tf.nn.conv2d_transpose(dy, w, x_shape, strides, "SAME")
+        return _Model(tf, tf.assign(dx, made).op, dx[0, 0, 0, 0]).step()
+
+    @property
+    def workload(self) -> Workload:
+        k, s, n = self.kernel, self.stride, self.size
+        title = (
+            f"input gradient {k}x{k}, stride {s}, {self.inputs} to {self.outputs} channels "
+            f"on {n}x{n}, batch {self.batch}"
+        )
+        numbers = (k, s, self.inputs, self.outputs, n, self.batch)
+        return Workload("conv_gradient_" + "_".join(map(str, numbers)), title, 1.5, self)
+
+
 _WITH_JAX = ("headrace", "tensorflow", "jax")
 
 WORKLOADS = (
@@ -251,4 +286,14 @@ WORKLOADS = (
     Workload("import", "import", 0.5, None, fresh=True),
     Workload("lstm", "LSTM language model step", 1.0, lstm),
     Workload("alexnet", "AlexNet step, batch 16", 1.45, alexnet),
+    InputGradient(9, 2, 256, 256, 20, 50).workload,
+    InputGradient(5, 2, 64, 128, 28, 64).workload,
 )
+
+
+def named(name: str) -> Workload:
+    """The workload of that name, in the table or any input gradient."""
+    prefix = "conv_gradient_"
+    if name.startswith(prefix):
+        return InputGradient(*map(int, name[len(prefix) :].split("_"))).workload
+    return next(w for w in WORKLOADS if w.name == name)

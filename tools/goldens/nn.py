@@ -39,6 +39,45 @@ def conv2d_gradients(tf: Any) -> dict[str, Any]:
 
 
 @golden(rtol=1e-4, atol=1e-4)
+def strided_input_gradients(tf: Any) -> dict[str, Any]:
+    results = {}
+    steps = ((1, 2), (2, 1), (2, 2), (2, 3), (3, 3), (4, 4), (5, 4))
+    for padding, size, (rows, columns) in itertools.product(("SAME", "VALID"), (1, 2, 3, 5), steps):
+        height, width = size + 2 * rows, size + columns + 2
+        out = [
+            -(-n // s) if padding == "SAME" else (n - size) // s + 1
+            for n, s in ((height, rows), (width, columns))
+        ]
+        kernel = tf.constant(_random(size, size, 2, 3, seed=size))
+        dy = tf.constant(_random(2, *out, 3, seed=rows))
+        results[f"{padding}_{size}_{rows}_{columns}"] = tf.nn.conv2d_backprop_input(
+            [2, height, width, 2], kernel, dy, [1, rows, columns, 1], padding
+        )
+    return results
+
+
+@golden(rtol=1e-4, atol=1e-4)
+def strided_gradients_of_kinds(tf: Any) -> dict[str, Any]:
+    line, k1 = tf.constant(_random(2, 9, 3)), tf.constant(_random(4, 3, 2, seed=1))
+    conv1d = tf.nn.conv1d(line, k1, 3, "SAME")
+    margins = [[0, 0], [3, 1], [0, 4], [0, 0]]
+    image, kernel = tf.constant(_random(1, 8, 7, 3, seed=2)), tf.constant(_random(4, 3, 3, 2))
+    explicit = tf.nn.conv2d(image, kernel, [1, 3, 2, 1], margins)
+    depth = tf.constant(_random(3, 2, 3, 2, seed=3))
+    depthwise = tf.nn.depthwise_conv2d(image, depth, [1, 2, 2, 1], "SAME")
+    cube, k3 = tf.constant(_random(1, 5, 6, 7, 2)), tf.constant(_random(2, 3, 4, 2, 3, seed=4))
+    conv3d = tf.nn.conv3d(cube, k3, [1, 2, 3, 2, 1], "VALID")
+    empty = tf.zeros([0, 4, 4, 2])
+    return {
+        "conv1d": tf.gradients(conv1d**2, line)[0],
+        "explicit": tf.gradients(explicit**2, image)[0],
+        "depthwise": tf.gradients(depthwise**2, image)[0],
+        "conv3d": tf.gradients(conv3d**2, cube)[0],
+        "no_images": tf.nn.conv2d_transpose(empty, kernel, [0, 8, 8, 3], [1, 2, 2, 1], "SAME"),
+    }
+
+
+@golden(rtol=1e-4, atol=1e-4)
 def conv_variants(tf: Any) -> dict[str, Any]:
     x, k = tf.constant(_random(1, 7, 8, 2)), tf.constant(_random(3, 2, 2, 3, seed=1))
     depth = tf.constant(_random(3, 3, 2, 2, seed=2))

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from headrace.ops.kernels import conv_phases
 from headrace.ops.kernels.norm import column_sums
 
 # Above this many filter positions the unrolled forms cost more to compile than they win.
@@ -261,9 +262,73 @@ def _input_gradient(
     x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: _Geometry
 ) -> jax.Array:
     _check_gradient(dy, x_shape, w.shape, geo)
+    if geo.cpu and max(geo.strides) > 1:
+        dx = _phase_input_gradient(x_shape, w, dy, geo)
+        if dx is not None:
+            return dx
     x_like = jax.ShapeDtypeStruct(x_shape, dy.dtype)  # type: ignore[no-untyped-call]
     (dx,) = jax.linear_transpose(lambda x: _forward(x, w, geo), x_like)(dy)
     return jnp.asarray(dx)
+
+
+def _phase_input_gradient(
+    x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: _Geometry
+) -> jax.Array | None:
+    """The input gradient without the zeros that strides put between the elements of `dy`."""
+    form = _form(dy.dtype, w.shape, geo)
+    if geo.groups > 1 and form is _lax_conv:
+        return None
+    if form is _split_conv:
+        return _split_input_gradient(x_shape, w, dy, geo)
+    channels = x_shape[-1] if geo.channels_last else x_shape[1]
+    if form is _shift_conv:
+        w = w.reshape(*w.shape[: geo.rank], channels, -1)
+
+    def dense(
+        x: jax.Array,
+        w: jax.Array,
+        pads: tuple[tuple[int, int], ...],
+        dilations: tuple[int, ...],
+    ) -> jax.Array:
+        plain = _Geometry(True, (1,) * geo.rank, dilations, pads, 1, cpu=True)
+        return (_shift_product if form is _shift_conv else _forward)(x, w, plain)
+
+    dx = conv_phases.input_gradient(
+        x_shape[1:-1] if geo.channels_last else x_shape[2:],
+        w,
+        _to_channels_last(dy, geo),
+        strides=geo.strides,
+        dilations=geo.dilations,
+        pads=geo.pads,
+        dense=dense,
+        merges=form is not _shift_conv,
+    )
+    return None if dx is None else _from_channels_last(dx, geo)
+
+
+def _split_input_gradient(
+    x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: _Geometry
+) -> jax.Array:
+    axis = -1 if geo.channels_last else 1
+    single = replace(geo, groups=1)
+    shape = list(x_shape)
+    shape[axis] //= geo.groups
+    parts = zip(jnp.split(w, geo.groups, -1), jnp.split(dy, geo.groups, axis), strict=True)
+    return jnp.concatenate([_input_gradient(tuple(shape), a, b, single) for a, b in parts], axis)
+
+
+def _shift_product(dy: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
+    """Sums `dy` [..., c * m] over its m, with weights `w` [...taps, m, c], position by position."""
+    multiplier, channels = w.shape[-2:]
+    taps = w.reshape(-1, multiplier, channels)
+    terms = []
+    for i, window in enumerate(_windows(dy, w.shape[: geo.rank], geo)):
+        if multiplier == 1:
+            terms.append(window * taps[i, 0])
+        else:
+            by_channel = window.reshape(*window.shape[:-1], channels, multiplier)
+            terms.append((by_channel * taps[i].T).sum(-1))
+    return _sum(terms)
 
 
 def _filter_gradient(

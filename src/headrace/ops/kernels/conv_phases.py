@@ -1,0 +1,260 @@
+"""Input gradients of strided convolutions as dense convolutions, phase by phase.
+
+The gradient for input element i sums `w[k] * dy[o]` over all taps k and outputs o with
+`i + pad = k * dilation + o * stride`. Elements whose indices leave the same remainder when divided
+by the stride, a *phase*, meet the same taps, and among these alone the sum is a convolution without
+stride. So a two-dimensional gradient is stride x stride dense convolutions with parts of the
+filter, whose results are interleaved; nothing is multiplied with the zeros that the textbook form
+puts between the elements of `dy` (Shi et al., "Is the deconvolution layer the same as a
+convolutional layer?", 2016).
+
+Phases of one dimension can also share one convolution, as further output channels. Parts of the
+filter that are shorter than the longest are then filled up with zeros; in return there is one large
+product in place of several small ones. `_split_or_merge` weighs the two for each dimension.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+#: More convolutions than this in one gradient cost more to compile than they win.
+_MAX_CONVOLUTIONS = 16
+#: By rank: a product with n columns takes as long as one of n + this many at full speed.
+_COLUMN_OVERHEAD = {2: 24, 3: 256}
+
+#: A dense convolution: (dy, filter [..., dy's channels, outputs], pads, dilations) to its result,
+#: channels last.
+Dense = Callable[
+    [jax.Array, jax.Array, tuple[tuple[int, int], ...], tuple[int, ...]],
+    jax.Array,
+]
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """Which taps one phase of one dimension meets, and where.
+
+    Element m of the phase is the sum over j < count of
+    `w[first + j * step] * dy[m + offset - j * dilation]`.
+    """
+
+    first: int
+    step: int
+    count: int
+    offset: int
+    dilation: int
+
+    @property
+    def lead(self) -> int:
+        """How far the last tap looks back."""
+        return (self.count - 1) * self.dilation - self.offset
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Neighbouring phases, `start` and those after it, of one convolution."""
+
+    start: int
+    phases: tuple[_Phase, ...]
+
+    @property
+    def lead(self) -> int:
+        return max(phase.lead for phase in self.phases if phase.count)
+
+    @property
+    def extent(self) -> int:
+        """Taps of the common filter."""
+        if len(self.phases) == 1:
+            return self.phases[0].count
+        return self.lead + max(phase.offset for phase in self.phases if phase.count) + 1
+
+
+@dataclass(frozen=True)
+class _Dimension:
+    """All phases of one dimension: element i is number (i + crop) // stride of its phase."""
+
+    size: int
+    crop: int
+    length: int
+    phases: tuple[_Phase, ...]
+
+    def groups(self, merged: bool) -> tuple[_Group, ...]:
+        live = [i for i, phase in enumerate(self.phases) if phase.count]
+        if merged:
+            return (_Group(live[0], self.phases[live[0] : live[-1] + 1]),)
+        return tuple(_Group(i, (self.phases[i],)) for i in live)
+
+
+def _dimension(size: int, taps: int, stride: int, dilation: int, pad: int) -> _Dimension:
+    # With fewer taps than phases those that meet one become neighbours.
+    crop = pad % stride if taps < stride else 0
+    shared = math.gcd(stride, dilation)
+    step = stride // shared
+    phases = []
+    for phase in range(stride):
+        at = phase - crop + pad
+        first = next((k for k in range(min(step, taps)) if (at - k * dilation) % stride == 0), None)
+        if first is None:
+            phases.append(_Phase(0, step, 0, 0, 1))
+            continue
+        count = -(-(taps - first) // step)
+        offset = (at - first * dilation) // stride
+        phases.append(_Phase(first, step, count, offset, dilation // shared))
+    return _Dimension(size, crop, -(-(size + crop) // stride), tuple(phases))
+
+
+def input_gradient(
+    sizes: Sequence[int],
+    w: jax.Array,
+    dy: jax.Array,
+    *,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+    dense: Dense,
+    merges: bool = True,
+) -> jax.Array | None:
+    """The gradient of a convolution for its input, channels last and without groups.
+
+    Args:
+        sizes: the spatial sizes of the input.
+        w: the filter, spatial dimensions first, then input and output channels.
+        dy: [batch, ...output sizes..., output channels].
+        pads: what the convolution put before and after each dimension.
+        dense: computes a convolution without strides.
+        merges: whether `dense` takes several phases as further outputs.
+
+    Returns:
+        [batch, ...sizes..., input channels]; None if it takes too many convolutions.
+    """
+    rank = len(sizes)
+    dims = [
+        _dimension(n, taps, stride, dilation, lo)
+        for n, taps, stride, dilation, (lo, _) in zip(
+            sizes, w.shape[:rank], strides, dilations, pads, strict=True
+        )
+    ]
+    groups = _split_or_merge(dims, w.shape[rank], merges)
+    if groups is None:
+        return None
+    whole = _interleaved(dims, groups, (), w, dy, dense)
+    start = [dim.crop for dim in dims]
+    stop = [dim.crop + dim.size for dim in dims]
+    return lax.slice(whole, (0, *start, 0), (whole.shape[0], *stop, whole.shape[-1]))
+
+
+def _split_or_merge(
+    dims: Sequence[_Dimension], channels: int, merges: bool
+) -> list[tuple[_Group, ...]] | None:
+    """The groups of each dimension that are estimated to take the least time."""
+    best, least = None, math.inf
+    overhead = _COLUMN_OVERHEAD[len(dims)]
+    choices = [
+        (dim.groups(False),)
+        if not merges or any(phase.dilation > 1 for phase in dim.phases)
+        else (dim.groups(False), dim.groups(True))
+        for dim in dims
+    ]
+    for groups in itertools.product(*choices):
+        if math.prod(map(len, groups)) > _MAX_CONVOLUTIONS:
+            continue
+        cost = sum(
+            math.prod(group.extent for group in part)
+            * (math.prod(len(group.phases) for group in part) * channels + overhead)
+            for part in itertools.product(*groups)
+        )
+        if cost < least:
+            best, least = list(groups), cost
+    return best
+
+
+def _interleaved(
+    dims: Sequence[_Dimension],
+    groups: Sequence[tuple[_Group, ...]],
+    chosen: tuple[_Group, ...],
+    w: jax.Array,
+    dy: jax.Array,
+    dense: Dense,
+) -> jax.Array:
+    """The results for all groups of the dimensions that are not yet `chosen`.
+
+    Dimension d of those chosen is two axes, 2 d + 1 (elements) and 2 d + 2 (phases of the group).
+    """
+    d = len(chosen)
+    if d == len(dims):
+        return _convolved(dims, chosen, w, dy, dense)
+    dim, axis, parts, done = dims[d], 2 * d + 2, [], 0
+    for group in groups[d]:
+        part = _interleaved(dims, groups, (*chosen, group), w, dy, dense)
+        parts.extend(_zeros(part, axis, group.start - done))
+        parts.append(part)
+        done = group.start + len(group.phases)
+    parts.extend(_zeros(parts[-1], axis, len(dim.phases) - done))
+    whole = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis)
+    shape = (*whole.shape[: axis - 1], dim.length * len(dim.phases), *whole.shape[axis + 1 :])
+    return whole.reshape(shape)
+
+
+def _zeros(like: jax.Array, axis: int, count: int) -> list[jax.Array]:
+    """What `count` phases without taps contribute."""
+    if count == 0:
+        return []
+    return [jnp.zeros((*like.shape[:axis], count, *like.shape[axis + 1 :]), like.dtype)]
+
+
+def _convolved(
+    dims: Sequence[_Dimension],
+    chosen: Sequence[_Group],
+    w: jax.Array,
+    dy: jax.Array,
+    dense: Dense,
+) -> jax.Array:
+    """One dense convolution: [batch, elements, phases, elements, phases, ..., input channels]."""
+    rank = len(dims)
+    pads, starts, stops = [], [], []
+    for dim, group, outputs in zip(dims, chosen, dy.shape[1:-1], strict=True):
+        # The elements of dy that are looked at, and how many of them are not there.
+        begin = -group.lead
+        end = begin + dim.length + (group.extent - 1) * group.phases[0].dilation
+        starts.append(min(max(begin, 0), outputs))
+        stops.append(max(min(end, outputs), starts[-1]))
+        pads.append((starts[-1] - begin, end - stops[-1]))
+    seen = lax.slice(dy, (0, *starts, 0), (dy.shape[0], *stops, dy.shape[-1]))
+    part = _filter_part(w, chosen)
+    y = dense(seen, part, tuple(pads), tuple(group.phases[0].dilation for group in chosen))
+    counts = [len(group.phases) for group in chosen]
+    y = y.reshape(*y.shape[:-1], *counts, w.shape[rank])
+    order = [0, *itertools.chain(*((1 + d, 1 + rank + d) for d in range(rank))), 1 + 2 * rank]
+    return y.transpose(order)
+
+
+def _filter_part(w: jax.Array, chosen: Sequence[_Group]) -> jax.Array:
+    """The common filter of some groups: [..., dy's channels, phases * inputs], last tap first."""
+    rank = len(chosen)
+    part = jnp.moveaxis(w, -1, 0)  # [outputs, taps..., inputs]
+    for d, group in enumerate(chosen):
+        axis = 1 + d
+        filled = []
+        for phase in group.phases:
+            taps = lax.rev(_every(part, axis, phase), (axis,))
+            before = group.lead - phase.lead if phase.count else 0
+            missing = group.extent - phase.count
+            widths = [(0, 0, 0)] * part.ndim
+            widths[axis] = (before, missing - before, 0)
+            filled.append(lax.pad(taps, jnp.zeros((), w.dtype), widths))
+        # The phases gather, in order, before the inputs.
+        part = jnp.stack(filled, part.ndim - 1)
+    part = jnp.moveaxis(part, 0, rank)
+    return part.reshape(*part.shape[: rank + 1], -1)
+
+
+def _every(x: jax.Array, axis: int, phase: _Phase) -> jax.Array:
+    stop = phase.first + (phase.count - 1) * phase.step + 1 if phase.count else phase.first
+    return lax.slice_in_dim(x, phase.first, stop, phase.step, axis)

@@ -1,0 +1,135 @@
+"""Input gradients of strided convolutions: phase by phase, and equal to the textbook form."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from headrace.ops.kernels import conv
+
+#: These programs run once.
+QUICK = {"xla_backend_optimization_level": 0}
+FORMATS = {2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+
+def full(values: tuple[int, ...], data_format: str) -> tuple[int, ...]:
+    return (1, *values, 1) if data_format.endswith("C") else (1, 1, *values)
+
+
+def gradients(
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    padding: Any = "SAME",
+    *,
+    dilations: tuple[int, ...] = (),
+    channels: tuple[int, int, int] = (2, 2, 3),
+    batch: int = 2,
+    last: bool = True,
+    dtype: str = "float64",
+) -> tuple[np.ndarray, np.ndarray]:
+    """The input gradient by our form and by that for other platforms, which XLA works out.
+
+    Args:
+        channels: those of the input, of the filter and of the output.
+        padding: a name, or pairs for the spatial dimensions.
+    """
+    rank = len(sizes)
+    data_format = FORMATS[rank][0 if last else 1]
+    dilations = dilations or (1,) * rank
+    explicit: tuple[tuple[int, int], ...] = () if isinstance(padding, str) else tuple(padding)
+    name = padding if isinstance(padding, str) else "EXPLICIT"
+    pads = conv.spatial_pads(sizes, kernel, strides, dilations, name, explicit)
+    out = tuple(
+        (n + lo + hi - (k - 1) * d - 1) // s + 1
+        for n, (lo, hi), k, d, s in zip(sizes, pads, kernel, dilations, strides, strict=True)
+    )
+    inputs, depth, outputs = channels
+    pairs = [(0, 0), *explicit, (0, 0)] if last else [(0, 0), (0, 0), *explicit]
+    attrs = {
+        "strides": full(strides, data_format),
+        "dilations": full(dilations, data_format),
+        "padding": name,
+        "data_format": data_format,
+        "explicit_paddings": [p for pair in pairs for p in pair] if explicit else [],
+    }
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((*kernel, depth, outputs)).astype(dtype)
+    dy = rng.standard_normal((batch, *out, outputs) if last else (batch, outputs, *out))
+    shape = (batch, *sizes, inputs) if last else (batch, inputs, *sizes)
+
+    def gradient(platform: str) -> Any:
+        def run(w: Any, dy: Any) -> Any:
+            return conv.convolution_backprop_input(shape, w, dy, platform=platform, **attrs)
+
+        with jax.enable_x64(True):
+            return np.asarray(jax.jit(run, compiler_options=QUICK)(w, dy.astype(dtype)))
+
+    return gradient("cpu"), gradient("gpu")
+
+
+def test_no_zeros_are_multiplied() -> None:
+    """XLA's convolution of a `dy` with zeros between its elements is up to fifty times slower."""
+    attrs = {"strides": (1, 2, 2, 1), "padding": "SAME"}
+
+    def run(w: Any, dy: Any) -> Any:
+        return conv.convolution_backprop_input((4, 20, 20, 8), w, dy, **attrs)
+
+    w, dy = np.ones((9, 9, 8, 8), np.float32), np.ones((4, 10, 10, 8), np.float32)
+    equations = [
+        equation
+        for equation in jax.make_jaxpr(run)(w, dy).jaxpr.eqns
+        if equation.primitive.name == "conv_general_dilated"
+    ]
+    assert 1 <= len(equations) <= 4
+    assert all(equation.params["lhs_dilation"] == (1, 1) for equation in equations)
+    products = sum(
+        2
+        * int(np.prod(equation.outvars[0].aval.shape) * np.prod(equation.invars[1].aval.shape[:3]))
+        for equation in equations
+    )
+    assert products <= 1.25 * (2 * 4 * 10 * 10 * 81 * 8 * 8)
+
+
+@pytest.mark.parametrize("last", [True, False], ids=["NHWC", "NCHW"])
+@pytest.mark.parametrize("padding", ["SAME", "VALID", ((3, 0), (0, 5))])
+def test_agrees_with_the_textbook_form(padding: Any, last: bool) -> None:
+    np.testing.assert_allclose(*gradients((8, 9), (3, 4), (2, 3), padding, last=last), 1e-10, 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kernel", "strides", "options"),
+    [
+        ((7, 8), (1, 1), (2, 4), {}),
+        ((9, 8), (2, 1), (4, 3), {"padding": "VALID"}),
+        ((11, 4), (3, 2), (2, 2), {"padding": "VALID"}),
+        ((9, 9), (3, 3), (2, 2), {"dilations": (2, 3)}),
+        ((9, 9), (3, 3), (4, 6), {"dilations": (2, 4)}),
+        ((5, 4, 6), (2, 3, 3), (2, 1, 3), {}),
+        ((6, 7), (3, 3), (2, 2), {"channels": (4, 2, 6)}),
+        ((6, 7), (3, 3), (2, 3), {"channels": (3, 1, 6)}),
+        ((6, 7), (3, 3), (2, 2), {"batch": 0}),
+        ((40, 24), (16, 16), (8, 8), {"channels": (1, 1, 1)}),
+        ((6, 5), (4, 4), (2, 2), {"dtype": "float16"}),
+    ],
+)
+def test_agrees_for(
+    sizes: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, ...], options: Any
+) -> None:
+    ours, theirs = gradients(sizes, kernel, strides, **options)
+    assert ours.dtype == theirs.dtype
+    tolerance = 1e-10 if ours.dtype == np.float64 else 2e-2
+    np.testing.assert_allclose(ours, theirs, tolerance, tolerance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("kernel", range(1, 10))
+def test_agrees_for_every_kernel_and_stride(kernel: int, padding: str) -> None:
+    for rows, columns in itertools.product(range(1, 5), range(2, 5)):
+        case = gradients((kernel + 5, kernel + 4), (kernel, kernel), (rows, columns), padding)
+        np.testing.assert_allclose(*case, 1e-10, 1e-12)
