@@ -24,7 +24,7 @@ from headrace.ops.array_util import (
 )
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.indexed_slices import IndexedSlices
-from headrace.ops.registry import CHECKS, index_check, NotDifferentiable, define_op
+from headrace.ops.registry import CHECKS, IndexCheck, NotDifferentiable, define_op
 from headrace.ops.static import static_shape
 
 # -- Gather -------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ define_op(
     **both(_gather),
     gradient=lambda op, grad: [_rows_gradient(op.inputs[0], op.inputs[1], grad), None],
     effects=CHECKS,
-    early_check=index_check(1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
+    index_check=IndexCheck(1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
 )
 define_op(
     "GatherV2(params: Tparams, indices: Tindices, axis: Taxis) -> output: Tparams",
@@ -162,7 +162,7 @@ define_op(
     static=(2,),
     effects=CHECKS,
     # The axis, an input, is not told to the check; that of a vector is known.
-    early_check=index_check(1, lambda attrs, dims: dims[0][0] if len(dims[0]) == 1 else None),  # type: ignore[index,arg-type]
+    index_check=IndexCheck(1, lambda attrs, dims: dims[0][0] if len(dims[0]) == 1 else None),  # type: ignore[index,arg-type]
 )
 # Not an op of TensorFlow, whose gradient for other axes than 0 is a chain of seven.
 define_op(

@@ -11,13 +11,10 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
-from headrace.errors import InvalidArgumentError, suggest
+from headrace.errors import suggest
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.tensor import Dims, Operation
-from headrace.ops import checks
 
 _MISSING = object()
 
@@ -64,46 +61,21 @@ EXTERNAL = Effects(external=True)
 
 
 @dataclass(frozen=True)
-class EarlyCheck:
-    """All that can fail on the data in a kernel, as a test of some of its inputs by themselves.
+class IndexCheck:
+    """A check that the executor can make before a program runs: indices lie within a bound.
 
-    The executor can make it before a program runs. This replaces the check inside the program,
-    which may then update variables in place.
+    When the indices come from outside the program, this replaces the check inside it, so that the
+    program may update variables in place.
 
     Attributes:
-        inputs: positions of the inputs whose values are tested.
-        limit: ``limit(attrs, dims of all inputs)``: what the shapes tell the test. It may raise
-            TypeError or IndexError, or be None, where the shapes needed are not known.
-        test: ``test(limit, attrs, *values)`` raises an OpError if NumPy values do not hold.
-        is_range: whether the test is that one input has integers in [0, limit).
-    """
-
-    inputs: tuple[int, ...]
-    limit: Callable[[dict[str, Any], Sequence[Dims]], Any]
-    test: Callable[..., None]
-    is_range: bool = False
-
-
-def index_check(
-    position: int,
-    bound: Callable[[dict[str, Any], Sequence[Dims]], int | None],
-    message: str = "indices{0} = {1} is not in [0, {2})",
-) -> EarlyCheck:
-    """The check that the integers of one input lie in [0, bound).
-
-    Args:
+        indices: position of the integer input to check.
+        bound: ``bound(attrs, dims of all inputs) -> size``, or None when that is not known.
         message: the error, with ``{0}`` the index, ``{1}`` the value and ``{2}`` the bound.
     """
 
-    def test(limit: int, attrs: dict[str, Any], indices: Any) -> None:
-        if indices.size == 0 or (indices.min() >= 0 and indices.max() < limit):
-            return
-        flat = indices.ravel()
-        at = int(np.argmax((flat < 0) | (flat >= limit)))
-        text = checks.AtIndex(message, indices.shape).format(at, int(flat[at]), limit)
-        raise InvalidArgumentError(None, None, text)
-
-    return EarlyCheck((position,), bound, test, is_range=True)
+    indices: int
+    bound: Callable[[dict[str, Any], Sequence[Dims]], int | None]
+    message: str = "indices{0} = {1} is not in [0, {2})"
 
 
 @dataclass(frozen=True)
@@ -211,7 +183,7 @@ class OpDef:
     makes_handle: str = ""
     provide: Callable[[Any, Any, Any], None] | None = None
     #: All that can fail in a kernel with ``effects.checks``, if this is set.
-    early_check: EarlyCheck | None = None
+    index_check: IndexCheck | None = None
     #: Names of attributes that each implementation takes as keyword-only parameters.
     kernel_params: tuple[str, ...] = ()
     interpret_params: tuple[str, ...] = ()
@@ -282,7 +254,7 @@ def define_op(
     shape_only: bool = False,
     makes_handle: str = "",
     provide: Callable[[Any, Any, Any], None] | None = None,
-    early_check: EarlyCheck | None = None,
+    index_check: IndexCheck | None = None,
 ) -> OpDef:
     """Register an operation type.
 
@@ -322,7 +294,7 @@ def define_op(
         shape_only=shape_only,
         makes_handle=makes_handle,
         provide=provide,
-        early_check=early_check,
+        index_check=index_check,
         kernel_params=_attr_params(kernel, attr_defs, name),
         interpret_params=_attr_params(interpret, attr_defs, name),
         host_params=_attr_params(host, attr_defs, name),

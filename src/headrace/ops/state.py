@@ -26,7 +26,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.build import constant, raw
 from headrace.ops.indexed_slices import IndexedSlices
-from headrace.ops.registry import Effects, index_check, define_op
+from headrace.ops.registry import Effects, IndexCheck, define_op
 
 READS = Effects(reads=(0,))
 WRITES = Effects(writes=(0,))
@@ -307,7 +307,7 @@ define_op(
     interpret=lambda params, indices, *, batch_dims: _gather(np, params, indices, batch_dims),
     gradient=_gather_grad,
     effects=CHECKED_READS,
-    early_check=index_check(1, lambda attrs, dims: dims[0][attrs["batch_dims"]]),  # type: ignore[index]
+    index_check=IndexCheck(1, lambda attrs, dims: dims[0][attrs["batch_dims"]]),  # type: ignore[index]
 )
 
 

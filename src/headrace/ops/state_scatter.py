@@ -16,7 +16,7 @@ from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.registry import index_check, define_op
+from headrace.ops.registry import IndexCheck, define_op
 from headrace.ops.state import CHECKED_UPDATES, handle_dims
 
 # -- what each kind of update does to the elements at an index ------------------------------------
@@ -115,7 +115,7 @@ for _kind in (*_KINDS, "Div"):
         kernel=_rows(_kind),
         interpret=_rows(_kind),
         effects=CHECKED_UPDATES,
-        early_check=index_check(1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
+        index_check=IndexCheck(1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
     )
 
 # -- multi-dimensional indices --------------------------------------------------------------------

@@ -18,7 +18,7 @@ from jax import numpy as jnp
 from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops import checks
-from headrace.ops.registry import Effects, index_check, NotDifferentiable, define_op
+from headrace.ops.registry import Effects, IndexCheck, NotDifferentiable, define_op
 from headrace.ops.state import handle_dims
 
 Rule = Callable[..., tuple[Any, ...]]
@@ -348,7 +348,7 @@ def _define(name: str, signature: str, states: int, rule: Rule, attrs: str = "")
         interpret=kernels[1],
         gradient=_UPDATE,
         effects=replace(effects, checks=True),
-        early_check=index_check(grad_at + 1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
+        index_check=IndexCheck(grad_at + 1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
     )
 
 
