@@ -193,23 +193,35 @@ def test_insecure_is_said_with_a_one():
         Security.from_environment({"HEADRACE_INSECURE": "yes"})
 
 
-def test_proofs_depend_on_token_nonce_and_role():
+def test_seals_depend_on_token_role_and_every_part():
     ours, theirs = Security(token=b"one"), Security(token=b"two")
-    proof = ours.proof(b"nonce", b"server")
-    assert len(proof) == 32
-    assert Security(token=b"one").check_proof(b"nonce", b"server", proof)
-    assert not theirs.check_proof(b"nonce", b"server", proof)
-    assert not ours.check_proof(b"other", b"server", proof)
-    assert not ours.check_proof(b"nonce", b"client", proof)
-    assert not ours.check_proof(b"rnonce", b"serve", proof)
-    assert not ours.check_proof(b"nonce", b"server", b"")
-    assert not ours.check_proof(b"nonce", b"server", proof[:16])
+    seal = ours.seal(b"server", b"nonce", b"body")
+    assert len(seal) == 33
+    assert Security(token=b"one").check_seal(seal, b"server", b"nonce", b"body")
+    assert not theirs.check_seal(seal, b"server", b"nonce", b"body")
+    assert not ours.check_seal(seal, b"server", b"other", b"body")
+    assert not ours.check_seal(seal, b"client", b"nonce", b"body")
+    assert not ours.check_seal(seal, b"serve", b"rnonce", b"body")
+    assert not ours.check_seal(seal, b"server", b"nonceb", b"ody")
+    assert not ours.check_seal(seal, b"server", b"noncebody")
+    assert not ours.check_seal(b"", b"server", b"nonce", b"body")
+    assert not ours.check_seal(seal[:16], b"server", b"nonce", b"body")
+    assert ours.is_like(theirs.seal(b"server"))
 
 
 def test_without_a_token_only_those_without_one_are_let_in():
-    nobody = Security()
-    assert nobody.proof(b"nonce", b"server") == b""
-    assert nobody.check_proof(b"nonce", b"server", b"")
-    assert not nobody.check_proof(
-        b"nonce", b"server", Security(token=b"t").proof(b"nonce", b"server")
-    )
+    nobody, somebody = Security(), Security(token=b"t")
+    seal = nobody.seal(b"server", b"nonce")
+    assert nobody.check_seal(seal, b"server", b"nonce")
+    assert not nobody.check_seal(b"", b"server", b"nonce")
+    assert not nobody.check_seal(seal, b"server", b"nonc")
+    assert not nobody.check_seal(somebody.seal(b"server", b"nonce"), b"server", b"nonce")
+    assert not somebody.check_seal(seal, b"server", b"nonce")
+    assert not somebody.is_like(seal)
+    assert not somebody.is_like(b"")
+
+
+def test_a_token_is_in_no_text_of_it():
+    secured = Security(token=b"the-secret")
+    assert "the-secret" not in repr(secured)
+    assert b"the-secret" not in secured.seal(b"role", b"part")

@@ -212,21 +212,31 @@ class Security:
         ca, cert, key = (_read(variable, path) for variable, path in self._files().items())
         return grpc.ssl_channel_credentials(ca, key, cert)
 
-    def proof(self, nonce: bytes, role: bytes) -> bytes:
-        """Shows to the peer that chose `nonce` that this process knows the token.
+    def seal(self, role: bytes, *parts: bytes) -> bytes:
+        """Shows whoever has the same token that these parts come from one who has it, unchanged.
 
-        HMAC-SHA256, 32 bytes; b"" without a token. `role` says which side speaks, so that a proof
-        cannot be sent back to the one who gave it.
+        33 bytes: whether there is a token, and an HMAC-SHA256. Without a token the key is empty,
+        and the seal no more than a checksum. `role` says which side speaks, so that a seal cannot
+        be sent back to the one who made it. What is sealed once can be shown twice: a part must
+        be a fresh challenge of the one who checks.
         """
-        if self.token is None:
-            return b""
-        # The length keeps (role, nonce) pairs apart that are equal when joined.
-        message = len(role).to_bytes(4, "big") + role + nonce
-        return hmac.new(self.token, message, hashlib.sha256).digest()
+        # The lengths keep rows of parts apart that are equal when joined.
+        message = b"".join(len(part).to_bytes(8, "big") + part for part in (role, *parts))
+        return self._kind() + hmac.new(self.token or b"", message, hashlib.sha256).digest()
 
-    def check_proof(self, nonce: bytes, role: bytes, proof: bytes) -> bool:
-        """Whether `proof` is what a process with the same token (or also none) makes."""
-        return hmac.compare_digest(self.proof(nonce, role), proof)
+    def check_seal(self, seal: bytes, role: bytes, *parts: bytes) -> bool:
+        """Whether `seal` is what a process with the same token (or also none) makes of these.
+
+        Takes as long for a wrong seal as for a right one.
+        """
+        return hmac.compare_digest(self.seal(role, *parts), seal)
+
+    def is_like(self, seal: bytes) -> bool:
+        """Whether the maker of a seal has a token, if we have one, or has none either."""
+        return seal[:1] == self._kind()
+
+    def _kind(self) -> bytes:
+        return b"\0" if self.token is None else b"\1"
 
     def _files(self) -> dict[str, str | None]:
         return {

@@ -302,7 +302,9 @@ def dial(
         deadline = max(began + timeout, time.monotonic() + 1.0)
         hello = hello_of(me, expected)
         try:
-            found = grpc_pipe.connect(controls.at(address).channel, security, hello, deadline)
+            control = controls.at(address)
+            proof = control.proof(grpc_pipe.METHOD, timeout)
+            found = grpc_pipe.connect(control.channel, security, hello, deadline, metadata=proof)
         except (Refused, OSError):
             raise error from None
     _log.warning("The data port of %s cannot be reached, gRPC is used", task)

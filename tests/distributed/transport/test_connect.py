@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from transport_pipes import PS, WAIT, Inbox, certified, held
 from headrace import errors
 from headrace.distributed.certs import make_cluster_files
 from headrace.distributed.security import Security
+from headrace.distributed.transport import connect
 from headrace.distributed.transport.base import Endpoint, PeerInfo, PipeBroken
 from headrace.distributed.transport.connect import ListenConfig, dial, listen
 from headrace.distributed.transport.handshake import greet, hello_of
@@ -163,13 +165,23 @@ def reply(answer):
         (b"SSH-2.0-OpenSSH_9.6\r\n", "speaks something else .it began with b'SSH-2.0-'"),
         (b"\x16\x03\x01" + bytes(20), "speaks TLS"),
         (struct.pack(">8sHI", b"HEADRACE", 9, 0), "speaks version 9 of the transport protocol"),
-        (struct.pack(">8sHI", b"HEADRACE", 1, 1 << 20), "a greeting of 1048576 bytes"),
-        (struct.pack(">8sHI", b"HEADRACE", 1, 3) + b"\xff\xff\xff", "cannot be read"),
+        (struct.pack(">8sHI", b"HEADRACE", 2, 1 << 20), "a greeting of 1048576 bytes"),
+        (struct.pack(">8sHI", b"HEADRACE", 1, 0), "speaks version 1 of the transport protocol"),
+        (
+            struct.pack(">8sHII", b"HEADRACE", 2, 3, zlib.crc32(b"\xff\xff\xff")) + b"\xff\xff\xff",
+            "cannot be read",
+        ),
     ],
 )
 def test_a_listener_that_is_none_of_ours(answer, reason):
     with pytest.raises(errors.FailedPreconditionError, match=reason):
         reply(answer)
+
+
+def test_a_damaged_greeting_is_worth_another_try():
+    greeting = struct.pack(">8sHII", b"HEADRACE", 2, 3, 1) + b"\xff\xff\xff"
+    with pytest.raises(errors.UnavailableError, match="the greeting was damaged on the way"):
+        reply(greeting)
 
 
 def test_garbage_closes_that_connection_only(server, caplog):
@@ -178,7 +190,7 @@ def test_garbage_closes_that_connection_only(server, caplog):
     rng = random.Random(5)
     pieces = [rng.randbytes(rng.randrange(1, 200)) for _ in range(20)]
     pieces += [b"HEADRACE" + rng.randbytes(50) for _ in range(10)]
-    pieces += [struct.pack(">8sHI", b"HEADRACE", 1, 40) + rng.randbytes(40) for _ in range(10)]
+    pieces += [struct.pack(">8sHI", b"HEADRACE", 2, 40) + rng.randbytes(44) for _ in range(10)]
     pieces += [b"GET / HTTP/1.1\r\n\r\n", b""]
     for piece in pieces:
         with socket.create_connection(("127.0.0.1", listener.endpoint.port)) as sock:
@@ -197,8 +209,21 @@ def test_garbage_closes_that_connection_only(server, caplog):
     pipes.get(timeout=WAIT)[0].close()
     listener.close()  # waits for its threads, which write the lines
     lines = [record.getMessage() for record in caplog.records]
-    assert len(lines) == len(pieces) + 1
     assert all(line.startswith("Connection from 127.0.0.1:") for line in lines)
+    assert 1 <= len(lines) <= 4 < len(pieces)  # what is alike is said once
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+def test_those_who_say_nothing_do_not_keep_others_out(server, monkeypatch):
+    monkeypatch.setattr(connect, "_MOST_GREETINGS", 8)
+    listener, pipes = server(OPEN, ListenConfig(greeting_seconds=WAIT))
+    silent = [socket.create_connection(("127.0.0.1", listener.endpoint.port)) for _ in range(50)]
+    pipe, _ = dial(listener.endpoint, OPEN, WORKER, PS, allow_unix=False, allow_inproc=False)
+    pipe.close()
+    pipes.get(timeout=WAIT)[0].close()
+    assert len(listener._greeting) <= 16
+    for sock in silent:
+        sock.close()
 
 
 def test_tls_needs_a_certificate_of_the_cluster(server, tmp_path, caplog):

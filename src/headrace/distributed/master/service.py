@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _START_SECONDS = 10.0
 #: Other tasks are asked to stop, or for their status, within so many seconds.
 _ASK_SECONDS = 3.0
+#: Characters of a plan's description that a client in another process gets.
+_MOST_TEXT = 4 << 20
 
 
 class MasterService:
@@ -101,7 +103,10 @@ class MasterService:
             request.timeout or None,
             request.last,
         )
-        return pb.MakePlanResponse(plan=plan.step_plan.number, description=plan.describe())
+        text = plan.describe()
+        if len(text) > _MOST_TEXT:
+            text = f"{text[:_MOST_TEXT]}\n... ({len(text) - _MOST_TEXT} characters more)"
+        return pb.MakePlanResponse(plan=plan.step_plan.number, description=text)
 
     def _list_devices(self, request: pb.ListDevicesRequest) -> pb.ListDevicesResponse:
         from headrace.distributed.server import device_message

@@ -25,6 +25,7 @@ from typing import Any, Final
 from headrace import errors
 from headrace.distributed.protocol import transport_pb2 as pb
 from headrace.distributed.security import Security
+from headrace.distributed.throttled import Throttled
 from headrace.distributed.transport import rdma, shm
 from headrace.distributed.transport.base import (
     DEFAULT_LIMITS,
@@ -124,7 +125,9 @@ class Listener:
         self._on_pipe = on_pipe
         self._lock = threading.Lock()
         self._closed = False
+        self._complaints = Throttled(_log)
         self._greeting: dict[threading.Thread, socket.socket | None] = {}
+        self._ended: set[threading.Thread] = set()  # of these, those that had to make room
         self._halves: dict[bytes, tuple[ssl.SSLSocket, pb.Hello, float]] = {}
         self._tcp = _listen_tcp(config)
         self._wake_read, self._wake_write = socket.socketpair()
@@ -149,6 +152,8 @@ class Listener:
         _local.pop(self.endpoint, None)
         self._wake_write.send(b"x")
         self._thread.join()
+        drop(self._wake_read)
+        drop(self._wake_write)
         for sock in greeting.values():
             if sock is not None:
                 _shut(sock)
@@ -187,7 +192,7 @@ class Listener:
                 elif not self._closed:
                     self._accept(sockets[descriptor])
             self._drop_halves(time.monotonic())
-        for sock in (*sockets.values(), self._wake_read, self._wake_write):
+        for sock in sockets.values():
             drop(sock)
 
     def _accept(self, listener: socket.socket) -> None:
@@ -203,9 +208,22 @@ class Listener:
             name = f"pid {_credentials(sock)[0]}"
         else:
             name = f"{address[0]}:{address[1]}"
+        self._make_room()
         if not self._spawn(lambda: self._greet(sock, name), sock):
-            _log.warning("Connection from %s refused: too many at once", name)
+            if not self._closed:
+                self._complain(name, errors.RESOURCE_EXHAUSTED, "refused", "too many at once")
             drop(sock)
+
+    def _make_room(self) -> None:
+        """Where too many greet at once, end the oldest: who is honest is done in a moment."""
+        with self._lock:
+            if len(self._greeting) - len(self._ended) < _MOST_GREETINGS:
+                return
+            for thread, sock in self._greeting.items():
+                if sock is not None and thread not in self._ended:
+                    self._ended.add(thread)
+                    _shut(sock)
+                    return
 
     def _spawn(self, target: Callable[[], None], sock: socket.socket | None) -> bool:
         def run() -> None:
@@ -214,10 +232,11 @@ class Listener:
             finally:
                 with self._lock:
                     self._greeting.pop(threading.current_thread(), None)
+                    self._ended.discard(threading.current_thread())
 
         thread = threading.Thread(target=run, name="headrace-greet", daemon=True)
         with self._lock:
-            if self._closed or len(self._greeting) >= _MOST_GREETINGS:
+            if self._closed or len(self._greeting) >= 2 * _MOST_GREETINGS:
                 return False
             self._greeting[thread] = sock
             thread.start()
@@ -229,12 +248,12 @@ class Listener:
             pipe, peer = self._answer(sock, name)
             answered = True
         except Refused as refused:
-            _log.warning("Connection from %s refused: %s", name, refused.reason)
+            self._complain(name, refused.code, "refused", refused.reason)
         except ssl.SSLError as error:
-            _log.warning("Connection from %s refused: TLS: %s", name, error.reason or error)
+            self._complain(name, errors.UNAUTHENTICATED, "refused", f"TLS: {error.reason or error}")
         except OSError as error:
             if not self._closed:
-                _log.warning("Connection from %s gave up: %s", name, error)
+                self._complain(name, errors.UNAVAILABLE, "gave up", error)
         finally:
             if not answered:  # after the line above: then whoever sees the end finds it in the log
                 with self._lock:
@@ -243,6 +262,11 @@ class Listener:
                     drop(made)
         if answered and pipe is not None:
             self._hand_over(pipe, peer)
+
+    def _complain(self, name: str, code: int, what: str, reason: Any) -> None:
+        """A line in the log: anybody can cause it, so not many that are alike."""
+        kind = name.rpartition(":")[0], code
+        self._complaints.warning(kind, "Connection from %s %s: %s", name, what, reason)
 
     def _answer(self, sock: socket.socket, name: str) -> tuple[Pipe | None, PeerInfo]:
         deadline = time.monotonic() + self._config.greeting_seconds

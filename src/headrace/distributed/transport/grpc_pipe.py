@@ -411,6 +411,7 @@ def connect(
     deadline: float,
     limits: Limits = DEFAULT_LIMITS,
     owns_channel: bool = False,
+    metadata: Sequence[tuple[str, bytes]] = (),
 ) -> tuple[GrpcPipe, PeerInfo]:
     """A pipe to the server at the other end of a channel, and who that is.
 
@@ -419,6 +420,7 @@ def connect(
         hello: who dials, and whom; see `handshake.hello_of`.
         deadline: time.monotonic() by which the connection and the handshake are done.
         owns_channel: the pipe closes the channel with itself, and so does a failure here.
+        metadata: of the call; what a server wants to see before it listens.
 
     Raises:
         Refused: by either side.
@@ -426,7 +428,7 @@ def connect(
     """
     outbox = _Outbox(limits)
     exchange = channel.stream_stream(METHOD, None, None)  # bytes in, bytes out
-    call: Any = exchange(iter(outbox.take, None))
+    call: Any = exchange(iter(outbox.take, None), metadata=tuple(metadata))
     release = channel.close if owns_channel else _nothing
     over = threading.Event()
 

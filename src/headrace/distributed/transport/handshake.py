@@ -13,6 +13,7 @@ import ssl
 import struct
 import time
 from typing import Final
+from zlib import crc32
 
 from google.protobuf.message import DecodeError
 
@@ -23,12 +24,14 @@ from headrace.distributed.transport.base import PeerInfo
 
 __all__ = ["VERSION", "Refused", "answer", "greet", "hello_of"]
 
-VERSION: Final = 1
+VERSION: Final = 2
 _MAGIC: Final = b"HEADRACE"
 _PREAMBLE: Final = struct.Struct(">8sHI")  # magic, version, bytes of the message
+_CHECKSUM: Final = struct.Struct(">I")  # CRC-32 of the message, after the preamble
 _MOST: Final = 64 << 10
-_DIALLER: Final = b"dialler"
-_LISTENER: Final = b"listener"
+_NONCE_BYTES: Final = 16
+_DIALLER: Final = b"link dialler"
+_LISTENER: Final = b"link listener"
 
 
 class Refused(Exception):
@@ -49,7 +52,7 @@ def hello_of(local: PeerInfo, wanted: PeerInfo | None = None) -> pb.Hello:
         address=local.address,
         wanted_task=wanted.task if wanted else "",
         wanted_incarnation=wanted.incarnation if wanted else 0,
-        nonce=os.urandom(16),
+        nonce=os.urandom(_NONCE_BYTES),
     )
 
 
@@ -65,13 +68,17 @@ def greet(sock: socket.socket, security: Security, hello: pb.Hello, deadline: fl
     reply, raw = _receive(sock, deadline)
     said.update(raw)
     proof, _ = _receive(sock, deadline)
-    if not security.check_proof(said.digest(), _LISTENER, proof.proof):
+    if len(reply.hello.nonce) < _NONCE_BYTES:
+        raise _refuse(sock, Refused(errors.INVALID_ARGUMENT, "the greeting has no nonce"))
+    if not security.check_seal(proof.proof, _LISTENER, said.digest()):
         raise _refuse(sock, _token_mismatch(security, proof.proof))
     wrong = mismatch(hello, reply.hello)
     if wrong is not None:
         raise _refuse(sock, wrong)
-    _send(sock, pb.Greeting(proof=security.proof(said.digest(), _DIALLER)))
-    _receive(sock, deadline)
+    _send(sock, pb.Greeting(proof=security.seal(_DIALLER, said.digest())))
+    last, _ = _receive(sock, deadline)
+    if not last.accepted:
+        raise Refused(errors.UNAVAILABLE, "the peer did not accept the greeting")
     return reply.hello
 
 
@@ -93,7 +100,7 @@ def answer(
         greeting, raw = _receive(sock, deadline)
         said = hashlib.sha256(raw)
         hello = greeting.hello
-        if len(hello.nonce) < 16:
+        if len(hello.nonce) < _NONCE_BYTES:
             raise Refused(errors.INVALID_ARGUMENT, "the greeting has no nonce")
         mine = hello_of(local)
         mine.shared_memory = shared_memory and hello.shared_memory
@@ -102,9 +109,9 @@ def answer(
         if wrong is not None:
             raise wrong
         said.update(_send(sock, pb.Greeting(hello=mine)))
-        _send(sock, pb.Greeting(proof=security.proof(said.digest(), _LISTENER)))
+        _send(sock, pb.Greeting(proof=security.seal(_LISTENER, said.digest())))
         proof, _ = _receive(sock, deadline)
-        if not security.check_proof(said.digest(), _DIALLER, proof.proof):
+        if not security.check_seal(proof.proof, _DIALLER, said.digest()):
             raise _token_mismatch(security, proof.proof)
     except Refused as refused:
         raise _refuse(sock, refused) from None
@@ -131,10 +138,14 @@ def mismatch(wants: pb.Hello, found: pb.Hello) -> Refused | None:
 
 
 def _token_mismatch(security: Security, proof: bytes) -> Refused:
-    if not proof:
-        return Refused(errors.UNAUTHENTICATED, "the peer has no cluster token, this task does")
+    if not security.is_like(proof):
+        if security.token is None:
+            reason = "the peer has a cluster token, this task has none"
+        else:
+            reason = "the peer has no cluster token, this task does"
+        return Refused(errors.UNAUTHENTICATED, reason)
     if security.token is None:
-        return Refused(errors.UNAUTHENTICATED, "the peer has a cluster token, this task has none")
+        return Refused(errors.UNAVAILABLE, "the greeting was damaged on the way")
     return Refused(errors.UNAUTHENTICATED, "the two sides have different cluster tokens")
 
 
@@ -151,7 +162,8 @@ def _refuse(sock: socket.socket, refused: Refused) -> Refused:
 
 def _send(sock: socket.socket, greeting: pb.Greeting) -> bytes:
     raw = greeting.SerializeToString()
-    sock.sendall(_PREAMBLE.pack(_MAGIC, VERSION, len(raw)) + raw)
+    preamble = _PREAMBLE.pack(_MAGIC, VERSION, len(raw))
+    sock.sendall(preamble + _CHECKSUM.pack(crc32(raw)) + raw)
     return raw
 
 
@@ -167,7 +179,10 @@ def _receive(sock: socket.socket, deadline: float) -> tuple[pb.Greeting, bytes]:
         )
     if size > _MOST:
         raise Refused(errors.INVALID_ARGUMENT, f"a greeting of {size} bytes (most: {_MOST})")
+    (checksum,) = _CHECKSUM.unpack(_exactly(sock, _CHECKSUM.size, deadline))
     raw = _exactly(sock, size, deadline)
+    if crc32(raw) != checksum:
+        raise Refused(errors.UNAVAILABLE, "the greeting was damaged on the way")
     greeting = pb.Greeting()
     try:
         greeting.ParseFromString(raw)
