@@ -15,6 +15,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import Graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation
+from headrace.ops.export_graph import graph_def_for_files
 
 __all__ = [
     "convert_variables_to_constants",
@@ -260,7 +261,8 @@ def write_graph(
     """Write a graph to the file ``name`` in ``logdir``, which may be a URL.
 
     Args:
-        graph_or_graph_def: a Graph or a GraphDef message.
+        graph_or_graph_def: a Graph, which is written with TensorFlow's operations alone as far as
+            it can be, or a GraphDef message, which is written as it is.
         logdir: the folder; made if it is not there.
         name: the name of the file.
         as_text: whether to write the text form; else binary.
@@ -270,7 +272,7 @@ def write_graph(
     """
     message = graph_or_graph_def
     if isinstance(message, Graph):
-        message = message.as_graph_def()
+        message = graph_def_for_files(message, add_shapes=False)
     return write_message(message, os.path.join(os.fspath(logdir), name), as_text)
 
 

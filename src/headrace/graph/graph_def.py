@@ -7,7 +7,8 @@ an attribute holds becomes a FunctionDef of the library, its captures further ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -55,11 +56,12 @@ def graph_to_graph_def(
         for function in functions_of(ops):
             message.library.function.append(function_to_function_def(function))
     if not own_checks:
-        _leave_out_checks(message)
+        leave_out_checks(message)
     return message
 
 
-def _leave_out_checks(message: GraphDef) -> None:
+def leave_out_checks(message: GraphDef) -> None:
+    """Write Identity for the checks that only Headrace knows."""
     bodies = (function.node_def for function in message.library.function)
     for node in chain(message.node, *bodies):
         if node.op in _HANDS_ON:
@@ -76,22 +78,29 @@ def operation_to_node_def(op: Operation) -> NodeDef:
 
 def _node_def(op: Operation, add_shapes: bool) -> NodeDef:
     node = NodeDef(name=op.name, op=op.type, device=op.device)
-    node.input.extend(_input_name(t) for t in op.inputs)
+    node.input.extend(input_name(t) for t in op.inputs)
     node.input.extend(f"^{c.name}" for c in op.control_inputs)
-    write_attrs(node, op.op_def, op.attrs)
-    if op.colocation:
-        _write_colocation(node, op.colocation)
-    if add_shapes and op.outputs:
-        shapes = [t.dims for t in op.outputs]
-        node.attr["_output_shapes"].CopyFrom(encode(shapes, "list(shape)"))
+    write_rest(node, op, add_shapes)
     return node
 
 
-def _input_name(tensor: Tensor) -> str:
+def write_rest(node: NodeDef, op: Operation, add_shapes: bool) -> None:
+    """Fill in all but the inputs of the node that stands for ``op``."""
+    write_attrs(node, op.op_def, op.attrs)
+    if op.colocation:
+        write_colocation(node, op.colocation)
+    if add_shapes and op.outputs:
+        shapes = [t.dims for t in op.outputs]
+        node.attr["_output_shapes"].CopyFrom(encode(shapes, "list(shape)"))
+
+
+def input_name(tensor: Tensor) -> str:
+    """How the nodes of a graph refer to a tensor."""
     return tensor.op.name if tensor.value_index == 0 else tensor.name
 
 
-def _write_colocation(node: NodeDef, names: Iterable[str]) -> None:
+def write_colocation(node: NodeDef, names: Iterable[str]) -> None:
+    """State that ``node`` stands on the devices of the operations called ``names``."""
     node.attr["_class"].list.s.extend(f"loc:@{n}".encode() for n in names)
 
 
@@ -124,14 +133,15 @@ def functions_of(ops: Iterable[Operation]) -> list[FuncGraph]:
     found: dict[str, FuncGraph] = {}
     stack = list(ops)
     while stack:
-        for function in _held(stack.pop().attrs.values()):
+        for function in held_functions(stack.pop().attrs.values()):
             if function.name not in found:
                 found[function.name] = function
                 stack.extend(function._ops)
     return [found[name] for name in sorted(found)]
 
 
-def _held(values: Iterable[Any]) -> Iterator[FuncGraph]:
+def held_functions(values: Iterable[Any]) -> Iterator[FuncGraph]:
+    """The function bodies among the ``values`` of attributes."""
     for value in values:
         if isinstance(value, FuncGraph):
             yield value
@@ -159,8 +169,33 @@ class _FunctionNames:
         return chosen
 
 
+@dataclass
+class FunctionParts:
+    """A FunctionDef without its nodes, and what its nodes are called.
+
+    Attributes:
+        body: the operations to write, with ``names`` for them.
+        taken: all names of arguments and nodes.
+        sources: how inputs refer to arguments and to outputs of the body.
+    """
+
+    message: FunctionDef
+    body: list[Operation]
+    names: dict[Operation, str]
+    taken: set[str]
+    sources: dict[Tensor, str]
+
+
 def function_to_function_def(function: FuncGraph) -> FunctionDef:
     """The body of a function as a FunctionDef: arguments are its inputs, then its captures."""
+    parts = begin_function(function)
+    for op in parts.body:
+        parts.message.node_def.append(_body_node(op, parts.names, parts.sources))
+    return end_function(function, parts, parts.sources.__getitem__)
+
+
+def begin_function(function: FuncGraph) -> FunctionParts:
+    """The arguments of a function, and names for all that is in its body."""
     message = FunctionDef()
     signature = message.signature
     signature.name = function.name
@@ -179,20 +214,25 @@ def function_to_function_def(function: FuncGraph) -> FunctionDef:
     body = [op for op in function._ops if op not in arguments]
     node_names = {op: names.unique(op.name) for op in body}
     for op in body:
-        for tensor, source in zip(op.outputs, _output_sources(op), strict=True):
-            sources[tensor] = f"{node_names[op]}:{source}"
-    for op in body:
-        message.node_def.append(_body_node(op, node_names, sources))
+        sources.update(zip(op.outputs, body_sources(op, node_names[op]), strict=True))
+    return FunctionParts(message, body, node_names, names.taken, sources)
+
+
+def end_function(
+    function: FuncGraph, parts: FunctionParts, source_of: Callable[[Tensor], str]
+) -> FunctionDef:
+    """Add the results of a function; ``source_of`` tells where each comes from."""
+    message = parts.message
     results = _FunctionNames()
     for tensor in function.outputs:
         name = results.argument(tensor.op.name)
-        signature.output_arg.add(name=name, type=tensor.dtype.as_datatype_enum)
-        message.ret[name] = sources[tensor]
-    for op in body:
+        message.signature.output_arg.add(name=name, type=tensor.dtype.as_datatype_enum)
+        message.ret[name] = source_of(tensor)
+    for op in parts.body:
         if not _only_reads(op):
-            signature.control_output.append(node_names[op])
-            message.control_ret[node_names[op]] = node_names[op]
-    signature.is_stateful = any(op.op_def.is_stateful for op in body)
+            message.signature.control_output.append(parts.names[op])
+            message.control_ret[parts.names[op]] = parts.names[op]
+    message.signature.is_stateful = any(op.op_def.is_stateful for op in parts.body)
     return message
 
 
@@ -201,8 +241,8 @@ def _only_reads(op: Operation) -> bool:
     return not (effects.writes or effects.external or effects.blocks)
 
 
-def _output_sources(op: Operation) -> list[str]:
-    """For each output of ``op``, how the nodes of a function refer to it: ``argument:index``."""
+def body_sources(op: Operation, node: str) -> list[str]:
+    """How the nodes of a function refer to the outputs of ``op``: ``node:argument:index``."""
     found: list[str] = []
     for arg in op.op_def.outputs:
         count = 1
@@ -210,7 +250,7 @@ def _output_sources(op: Operation) -> list[str]:
             count = op.attrs[arg.number_attr]
         elif arg.type_list_attr is not None:
             count = len(op.attrs[arg.type_list_attr])
-        found.extend(f"{arg.name}:{i}" for i in range(count))
+        found.extend(f"{node}:{arg.name}:{i}" for i in range(count))
     return found
 
 
@@ -220,9 +260,7 @@ def _body_node(
     node = NodeDef(name=node_names[op], op=op.type, device=op.device)
     node.input.extend(sources[t] for t in op.inputs)
     node.input.extend(f"^{node_names[c]}" for c in op.control_inputs if c in node_names)
-    write_attrs(node, op.op_def, op.attrs)
-    if op.colocation:
-        _write_colocation(node, op.colocation)
+    write_rest(node, op, add_shapes=False)
     return node
 
 
@@ -241,7 +279,9 @@ def op_def_to_proto(op_def: Any) -> OpDef:
                 made.type = arg.dtype.as_datatype_enum
     for attr in op_def.attrs.values():
         made_attr = message.attr.add(name=attr.name, type=attr.kind)
-        if attr.has_default and (attr.default is not None or attr.kind == "shape"):
+        # TensorFlow has no default for the type of the shapes of lists: files always state it.
+        stated = attr.name != "shape_type" or "TensorList" not in op_def.name
+        if stated and attr.has_default and (attr.default is not None or attr.kind == "shape"):
             made_attr.default_value.CopyFrom(encode(attr.default, attr.kind))
         if attr.minimum is not None:
             made_attr.has_minimum = True

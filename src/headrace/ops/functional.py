@@ -67,7 +67,7 @@ def _slice(tensor: Tensor, begin: int, end: int | None, shrink: bool = False) ->
     return result
 
 
-def _scan_op(
+def scan_op(
     step: Callable[..., None],
     carry: Sequence[Tensor],
     carry_dims: Sequence[Dims],
@@ -139,7 +139,7 @@ def map_fn(
             form.append(result if dtype is None else nest.map_structure(lambda _: 0, dtype))
             _set_outputs(outputs)
 
-        _, ys = _scan_op(step, (), (), xs.tensors, reverse=False)
+        _, ys = scan_op(step, (), (), xs.tensors, reverse=False)
         if not infer_shape:
             for y in ys:
                 y._dims = None
@@ -204,7 +204,7 @@ def scan(
     with get_default_graph().name_scope(name or "scan"):
         start, xs, form = _start(elems, initializer, reverse)
         step = _folding(fn, form, elems, collect=True)
-        _, ys = _scan_op(step, start, _carry_dims(start, infer_shape), xs, reverse)
+        _, ys = scan_op(step, start, _carry_dims(start, infer_shape), xs, reverse)
         if initializer is None:
             ys = [_with_first(y, first, reverse) for y, first in zip(ys, start, strict=True)]
         return nest.pack_sequence_as(form, _finish(ys, back_prop))
@@ -304,5 +304,5 @@ def _fold(
     with get_default_graph().name_scope(name):
         start, xs, form = _start(elems, initializer, reverse)
         step = _folding(fn, form, elems, collect=False)
-        final, _ = _scan_op(step, start, _carry_dims(start, True), xs, reverse)
+        final, _ = scan_op(step, start, _carry_dims(start, True), xs, reverse)
         return nest.pack_sequence_as(form, _finish(final, back_prop))

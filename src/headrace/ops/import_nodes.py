@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.errors import suggest
-from headrace.graph import devices
+from headrace.graph import devices, dtypes
 from headrace.graph.attr_proto import decode
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import Graph
@@ -96,7 +96,7 @@ def plan(
             raise ValueError(f"Node '{node.name}': Node name contains invalid characters")
         if node.name in plans or node.name in (arguments or ()):
             raise ValueError(f"Node '{node.name}' is not unique")
-        plans[node.name] = _decode_node(node, (producer_attrs or {}).get(node.op, {}))
+        plans[node.name] = _decode_node(_of_lists(node), (producer_attrs or {}).get(node.op, {}))
     for node in nodes:
         if arguments is None:
             _parse_inputs(node, plans, mapped)
@@ -116,6 +116,28 @@ def successor_of(op_type: str) -> str:
     return _SUCCESSORS.get(op_type, "")
 
 
+#: What TensorFlow does to lists by ops that ours do to numbers only.
+_OF_LISTS = {"AddN": "TensorListAdd", "ZerosLike": "TensorListZerosLike"}
+
+
+def _of_lists(node: NodeDef) -> NodeDef:
+    """The node, as an op on lists if its inputs are lists.
+
+    Raises:
+        ValueError: if more than two lists are added.
+    """
+    if node.op not in _OF_LISTS or node.attr["T"].type != dtypes.variant.as_datatype_enum:
+        return node
+    new = NodeDef()
+    new.CopyFrom(node)
+    count = new.attr.pop("N").i if "N" in new.attr else 1
+    if node.op == "AddN" and count != 2:
+        raise ValueError(f"Node '{node.name}': {count} lists are added; only two can be.")
+    new.op = _OF_LISTS[node.op]
+    del new.attr["T"]
+    return new
+
+
 def _decode_node(node: NodeDef, producer_defaults: Mapping[str, Any]) -> NodePlan:
     op_def = find_op_def(node.op) or find_op_def(successor_of(node.op))
     if op_def is None:
@@ -133,6 +155,8 @@ def _decode_node(node: NodeDef, producer_defaults: Mapping[str, Any]) -> NodePla
                 attrs[name] = decode(value, definition.kind)
             elif name == "_class":
                 colocation = _colocation(decode(value, "list(string)"))
+            elif name == "_validate_shape":  # see ops.export_graph
+                attrs["validate_shape"] = decode(value, "bool")
             elif name == "_output_shapes":
                 shapes = decode(value, "list(shape)")[: _STATED.get(node.op)]
             elif name.startswith("_"):

@@ -239,12 +239,13 @@ def set_item(
     if resize_if_index_out_of_bounds:
         raise NeedsValue("a list of dynamic size is written at a computed position")
     check_index(index, value.size)
+    item = uniform(item) if isinstance(item, TensorList) else item
     if value.unwritten:
-        buffer = jnp.zeros((value.size, *item.shape), item.dtype)
+        buffer = lists.empty_rows(item, value.size)
         dense = TensorList.stack_of(buffer, value.size)
     else:
         dense = uniform(value)
-    if dense.buffer.shape[1:] != item.shape:
+    if not lists.are_rows(dense.buffer, item):
         raise NeedsValue("elements of a list differ in shape")
     if dense.size == 0:
         return dense

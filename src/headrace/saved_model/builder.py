@@ -20,6 +20,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.graph_util import write_message
 from headrace.ops.static import static_value
 from headrace.saved_model import constants
+from headrace.saved_model.own_operations import leave_out_own_operations
 from headrace.train.saver import Saver
 
 #: The key of the signature that names the operation to run after loading, as releases from 1.14
@@ -183,6 +184,7 @@ class SavedModelBuilder:
             self._add_asset(message, asset)
         for key, signature in (signatures or {}).items():
             message.signature_def[key].CopyFrom(signature)
+        leave_out_own_operations(message, init_op, train_op)
         self._saved_model.meta_graphs.add().CopyFrom(message)
 
     def _add_asset(self, message: Any, tensor: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,6 +12,7 @@ from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph_util import write_message
+from headrace.ops.export_graph import graph_def_for_files, has_own_operations
 from headrace.ops.import_graph import import_graph_def, unchanged_on_failure
 from headrace.ops.registry import find_op_def
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
@@ -116,7 +118,7 @@ def export_scoped_meta_graph(
     message = MetaGraphDef()
     if meta_info_def is not None:
         message.meta_info_def.CopyFrom(meta_info_def)
-    full = graph.as_graph_def() if graph_def is None else graph_def
+    full = graph_def_for_files(graph) if graph_def is None else graph_def
     unbound = _fill_graph(message.graph_def, full, export_scope, clear_devices)
     if not message.meta_info_def.HasField("stripped_op_list"):
         _fill_op_list(message)
@@ -125,6 +127,10 @@ def export_scoped_meta_graph(
         message.meta_info_def.tensorflow_git_version = GIT_VERSION
     if strip_default_attrs:
         _strip_defaults(message)
+    if graph_def is None and has_own_operations(graph):
+        own = type(full)()
+        _fill_graph(own, graph.as_graph_def(add_shapes=True), export_scope, clear_devices)
+        _keep_own_graph(message, own)
     if saver_def is not None:
         message.saver_def.CopyFrom(saver_def)
     if unbound:
@@ -144,6 +150,35 @@ def export_scoped_meta_graph(
     if filename:
         write_message(message, filename, as_text)
     return message, variables
+
+
+#: How a meta graph says that it holds a graph as it was before it was written for TensorFlow; the
+#: digest of the graph beside it follows.
+_OWN_GRAPH = "headrace.GraphDef/"
+
+
+def _keep_own_graph(message: Any, own: Any) -> None:
+    """Add the graph as Headrace has it, for when the one in the file is still the same then."""
+    message.meta_info_def.any_info.type_url = _OWN_GRAPH + _digest(message.graph_def)
+    message.meta_info_def.any_info.value = own.SerializeToString()
+
+
+def graph_to_read(message: Any) -> Any:
+    """The graph of a meta graph: as Headrace wrote it, if nobody changed it since.
+
+    Raises:
+        DataLossError: if the graph inside is damaged.
+    """
+    from headrace.graph.graph_def import parse_graph_def
+
+    info = message.meta_info_def.any_info
+    if info.type_url != _OWN_GRAPH + _digest(message.graph_def):
+        return message.graph_def
+    return parse_graph_def(info.value, "The graph as Headrace has it")
+
+
+def _digest(graph_def: Any) -> str:
+    return hashlib.sha256(graph_def.SerializeToString(deterministic=True)).hexdigest()
 
 
 def _inside(name: str, scope: str | None) -> bool:
@@ -359,7 +394,7 @@ def import_scoped_meta_graph_with_return_elements(
     message = _as_meta_graph(meta_graph_or_file)
     graph = get_default_graph() if graph is None else graph
     mapped = _bound_inputs(message, input_map, unbound_inputs_col_name)
-    definition = _without_saver_ops(message.graph_def)
+    definition = _without_saver_ops(graph_to_read(message))
     if clear_devices:
         for node in definition.node:
             node.device = ""

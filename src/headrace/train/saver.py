@@ -265,7 +265,6 @@ class Saver:
 
         return export_meta_graph(
             filename=filename,
-            graph_def=get_default_graph().as_graph_def(add_shapes=True),
             saver_def=self.saver_def,
             collection_list=collection_list,
             as_text=as_text,

@@ -10,6 +10,7 @@ from headrace import logging
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph_util import write_graph
+from headrace.ops.export_graph import graph_def_for_files
 from headrace.train.basic_session_run_hooks import (
     SecondOrStepTimer,
     read_before,
@@ -90,11 +91,10 @@ class CheckpointSaverHook(SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         step = int(session.run(self._global_step))
         graph = get_default_graph()
-        definition = graph.as_graph_def(add_shapes=True)
-        write_graph(definition, self._checkpoint_dir, "graph.pbtxt")
+        write_graph(graph_def_for_files(graph), self._checkpoint_dir, "graph.pbtxt")
         saver = self._get_saver()
         saver_def = saver.saver_def if saver is not None else None
-        message, _ = export_scoped_meta_graph(graph_def=definition, saver_def=saver_def)
+        message, _ = export_scoped_meta_graph(saver_def=saver_def)
         self._summary_writer.add_graph(graph)
         self._summary_writer.add_meta_graph(message)
         # What the variables began with; that also tells early that saving works.

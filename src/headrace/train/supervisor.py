@@ -13,6 +13,7 @@ from headrace import logging
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph_util import write_graph
+from headrace.ops.export_graph import graph_def_for_files
 from headrace.ops.variables_api import (
     global_variables,
     global_variables_initializer,
@@ -99,7 +100,6 @@ class Supervisor:
         self._stop_grace_secs = stop_grace_secs
         self._meta_graph_def, _ = export_scoped_meta_graph(
             graph=self._graph,
-            graph_def=self._graph.as_graph_def(add_shapes=True),
             saver_def=getattr(self._saver, "saver_def", None),
         )
         self._logdir = logdir if is_chief else None
@@ -256,8 +256,7 @@ class Supervisor:
 
     def _write_graph(self) -> None:
         if self._logdir:
-            definition = self._graph.as_graph_def(add_shapes=True)
-            write_graph(definition, self._logdir, "graph.pbtxt")
+            write_graph(graph_def_for_files(self._graph), self._logdir, "graph.pbtxt")
         if self._summary_writer is not None and not self._graph_added:
             self._summary_writer.add_graph(self._graph)
             self._summary_writer.add_meta_graph(self._meta_graph_def)

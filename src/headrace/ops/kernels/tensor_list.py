@@ -189,6 +189,16 @@ def joined(first: Any, second: Any) -> Any:
     return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), first, second)
 
 
+def are_rows(buffer: Any, value: Any) -> bool:
+    """Whether ``value`` has the form of the rows of a stacked buffer, which are not nothing."""
+    (rows, tree), (leaves, own_tree) = jax.tree.flatten(buffer), jax.tree.flatten(value)
+    return (
+        bool(leaves)
+        and bool(tree == own_tree)  # type: ignore[operator]
+        and all(np.shape(r)[1:] == np.shape(v) for r, v in zip(rows, leaves, strict=True))
+    )
+
+
 def set_row(buffer: Any, index: Any, value: Any) -> Any:
     """A stacked buffer with one element replaced."""
     return jax.tree.map(
@@ -226,13 +236,13 @@ def _stack(rows: list[Any]) -> Any:
     """Rows stacked along a new first axis.
 
     Raises:
-        Uniformity: if they differ in shape.
+        Uniformity: if they differ in shape, or are lists without elements.
     """
     if isinstance(rows[0], TensorList):
         rows = [r.stacked() for r in rows]
     leaves = [jax.tree.flatten(r) for r in rows]
     shapes = {(tree, tuple(np.shape(x) for x in flat)) for flat, tree in leaves}
-    if len(shapes) != 1:
+    if len(shapes) != 1 or not leaves[0][0]:
         raise Uniformity
     if all(isinstance(x, (np.ndarray, np.generic)) for flat, _ in leaves for x in flat):
         return jax.tree.map(lambda *xs: np.stack(xs), *rows)

@@ -1,0 +1,150 @@
+"""What a SavedModel does with operations that only Headrace has: TensorFlow has to load it.
+
+Programs train and export in one graph, so that operations which nothing served needs are left out,
+with what depends on them, and the log names them. Where something served needs them, an error does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from headrace import logging
+from headrace.graph.keys import GraphKeys
+from headrace.graph.proto import VariableDef
+from headrace.ops.export_graph import OWN, own_operations
+
+
+def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:
+    """Take the operations that only Headrace has out of a MetaGraphDef.
+
+    Raises:
+        ValueError: if signatures, variables, assets, the saver, ``init_op`` or ``train_op`` need
+            some; names them and who needs them.
+    """
+    found = own_operations(message.graph_def)
+    if not found:
+        return
+    bad = {f.signature.name for f in message.graph_def.library.function if _is_own(f, message)}
+    dropped = {
+        n.name for n in message.graph_def.node if n.op in OWN or not bad.isdisjoint(_called(n))
+    }
+    reasons = dict(found)
+    users: dict[str, list[str]] = {}
+    for node in message.graph_def.node:
+        for source in node.input:
+            users.setdefault(_node(source), []).append(node.name)
+    waiting = list(dropped)
+    while waiting:
+        for user in users.get(waiting.pop(), ()):
+            if user not in dropped:
+                dropped.add(user)
+                waiting.append(user)
+    for who, name in _needed(message, init_op, train_op):
+        if name in dropped:
+            raise ValueError(_refusal(who, name, found))
+    logging.warning(
+        "The SavedModel leaves out %d operations of training: TensorFlow has no %s ('%s').",
+        len(dropped),
+        ", ".join(sorted(set(reasons.values()))),
+        found[0][0],
+    )
+    _drop(message, dropped, bad)
+
+
+def _refusal(who: str, name: str, found: list[tuple[str, str]]) -> str:
+    shown = "; ".join(f"'{n}' ({t}: {OWN[t]})" for n, t in found[:5])
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    return (
+        f"The SavedModel cannot be written: {who} needs '{name}', which depends on operations that "
+        f"TensorFlow does not have: {shown}{more}. Export what does not need them, or keep the "
+        "model as a checkpoint (tf.train.Saver), which has no such limit."
+    )
+
+
+def _is_own(function: Any, message: Any) -> bool:
+    """Whether a function, or one that it calls, has an operation of our own."""
+    library = {f.signature.name: f for f in message.graph_def.library.function}
+    waiting, seen = [function], {function.signature.name}
+    while waiting:
+        for node in waiting.pop().node_def:
+            if node.op in OWN:
+                return True
+            for name in _called(node):
+                if name in library and name not in seen:
+                    seen.add(name)
+                    waiting.append(library[name])
+    return False
+
+
+def _called(node: Any) -> Iterable[str]:
+    for value in node.attr.values():
+        if value.HasField("func"):
+            yield value.func.name
+        yield from (f.name for f in value.list.func)
+
+
+def _node(source: str) -> str:
+    return source.removeprefix("^").partition(":")[0]
+
+
+def _needed(message: Any, init_op: Any, train_op: Any) -> Iterable[tuple[str, str]]:
+    for key, signature in message.signature_def.items():
+        for infos in (signature.inputs, signature.outputs):
+            for info in infos.values():
+                for name in _names(info):
+                    yield f"the signature '{key}'", _node(name)
+    for what, op in (("the operation to run after loading", init_op), ("train_op", train_op)):
+        if op is not None:
+            yield what, _node(op.name)
+    saver = message.saver_def
+    for name in (saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name):
+        if name:
+            yield "the saver", _node(name)
+    for asset in message.asset_file_def:
+        yield f"the asset '{asset.filename}'", _node(asset.tensor_info.name)
+    for data in message.collection_def[GraphKeys.GLOBAL_VARIABLES].bytes_list.value:
+        variable = VariableDef.FromString(data)
+        for name in (variable.initializer_name, variable.snapshot_name):
+            yield f"the variable '{variable.variable_name}'", _node(name)
+
+
+def _names(info: Any) -> Iterable[str]:
+    kind = info.WhichOneof("encoding")
+    if kind == "name":
+        yield info.name
+    elif kind == "coo_sparse":
+        sparse = info.coo_sparse
+        yield from (
+            sparse.values_tensor_name,
+            sparse.indices_tensor_name,
+            sparse.dense_shape_tensor_name,
+        )
+    elif kind == "composite_tensor":
+        for component in info.composite_tensor.components:
+            yield from _names(component)
+
+
+def _drop(message: Any, dropped: set[str], functions: set[str]) -> None:
+    graph_def = message.graph_def
+    nodes = [n for n in graph_def.node if n.name not in dropped]
+    library = [f for f in graph_def.library.function if f.signature.name not in functions]
+    kept = type(graph_def)()
+    kept.node.extend(nodes)
+    kept.library.function.extend(library)
+    kept.versions.CopyFrom(graph_def.versions)
+    graph_def.CopyFrom(kept)
+    for key in list(message.collection_def):
+        names = message.collection_def[key].node_list.value
+        if any(_node(n) in dropped for n in names):
+            left = [n for n in names if _node(n) not in dropped]
+            del message.collection_def[key]
+            if left:
+                message.collection_def[key].node_list.value.extend(left)
+    ops = message.meta_info_def.stripped_op_list.op
+    known = [op for op in ops if op.name not in OWN]
+    del ops[:]
+    ops.extend(known)
+
+
+__all__ = ["leave_out_own_operations"]
