@@ -93,7 +93,9 @@ def trained():
     )
     total = tf.scan(lambda a, b: a * 0.5 + b, mapped)
     table = tf.get_variable("table", [6, 3])
-    rows = tf.gather(tf.nn.embedding_lookup(table, tf.cast(x[:, 0, 0], tf.int32) % 6), [0, 2], axis=1)
+    rows = tf.gather(
+        tf.nn.embedding_lookup(table, tf.cast(x[:, 0, 0], tf.int32) % 6), [0, 2], axis=1
+    )
     chosen = tf.switch_case(tf.shape(x)[0] % 2, [lambda: rows, lambda: tf.sin(rows)])
     looped = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, tf.sin(a)), [0, total])[1]
     loss = tf.reduce_mean(looped) + tf.reduce_sum(tf.nn.softmax(chosen)[:, 0])
@@ -186,7 +188,7 @@ def test_write_graph_writes_a_graph_for_tensorflow(tmp_path):
 
 def test_a_meta_graph_is_for_tensorflow_and_comes_back_as_it_was(tmp_path):
     path = str(tmp_path / "m.meta")
-    x, loss, train = trained()
+    trained()
     message = tf.train.export_meta_graph(path)
     own = tf.get_default_graph().as_graph_def(add_shapes=True)
     assert unknown(message.graph_def) == []

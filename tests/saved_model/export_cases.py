@@ -74,9 +74,7 @@ def embeddings(folder: Path) -> Case:
 def recurrent(folder: Path) -> Case:
     x = _x(None, None, 3)
     lengths = tf.placeholder(tf.int32, [None], "lengths")
-    cells = tf.nn.rnn_cell.MultiRNNCell(
-        [tf.nn.rnn_cell.LSTMCell(4), tf.nn.rnn_cell.GRUCell(2)]
-    )
+    cells = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.LSTMCell(4), tf.nn.rnn_cell.GRUCell(2)])
     outputs, _ = tf.nn.dynamic_rnn(cells, x, lengths, dtype=tf.float32)
     with tf.variable_scope("both"):
         both, _ = tf.nn.bidirectional_dynamic_rnn(
@@ -93,16 +91,16 @@ def loops(folder: Path) -> Case:
     x = _x(None)
     w = tf.get_variable("w", initializer=[0.5])
     _, y = tf.while_loop(
-        lambda i, _: i < 5, lambda i, y: (i + 1, tf.cond(i > 2, lambda: y * w, lambda: y + w)), [0, x]
+        lambda i, _: i < 5,
+        lambda i, y: (i + 1, tf.cond(i > 2, lambda: y * w, lambda: y + w)),
+        [0, x],
     )
     array = tf.TensorArray(tf.float32, size=3, clear_after_read=False)
     _, array = tf.while_loop(
         lambda i, _: i < 3, lambda i, a: (i + 1, a.write(i, x * tf.cast(i, tf.float32))), [0, array]
     )
     chosen = tf.switch_case(tf.cast(x[0] > 0, tf.int32), [lambda: x, lambda: -x])
-    return Case(
-        {"x": x}, {"y": y, "rows": array.stack(), "chosen": chosen}, {"x": values(4)}
-    )
+    return Case({"x": x}, {"y": y, "rows": array.stack(), "chosen": chosen}, {"x": values(4)})
 
 
 def scans(folder: Path) -> Case:
@@ -250,7 +248,9 @@ def trained_recurrent(folder: Path) -> Case:
         lambda t: tf.cond(tf.reduce_sum(t) > 0, lambda: tf.tanh(t) * t, lambda: t * 2.0), outputs
     )
     total = tf.scan(lambda a, b: a * 0.5 + b, tf.transpose(mapped, [1, 0, 2]))
-    loss = tf.reduce_mean(tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, tf.sin(a)), [0, total])[1])
+    loss = tf.reduce_mean(
+        tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, tf.sin(a)), [0, total])[1]
+    )
     return Case(
         {"x": x},
         {"loss": _trained(loss, tf.train.AdamOptimizer(0.1))},

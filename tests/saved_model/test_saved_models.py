@@ -240,3 +240,44 @@ def test_main_op():
         assert sess.run(v) == 1.0
         sess.run(tf.saved_model.main_op_with_restore(tf.assign(v, 5.0).op))
         assert sess.run(v) == 5.0
+
+
+def _with_an_operation_of_our_own():
+    """A model whose training has one that TensorFlow has not; what training adds to it."""
+    x, y = _model()
+    best, _ = tf.nn.top_k(tf.linspace(0.0, 1.0, 4) * tf.reduce_sum(y), 2)
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(best), name="learn")
+    return x, y, train
+
+
+def test_what_only_training_needs_is_left_out_and_named(tmp_path, caplog):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x, y, _ = _with_an_operation_of_our_own()
+        sess.run(tf.global_variables_initializer())
+        tf.saved_model.simple_save(sess, str(tmp_path / "model"), {"x": x}, {"y": y})
+    assert "leaves out" in caplog.text
+    assert "TensorFlow has no SymbolicGradient ('gradients/" in caplog.text
+    with tf.Graph().as_default() as graph, tf.Session() as sess:
+        message = tf.saved_model.load(sess, ["serve"], str(tmp_path / "model"))
+        assert "learn" not in graph._by_name
+        assert "SymbolicGradient" not in {n.op for n in message.graph_def.node}
+        assert "train_op" not in message.collection_def
+        np.testing.assert_array_equal(sess.run("y:0", {"x:0": [[1.0, 1.0]]}), [[3.0]])
+
+
+def test_what_is_served_cannot_need_an_operation_of_our_own(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x, _, train = _with_an_operation_of_our_own()
+        sess.run(tf.global_variables_initializer())
+        with tf.control_dependencies([train]):
+            done = tf.identity(x)
+        with pytest.raises(
+            ValueError,
+            match="the signature 'serving_default' needs 'Identity', which depends on operations "
+            r"that TensorFlow does not have: 'gradients/TopKV2.*' \(SymbolicGradient: it "
+            r"differentiates a kernel of ours\).*tf.train.Saver",
+        ):
+            tf.saved_model.simple_save(sess, str(tmp_path / "one"), {"x": x}, {"done": done})
+        builder = tf.saved_model.Builder(str(tmp_path / "two"))
+        with pytest.raises(ValueError, match="train_op needs 'learn', which depends on"):
+            builder.add_meta_graph_and_variables(sess, ["train"], train_op=train)

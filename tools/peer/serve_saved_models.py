@@ -2,10 +2,10 @@
 
     PEER_PYTHON tools/peer/serve_saved_models.py FOLDER
 
-FOLDER has one folder for each model: ``model`` is the SavedModel, ``feeds.npz`` has a value for each
-input of the signature ``serving_default`` and ``steps``, how often to run it. Results of step ``i``
-are written to ``<way>-<version>.npz`` as ``<i>/<output>``, where ``way`` is ``loader`` (that of
-TensorFlow 1.x, in a session) or ``load`` (`tf.saved_model.load` of 2.x), errors to
+FOLDER has one folder for each model: ``model`` is the SavedModel, ``feeds.npz`` has a value for
+each input of the signature ``serving_default``, and ``steps``, how often to run it. Results of step
+``i`` are written to ``<way>-<version>.npz`` as ``<i>/<output>``, where ``way`` is ``loader`` (that
+of TensorFlow 1.x, in a session) or ``load`` (`tf.saved_model.load` of 2.x), errors to
 ``<way>-<version>.error``.
 """
 
@@ -37,9 +37,7 @@ def with_load(folder, feeds, steps):
     function = model.signatures[KEY]
     specs = function.structured_input_signature[1]
     given = {k: peer.constant(v.tolist(), specs[k].dtype) for k, v in feeds.items()}
-    return [
-        {k: v.numpy() for k, v in function(**given).items()} for _ in range(steps)
-    ]
+    return [{k: v.numpy() for k, v in function(**given).items()} for _ in range(steps)]
 
 
 def main(root):
@@ -61,9 +59,7 @@ def main(root):
             for i, step in enumerate(found):
                 for key, value in step.items():
                     value = np.asarray(value)
-                    flat["{}/{}".format(i, key)] = (
-                        value.astype("S") if value.dtype == object else value
-                    )
+                    flat[f"{i}/{key}"] = value.astype("S") if value.dtype == object else value
             np.savez(str(folder / (name + ".npz")), **flat)
 
 

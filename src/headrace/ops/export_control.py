@@ -122,9 +122,7 @@ def _scan(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
     ]
     size = _number_of_elements(xs[0])
     lists = [
-        raw.TensorListReserve(
-            _shape(t.dims), size, element_dtype=t.dtype, shape_type=dtypes.int32
-        )
+        raw.TensorListReserve(_shape(t.dims), size, element_dtype=t.dtype, shape_type=dtypes.int32)
         for t in results
     ]
     start = [constant(np.int32(0)), *inputs[:carries], *lists]
@@ -152,9 +150,7 @@ def _scan(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
             raw.TensorListSetItem(value, at, item)
             for value, item in zip(state[carries:], made[carries:], strict=True)
         ]
-        _current().outputs = [
-            raw.AddV2(step, constant(np.int32(1))), *made[:carries], *kept
-        ]
+        _current().outputs = [raw.AddV2(step, constant(np.int32(1))), *made[:carries], *kept]
 
     def graph_size() -> Tensor:
         return _current().capture(size)
@@ -163,9 +159,7 @@ def _scan(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
     kinds = [*op.attrs["y_lists"], *[True] * len(op.attrs["_saved"])]
     found = loop.outputs[1 + carries : 1 + carries + len(lists)]
     ys = [
-        value
-        if as_list
-        else raw.TensorListStack(value, _shape(t.dims), element_dtype=t.dtype)
+        value if as_list else raw.TensorListStack(value, _shape(t.dims), element_dtype=t.dtype)
         for value, as_list, t in zip(found, kinds, results, strict=True)
     ]
     return [*loop.outputs[1 : 1 + carries], *ys]
@@ -178,9 +172,7 @@ def _current() -> FuncGraph:
 
 
 def _shape(dims: Dims) -> Tensor:
-    return shape_input(dims) if dims is None or None in dims else constant(
-        np.array(dims, np.int32)
-    )
+    return shape_input(dims) if dims is None or None in dims else constant(np.array(dims, np.int32))
 
 
 def _number_of_elements(x: Tensor) -> Any:

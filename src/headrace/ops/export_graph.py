@@ -18,13 +18,14 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import function_placeholder, raw
 from headrace.ops.registry import find_op_def
 
-#: ``rule(op, inputs)``: the outputs of ``op``, made of ``inputs`` by ops that TensorFlow has, or the
-#: operation that has just these outputs; None where ``op`` can be written as it is.
+#: ``rule(op, inputs)``: the outputs of ``op``, made of ``inputs`` by ops that TensorFlow has, or
+#: the operation that has just these outputs; None where ``op`` can be written as it is.
 Rule = Callable[[Operation, Sequence[Tensor]], Sequence[Tensor] | Operation | None]
 
 _rules: dict[str, Rule] = {}
 #: Operations that only Headrace has and no rule takes apart, and why.
 OWN: dict[str, str] = {
+    "BipartiteMatch": "only programs that load tf.contrib.image have it",
     "SymbolicGradient": "it differentiates a kernel of ours",
     "HeadraceForest": "its trees are ours",
     "HeadraceForestTrain": "its trees are ours",
@@ -68,7 +69,8 @@ _NEWER = {
     "VarHandleOp": ("debug_name", "allowed_devices"),
 }
 _NEWER |= {
-    name: ("Treal", "Tcomplex") for name in ("RFFT", "RFFT2D", "RFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D")
+    name: ("Treal", "Tcomplex")
+    for name in ("RFFT", "RFFT2D", "RFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D")
 }
 _NEWER |= {
     f"SparseSegment{kind}": ("Tsegmentids", "sparse_gradient")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from headrace import logging
-from headrace.graph.graph import Graph, get_default_graph
+from headrace.graph.graph import Graph
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
 from headrace.train import checkpoint_state, saveable
 from headrace.train.checkpoint import CheckpointReader
