@@ -16,6 +16,7 @@ from server_clusters import eventually
 import headrace as tf
 from headrace.cli import main
 from headrace.distributed import admin
+from headrace.distributed import server as server_module
 from headrace.graph.proto import ClusterDef, ServerDef
 
 THREE = {"ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2", "127.0.0.1:3"]}
@@ -281,6 +282,19 @@ def test_a_server_process_ends(how):
     with process:
         assert (process.stdout.read(), process.stderr.read()) == ("joined\n", "")
     assert process.returncode == 0
+
+
+def test_servers_stop_at_the_end_of_a_python_that_starts_no_threads(cluster, monkeypatch):
+    c = cluster(ps=1, worker=1)
+    with tf.Session(c.target(), graph=tf.Graph()) as session, session.graph.as_default():
+        session.run(tf.constant(1))
+
+    def start(thread):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    server_module._stop_at_exit()
+    assert not any(s._started for s in c.servers.values())
 
 
 # -- config -------------------------------------------------------------------------------------

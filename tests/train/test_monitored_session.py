@@ -300,7 +300,7 @@ def test_waiting_for_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     def sleep(seconds: float) -> None:
         waits.append(seconds)
         now[0] += seconds
-        if len(waits) == 4:
+        if len(waits) == 5:
             with tf.Session() as other:
                 other.run(v.initializer)
                 saver.save(other, str(tmp_path / "model"))
@@ -309,10 +309,10 @@ def test_waiting_for_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.setattr(tf.train.SessionManager, "sleep", staticmethod(sleep))
     with pytest.raises(tf.errors.DeadlineExceededError, match="Variables not initialized: v"):
         manager.wait_for_session("", max_wait_secs=8)
-    assert waits == [3, 3]
+    assert waits == [1, 2, 3]  # recovery_wait_secs is the longest pause
     session = manager.prepare_session("", None, saver, str(tmp_path), wait_for_checkpoint=True)
     assert session.run(v) == 1.0
-    assert len(waits) == 4
+    assert waits == [1, 2, 3, 1, 2]
 
 
 def test_seconds_or_steps_but_not_both(tmp_path: Path) -> None:

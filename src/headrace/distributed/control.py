@@ -166,7 +166,14 @@ class ControlServer:
 
     def stop(self, grace: float = 0.2) -> None:
         """Take no more calls, and give those under way some seconds; then the port is free."""
-        self._server.stop(grace=grace).wait()
+        try:
+            stopped = self._server.stop(grace=grace)
+        except RuntimeError:
+            # Python 3.12 starts no thread once the program has ended. By now gRPC has told all
+            # callers to leave; what has not done so then is cut off.
+            threading.Event().wait(grace)
+            stopped = self._server.stop(grace=None)
+        stopped.wait()
         self._calls.shutdown()
         self._doors.close()
 

@@ -64,7 +64,12 @@ class Threads:
         made = _Thread()
         made.work = (call, args)
         made.there.release()
-        threading.Thread(target=self._run, args=(made,), name=self._name, daemon=True).start()
+        try:
+            threading.Thread(target=self._run, args=(made,), name=self._name, daemon=True).start()
+        except RuntimeError as error:  # the interpreter ends: nobody waits for the work any more
+            _log.info("Work in a thread of %r is dropped: %s", self._name, error)
+            with self._lock:
+                self._busy -= 1
 
     def _run(self, thread: _Thread) -> None:
         while self._next(thread):

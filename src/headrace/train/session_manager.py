@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace import logging
@@ -24,7 +24,8 @@ class SessionManager:
         ready_op: a string vector of what has no value yet; the session is ready if it is empty.
         ready_for_local_init_op: the same, of what must have values before ``local_init_op``.
         graph: the graph; the default graph if not given.
-        recovery_wait_secs: between two looks for a checkpoint or a ready model.
+        recovery_wait_secs: at most this long between two looks for a checkpoint or a ready model;
+            the first pauses are of 1, 2, 4 ... seconds.
         local_init_run_options, local_init_feed_dict: of the step that runs ``local_init_op``.
 
     Raises:
@@ -164,6 +165,7 @@ class SessionManager:
             DeadlineExceededError: if they have none after ``max_wait_secs``.
         """
         limit = self.clock() + (float("inf") if max_wait_secs is None else max_wait_secs)
+        pauses = self._pauses()
         while True:
             session = Session(master, graph=self._graph, config=config)
             ready, message = self._run_local_init_op(session)
@@ -172,14 +174,22 @@ class SessionManager:
             if ready:
                 return session
             session.close()
-            if self.clock() + self._recovery_wait_secs > limit:
+            pause = next(pauses)
+            if self.clock() + pause > limit:
                 raise DeadlineExceededError(
                     None,
                     None,
                     f"Session was not ready after waiting {max_wait_secs} secs. {message}",
                 )
             logging.info("Waiting for model to be ready: %s", message)
-            self.sleep(self._recovery_wait_secs)
+            self.sleep(pause)
+
+    def _pauses(self) -> Iterator[float]:
+        """Seconds until each next look: what is waited for is mostly there soon."""
+        pause = 1.0
+        while True:
+            yield min(pause, self._recovery_wait_secs)
+            pause *= 2
 
     def _restored(
         self,
@@ -203,13 +213,15 @@ class SessionManager:
             saver.restore(session, path)
             return session, True
         waited = 0.0
+        pauses = self._pauses()
         state = get_checkpoint_state(str(directory))
         while not state or not state.model_checkpoint_path:
             if not wait or waited >= max_wait_secs:
                 return session, False
             logging.info("Waiting for checkpoint to be available.")
-            self.sleep(self._recovery_wait_secs)
-            waited += self._recovery_wait_secs
+            pause = next(pauses)
+            self.sleep(pause)
+            waited += pause
             state = get_checkpoint_state(str(directory))
         saver.restore(session, state.model_checkpoint_path)
         saver.recover_last_checkpoints(state.all_model_checkpoint_paths)

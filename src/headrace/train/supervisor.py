@@ -57,7 +57,7 @@ class Supervisor:
         logdir: where checkpoints and summaries go; None for nowhere.
         summary_op: makes the summaries; saver: saves; global_step: counts.
         save_summaries_secs, save_model_secs: how often; 0 for never.
-        recovery_wait_secs: between two looks whether the chief is ready.
+        recovery_wait_secs: at most this long between two looks whether the chief is ready.
         stop_grace_secs: how long threads have to stop.
         checkpoint_basename: begin of the names of checkpoints.
         session_manager: makes the sessions.
