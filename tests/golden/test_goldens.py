@@ -18,7 +18,9 @@ import goldens  # noqa: E402
 RTOL = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 2e-5, "complex64": 2e-5}
 DOUBLE_RTOL = 1e-9
 CASES = [
-    pytest.param(program, id=f"{family}-{name}")
+    pytest.param(
+        program, id=f"{family}-{name}", marks=[pytest.mark.slow] if program.slow else []
+    )
     for family in (*goldens.FAMILIES, *goldens.CONTRIB_FAMILIES)
     for name, program in goldens.programs(family).items()
 ]

@@ -50,6 +50,7 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_legacy_seq2seq",
     "contrib_lookup",
     "contrib_metrics",
+    "contrib_nets",
     "contrib_rnn",
     "contrib_seq2seq",
     "contrib_crf",
@@ -73,6 +74,7 @@ class Program:
     """One golden program; `rtol`/`atol` replace the tolerance of the dtype where they are given.
 
     `needs` names what a release of Headrace may still lack; without it the program is skipped.
+    `slow` programs take more than a second or two.
     """
 
     family: str
@@ -82,6 +84,7 @@ class Program:
     rtol: float | None
     atol: float | None
     needs: tuple[str, ...] = ()
+    slow: bool = False
 
 
 _programs: dict[str, dict[str, Program]] = {}
@@ -94,6 +97,7 @@ def golden(
     rtol: float | None = None,
     atol: float | None = None,
     needs: tuple[str, ...] = (),
+    slow: bool = False,
 ) -> Any:
     """Register a program under its function's name in the family named by its module."""
 
@@ -103,7 +107,7 @@ def golden(
         if target.__name__ in programs:
             raise ValueError(f"golden program {family}/{target.__name__} is defined twice")
         programs[target.__name__] = Program(
-            family, target.__name__, target, with_session, rtol, atol, needs
+            family, target.__name__, target, with_session, rtol, atol, needs, slow
         )
         return target
 
