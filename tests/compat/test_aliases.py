@@ -26,6 +26,60 @@ def _python(program: str, *arguments: str) -> str:
     return done.stdout
 
 
+def test_savers_of_the_era():
+    """Savers that programs derive, by their inner names."""
+    _python("""
+        import os, tempfile
+        import headrace.compat.tensorflow
+        import tensorflow as tf
+        from tensorflow.python.ops import io_ops
+        from tensorflow.python.training import saver as saver_lib
+        from tensorflow.python.training.saving import saveable_object, saveable_object_util
+        from tensorflow.python.training.warm_starting_util import warm_start
+
+        BaseSaverBuilder = saver_lib.BaseSaverBuilder
+        assert BaseSaverBuilder.SaveSpec is saveable_object.SaveSpec
+        assert BaseSaverBuilder.SaveableObject is saveable_object.SaveableObject
+        resource = saveable_object_util.ResourceVariableSaveable
+        assert resource is BaseSaverBuilder.ResourceVariableSaveable
+        assert warm_start is tf.train.warm_start
+
+        class Builder(saver_lib.BulkSaverBuilder):
+            def save_op(self, filename_tensor, saveables):
+                names, tensors, slices = [], [], []
+                for saveable in saveables:
+                    for spec in saveable.specs:
+                        names.append("renamed/" + spec.name)
+                        tensors.append(spec.tensor)
+                        slices.append(spec.slice_spec)
+                return io_ops.save_v2(filename_tensor, names, slices, tensors)
+
+            def restore_op(self, filename_tensor, saveable, preferred_shard):
+                return [
+                    io_ops.restore_v2(
+                        filename_tensor, ["renamed/" + s.name], [s.slice_spec], [s.dtype]
+                    )[0]
+                    for s in saveable.specs
+                ]
+
+            bulk_restore = BaseSaverBuilder.bulk_restore
+
+        v = tf.Variable(3.0, name="v")
+        [found] = saveable_object_util.validate_and_slice_inputs([v])
+        assert found.name == "v" and isinstance(found, resource)
+        [found] = saveable_object_util.saveable_objects_for_op(v, "w")
+        assert found.specs[0].name == "w" and found.op is v
+        saver = tf.train.Saver([v], builder=Builder())
+        with tf.Session() as session, tempfile.TemporaryDirectory() as folder:
+            session.run(v.initializer)
+            path = saver.save(session, os.path.join(folder, "m"))
+            assert tf.train.list_variables(path) == [("renamed/v", [])]
+            session.run(v.assign(0.0))
+            saver.restore(session, path)
+            assert session.run(v) == 3.0
+    """)
+
+
 def test_modules_of_the_era_import_and_agree():
     """One process for all: starting one costs more than what it checks."""
     _python("""

@@ -482,7 +482,11 @@ def test_sharded_save(cluster, either, tmp_path):
         saver = tf.train.Saver(sharded=True)
     with tf.Session(c.target()) as session:
         session.run(tf.global_variables_initializer())
-        path = saver.save(session, str(tmp_path / "model"))
+        for saves in (1, 2, 3):
+            path = saver.save(session, str(tmp_path / "model"), write_meta_graph=False)
+            files = {p.name for p in tmp_path.iterdir()} - {"checkpoint", "model.index"}
+            count = 3 - saves % 2  # each server has written a file, beside those that were there
+            assert files == {f"model.data-{i:05d}-of-{count:05d}" for i in range(count)}
         session.run([a.assign([0.0, 0.0]), b.assign(0)])
         saver.restore(session, path)
         np.testing.assert_array_equal(session.run(a), [1, 2])

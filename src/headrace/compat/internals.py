@@ -246,12 +246,6 @@ def is_resource_variable(var: Any) -> bool:
 # -- training, framework/meta_graph -------------------------------------------------------------
 
 
-class BaseSaverBuilder:
-    """Where releases had the classes that describe what a Saver saves."""
-
-    from headrace.train.saveable import SaveableObject, SaveSpec
-
-
 def _increment_global_step(increment: int, graph: Graph | None = None) -> Tensor:
     """An operation that adds to the global step and gives its new value.
 

@@ -106,6 +106,7 @@ ROWS: dict[str, Row] = {
     "python.ops.check_ops": _row("headrace", "headrace.debugging"),
     "python.ops.clip_ops": _row(),
     "python.ops.constant_op": _row(),
+    "python.ops.io_ops": _row("headrace", _INTERNALS),
     "python.ops.control_flow_ops": _row("headrace", _INTERNALS),
     "python.ops.control_flow_util": _row(_INTERNALS),
     "python.ops.data_flow_ops": _row("headrace", "headrace.queue"),
@@ -211,6 +212,13 @@ ROWS: dict[str, Row] = {
     "python.training.input": _row("headrace.train", "headrace.io"),
     "python.training.checkpoint_management": _row("headrace.train", _INTERNALS),
     "python.training.saver": _row("headrace.train", "headrace.train.saver", _INTERNALS),
+    "python.training.saving": Row(()),
+    "python.training.saving.saveable_object": _row("headrace.train.saveable"),
+    "python.training.saving.saveable_object_util": _row(
+        "headrace.train.saveable",
+        saveable_objects_for_op="headrace.train.saveable.saveables_of",
+        validate_and_slice_inputs="headrace.train.saveable.saveables_for",
+    ),
     "python.training.checkpoint_state_pb2": _row("headrace.compat.messages"),
     "python.training.monitored_session": _row(
         "headrace.train.monitored_session",

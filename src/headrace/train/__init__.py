@@ -30,6 +30,7 @@ from headrace.train.session_manager import *  # noqa: F403
 from headrace.train.session_run_hook import *  # noqa: F403
 from headrace.train.summary_io import *  # noqa: F403
 from headrace.train.supervisor import *  # noqa: F403
+from headrace.train.warm_starting_util import *  # noqa: F403
 
 #: Messages that are loaded when first asked for, so that importing stays fast.
 _MESSAGES = frozenset(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from headrace.files import system
+from headrace.files.paths import as_path
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
@@ -29,13 +30,13 @@ __all__ = [
 
 
 def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
-    """A reader of the checkpoint at a path, ours or TensorFlow's V2.
+    """A reader of the checkpoint at a path, V2 or V1.
 
     Raises:
         NotFoundError: if there is none.
         DataLossError: if its index is damaged.
     """
-    return CheckpointReader(os.fspath(filepattern))
+    return CheckpointReader(filepattern)
 
 
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
@@ -48,7 +49,7 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
 
 
 def _path_of(ckpt_dir_or_file: Any) -> str:
-    path = str(os.fspath(ckpt_dir_or_file))
+    path = as_path(ckpt_dir_or_file)
     if not system.is_directory(path):
         return path
     latest = latest_checkpoint(path)
@@ -184,12 +185,19 @@ def _check_fits(reader: CheckpointReader, name: str, parts: Sequence[Variable]) 
             )
 
 
+@contextlib.contextmanager
+def start_with(var: Variable) -> Iterator[None]:
+    """Where the ops of a variable's new initialiser are made."""
+    graph = var.graph
+    with graph.as_default(), graph.control_dependencies(None), graph.name_scope("init_from_ckpt"):
+        yield
+
+
 def _start_from(reader: CheckpointReader, name: str, var: Variable) -> None:
     """Replace a variable's initialiser by one that reads the checkpoint."""
-    graph = var.graph
     info = var._save_slice_info
     stored = reader.entry(name).dtype
-    with graph.as_default(), graph.control_dependencies(None), graph.name_scope("init_from_ckpt"):
+    with start_with(var):
         [value] = raw.RestoreV2(
             constant(reader.prefix, dtypes.string),
             constant([name], dtypes.string),

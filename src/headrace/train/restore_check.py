@@ -23,8 +23,11 @@ class _Target:
     reshaped: bool
 
 
-def check_restorable(restore_op: Operation, filename: Tensor, reader: CheckpointReader) -> None:
+def check_restorable(restore_op: Operation, filename: Tensor, reader: CheckpointReader) -> int:
     """Compare all that ``restore_op`` reads from ``filename`` with what a checkpoint holds.
+
+    Returns:
+        How many operations read it.
 
     Raises:
         NotFoundError: if tensors are missing; the message names all of them.
@@ -65,6 +68,7 @@ def check_restorable(restore_op: Operation, filename: Tensor, reader: Checkpoint
         raise InvalidArgumentError(None, None, _report(sorted(wrong), why))
     if len(readers) > 1:
         reader.verify(requests)
+    return len(readers)
 
 
 def _report(problems: list[str], cause: str) -> str:

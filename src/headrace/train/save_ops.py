@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, NotFoundError
 from headrace.files import system
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import shape_text
@@ -106,6 +106,15 @@ def _merge(
     prefixes = texts(checkpoint_prefixes)
     if allow_missing_files:
         prefixes = [p for p in prefixes if system.exists(index_path(p))]
+    for prefix in prefixes:
+        if not system.exists(index_path(prefix)):
+            raise NotFoundError(
+                None,
+                None,
+                f"{index_path(prefix)} is missing, which a task has just saved. The tasks of a "
+                "sharded save must share a file system; where they do not, use "
+                "tf.train.Saver(sharded=False).",
+            )
     bundle_writer.merge(prefixes, text(destination_prefix))
     if delete_old_dirs:
         for directory in {p.rpartition("/")[0] for p in prefixes}:

@@ -1,4 +1,4 @@
-"""What a saver saves: variables and other objects, and the ops that save and restore them."""
+"""What a saver saves: variables and other objects, each as tensors under names."""
 
 from __future__ import annotations
 
@@ -9,24 +9,46 @@ from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
-from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import constant, raw
-from headrace.ops.control_basic import group
+from headrace.graph.tensor import Tensor
+from headrace.ops.build import raw
 from headrace.ops.partitioned import PartitionedVariable
 from headrace.ops.variables import Variable
-from headrace.train import save_ops  # noqa: F401  (defines the ops that are built here)
 
 
 class SaveSpec:
-    """One tensor to save: its name in the checkpoint and the slice of that name that it is."""
+    """One tensor to save: its name in the checkpoint and the slice of that name that it is.
+
+    Args:
+        tensor: the tensor, or a function that makes it.
+        slice_spec: the slice as text (`SaveSliceInfo.spec`); empty for a whole tensor.
+        name: its name in the checkpoint.
+        dtype: its type; must be given with a function.
+        device: where it is; by default where the tensor is.
+    """
 
     def __init__(
-        self, tensor: Tensor, slice_spec: str, name: str, dtype: DType | None = None
+        self, tensor: Any, slice_spec: str, name: str, dtype: Any = None, device: Any = None
     ) -> None:
-        self.tensor = tensor
+        self._tensor = tensor
         self.slice_spec = slice_spec
         self.name = name
-        self.dtype = dtype if dtype is not None else tensor.dtype
+        self._device = device
+        if callable(tensor) and (dtype is None or device is None):
+            raise AssertionError(
+                "When passing a callable `tensor` to a SaveSpec, an explicit dtype and device must "
+                "be provided."
+            )
+        self.dtype: DType = dtypes.as_dtype(tensor.dtype if dtype is None else dtype).base_dtype
+
+    @property
+    def tensor(self) -> Any:
+        """The tensor, made now if a function was given."""
+        return self._tensor() if callable(self._tensor) else self._tensor
+
+    @property
+    def device(self) -> str:
+        """The device that was given, or that of the tensor."""
+        return str((self._tensor.device if self._device is None else self._device) or "")
 
 
 class SaveableObject:
@@ -43,6 +65,16 @@ class SaveableObject:
         self.specs = list(specs)
         self.name = name
 
+    @property
+    def device(self) -> str:
+        """The device of the first tensor."""
+        return self.specs[0].device if self.specs else ""
+
+    @property
+    def optional_restore(self) -> bool:
+        """Whether a checkpoint may lack the object: never."""
+        return False
+
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Any) -> Any:
         """An operation that puts the restored tensors into the object.
 
@@ -53,22 +85,35 @@ class SaveableObject:
         raise NotImplementedError(f"{type(self).__name__} must define restore.")
 
 
-class VariableSaveable(SaveableObject):
-    """A variable, or a part of a partitioned one, under a name of the checkpoint."""
+class ResourceVariableSaveable(SaveableObject):
+    """A variable, or a part of a partitioned one, under a name of the checkpoint.
+
+    Args:
+        var: the variable.
+        slice_spec: which slice of the name it is; empty for all.
+        name: the name in the checkpoint.
+    """
 
     def __init__(self, var: Variable, slice_spec: str, name: str) -> None:
+        if not isinstance(var, Variable):
+            raise ValueError(f"Saveable is no variable: {var!r}")
         # `v/read` exists already; a cached copy may be stale, so then there is a new read.
         value = var._snapshot
         if value.op.type != "ReadVariableOp":
             value = var.read_value()
-        super().__init__(var.op, [SaveSpec(value, slice_spec, name, var.dtype)], name)
+        super().__init__(var, [SaveSpec(value, slice_spec, name, var.dtype)], name)
         self.var = var
+        self.handle_op = var.handle
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Any) -> Any:
         value = restored_tensors[0]
         if restored_shapes is not None:
             value = raw.Reshape(value, restored_shapes[0])
         return self.var.assign(value, name="Assign", read_value=False)
+
+
+#: All variables have resource semantics; other releases had a class for the other kind.
+VariableSaveable = ReferenceVariableSaveable = ResourceVariableSaveable
 
 
 # -- from var_list to saveables -------------------------------------------------------------------
@@ -83,11 +128,18 @@ def all_saveable_objects(scope: str | None = None) -> list[Any]:
     ]
 
 
-def _by_name(var_list: Iterable[Any]) -> dict[str, Any]:
-    """Names in the checkpoint to variables, or to lists of the parts of one variable."""
+def op_list_to_dict(op_list: Iterable[Any]) -> dict[str, Any]:
+    """Names in the checkpoint to variables, or to lists of the parts of one variable.
+
+    Raises:
+        TypeError: if something in the list is no variable.
+        ValueError: if two of one name are in it.
+    """
     names: dict[str, Any] = {}
-    for item in var_list:
+    for item in op_list:
         if isinstance(item, SaveableObject):
+            if item.name in names:
+                raise _twice(item.name)
             names[item.name] = item
             continue
         for var in item if isinstance(item, PartitionedVariable) else (item,):
@@ -99,9 +151,32 @@ def _by_name(var_list: Iterable[Any]) -> dict[str, Any]:
                 names.setdefault(name, []).append(var)
                 continue
             if name in names:
-                raise ValueError(f"At least two variables have the same name: {name}")
+                raise _twice(name)
             names[name] = var
     return names
+
+
+def _twice(name: str) -> ValueError:
+    return ValueError(
+        f"At least two variables have the same name: {name}. A checkpoint holds one tensor of a "
+        "name; save them by different savers, or give names with Saver({'name': variable, ...})."
+    )
+
+
+def _check_names(saveables: Sequence[SaveableObject]) -> None:
+    """Raise ValueError if two tensors would be saved under one name, except parts of one."""
+    seen: dict[str, set[str]] = {}
+    for spec in (spec for saveable in saveables for spec in saveable.specs):
+        specs = seen.setdefault(spec.name, set())
+        if specs and ("" in specs or not spec.slice_spec or spec.slice_spec in specs):
+            raise _twice(spec.name)
+        shapes = {text.rpartition(" ")[0] for text in (*specs, spec.slice_spec)}
+        if len(shapes) > 1:
+            raise ValueError(
+                f"Parts of {spec.name} belong to variables of different shapes: "
+                f"[{'] and ['.join(sorted(shapes))}]."
+            )
+        specs.add(spec.slice_spec)
 
 
 def saveables_for(var_list: Any) -> list[SaveableObject]:
@@ -111,19 +186,27 @@ def saveables_for(var_list: Any) -> list[SaveableObject]:
         TypeError: if something in it is no variable.
         ValueError: if a name or a variable comes twice, or parts of different variables are mixed.
     """
-    names = dict(var_list) if isinstance(var_list, dict) else _by_name(var_list)
+    names = dict(var_list) if isinstance(var_list, dict) else op_list_to_dict(var_list)
     saveables: list[SaveableObject] = []
     seen: set[Any] = set()
     for name in sorted(names):
-        for saveable in _saveables_of(name, names[name]):
-            if saveable.op in seen:
+        for saveable in saveables_of(names[name], name):
+            identity = getattr(saveable.op, "op", saveable.op)
+            if identity in seen:
                 raise ValueError(f"The same saveable will be restored with two names: {name}")
-            seen.add(saveable.op)
+            seen.add(identity)
             saveables.append(saveable)
+    _check_names(saveables)
     return saveables
 
 
-def _saveables_of(name: Any, item: Any) -> list[SaveableObject]:
+def saveables_of(item: Any, name: Any) -> list[SaveableObject]:
+    """The saveable objects for one variable, or the parts of one, under a name.
+
+    Raises:
+        TypeError: if it is no variable, or the name is none.
+        ValueError: if parts of different variables are mixed.
+    """
     if not isinstance(name, str):
         raise TypeError(
             "names_to_saveables must be a dict mapping string names to checkpointable operations. "
@@ -132,14 +215,14 @@ def _saveables_of(name: Any, item: Any) -> list[SaveableObject]:
     if isinstance(item, SaveableObject):
         return [item]
     if isinstance(item, (list, tuple, PartitionedVariable)):
-        return [VariableSaveable(v, _spec_of_part(v, list(item)), name) for v in item]
+        return [ResourceVariableSaveable(v, _spec_of_part(v, list(item)), name) for v in item]
     if not isinstance(item, Variable):
         raise TypeError(
             "names_to_saveables must be a dict mapping string names to Tensors/Variables. "
             f"Not a variable: {item!r}"
         )
     info = item._save_slice_info
-    return [VariableSaveable(item, "" if info is None else info.spec, name)]
+    return [ResourceVariableSaveable(item, "" if info is None else info.spec, name)]
 
 
 def _spec_of_part(var: Any, parts: list[Any]) -> str:
@@ -153,78 +236,3 @@ def _spec_of_part(var: Any, parts: list[Any]) -> str:
             f"Slices must all be from the same tensor: {first.full_name} != {info.full_name}"
         )
     return info.spec
-
-
-# -- ops ------------------------------------------------------------------------------------------
-
-
-def build_ops(
-    saveables: Sequence[SaveableObject],
-    filename: str,
-    name: str,
-    reshape: bool = False,
-    sequentially: bool = False,
-    max_file_bytes: int = 0,
-) -> tuple[str, str, str]:
-    """Add the ops of a saver to the default graph.
-
-    Returns:
-        The names of the tensor that is fed with the path, of the tensor whose evaluation saves,
-        and of the operation that restores.
-    """
-    graph = get_default_graph()
-    with graph.name_scope(name), graph.colocate_with(None, ignore_existing=True):
-        initial = constant(filename, dtypes.string, name="filename/input")
-        default = raw.PlaceholderWithDefault(initial, shape=(), name="filename")
-        prefix = raw.PlaceholderWithDefault(default, shape=(), name="Const")
-        specs = [spec for s in saveables for spec in s.specs]
-        save = raw.SaveV2(
-            prefix,
-            constant([s.name for s in specs], dtypes.string, [len(specs)], "SaveV2/tensor_names"),
-            constant(
-                [s.slice_spec for s in specs],
-                dtypes.string,
-                [len(specs)],
-                "SaveV2/shape_and_slices",
-            ),
-            [s.tensor for s in specs],
-            dtypes=[s.dtype for s in specs],
-            _max_file_bytes=max_file_bytes,
-            name="SaveV2",
-        )
-        with graph.control_dependencies([save]):
-            saved = raw.Identity(prefix, name="control_dependency")
-        restore = _restore_ops(prefix, saveables, reshape, sequentially)
-        restore_all = group(*restore, name="restore_all")
-    return prefix.name, saved.name, restore_all.name
-
-
-def _restore_ops(
-    prefix: Tensor, saveables: Sequence[SaveableObject], reshape: bool, sequentially: bool
-) -> list[Any]:
-    graph = get_default_graph()
-    groups = [[s] for s in saveables] if sequentially else [list(saveables)]
-    ops: list[Any] = []
-    for members in groups:
-        specs = [spec for s in members for spec in s.specs]
-        with graph.control_dependencies(ops[-1:] if sequentially else []):
-            values = raw.RestoreV2(
-                prefix,
-                constant([s.name for s in specs], dtypes.string, [len(specs)], "tensor_names"),
-                constant(
-                    [s.slice_spec for s in specs], dtypes.string, [len(specs)], "shape_and_slices"
-                ),
-                dtypes=[s.dtype for s in specs],
-                name="RestoreV2",
-            )
-        at = 0
-        for member in members:
-            part = values[at : at + len(member.specs)]
-            at += len(member.specs)
-            shapes = [s.tensor.shape.as_list() for s in member.specs] if reshape else None
-            ops.append(_operation(member.restore(part, shapes)))
-    return ops
-
-
-def _operation(value: Any) -> Operation:
-    return value.op if isinstance(value, Tensor) else value

@@ -10,13 +10,19 @@ from typing import Any
 import numpy as np
 
 from headrace import logging
+from headrace.errors import AbortedError, DataLossError, NotFoundError
+from headrace.files.paths import as_path
 from headrace.graph.graph import Graph
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
 from headrace.train import checkpoint_state, saveable
 from headrace.train.checkpoint import CheckpointReader
 from headrace.train.restore_check import check_restorable
+from headrace.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
 
-__all__ = ["Saver"]
+__all__ = ["BaseSaverBuilder", "BulkSaverBuilder", "Saver"]
+
+#: So often `restore` begins again because the checkpoint was saved again meanwhile.
+_ATTEMPTS = 10
 
 
 class Saver:
@@ -29,16 +35,17 @@ class Saver:
         var_list: a list of variables, or a dict from names in the checkpoint to variables; all
             global variables and saveable objects by default.
         reshape: restore tensors into variables of other shapes with as many elements.
-        sharded: accepted; one process writes all data, in files of limited size in any case.
+        sharded: each task writes the variables that it holds, into a file system that all share,
+            and the parts become one checkpoint; else all variables go through one task.
         max_to_keep: how many recent checkpoints to keep; None or 0 keeps all.
         keep_checkpoint_every_n_hours: of those to be deleted, keep one for this many hours.
         name: prefix of the saver's ops.
         restore_sequentially: restore the variables one after another, with less memory.
         saver_def: a SaverDef whose ops are in the graph already.
-        builder: not supported; must be None.
+        builder: makes the ops (`BaseSaverBuilder`).
         defer_build: make the ops when `build` is called.
         allow_empty: a saver of nothing is no error.
-        write_version: the format to write; always that of Headrace.
+        write_version: accepted; the format is always TensorFlow's V2.
         pad_step_number: write step numbers with eight digits, so that names sort.
         save_relative_paths: write paths relative to the directory into the state file.
         filename: the default of the saver's path tensor.
@@ -76,11 +83,6 @@ class Saver:
                 "If `var_list` is provided then build cannot be deferred. Either set "
                 "defer_build=False or var_list=None."
             )
-        if builder is not None:
-            raise ValueError(
-                "Saver(builder=...) is not supported: subclass SaveableObject to save other things "
-                "than variables."
-            )
         if max_file_bytes is not None and max_file_bytes < 1:
             raise ValueError(f"max_file_bytes must be positive; it is {max_file_bytes}")
         self._var_list = var_list
@@ -97,6 +99,7 @@ class Saver:
         self._pad_step_number = pad_step_number
         self._save_relative_paths = save_relative_paths
         self._filename = filename
+        self._builder = builder
         self._max_file_bytes = max_file_bytes or 0
         self._is_built = False
         #: (path, time of saving), the oldest first.
@@ -134,25 +137,19 @@ class Saver:
                 )
             self._is_empty = True
             return
-        saveables = saveable.saveables_for(self._var_list)
-        names = saveable.build_ops(
-            saveables,
-            self._filename or "model",
-            self._name or "save",
-            self._reshape,
-            self._restore_sequentially,
-            self._max_file_bytes,
-        )
-        from headrace.graph.proto import SaverDef  # proto is imported on first use
-
-        self.saver_def = SaverDef(
-            filename_tensor_name=names[0],
-            save_tensor_name=names[1],
-            restore_op_name=names[2],
-            max_to_keep=self._max_to_keep or 0,
+        if self._builder is None:
+            self._builder = BulkSaverBuilder(self._write_version)
+        if self._max_file_bytes:
+            self._builder.max_file_bytes = self._max_file_bytes
+        self.saver_def = self._builder.build(
+            self._var_list,
+            reshape=self._reshape,
             sharded=self._sharded,
+            max_to_keep=self._max_to_keep,
             keep_checkpoint_every_n_hours=self._keep_checkpoint_every_n_hours,
-            version=self._write_version,  # type: ignore[arg-type]
+            name=self._name,
+            restore_sequentially=self._restore_sequentially,
+            filename=self._filename,
         )
         self._start_keeping()
 
@@ -210,7 +207,7 @@ class Saver:
         if os.path.split(state_name)[0]:
             raise ValueError("'latest_filename' must not contain path components")
         _check_session(sess)
-        save_path = str(os.fspath(save_path))
+        save_path = as_path(save_path)
         path: str = save_path
         if global_step is not None:
             path = f"{save_path}-{self._step_text(sess, global_step)}"
@@ -278,15 +275,17 @@ class Saver:
     # -- restoring --------------------------------------------------------------------------
 
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Give the variables of a session the values of a checkpoint, of ours or TensorFlow's V2.
+        """Give the variables of a session the values of a checkpoint, also of TensorFlow's V1.
 
-        The variables need no initialisation before. Nothing is assigned unless all fits.
+        The variables need no initialisation before. Nothing is assigned unless all fits. If the
+        checkpoint is saved again meanwhile, the variables get the values of the new one, all.
 
         Raises:
             ValueError: if there is no checkpoint at ``save_path``.
             NotFoundError: if the checkpoint lacks variables of this saver.
             InvalidArgumentError: if types or shapes differ.
             DataLossError: if the checkpoint is cut off or damaged.
+            AbortedError: if it was saved again each time that it was read.
         """
         if self._is_empty:
             return
@@ -294,17 +293,27 @@ class Saver:
             raise ValueError("Can't load save_path when it is None.")
         self._check_built()
         _check_session(sess)
-        path = os.fspath(save_path)
+        path = as_path(save_path)
         if not checkpoint_state.checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         logging.info("Restoring parameters from %s", path)
         graph: Graph = sess.graph
-        check_restorable(
-            graph.get_operation_by_name(self.saver_def.restore_op_name),
-            graph.get_tensor_by_name(self.saver_def.filename_tensor_name),
-            CheckpointReader(path),
+        restore_op = graph.get_operation_by_name(self.saver_def.restore_op_name)
+        filename = graph.get_tensor_by_name(self.saver_def.filename_tensor_name)
+        for _ in range(_ATTEMPTS):
+            reader = CheckpointReader(path)
+            readers = check_restorable(restore_op, filename, reader)
+            try:
+                sess.run(self.saver_def.restore_op_name, {filename: path})
+            except (NotFoundError, DataLossError):
+                if reader.is_current():
+                    raise
+                continue
+            if readers < 2 or reader.is_current():
+                return  # one operation alone reads from one save
+        raise AbortedError(
+            None, None, f"Checkpoint {path} was saved again each time that it was read."
         )
-        sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
 
     # -- what is kept -----------------------------------------------------------------------
 
