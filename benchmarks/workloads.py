@@ -234,6 +234,25 @@ def alexnet(tf: ModuleType) -> Step:
     return Step(lambda: session.run(train, feed_dict=data), lambda: session.run(bias))
 
 
+def initializer(name: str) -> Callable[[ModuleType], Step]:
+    """The first run of a graph that fills a variable with 14 million numbers."""
+
+    def build(tf: ModuleType) -> Step:
+        def run() -> float:
+            with tf.Graph().as_default(), tf.Session() as session:
+                v = tf.Variable(getattr(tf, name)([14_000_000], stddev=0.1, seed=5))
+                initialise, last = v.initializer, v[-1]
+                start = time.perf_counter()
+                session.run(initialise)
+                seconds = time.perf_counter() - start
+                session.run(last)
+                return seconds
+
+        return Step(run)
+
+    return build
+
+
 @dataclass(frozen=True)
 class InputGradient:
     """The input gradient of a convolution with SAME padding, or a transposed convolution."""
@@ -286,6 +305,10 @@ WORKLOADS = (
     Workload("import", "import", 0.5, None, fresh=True),
     Workload("lstm", "LSTM language model step", 1.0, lstm),
     Workload("alexnet", "AlexNet step, batch 16", 1.45, alexnet),
+    Workload("normal", "initialise 14 million, random_normal", 1.0, initializer("random_normal")),
+    Workload(
+        "truncated", "initialise 14 million, truncated_normal", 1.0, initializer("truncated_normal")
+    ),
     InputGradient(9, 2, 256, 256, 20, 50).workload,
     InputGradient(5, 2, 64, 128, 28, 64).workload,
 )

@@ -246,3 +246,24 @@ def test_random_ops_of_two_function_bodies_have_streams_of_their_own():
         again = sess.run(one)
         assert not np.array_equal(again, first)
         np.testing.assert_array_equal(sess.run(two), again)
+
+
+def test_what_fills_variables_is_interpreted_first_however_large(twice, monkeypatch):
+    """Initialisers run once, and NumPy fills tensors faster than XLA compiles."""
+    monkeypatch.setattr(flags, "interpret_limit", 10.0)
+    op, calls = twice
+    drawn = op(tf.random_uniform([1000]))
+    drawn.set_shape([1000])
+    filled = tf.Variable(drawn)
+    tf.Session().run(filled.initializer)
+    assert calls == ["interpret"]
+
+
+def test_large_computations_are_compiled_at_once(twice, monkeypatch):
+    monkeypatch.setattr(flags, "interpret_limit", 10.0)
+    op, calls = twice
+    chained = tf.random_uniform([1000])
+    for _ in range(12):
+        chained = op(chained)
+    tf.Session().run(chained)
+    assert set(calls) == {"trace"}

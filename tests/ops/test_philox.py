@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from headrace.ops.kernels import box_muller, parallel, philox, random_fixed, random_truncated
 from headrace.ops.kernels.philox import (
     advance,
     block_at_jax,
@@ -146,6 +148,48 @@ def test_groups_reserved() -> None:
         groups_reserved("MatMul", 1)
     with pytest.raises(ValueError, match="needs rows, the batch size"):
         groups_reserved("Multinomial", 1)
+
+
+# Pieces and threads -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draw", [uniform_np, normal_np, truncated_normal_np])
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_numbers_do_not_depend_on_pieces_and_threads(
+    draw: Callable[..., Array], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = initial_state(3, 7)
+    whole = draw(state, (4003,), FLOATS[name])
+    for module in (philox, random_fixed, random_truncated):
+        monkeypatch.setattr(module, "_PIECE", 64)
+    for cores in (1, 3):
+        monkeypatch.setattr(parallel, "available_cores", lambda cores=cores: cores)
+        np.testing.assert_array_equal(draw(state, (4003,), FLOATS[name]), whole)
+
+
+def test_many_pieces_run_in_threads_and_raise_what_one_raises(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parallel, "available_cores", lambda: 2)
+    both = threading.Barrier(2)
+    parallel.in_pieces(8, 1, lambda begin, end: both.wait(30) and None)  # alone it would wait
+
+    def refuse(begin: int, end: int) -> None:
+        if begin == 5:
+            raise ValueError(f"piece {begin}")
+
+    with pytest.raises(ValueError, match="piece 5"):
+        parallel.in_pieces(8, 1, refuse)
+
+
+@pytest.mark.slow
+def test_sines_of_all_angles_are_the_librarys() -> None:
+    words = np.arange(1 << 23, dtype=np.uint64)
+    angles = (words * (2 * np.pi * 2.0**-23)).astype(np.float32)
+    wide = angles.astype(np.float64)
+    sine, cosine = box_muller.sine_and_cosine(angles)
+    np.testing.assert_array_equal(sine, np.sin(wide).astype(np.float32))
+    np.testing.assert_array_equal(cosine, np.cos(wide).astype(np.float32))
 
 
 # TensorFlow's numbers ---------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any
 from headrace.config import flags
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
+from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Dims
 from headrace.passes.ir import FEED, Edge, Node, function_step
 from headrace.placement.cost import node_cost
@@ -43,6 +44,8 @@ _PATIENCE = 3.0
 #: Runs assumed for the body of a loop; it has the sizes of sequences that change at each step.
 _ITERATIONS = 32
 _LOOPS = frozenset({"While", "StatelessWhile", "Scan", "StatelessScan"})
+#: More operations for each element that a region makes are not filling but computing.
+_FILLING_OPERATIONS = 8
 #: Ops that hand on what they get.
 _MOVES = frozenset({"ReadVariableOp", "Identity"})
 
@@ -69,7 +72,7 @@ def runs_before_compiling(
     if alone * _COMPILE_ALONE > _SMALL_PART * together:
         return 0
     work = sum(times * sum(map(node_cost, part)) for part, _, times in parts)
-    if work > flags.interpret_limit:
+    if work > flags.interpret_limit and not _only_fills(nodes, outputs, work):
         return 0
     if _costs_less(nodes, call):
         return NEVER
@@ -77,6 +80,22 @@ def runs_before_compiling(
     if compiling <= _PATIENCE or len(parts) > 1:
         return 1
     return math.ceil(compiling / _seconds_to_interpret(nodes, work))
+
+
+def _only_fills(nodes: Sequence[Node], outputs: Sequence[Edge], work: float) -> bool:
+    """Whether this is what initialisers do: it reads no variable, and does little to each element.
+
+    To draw and scale numbers takes NumPy less time than XLA needs to compile the program, however
+    many they are; and initialisers run once.
+    """
+    if any(node.op_def.effects.reads for node in nodes):
+        return False
+    made = list(outputs)
+    for node in nodes:
+        if node.op_def.effects.writes:
+            made += node.inputs
+    elements = sum(num_elements_static(node.dims[i]) or 0 for node, i in made)
+    return work <= _FILLING_OPERATIONS * elements
 
 
 def runs_to_pay(nodes: Sequence[Node], outputs: Sequence[Edge], scale: float = 1.0) -> int:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.ops.kernels.box_muller import unit_single_np
 from headrace.ops.kernels.philox import State, stream_np
-from headrace.ops.kernels.random_fixed import unit_single_np
 
 Floats = NDArray[np.float32]
 

@@ -26,6 +26,8 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
+from headrace.ops.kernels.parallel import in_pieces
+
 WORDS = 4  # 32-bit words in a block
 RESERVED_PER_OUTPUT = 256  # blocks reserved for each output: rejection samplers may use several
 
@@ -35,8 +37,8 @@ _ROUNDS = 10
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF
 _COUNTER_MOD = 1 << 128
-# Blocks at a time: six uint64 temporaries of a chunk stay in a second-level cache.
-_CHUNK = 4096
+# Blocks at a time: NumPy's loops are long enough to run side by side.
+_PIECE = 1 << 16
 
 # Seeds of a stateless op pass through one encryption under this fixed key.
 _SCRAMBLE_KEY = (0x3EC8F720, 0x02461E29)
@@ -163,31 +165,31 @@ def truncated_batches(num_outputs: int, rows: int | None) -> tuple[int, int]:
 def blocks_np(state: State, offsets: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """The blocks at `offsets` from the state's counter: uint32[len(offsets), 4]."""
     out = np.empty((len(offsets), WORDS), np.uint32)
-    for begin in range(0, len(offsets), _CHUNK):
-        part = slice(begin, begin + _CHUNK)
-        _encrypt_np(state, offsets[part], out[part])
+
+    def draw(begin: int, end: int) -> None:
+        for lane, words in enumerate(lanes_np(state, offsets[begin:end])):
+            out[begin:end, lane] = words
+
+    in_pieces(len(offsets), _PIECE, draw)
     return out
 
 
 def stream_np(state: State, words: int) -> NDArray[np.uint32]:
     """The first `words` words of the stream that starts at `state`: uint32[words]."""
-    groups = -(-words // WORDS)
-    out = np.empty((groups, WORDS), np.uint32)
-    for begin in range(0, groups, _CHUNK):
-        end = min(begin + _CHUNK, groups)
-        _encrypt_np(state, np.arange(begin, end, dtype=np.uint64), out[begin:end])
-    return out.reshape(-1)[:words]
+    blocks = -(-words // WORDS)
+    return blocks_np(state, np.arange(blocks, dtype=np.uint64)).reshape(-1)[:words]
 
 
-def _encrypt_np(state: State, offsets: NDArray[np.uint64], out: NDArray[np.uint32]) -> None:
-    """Writes the blocks at `offsets` to `out`; 32-bit words are held in uint64 arrays, so that a
-    product keeps both its halves."""
+def lanes_np(state: State, offsets: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], ...]:
+    """The four words of each block at `offsets`, as four arrays uint64[len(offsets)].
+
+    32-bit words are held in 64 bits, so that a product keeps both its halves.
+    """
     key0, key1, *counter = state.tolist()
     mask, half = np.uint64(_MASK32), np.uint64(32)
-    low = offsets + np.uint64(counter[0] | counter[1] << 32)
-    high = np.uint64(counter[2] | counter[3] << 32) + (low < offsets).astype(np.uint64)
-    c0, c1, c2, c3 = low & mask, low >> half, high & mask, high >> half
-    product0, product1 = np.empty_like(low), np.empty_like(low)
+    product0 = offsets + np.uint64(counter[0] | counter[1] << 32)
+    product1 = np.uint64(counter[2] | counter[3] << 32) + (product0 < offsets).astype(np.uint64)
+    c0, c1, c2, c3 = product0 & mask, product0 >> half, product1 & mask, product1 >> half
     for _ in range(_ROUNDS):
         np.multiply(c0, np.uint64(_MUL0), out=product0)
         np.multiply(c2, np.uint64(_MUL1), out=product1)
@@ -201,8 +203,7 @@ def _encrypt_np(state: State, offsets: NDArray[np.uint64], out: NDArray[np.uint3
         np.bitwise_and(product0, mask, out=c3)
         key0 = (key0 + _KEY_STEP0) & _MASK32
         key1 = (key1 + _KEY_STEP1) & _MASK32
-    for lane, word in enumerate((c0, c1, c2, c3)):
-        out[:, lane] = word
+    return c0, c1, c2, c3
 
 
 # JAX --------------------------------------------------------------------------------------------

@@ -25,12 +25,26 @@ import numpy as np
 from jax import lax
 from numpy.typing import DTypeLike, NDArray
 
+from headrace.ops.kernels.box_muller import (
+    box_muller_double_jax,
+    box_muller_double_np,
+    box_muller_jax,
+    box_muller_np,
+    require_x64,
+    unit_double_jax,
+    unit_double_np,
+    unit_single_jax,
+    unit_single_np,
+)
+from headrace.ops.kernels.parallel import in_pieces
 from headrace.ops.kernels.philox import (
+    WORDS,
     State,
+    blocks_np,
     index_jax,
+    lanes_np,
     pieces_jax,
     stream_np,
-    x64_enabled,
 )
 
 Array = NDArray[Any]
@@ -43,9 +57,7 @@ _DOUBLE = np.dtype(np.float64)
 FLOATS = (_HALF, _BFLOAT, _SINGLE, _DOUBLE)
 # Random bits of a uniform number: what the mantissa holds.
 _MANTISSA_BITS = {_HALF: 10, _BFLOAT: 7, _SINGLE: 23}
-_SMALLEST_UNIFORM = 1.0e-7  # log(0) is kept away from the Box-Muller transform
-_TWO_PI = 2.0 * math.pi
-_CHUNK = 1 << 14  # pairs at a time, so that the float64 temporaries stay in cache
+_PIECE = 1 << 16  # blocks at a time: NumPy's loops are long enough to run side by side
 
 
 def float_dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -90,40 +102,6 @@ def uniform_jax(state: jax.Array, shape: Shape, dtype: DTypeLike) -> jax.Array:
         return unit_single_jax(words).reshape(tuple(shape))
     exact = (words & np.uint32((1 << bits) - 1)).astype(jnp.float32) * np.float32(2.0**-bits)
     return exact.astype(kind).reshape(tuple(shape))
-
-
-def unit_single_np(words: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """float32 in [0, 1) from the low 23 bits: they become the mantissa of a number in [1, 2)."""
-    pattern = words & np.uint32(0x7FFFFF)
-    pattern |= np.uint32(0x3F800000)
-    result = pattern.view(np.float32)
-    result -= np.float32(1)
-    return result
-
-
-def unit_double_np(high: NDArray[np.uint32], low: NDArray[np.uint32]) -> NDArray[np.float64]:
-    """float64 in [0, 1): 20 bits of `high`, then the 32 of `low`."""
-    pattern = (high & np.uint32(0xFFFFF)).astype(np.uint64)
-    pattern <<= np.uint64(32)
-    pattern |= low
-    pattern |= np.uint64(0x3FF << 52)
-    result = pattern.view(np.float64)
-    result -= 1.0
-    return result
-
-
-def unit_single_jax(words: jax.Array) -> jax.Array:
-    """`unit_single_np` for traced words."""
-    pattern = (words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)
-    return lax.bitcast_convert_type(pattern, jnp.float32) - np.float32(1)
-
-
-def unit_double_jax(high: jax.Array, low: jax.Array) -> jax.Array:
-    """`unit_double_np` for traced words; RuntimeError without 64-bit types."""
-    _require_x64("float64")
-    mantissa = (high & np.uint32(0xFFFFF)).astype(jnp.uint64) << np.uint64(32)
-    pattern = mantissa | low.astype(jnp.uint64) | np.uint64(0x3FF << 52)
-    return lax.bitcast_convert_type(pattern, jnp.float64) - np.float64(1)
 
 
 # Uniform integers -------------------------------------------------------------------------------
@@ -182,7 +160,7 @@ def full_int_jax(state: jax.Array, shape: Shape, dtype: DTypeLike) -> jax.Array:
     if kind.itemsize == 4:
         (words,) = pieces_jax(state, index_jax(count), 1)
         return lax.bitcast_convert_type(words, kind).reshape(tuple(shape))
-    _require_x64(kind.name)
+    require_x64(kind.name)
     low, high = pieces_jax(state, index_jax(count), 2)
     joined = low.astype(jnp.uint64) | (high.astype(jnp.uint64) << np.uint64(32))
     return lax.bitcast_convert_type(joined, kind).reshape(tuple(shape))
@@ -205,40 +183,25 @@ def normal_np(state: State, shape: Shape, dtype: DTypeLike) -> Array:
     """
     kind = float_dtype(dtype)
     count = math.prod(shape)
-    pairs = -(-count // 2)
-    out = np.empty((pairs, 2), np.float64 if kind == _DOUBLE else np.float32)
-    per_pair = 4 if kind == _DOUBLE else 2
-    words = stream_np(state, per_pair * pairs).reshape(pairs, per_pair)
-    for begin in range(0, pairs, _CHUNK):
-        part = slice(begin, begin + _CHUNK)
-        transform = box_muller_double_np if kind == _DOUBLE else box_muller_np
-        transform(words[part], out[part])
+    per_block, working = (2, np.float64) if kind == _DOUBLE else (WORDS, np.float32)
+    blocks = -(-count // per_block)
+    out = np.empty((blocks, per_block), working)
+
+    def draw(begin: int, end: int) -> None:
+        normals_np(state, np.arange(begin, end, dtype=np.uint64), out[begin:end])
+
+    in_pieces(blocks, _PIECE, draw)
     return out.reshape(-1)[:count].astype(kind, copy=False).reshape(shape)
 
 
-def box_muller_np(words: NDArray[np.uint32], out: NDArray[np.float32]) -> None:
-    """uint32[n, 2] -> float32[n, 2]: (sin, cos) of the second word times a radius of the first."""
-    radius_in = np.maximum(unit_single_np(words[:, 0]), np.float32(_SMALLEST_UNIFORM))
-    angle = unit_single_np(words[:, 1]).astype(np.float64)
-    angle *= _TWO_PI
-    angle = angle.astype(np.float32).astype(np.float64)
-    radius = np.log(radius_in.astype(np.float64)).astype(np.float32)
-    radius *= np.float32(-2)
-    np.sqrt(radius, out=radius)
-    np.multiply(np.sin(angle).astype(np.float32), radius, out=out[:, 0])
-    np.multiply(np.cos(angle).astype(np.float32), radius, out=out[:, 1])
-
-
-def box_muller_double_np(words: NDArray[np.uint32], out: NDArray[np.float64]) -> None:
-    """uint32[n, 4] -> float64[n, 2]."""
-    radius = np.maximum(unit_double_np(words[:, 0], words[:, 1]), _SMALLEST_UNIFORM)
-    np.log(radius, out=radius)
-    radius *= -2.0
-    np.sqrt(radius, out=radius)
-    angle = unit_double_np(words[:, 2], words[:, 3])
-    angle *= _TWO_PI
-    np.multiply(np.sin(angle), radius, out=out[:, 0])
-    np.multiply(np.cos(angle), radius, out=out[:, 1])
+def normals_np(state: State, offsets: NDArray[np.uint64], out: Array) -> None:
+    """The normal numbers of the blocks at `offsets`: `out` is float32[n, 4] or float64[n, 2]."""
+    if out.dtype == _DOUBLE:
+        box_muller_double_np(blocks_np(state, offsets), out)
+        return
+    words = lanes_np(state, offsets)
+    box_muller_np(words[0], words[1], out[:, :2])
+    box_muller_np(words[2], words[3], out[:, 2:])
 
 
 def normal_jax(state: jax.Array, shape: Shape, dtype: DTypeLike) -> jax.Array:
@@ -257,31 +220,3 @@ def normal_jax(state: jax.Array, shape: Shape, dtype: DTypeLike) -> jax.Array:
         sine, cosine = box_muller_jax(pieces_jax(state, pair, 2))
     result = jnp.where((index & np.uint32(1)) == 0, sine, cosine)
     return result.astype(kind).reshape(tuple(shape))
-
-
-def box_muller_jax(words: Sequence[jax.Array]) -> tuple[jax.Array, jax.Array]:
-    """Two arrays of words -> the two normal numbers of each pair, float32."""
-    wide = jnp.float64 if x64_enabled() else jnp.float32
-    angle = unit_single_jax(words[1]).astype(wide) * wide(_TWO_PI)
-    angle = angle.astype(jnp.float32).astype(wide)
-    radius_in = jnp.maximum(unit_single_jax(words[0]), np.float32(_SMALLEST_UNIFORM))
-    log_radius = jnp.log(radius_in.astype(wide)).astype(jnp.float32)
-    radius = jnp.sqrt(np.float32(-2) * log_radius)
-    sine, cosine = jnp.sin(angle), jnp.cos(angle)
-    return sine.astype(jnp.float32) * radius, cosine.astype(jnp.float32) * radius
-
-
-def box_muller_double_jax(words: Sequence[jax.Array]) -> tuple[jax.Array, jax.Array]:
-    """Four arrays of words -> the two normal numbers of each pair, float64."""
-    radius_in = jnp.maximum(unit_double_jax(words[0], words[1]), _SMALLEST_UNIFORM)
-    radius = jnp.sqrt(-2.0 * jnp.log(radius_in))
-    angle = unit_double_jax(words[2], words[3]) * _TWO_PI
-    return jnp.sin(angle) * radius, jnp.cos(angle) * radius
-
-
-def _require_x64(what: str) -> None:
-    if not x64_enabled():
-        raise RuntimeError(
-            f"{what} random numbers in a compiled region need 64-bit types: trace the region "
-            "inside jax.enable_x64(True)"
-        )

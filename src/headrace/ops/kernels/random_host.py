@@ -22,6 +22,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from headrace.ops.kernels.box_muller import (
+    box_muller_double_np,
+    unit_double_jax,
+    unit_double_np,
+)
 from headrace.ops.kernels.philox import (
     RESERVED_PER_OUTPUT,
     State,
@@ -32,16 +37,7 @@ from headrace.ops.kernels.philox import (
     stream_np,
     truncated_batches,
 )
-from headrace.ops.kernels.random_fixed import (
-    Array,
-    Shape,
-    box_muller_double_np,
-    float_dtype,
-    normal_np,
-    uniform_np,
-    unit_double_jax,
-    unit_double_np,
-)
+from headrace.ops.kernels.random_fixed import Array, Shape, float_dtype, normal_np, uniform_np
 
 _Doubles = NDArray[np.float64]
 _Indices = NDArray[np.int64]

@@ -20,28 +20,21 @@ import numpy as np
 from jax import lax
 from numpy.typing import DTypeLike, NDArray
 
+from headrace.ops.kernels.box_muller import box_muller_double_jax, box_muller_jax
+from headrace.ops.kernels.parallel import in_pieces
 from headrace.ops.kernels.philox import (
     RESERVED_PER_OUTPUT,
     WORDS,
     State,
     block_at_jax,
-    blocks_np,
     index_jax,
 )
-from headrace.ops.kernels.random_fixed import (
-    Array,
-    Shape,
-    box_muller_double_jax,
-    box_muller_double_np,
-    box_muller_jax,
-    box_muller_np,
-    float_dtype,
-)
+from headrace.ops.kernels.random_fixed import Array, Shape, float_dtype, normals_np
 
 _Carry = tuple[jax.Array, jax.Array, jax.Array]  # block number, outputs filled, outputs
 
 _LIMIT = 2.0
-_CHUNK = 1 << 14  # groups at a time
+_PIECE = 1 << 16  # groups at a time
 
 
 def truncated_normal_np(state: State, shape: Shape, dtype: DTypeLike) -> Array:
@@ -51,8 +44,7 @@ def truncated_normal_np(state: State, shape: Shape, dtype: DTypeLike) -> Array:
     per_group, working = _group(kind)
     groups = -(-count // per_group)
     out = np.empty((groups, per_group), working)
-    for begin in range(0, groups, _CHUNK):
-        _fill_groups(state, begin, out[begin : begin + _CHUNK])
+    in_pieces(groups, _PIECE, lambda begin, end: _fill_groups(state, begin, out[begin:end]))
     return out.reshape(-1)[:count].astype(kind, copy=False).reshape(shape)
 
 
@@ -66,39 +58,32 @@ def _fill_groups(state: State, first_group: int, out: NDArray[Any]) -> None:
     groups, per_group = out.shape
     starts = np.arange(first_group, first_group + groups, dtype=np.uint64)
     starts *= np.uint64(_stride(per_group))
-    # Most groups are complete after one block; the first pass writes them whole.
-    values = _normals_np(blocks_np(state, starts), out.dtype)
-    accepted = np.abs(values) < _LIMIT
-    out[...] = values
-    active = np.flatnonzero(~accepted.all(axis=1))
-    values, accepted = values[active], accepted[active]
-    filled = np.zeros(groups, np.int64)
-    block = 0
+    # Most groups are complete after one block, nearly all others after two.
+    normals_np(state, starts, out)
+    rejected = np.abs(out) >= _LIMIT
+    active = np.flatnonzero(rejected.view(f"u{per_group}"))  # a group's flags as one integer
+    values, starts = out[active], starts[active]
     while active.size:
-        slot = filled[active, None] + np.cumsum(accepted, axis=1) - 1
-        row, lane = np.nonzero(accepted & (slot < per_group))
-        out[active[row], slot[row, lane]] = values[row, lane]
-        filled[active] = slot[:, -1] + 1
-        active = active[filled[active] < per_group]
-        block += 1
-        values = _normals_np(blocks_np(state, starts[active] + np.uint64(block)), out.dtype)
+        starts += np.uint64(1)
+        more = np.empty((len(active), per_group), out.dtype)
+        normals_np(state, starts, more)
+        values = np.concatenate([values, more], axis=1)
         accepted = np.abs(values) < _LIMIT
+        counts = np.zeros(len(active), np.intp)
+        for lane in accepted.T:  # NumPy is slow at sums of short rows
+            counts += lane
+        complete = counts >= per_group
+        # The accepted values of all groups in a row; a group takes its first ones.
+        begins = np.cumsum(counts) - counts
+        lanes = begins[complete, None] + np.arange(per_group)
+        out[active[complete]] = values[accepted][lanes]
+        rest = np.flatnonzero(~complete)
+        active, values, starts = active[rest], values[rest], starts[rest]
 
 
 def _stride(per_group: int) -> int:
     """Blocks between the starts of neighbouring groups."""
     return per_group * RESERVED_PER_OUTPUT // WORDS
-
-
-def _normals_np(blocks: NDArray[np.uint32], working: np.dtype[Any]) -> NDArray[Any]:
-    """uint32[n, 4] -> the normal numbers made of each block: float32[n, 4] or float64[n, 2]."""
-    if working == np.float64:
-        double = np.empty((len(blocks), 2), np.float64)
-        box_muller_double_np(blocks, double)
-        return double
-    single = np.empty((2 * len(blocks), 2), np.float32)
-    box_muller_np(blocks.reshape(-1, 2), single)
-    return single.reshape(-1, WORDS)
 
 
 def truncated_normal_jax(state: jax.Array, shape: Shape, dtype: DTypeLike) -> jax.Array:

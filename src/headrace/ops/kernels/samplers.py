@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.ops.kernels.box_muller import unit_double_np, unit_single_np
 from headrace.ops.kernels.philox import State, stream_np
-from headrace.ops.kernels.random_fixed import unit_double_np, unit_single_np
 
 Classes = NDArray[np.int64]
 Counts = NDArray[np.float32]
