@@ -237,3 +237,38 @@ def test_a_gradient_of_the_wrong_type_is_refused():
         y = tf.identity(x)
     with pytest.raises(ValueError, match="has type float64; the input has type float32"):
         tf.gradients(y, x)
+
+
+def test_each_gradient_stands_beside_its_forward_op():
+    with tf.device("/cpu:1"):
+        x = tf.constant([[1.0, 2.0]], name="x")
+    with tf.device("/cpu:0"):
+        y = tf.multiply(x, 2.0, name="y")
+    z = tf.add(tf.tanh(y, name="t"), x, name="z")
+    before = set(tf.get_default_graph().get_operations())
+    tf.gradients(z, x, colocate_gradients_with_ops=True)
+    made = [op for op in tf.get_default_graph().get_operations() if op not in before]
+    groups = {op.name: op.colocation_groups() for op in made}
+    assert groups["gradients/OnesLike"] == [b"loc:@z"]
+    assert groups["gradients/AddN"] == [b"loc:@x"]
+    assert groups["gradients/t_grad/TanhGrad"] == [b"loc:@t"]
+    assert groups["gradients/y_grad/Mul"] == [b"loc:@y"]
+    for op in made:
+        (group,) = op.colocation_groups()
+        assert group.startswith((b"loc:@x", b"loc:@y", b"loc:@z", b"loc:@t")), op.name
+
+
+def test_gradients_stand_where_they_like_unless_asked():
+    x = tf.constant([[1.0, 2.0]], name="x")
+    y = tf.multiply(x, 2.0, name="y")
+    for op in tf.gradients(y + x, x)[0].op.graph.get_operations():
+        assert op.colocation_groups() == [f"loc:@{op.name}".encode()]
+
+
+def test_hessians_of_a_matrix():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    (found,) = tf.hessians(tf.reduce_sum(x**3), x)
+    with tf.Session() as session:
+        value = session.run(found)
+    assert value.shape == (2, 2, 2, 2)
+    np.testing.assert_allclose(value.reshape(4, 4), np.diag([6.0, 12.0, 18.0, 24.0]), rtol=1e-6)

@@ -149,3 +149,29 @@ def test_shared_accumulators() -> None:
         assert session.run(second.take_grad(1)) == 3.0
         with pytest.raises(tf.errors.InvalidArgumentError, match="another one"):
             session.run(other.num_accumulated())
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "result"),
+    [
+        ([2, None], [2, 2], [2, 2]),
+        ([None, 2], None, [-1, 2]),
+        ([2, None], None, [2, 2]),
+        ([None, None], [5, 2], [-1, 2]),
+        ([5], None, [5, 2]),
+        (None, [4, 2], [-1, 2]),
+    ],
+)
+def test_sparse_accumulators_with_partly_known_shapes(declared, given, result):
+    """The results are those of TensorFlow 1.15."""
+    queue = tf.SparseConditionalAccumulator(tf.float32, shape=declared)
+    adding = queue.apply_grad([0, 1], np.ones([2, 2], np.float32), given)
+    other = queue.apply_grad([0], np.ones([1, 3], np.float32))
+    taken = queue.take_indexed_slices_grad(1)
+    with tf.Session() as session:
+        session.run(adding)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"values of shape \[2\] in each"):
+            session.run(other)
+        value = session.run(taken)
+    assert value.dense_shape.tolist() == result
+    assert value.values.tolist() == [[1, 1], [1, 1]]

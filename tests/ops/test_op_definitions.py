@@ -35,7 +35,7 @@ def arguments(args):
     return [
         (
             a.name,
-            _RESOURCE if a.is_ref and a.name == "handle" else a.type,
+            _RESOURCE if a.is_ref and a.name.endswith("handle") else a.type,
             a.type_attr,
             a.number_attr,
             a.type_list_attr,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -184,9 +186,42 @@ def test_a_step_gives_up_waiting_for_work() -> None:
         assert session.run(read)[0] == b"b"
 
 
-def test_lmdb_says_what_to_do() -> None:
-    with pytest.raises(NotImplementedError, match="TFRecord"):
-        tf.LMDBReader()
+@pytest.mark.parametrize("as_file", [False, True])
+def test_lmdb_databases_are_read_in_the_order_of_their_keys(tmp_path: Path, as_file: bool) -> None:
+    lmdb = pytest.importorskip("lmdb")
+    path = str(tmp_path / "data")
+    with lmdb.open(path, subdir=not as_file) as database, database.begin(write=True) as writer:
+        for i in (2, 0, 1):
+            writer.put(b"key%d" % i, b"value%d" % i)
+    queue = tf.FIFOQueue(10, tf.string)
+    reader = tf.LMDBReader()
+    key, value = reader.read(queue)
+    _, more = reader.read_up_to(queue, 5)
+    with tf.Session() as session:
+        session.run(queue.enqueue(path))
+        session.run(queue.enqueue(path))
+        session.run(queue.close())
+        for i in range(3):
+            assert session.run([key, value]) == [b"key%d" % i, b"value%d" % i]
+        assert session.run(more).tolist() == [b"value0", b"value1", b"value2"]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(value)
+
+
+def test_lmdb_databases_that_cannot_be_read(tmp_path: Path, monkeypatch: Any) -> None:
+    lmdb = pytest.importorskip("lmdb")
+    (tmp_path / "damaged").write_bytes(b"no database" * 1000)
+    queue = tf.FIFOQueue(10, tf.string)
+    value = tf.LMDBReader().read(queue)[1]
+    with tf.Session() as session:
+        session.run(queue.enqueue_many([[str(tmp_path / n) for n in ("none", "damaged", "x")]]))
+        with pytest.raises(tf.errors.NotFoundError, match="none: there is no such database"):
+            session.run(value)
+        with pytest.raises(tf.errors.DataLossError, match="damaged"):
+            session.run(value)
+        monkeypatch.setitem(sys.modules, lmdb.__name__, None)
+        with pytest.raises(tf.errors.UnimplementedError, match=r"pip install headrace\[lmdb\]"):
+            session.run(value)
 
 
 def test_reference_readers_of_old_files_run(tmp_path: Path) -> None:

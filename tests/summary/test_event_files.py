@@ -87,7 +87,7 @@ def test_wrong_graphs(tmp_path):
         writer.add_graph(None)
     with pytest.raises(TypeError, match="MetaGraphDef"):
         writer.add_meta_graph(graph_def)
-    with pytest.raises(NotImplementedError, match="session"):
+    with pytest.raises(TypeError, match=r"session must be a tf\.Session"):
         tf.summary.FileWriter(str(tmp_path), session=object())
     writer.close()
 
@@ -163,3 +163,39 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises((tf.errors.OpError, OSError)):
         tf.summary.FileWriter(str(tmp_path / "file" / "logs"))
+
+
+def test_a_session_writes_the_file(tmp_path):
+    """Writers of one folder share a file; what is written is as without a session."""
+    with tf.Session() as session:
+        writer = tf.summary.FileWriter(str(tmp_path), session=session, filename_suffix=".s")
+        other = tf.summary.FileWriter(str(tmp_path), session=session, filename_suffix=".s")
+        value = tf.Summary.Value(tag="loss", simple_value=0.5)
+        writer.add_summary(tf.Summary(value=[value]), 3)
+        other.add_summary(tf.Summary(value=[value]).SerializeToString(), 4)
+        writer.add_graph(session.graph)
+        writer.flush()
+        (path,) = tmp_path.iterdir()
+        assert path.name.endswith(".s")
+        events = list(tf.train.summary_iterator(str(path)))
+        assert [e.WhichOneof("what") for e in events] == [
+            "file_version",
+            "summary",
+            "summary",
+            "graph_def",
+        ]
+        assert [e.step for e in events[1:3]] == [3, 4]
+        writer.close()
+        writer.add_summary(tf.Summary(value=[value]), 5)
+        writer.reopen()
+        writer.add_summary(tf.Summary(value=[value]), 6)
+        writer.close()
+    steps = [e.step for p in tmp_path.iterdir() for e in tf.train.summary_iterator(str(p))]
+    assert 6 in steps
+    assert 5 not in steps
+
+
+def test_a_finalized_graph_has_no_room_for_a_writer(tmp_path):
+    tf.get_default_graph().finalize()
+    with tf.Session() as session, pytest.raises(RuntimeError, match="finalized"):
+        tf.summary.FileWriter(str(tmp_path), session=session)

@@ -141,7 +141,8 @@ class _Backward:
         pending = self._pending(ys, xs, stops)
         for y, grad in zip(ys, grad_ys, strict=True):
             if not (y.dtype.is_integer or y.dtype.is_bool):  # these carry no gradient
-                self.arrived.setdefault(y, []).append(_initial(y, grad))
+                with self._beside(y.op):
+                    self.arrived.setdefault(y, []).append(_initial(y, grad))
         ready = deque(
             op for op in dict.fromkeys(y.op for y in ys) if op in pending and pending[op] == 0
         )
@@ -194,8 +195,13 @@ class _Backward:
         if not grads:
             return None
         if len(grads) > 1:
-            self.arrived[tensor] = grads = [self._add(grads)]
+            with self._beside(tensor.op):
+                self.arrived[tensor] = grads = [self._add(grads)]
         return grads[0]
+
+    def _beside(self, op: Operation) -> Any:
+        """A block whose ops are put beside the forward op ``op``, if that was asked for."""
+        return self.graph.colocate_with(op) if self.colocate else contextlib.nullcontext()
 
     def _add(self, grads: list[Gradient]) -> Gradient:
         if all(isinstance(g, IndexedSlices) for g in grads):
@@ -228,10 +234,7 @@ class _Backward:
         rule = rule_for(op)
         if isinstance(rule, NotDifferentiable):
             return nothing
-        colocation: Any = (
-            self.graph.colocate_with(op) if self.colocate else contextlib.nullcontext()
-        )
-        with self.graph.name_scope(op.name + "_grad"), colocation:
+        with self.graph.name_scope(op.name + "_grad"), self._beside(op):
             result: Any = NotImplemented
             if rule is not None:
                 result = rule(op, *self._with_zeros(op, out_grads))

@@ -109,7 +109,13 @@ ROWS: dict[str, Row] = {
     "python.ops.io_ops": _row("headrace", _INTERNALS),
     "python.ops.control_flow_ops": _row("headrace", _INTERNALS),
     "python.ops.control_flow_util": _row(_INTERNALS),
-    "python.ops.data_flow_ops": _row("headrace", "headrace.queue"),
+    "python.ops.data_flow_ops": _row(
+        "headrace",
+        "headrace.queue",
+        Barrier="headrace.ops.barriers.Barrier",
+        RecordInput="headrace.ops.record_input.RecordInput",
+        StagingArea="headrace.ops.staging_api.StagingArea",
+    ),
     "python.ops.distributions": _row("headrace.distributions"),
     "python.ops.embedding_ops": _row("headrace.nn", "headrace"),
     "python.ops.gradient_checker": _row("headrace.test"),
@@ -120,7 +126,9 @@ ROWS: dict[str, Row] = {
     "python.ops.init_ops": _row("headrace", "headrace.initializers", _INNER),
     "python.ops.linalg_ops": _row("headrace", "headrace.linalg"),
     "python.ops.logging_ops": _row("headrace", "headrace.summary"),
-    "python.ops.lookup_ops": _row("headrace.lookup", "headrace", "headrace.contrib.lookup"),
+    "python.ops.lookup_ops": _row(
+        "headrace.lookup.vocabulary", "headrace.lookup", "headrace", "headrace.contrib.lookup"
+    ),
     "python.ops.losses": _row("headrace.losses"),
     "python.ops.math_ops": _row("headrace", "headrace.math"),
     "python.ops.confusion_matrix": _row("headrace", "headrace.ops.weights"),

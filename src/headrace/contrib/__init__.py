@@ -28,6 +28,7 @@ _MODULES = (
     "rnn",
     "seq2seq",
     "slim",
+    "staging",
     "summary",
     "tensor_forest",
     "tensorboard",

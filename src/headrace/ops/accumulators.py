@@ -111,7 +111,17 @@ def _sparse_shape(op: Operation) -> list[Dims]:
     declared = _declared(op)
     if declared is None:
         return [(None,), None, (None,)]
-    return [(None,), (None, *declared[1:]), (len(declared),)]
+    if len(declared) < 2:  # values may have more dimensions than are declared
+        return [(None,), None, (None,)]
+    return (
+        [(None,), None, (None,)]
+        if None in declared[1:]
+        else [
+            (None,),
+            (None, *declared[1:]),
+            (len(declared),),
+        ]
+    )
 
 
 def _define(signature: str, attrs: str, shape: Any, host: Any) -> None:

@@ -58,6 +58,7 @@ _MAKERS: dict[str, tuple[str, Callable[[str, Attrs], Reader]]] = {
             a["encoding"],
         ),
     ),
+    "LMDBReader": ("", lambda name, a: readers.LMDBReader(name)),
     "TFRecordReaderV2": (
         "compression_type: string = '', ",
         lambda name, a: readers.TFRecordReader(name, a["compression_type"]),

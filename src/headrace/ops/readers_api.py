@@ -175,14 +175,11 @@ class IdentityReader(ReaderBase):
 
 
 class LMDBReader(ReaderBase):
-    """Not there: LMDB files need a library of their own.
+    """Reads LMDB databases: each record is a key and its value, in the order of the keys.
 
-    Raises:
-        NotImplementedError: always.
+    The work is the path of a database: its folder, or its file. It needs the package ``lmdb``
+    (``pip install headrace[lmdb]``).
     """
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
-        raise NotImplementedError(
-            "tf.LMDBReader is not supported. Convert the database to TFRecord files (with the "
-            "`lmdb` package and tf.python_io.TFRecordWriter) and read them with tf.TFRecordReader."
-        )
+        super().__init__(raw.LMDBReader(name=name))

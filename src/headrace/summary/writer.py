@@ -12,6 +12,8 @@ import numpy as np
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.proto import Event, SessionLog, Summary, TaggedRunMetadata
 from headrace.ops.kernels.event_file import EventFile
+from headrace.session.session import BaseSession
+from headrace.summary.session_file import SessionEventFile
 
 __all__ = ["EventFile", "FileWriter", "FileWriterCache"]
 
@@ -26,11 +28,12 @@ class FileWriter:
         flush_secs: and after so many seconds.
         graph_def: a GraphDef in place of ``graph`` (deprecated).
         filename_suffix: the end of the file's name.
-        session: not supported: event files are written by this process.
+        session: lets this session write the file, where its device is; operations for that are
+            added to its graph. By default this process writes it.
 
     Raises:
-        NotImplementedError: if ``session`` is given.
-        TypeError: if ``graph`` is no Graph or GraphDef.
+        TypeError: if ``graph`` is no Graph or GraphDef, or ``session`` no session.
+        RuntimeError: if the graph of ``session`` is finalized.
     """
 
     def __init__(
@@ -43,14 +46,16 @@ class FileWriter:
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
-        if session is not None:
-            raise NotImplementedError(
-                "FileWriter(session=...) is not part of Headrace: summaries are written by the "
-                "process that runs the session. Leave `session` out."
-            )
+        if session is not None and not isinstance(session, BaseSession):
+            raise TypeError(f"session must be a tf.Session, not {type(session)}.")
         self._logdir = os.fspath(logdir)
         self._arguments = (self._logdir, max_queue, flush_secs, filename_suffix)
-        self._file: EventFile | None = EventFile(*self._arguments)
+        self._session_file = (
+            None if session is None else SessionEventFile(session, *self._arguments)
+        )
+        self._file: EventFile | SessionEventFile | None = self._session_file or EventFile(
+            *self._arguments
+        )
         self._described: set[str] = set()
         self._tagged: set[str] = set()
         if graph is not None or graph_def is not None:
@@ -167,7 +172,9 @@ class FileWriter:
         """Go on in a new file of the same folder, if the last one was closed."""
         if self._file is None:
             self._described.clear()
-            self._file = EventFile(*self._arguments)
+            if self._session_file is not None:
+                self._session_file.reopen()
+            self._file = self._session_file or EventFile(*self._arguments)
 
 
 class FileWriterCache:

@@ -203,15 +203,19 @@ class SparseAccumulator(Accumulator):
             if len(shape) < values.ndim:
                 self._mismatch(f"expected shape rank at least {values.ndim}, got {len(shape)}")
             given = tuple(int(d) if d >= 0 else None for d in shape)
-            if not compatible_static(expected, given):
+            if not _begins_as(expected, given):
                 self._mismatch(f"expected {_shape_text(expected)}, got {_shape_text(given)}")
             expected = given
-        row: Any = None if expected is None else expected[1:]
-        if row is None or None in row:
-            row = self._values.shape[1:] if self._indices is not None else row
-        if not compatible_static(row, values.shape[1:]):
-            text = _shape_text(values.shape[1:])
-            self._mismatch(f"expected values of shape {_shape_text(row)} in each row, got {text}")
+        for row, fits in (
+            (expected and expected[1:], _begins_as),
+            (self.spec.shape and self.spec.shape[1:], _begins_as),
+            (None if self._indices is None else self._values.shape[1:], compatible_static),
+        ):
+            if not fits(row, values.shape[1:]):
+                text = _shape_text(values.shape[1:])
+                self._mismatch(
+                    f"expected values of shape {_shape_text(row)} in each row, got {text}"
+                )
         limit = None if expected is None else expected[0]
         if len(indices) and (indices.min() < 0 or (limit is not None and indices.max() >= limit)):
             bad = next(i for i in indices.tolist() if i < 0 or (limit is not None and i >= limit))
@@ -224,9 +228,16 @@ class SparseAccumulator(Accumulator):
         assert indices is not None
         counts = self._counts.reshape(-1, *[1] * (self._values.ndim - 1))
         values = self._averaged(self._values, counts)
-        declared = self.spec.shape or (None, *values.shape[1:])
-        shape = [-1 if d is None else d for d in declared]
+        rows = self.spec.shape[0] if self.spec.shape else None
+        # What is declared of the other dimensions is no more than what the values have.
+        shape = [-1 if rows is None else rows, *values.shape[1:]]
         return indices.astype(np.int64), values, np.array(shape, np.int64)
+
+
+def _begins_as(declared: Any, dims: Sequence[int | None]) -> bool:
+    """Whether the dimensions that are declared, if any are, do not contradict ``dims``."""
+    pairs = zip(declared or (), dims, strict=False)
+    return all(compatible_static((a,), (b,)) for a, b in pairs)
 
 
 def _shape_text(dims: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from headrace.errors import (
     CancelledError,
     DataLossError,
     InvalidArgumentError,
+    NotFoundError,
     OpError,
     UnimplementedError,
 )
@@ -299,6 +301,36 @@ class TFRecordReader(Reader):
 
     def records(self, work: bytes) -> Iterator[Record]:
         return _KeyedRecords(work, RecordReader(work, self._compression))
+
+
+class LMDBReader(Reader):
+    """Keys and values of LMDB databases, in the order of their keys."""
+
+    def records(self, work: bytes) -> Iterator[Record]:
+        """The records of a database.
+
+        Raises:
+            UnimplementedError: if the package ``lmdb`` is not there.
+            NotFoundError: if there is no such database; DataLossError: if it is damaged.
+        """
+        try:
+            import lmdb
+        except ImportError:
+            message = "LMDB files need the package lmdb: pip install headrace[lmdb]"
+            raise UnimplementedError(None, None, message) from None
+        path = os.fsdecode(work)
+        if not os.path.exists(path):
+            raise NotFoundError(None, None, f"{path}: there is no such database")
+        try:
+            with (
+                lmdb.open(path, subdir=os.path.isdir(path), readonly=True, lock=False) as database,
+                database.begin() as transaction,
+                transaction.cursor() as cursor,
+            ):
+                for key, value in cursor:
+                    yield bytes(key), bytes(value)
+        except lmdb.Error as error:
+            raise DataLossError(None, None, f"{path}: {error}") from None
 
 
 class _KeyedRecords:
