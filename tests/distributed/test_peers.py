@@ -12,6 +12,7 @@ from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.timing import Timing
 from headrace.distributed.transport.base import PeerInfo, Pipe, PipeBroken
 from headrace.errors import UnavailableError
+from headrace.executor.threads import step_threads
 
 PEER = PeerInfo("/job:ps/replica:0/task:0", 7, "host:1")
 DATA = pack(pb.CancelStep(step=1))
@@ -232,3 +233,29 @@ def test_nothing_is_adopted_after_the_end(played):
     link = accept(played, links(1))
     assert played.known(PEER.task) is None
     assert link.lost
+
+
+@pytest.mark.parametrize(
+    ("peer", "alive", "lost_after"),
+    [(PEER.task, True, 66), (PEER.task, False, 4), ("client:1", False, 60)],
+)
+def test_who_is_silent_is_asked_whether_it_is_alive(peer, alive, lost_after):
+    """A task that answers may be silent for a minute, as clients may, whose death is seen."""
+    now = [0.0]
+    asked = []
+
+    def probe(task, timeout):
+        asked.append((task, now[0]))
+        return alive
+
+    made = Peers(Handler(), None, clock=lambda: now[0], probe=probe)
+    made._handler.peers = made
+    link = made.adopt(PlayedPipe(links(1)), PeerInfo(peer, 7))
+    while not link.lost:
+        assert now[0] < 100
+        now[0] += 0.25
+        made._look_after(link, now[0])
+        assert step_threads.wait_until_idle(10)
+    assert abs(now[0] - lost_after) <= 3
+    assert bool(asked) == (not peer.startswith("client:"))
+    assert all(task == peer and at >= 2.25 for task, at in asked)

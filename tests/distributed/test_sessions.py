@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import ml_dtypes
 import numpy as np
@@ -359,6 +360,14 @@ def test_close_frees_plans_everywhere_and_keeps_variables(cluster, either):
         session.run(add)
 
 
+def stays_away(master):
+    """A minute without the clients: until then they find their sessions."""
+    now = time.monotonic()
+    for away in (0.0, 59.0, 61.0):
+        assert master.sessions()
+        master.tick(now + away)
+
+
 def test_a_client_that_dies_frees_what_it_held(cluster, remote):
     c = cluster(ps=1, worker=1)
     with tf.device("/job:ps/task:0"):
@@ -373,6 +382,8 @@ def test_a_client_that_dies_frees_what_it_held(cluster, remote):
     engine = session._engine
     for link in engine._peers.all():
         link.close()  # as the system does when a process dies
+    assert eventually(lambda: not c["ps", 0].task.worker.running())
+    stays_away(c["worker", 0].task.master)
     assert eventually(lambda: not c.leftovers()), c.leftovers()
     session.close()
     waiting.join(20)
@@ -399,6 +410,8 @@ def test_a_client_process_that_is_killed(cluster):
         assert len(c["worker", 0].task.master.sessions()) == 1
         process.stdin.write(b"\n")
         process.stdin.close()
+    assert eventually(lambda: not c["ps", 0].task.worker.running())
+    stays_away(c["worker", 0].task.master)
     assert eventually(lambda: not c.leftovers()), c.leftovers()
     with tf.device("/job:ps/task:0"):
         v = tf.get_variable("v", initializer=0.0, use_resource=True)

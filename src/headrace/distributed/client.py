@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import logging
 import math
@@ -11,15 +12,17 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from headrace.config import flags
 from headrace.distributed import wire
 from headrace.distributed.control import Controls
 from headrace.distributed.failures import to_error, to_failure, unavailable
+from headrace.distributed.liveness import answers
 from headrace.distributed.master.session import MasterPlan, MasterSession
 from headrace.distributed.master.traces import run_traced
 from headrace.distributed.messages import pack, unpack
-from headrace.distributed.peers import NOTICE_SECONDS, RETRY_SECONDS, Peers
+from headrace.distributed.peers import CLIENT, NOTICE_SECONDS, RETRY_SECONDS, Peers
 from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.security import Security
@@ -44,7 +47,9 @@ _log = logging.getLogger("headrace.distributed")
 _PIECE_BYTES = 64 << 20
 #: A control call that only asks takes at most so many seconds.
 _CALL_SECONDS = 30.0
-#: ... and gets at least so many.
+#: The master is told for so many seconds that a session is closed; so many when the program ends.
+_CLOSE_SECONDS, _LAST_SECONDS = 5.0, 1.0
+#: A control call gets at least so many seconds.
 _LEAST_SECONDS = 0.05
 
 
@@ -163,15 +168,18 @@ class RemoteEngine(_Engine):
         self._security = Security.from_environment()
         self._security.check_address(address.rpartition(":")[0])
         self._controls = Controls(self._security)
-        self._me = PeerInfo(f"client:{uuid.uuid4()}", secrets.randbits(63) | 1)
+        self._me = PeerInfo(f"{CLIENT}{uuid.uuid4()}", secrets.randbits(63) | 1)
         self._peers: Peers | None = None
         self._task = ""
         self._session = 0
+        #: Which start of the master has the session.
+        self._incarnation = 0
         self._version = 0
         self._mutations = graph._mutations
         self._requests = itertools.count(1)
         self._waiting: dict[int, _Waiting] = {}
         self._lock = threading.RLock()
+        _open_engines.add(self)
 
     # -- the session ------------------------------------------------------------------------------
 
@@ -182,9 +190,10 @@ class RemoteEngine(_Engine):
             if not self._session:
                 self._task = self._find_master(limit)
                 if self._peers is None:
-                    self._peers = Peers(self, self._dial)
+                    self._peers = Peers(self, self._dial, probe=self._probe)
                     self._peers.start()
-                self._peers.link(self._task, self.address, limit)
+                link = self._peers.link(self._task, self.address, limit)
+                self._incarnation = link.peer.incarnation
                 request = cpb.CreateSessionRequest(config=self.config, client=self._me.task)
                 self._session = self._call("CreateSession", request).session
             return self._session
@@ -216,18 +225,31 @@ class RemoteEngine(_Engine):
     def _dial(self, address: str, task: str, timeout: float) -> tuple[Pipe, PeerInfo]:
         return dial(self._controls, address, task, self._me, self._security, timeout)
 
+    def _probe(self, task: str, timeout: float) -> bool:
+        return answers(self.address, self._security, timeout)
+
     def _call(self, name: str, request: Any, timeout: float = _CALL_SECONDS) -> Any:
         return self._controls.at(self.address).call(name, request, timeout)
 
     def _link(self) -> Link:
+        """The link to the master; made again where it was lost, for the session outlives it.
+
+        Raises:
+            UnavailableError: if the master cannot be reached.
+            AbortedError: if it was started again, or the session is closed.
+        """
         peers = self._peers
-        link = peers.known(self._task) if peers is not None else None
+        if peers is None or not self._session:
+            raise AbortedError(None, None, "The session is closed.")
+        link = peers.known(self._task)
         if link is None:
+            link = peers.link(self._task, self.address, peers.timing.reconnect)
+        if link.peer.incarnation != self._incarnation:
             raise AbortedError(
                 None,
                 None,
-                f"The connection to {self._task} at {self.address} was lost, and the session with "
-                "it. Make a new session.",
+                f"{self._task} at {self.address} was started again, and has lost the session. "
+                "Make a new session.",
             )
         return link
 
@@ -308,18 +330,20 @@ class RemoteEngine(_Engine):
         request = cpb.ListDevicesRequest(session=self._open())
         return [device_of(d) for d in self._call("ListDevices", request).devices]
 
-    def close(self) -> None:
+    def close(self, patience: float = _CLOSE_SECONDS) -> None:
         """End the session; shared variables stay on the servers."""
         with self._lock:
             session, self._session = self._session, 0
             try:
                 if session:
-                    self._call("CloseSession", cpb.CloseSessionRequest(session=session), 5.0)
+                    request = cpb.CloseSessionRequest(session=session)
+                    self._call("CloseSession", request, patience)
             except OpError as error:
                 _log.info("The session was not closed at its master: %s", error.message)
             if self._peers is not None:
                 self._peers.close()
             self._controls.close()
+            _open_engines.discard(self)
             for waiting in list(self._waiting.values()):
                 waiting.fail(CancelledError(None, None, "The session was closed while a step ran."))
 
@@ -339,6 +363,17 @@ class RemoteEngine(_Engine):
 
     def on_tick(self, now: float) -> None:
         """Time has passed; nothing depends on it."""
+
+
+#: Those that no program has closed.
+_open_engines: WeakSet[RemoteEngine] = WeakSet()
+
+
+@atexit.register
+def _close_at_exit() -> None:
+    """Masters keep sessions whose clients are away: tell them that this one will not come back."""
+    for engine in list(_open_engines):
+        engine.close(_LAST_SECONDS)
 
 
 class _RemotePlan:

@@ -9,9 +9,11 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
+from weakref import WeakSet
 
 from headrace.distributed.failures import unavailable
 from headrace.distributed.links import LinkTable, Roll
+from headrace.distributed.liveness import Probe
 from headrace.distributed.messages import pack, unpack
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.timing import DEFAULT_TIMING, Timing
@@ -28,6 +30,10 @@ NOTICE_SECONDS = 10.0
 RETRY_SECONDS = 0.2
 #: A task that was reached gets at least so many seconds to speak on the new link.
 ANSWER_SECONDS = 1.0
+#: A silent task is asked whether it is alive after this part of the time that it has.
+ASK_AFTER = 0.6
+#: The names of clients begin with this.
+CLIENT = "client:"
 _LINKS = bytes([pb.LINKS])
 
 
@@ -57,6 +63,7 @@ class Peers:
         dial: ``dial(address, task, timeout)`` connects to a task; raises UnavailableError when it
             does not answer in time, other OpErrors when it answers wrongly.
         clock: seconds, monotonic.
+        probe: asks a silent task whether it is alive; without it silence means that it is not.
     """
 
     def __init__(
@@ -65,11 +72,15 @@ class Peers:
         dial: Dial,
         timing: Timing = DEFAULT_TIMING,
         clock: Callable[[], float] = time.monotonic,
+        probe: Probe | None = None,
     ) -> None:
         self.timing = timing
         self._handler = handler
         self._dial = dial
         self._clock = clock
+        self._probe = probe
+        #: Links whose peers are asked now.
+        self._asking: WeakSet[Link] = WeakSet()
         self._table = LinkTable()
         self._lock = threading.Lock()
         #: A link can be used from now on, or is lost.
@@ -98,7 +109,8 @@ class Peers:
             self._lost,
             self._clock,
             interval=self.timing.heartbeat,
-            timeout=self.timing.silence,
+            # The death of a client breaks its connection; one that is silent may be suspended.
+            timeout=self.timing.orphan if is_client(peer.task) else self.timing.silence,
         )
         if not self._table.add(link) and self._stop.is_set():
             link.close()
@@ -242,13 +254,33 @@ class Peers:
         while not self._stop.wait(self.timing.tick):
             now = self._clock()
             for link in self.all():
-                self._guarded(link.tick, now)
+                self._guarded(self._look_after, link, now)
             self._guarded(self._handler.on_tick, now)
 
-    def _guarded(self, call: Callable[[float], None], now: float) -> None:
+    def _look_after(self, link: Link, now: float) -> None:
+        link.tick(now)
+        if self._probe is None or is_client(link.peer.task):
+            return
+        is_silent = now - link.seen_at >= ASK_AFTER * self.timing.silence
+        may_live = now - link.heard_at <= self.timing.orphan
+        if is_silent and may_live and link not in self._asking and not link.lost:
+            self._asking.add(link)
+            step_threads.submit(self._ask, link)
+
+    def _ask(self, link: Link) -> None:
+        """Ask a silent task whether it is alive."""
+        assert self._probe is not None
+        try:
+            if self._probe(link.peer.task, (1 - ASK_AFTER) * self.timing.silence):
+                _log.info("%s is silent, but alive", link.peer.task)
+                link.is_alive(self._clock())
+        finally:
+            self._asking.discard(link)
+
+    def _guarded(self, call: Callable[..., None], *args: Any) -> None:
         """Call; whatever happens, the heart goes on."""
         try:
-            call(now)
+            call(*args)
         except Exception:
             _log.exception("Something went wrong while links were looked after")
 
@@ -261,6 +293,11 @@ class Peers:
             link.close()
         if self._ticker.is_alive() and threading.current_thread() is not self._ticker:
             self._ticker.join()
+
+
+def is_client(peer: str) -> bool:
+    """Whether a peer is a client, rather than a task of the cluster."""
+    return peer.startswith(CLIENT)
 
 
 def may_come(error: OpError) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from headrace.config import flags
 from headrace.distributed.cluster_spec import ClusterSpec
 from headrace.distributed.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
+from headrace.distributed.liveness import answers
 from headrace.distributed.master.service import MasterService
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security import Security
@@ -115,7 +116,11 @@ class Server:
         self._address = f"{host}:{self._control.port}"
         me = PeerInfo(self._task_name, self.incarnation, self._address)
         addresses = self._addresses()
-        self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices)
+
+        def probe(task: str, timeout: float) -> bool:
+            return answers(addresses[task], self._security, timeout)
+
+        self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
         try:
             config = connect.ListenConfig(host, flags.data_port, rdma=self._rdma)
             self._listener = connect.listen(config, self._security, me, self.task.adopt)

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from headrace.distributed.liveness import Probe
 from headrace.distributed.master.clients import ClientFrames
 from headrace.distributed.master.master import AskDevices, Master
 from headrace.distributed.messages import unpack
@@ -35,6 +36,7 @@ class Task:
         devices: what it can run on.
         dial: see `Peers`; ``ask_devices``: see `Master`.
         timing: how long to wait for others.
+        probe: see `Peers`.
     """
 
     def __init__(
@@ -45,10 +47,11 @@ class Task:
         dial: Dial,
         ask_devices: AskDevices,
         timing: Timing = DEFAULT_TIMING,
+        probe: Probe | None = None,
     ) -> None:
         self.me = me
         self.store = ResourceStore()
-        self.peers = Peers(self, dial, timing)
+        self.peers = Peers(self, dial, timing, probe=probe)
         self.worker = Worker(me.task, self.store, devices, self.peers)
         self.steps = Steps(me.task, self.worker, self.peers)
         self.worker.bodies.steps = self.steps

@@ -15,12 +15,13 @@ class Timing:
     Attributes:
         tick: how often links are looked at.
         heartbeat: between two signs of life on a link where nothing else is said.
-        silence: a peer from which nothing came for so long is dead.
+        silence: a task from which nothing came for so long is dead, unless it answers a probe.
         drain: a step that has failed waits so long for the tasks that were told to stop.
         reconnect: a session looks so long for a task that it has used before.
         send: a worker looks so long for a task that it sends tensors to.
         hold: tensors that came before their step was asked for are dropped after this.
-        orphan: plans and sessions are dropped when their master or client is away for so long.
+        orphan: plans and sessions are dropped when their master or client is away for so long. A
+            client, or a task that answers probes, may be silent for this long.
     """
 
     tick: float = 0.25

@@ -19,7 +19,7 @@ from headrace.distributed.steps import Steps
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.worker.worker import Worker
-from headrace.errors import AbortedError, OpError
+from headrace.errors import AbortedError, CancelledError, OpError
 from headrace.executor.threads import step_threads
 from headrace.placement.devices import DeviceAttributes
 
@@ -125,11 +125,16 @@ class Master:
         self.registrations.registered(message.plan, link.peer.task, error)
 
     def peer_lost(self, peer: str, reason: str) -> None:
-        """A task, or a client, is gone."""
+        """A link to a task, or to a client, is gone.
+
+        A client gets no answer any more to the steps that it has asked for. It may come back, and
+        finds its sessions.
+        """
         self.registrations.peer_lost(peer, reason)
         for session in self.sessions():
             if session.client == peer:
-                self.close_session(session)
+                text = f"The connection to the client was lost: {reason}"
+                self.steps.cancel_of(session, CancelledError(None, None, text))
 
     def tell(self, task: str, incarnation: int, message: pb.DropPlans) -> None:
         """Let a start of a task forget plans, now or when it can be reached."""

@@ -50,7 +50,8 @@ class Link:
 
     Frames have numbers: one that comes twice is dropped, a gap loses the link. Where nothing is
     to be said, heartbeats tell the number of the next frame, so a lost last frame is noticed, too.
-    A peer from which not a byte comes for `timeout` seconds counts as dead. That is judged by what
+    A peer from which not a byte comes for `timeout` seconds counts as dead, unless it gave another
+    sign of life (`is_alive`). That is judged by what
     has arrived at this host, not by what was read: a reader thread may be busy with a frame. And
     when `tick` itself comes late, so may everything else of this process: the time starts anew.
 
@@ -105,6 +106,7 @@ class Link:
         self._reading = False  # whether the reader is busy with a frame
         self._ticked = now
         self._seen: tuple[int, int | None, float] = (pipe.progress[0], 0, now)
+        self._heard_at = now
         self._beat_at = now + self._pause()
         self._trim_at = now + _TRIM_SECONDS
         pipe.start(self._arrived, self._lose)
@@ -170,6 +172,20 @@ class Link:
             self._trim_at = now + _TRIM_SECONDS
             self.pipe.trim(now)
 
+    @property
+    def seen_at(self) -> float:
+        """When the peer gave its last sign of life."""
+        return self._seen[2]
+
+    @property
+    def heard_at(self) -> float:
+        """When something came from it here."""
+        return self._heard_at
+
+    def is_alive(self, now: float) -> None:
+        """The peer has given a sign of life elsewhere: its silence may begin anew."""
+        self._seen = (*self._seen[:2], now)
+
     def fail(self, reason: str) -> None:
         """Lose the link: `on_lost` is called. Never waits for the pipe's threads."""
         self._lose(reason)
@@ -184,6 +200,7 @@ class Link:
         alive = unread is None or unread >= _FULL_BYTES
         if late or alive or (bytes_in, unread) != self._seen[:2]:
             self._seen = (bytes_in, unread, now)
+            self._heard_at = now
         return now - self._seen[2]
 
     def _pause(self) -> float:
