@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.run import python_2_sign
+from headrace.cli.python_2 import python_2_sign
 
 HEADRACE = Path(sys.executable).with_name("headrace")
 
@@ -88,6 +88,54 @@ def test_a_program_for_python_2(run):
     assert "SyntaxError" in done.stderr
     assert 'this looks like a program for Python 2 (line 2: print "hello")' in done.stderr
     assert "runner" not in done.stderr
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A package `pkg` whose module of the same name needs another of its modules."""
+    folder = tmp_path / "pkg"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("import sys\nfrom pkg import layers\nargv0 = sys.argv[0]\n")
+    (folder / "layers.py").write_text("import tensorflow as tf\nsize = tf.constant(2)\n")
+    (folder / "pkg.py").write_text(
+        "import sys\nfrom pkg import argv0, layers\nfrom . import layers as again\n"
+        "print(__name__, __package__, __spec__.name, argv0, sys.argv[1:], layers is again)\n"
+    )
+    return folder
+
+
+@pytest.mark.process
+def test_a_module_of_a_package_of_the_same_name(run, package):
+    done = run("", "-x", command=(sys.executable, "-m", "headrace", "run", "-m", "pkg.pkg"))
+    assert done.stdout == "__main__ pkg pkg.pkg -m ['-x'] True\n", done.stderr
+
+
+@pytest.mark.process
+def test_a_file_that_hides_its_package_says_how_to_run_it(run, package):
+    done = run("", command=(sys.executable, "-m", "headrace", "run", "pkg/pkg.py"))
+    assert done.returncode == 1
+    assert "/src/headrace/" not in done.stderr
+    assert done.stderr.splitlines()[-1] == (
+        "headrace: pkg/pkg.py hides the package 'pkg' that it lies in. Run it as a module, from "
+        f"the folder above: cd {package.parent} && headrace run -m pkg.pkg"
+    )
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        ("absent", "There is no module 'absent' in {folder} or on the path."),
+        ("pkg.absent", "There is no module 'pkg.absent' in {folder} or on the path."),
+        ("pkg.pkg.absent", "There is no module 'pkg.pkg.absent' in {folder} or on the path."),
+        ("pkg", "'pkg' is a package, and has no module __main__ to run."),
+    ],
+)
+def test_no_such_module(run, package, module, message):
+    (package / "pkg.py").write_text("")
+    done = run("", command=(sys.executable, "-m", "headrace", "run", "-m", module))
+    assert done.returncode == 1
+    assert done.stderr == f"Error: {message.format(folder=package.parent)}\n"
 
 
 @pytest.mark.process

@@ -108,7 +108,8 @@ def test_modules_of_the_era_import_and_agree():
             rnn_cell_impl, script_ops, sparse_ops, state_ops, string_ops, tensor_array_ops,
             variable_scope, variables,
         )
-        from tensorflow.python.platform import app, flags, gfile, resource_loader, test
+        from tensorflow.python.platform import app, flags, gfile, googletest
+        from tensorflow.python.platform import resource_loader, test
         from tensorflow.python.platform import tf_logging as logging
         from tensorflow.python.training import (
             adam, checkpoint_management, coordinator, learning_rate_decay, moving_averages,
@@ -131,6 +132,18 @@ def test_modules_of_the_era_import_and_agree():
         assert feature_pb2.Feature is headrace.train.Feature
         assert "reduce_sum" in dir(tf) and "reduce_sum" in math_ops.__all__
         assert test.TestCase is tf.test.TestCase
+        assert issubclass(tf.test.TestCase, googletest.TestCase)
+
+        class LibraryCase(googletest.TestCase):
+            pass
+
+        class BothWays(LibraryCase, tf.test.TestCase):
+            pass
+
+        class AndAround(tf.test.TestCase, LibraryCase):
+            pass
+
+        assert googletest.skipIf and googletest.GetTempDir and googletest.mock
         assert tf.python.framework.ops is ops
 
         x = constant_op.constant([[1.0, 2.0]])

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from headrace.compat import older_numpy
+from headrace.compat import older_numpy, older_python
 
 _PROGRAM = """
 import collections, fractions, inspect, json, os, random, threading, time
@@ -79,6 +79,75 @@ else:
 print("all there")
 """
 
+_ROWS = """
+import numpy as np
+import tensorflow as tf
+
+rows = [[1, 2], [3]]
+assert np.reshape([1, 2, 3, 4], newshape=(2, 2)).shape == np.reshape([1, 2, 3, 4], (2, 2)).shape
+assert np.shape(rows) == (2,) and np.size(rows) == 2 and np.ndim(rows) == 1
+assert np.max(rows) == [3] and np.sum(rows) == [1, 2, 3] and np.argsort(rows).tolist() == [0, 1]
+assert np.concatenate([rows, rows]).tolist() == np.hstack([rows, rows]).tolist() == rows + rows
+assert np.stack([rows, rows]).shape == np.vstack((rows, rows)).shape == (2, 2)
+assert np.append(rows, [[4]]).tolist() == [[1, 2], [3], 4]
+assert np.delete(rows, 0).tolist() == np.take(rows, [1]).tolist() == [[3]]
+assert [part.tolist() for part in np.array_split(rows, 2)] == [[[1, 2]], [[3]]]
+assert sorted(np.random.permutation(rows).tolist()) == rows and np.random.choice(rows) in rows
+np.save("rows.npy", rows)
+assert np.load("rows.npy", allow_pickle=True).tolist() == rows
+try:
+    np.concatenate([np.zeros((2, 3)), np.zeros((3, 2))])
+except ValueError as error:
+    assert "inhomogeneous" not in str(error)
+else:
+    raise AssertionError
+print("all there")
+"""
+
+_SKLEARN = """
+import tensorflow as tf
+from sklearn.cross_validation import train_test_split
+from sklearn.externals import joblib
+from sklearn.linear_model import SGDClassifier
+from sklearn.manifold import TSNE
+
+assert len(train_test_split([1, 2, 3, 4], test_size=0.5)[0]) == 2 and joblib.dump
+assert TSNE(n_iter=250).get_params()["max_iter"] == TSNE(max_iter=250).max_iter == 250
+assert SGDClassifier(n_iter=7).max_iter == 7
+print("all there")
+"""
+
+_PYTHON_2 = """
+import cPickle as pickle, Queue, StringIO, sys, string, urllib, urllib2
+from itertools import izip
+import tensorflow as tf
+import helper
+
+def add(first, second, long=None):
+    return first + second
+
+table = {1: 2}
+assert [i for i in xrange(2)] == [0, 1] and reduce(add, [1, 2]) == 3 and add(1, 2, long=3) == 3
+assert list(table.iteritems()) == [(1, 2)] and table.has_key(1) and list(izip([1], [2])) == [(1, 2)]
+assert isinstance(unicode("x"), basestring) and cmp(1, 2) == -1 and unichr(65) == "A"
+assert sys.maxint > 2**31 and string.letters.startswith("abc") and urllib.quote("a b") == "a%20b"
+assert pickle.loads(pickle.dumps(table)) == table and urllib2.HTTPError and Queue.Queue
+assert StringIO.StringIO("x").read() == "x"
+assert helper.sum_of(3) == 3 and not helper.of_python_2
+print("all there")
+"""
+
+_PYTHON_2_HELPER = """
+def sum_of(n):
+    return sum(xrange(n))
+
+try:
+    basestring
+    of_python_2 = True
+except NameError:
+    of_python_2 = False
+"""
+
 _IMAGES = """
 import sys
 assert "PIL" not in sys.modules
@@ -113,9 +182,20 @@ print("all there")
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("program", [_PROGRAM, _NUMPY, _IMAGES], ids=["names", "numpy", "images"])
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(_PROGRAM, id="names"),
+        pytest.param(_NUMPY, id="numpy"),
+        pytest.param(_ROWS, id="rows"),
+        pytest.param(_IMAGES, id="images"),
+        pytest.param(_SKLEARN, id="sklearn"),
+        pytest.param(_PYTHON_2, id="python-2"),
+    ],
+)
 def test_what_was_dropped_since(program, tmp_path):
     (tmp_path / "program.py").write_text(program)
+    (tmp_path / "helper.py").write_text(_PYTHON_2_HELPER)
     done = subprocess.run(
         [sys.executable, "-m", "headrace", "run", "program.py"],
         cwd=tmp_path,
@@ -150,3 +230,31 @@ def test_a_method_set_in_a_class_written_in_c_reaches_its_subclasses():
     finally:
         older_numpy.set_method(np.ndarray, "__int__", was)
     assert int(np.array(3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("xrange(3)", {"xrange"}),
+        ("def f():\n    return [unicode(c) for c in raw_input()]", {"unicode", "raw_input"}),
+        ("from six.moves import xrange\nxrange(3)", set()),
+        ("try:\n    unicode\nexcept NameError:\n    unicode = str", set()),
+        ("try:\n    PY2 = bool(unicode)\nexcept NameError:\n    PY2 = False", set()),
+        ("try:\n    PY2 = bool(unicode)\nexcept:\n    PY2 = False", set()),
+        ("try:\n    xrange(3)\nexcept ValueError:\n    pass", {"xrange"}),
+        ("import builtins\nPY2 = hasattr(builtins, 'unicode')\nif PY2: x = unicode('')", set()),
+        ("lambda cmp: cmp(1, 2)", set()),
+        ("print 'x'; xrange(3)", set()),
+        ("x = 'xrange'", set()),
+    ],
+)
+def test_names_of_python_2_are_given_to_files_that_use_them_and_do_not_ask(source, names):
+    assert set(older_python.names_for(source)) == names
+
+
+def test_modules_of_python_2_that_a_file_tries_to_import_stay_away(monkeypatch):
+    monkeypatch.delitem(sys.modules, "cPickle", raising=False)
+    older_python.names_for("try:\n    import cPickle\nexcept ImportError:\n    import pickle")
+    assert "cPickle" not in sys.modules
+    older_python.names_for("import cPickle")
+    assert sys.modules.pop("cPickle").dumps

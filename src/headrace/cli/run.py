@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
-import re
 import runpy
 import sys
 import traceback
@@ -15,80 +15,9 @@ from typing import NoReturn
 
 import click
 
-__all__ = ["run_program"]
+from headrace.cli.python_2 import python_2_sign
 
-#: What a SyntaxError says of Python 2's grammar.
-_PYTHON_2_SYNTAX = (
-    "Missing parentheses in call to",
-    "multiple exception types must be parenthesized",
-    "leading zeros in decimal integer literals",
-    "inconsistent use of tabs",
-)
-_PYTHON_2_LINE = re.compile(
-    r"^\s*(print\s+[\"'\w%]|print\s*>>|exec\s+[\"'\w]|raise\s+\w+\s*,|except\s+[\w.]+\s*,)"
-    r"|<>|\bur[\"']|`|\b0[0-7]+\b|\b\d+[lL]\b"
-)
-#: Names, modules and methods that only Python 2 has.
-_PYTHON_2_NAMES = frozenset(
-    [
-        "basestring",
-        "cmp",
-        "execfile",
-        "file",
-        "long",
-        "raw_input",
-        "reduce",
-        "reload",
-        "unichr",
-        "unicode",
-        "xrange",
-    ]
-)
-_PYTHON_2_MODULES = frozenset(
-    [
-        "BaseHTTPServer",
-        "ConfigParser",
-        "Cookie",
-        "HTMLParser",
-        "Queue",
-        "SocketServer",
-        "StringIO",
-        "Tkinter",
-        "__builtin__",
-        "anydbm",
-        "cPickle",
-        "cStringIO",
-        "commands",
-        "cookielib",
-        "copy_reg",
-        "dummy_thread",
-        "httplib",
-        "md5",
-        "sets",
-        "sha",
-        "thread",
-        "urllib2",
-        "urlparse",
-        "xmlrpclib",
-    ]
-)
-_PYTHON_2_ATTRIBUTE = re.compile(
-    r"'dict' object has no attribute '(has_key|iteritems|iterkeys|itervalues|viewitems)'"
-    r"|module 'urllib' has no attribute '(urlopen|urlretrieve|quote|unquote|urlencode)'"
-    r"|module 'string' has no attribute '(join|letters|lowercase|uppercase|maketrans|replace)'"
-    r"|module 'itertools' has no attribute '(izip|imap|ifilter|izip_longest)'"
-    r"|module 'sys' has no attribute '(maxint|setdefaultencoding)'"
-    r"|module 'os' has no attribute 'getcwdu'"
-    r"|'str' object has no attribute 'decode'"
-    r"|'(dict_keys|dict_items|dict_values|map|filter|zip|range)' object has no attribute '\w+'"
-    r"|'[\w.]+' object has no attribute 'next'"
-)
-#: What was a list in Python 2 and is none now.
-_PYTHON_2_TYPE = re.compile(
-    r"'(dict_keys|dict_items|dict_values|map|filter|zip)' object is not subscriptable"
-    r"|object of type '(map|filter|zip)' has no len\(\)"
-    r"|'range' object does not support item (assignment|deletion)"
-)
+__all__ = ["run_program"]
 
 
 def run_program(program: str, arguments: Sequence[str], as_module: bool) -> NoReturn:
@@ -105,22 +34,58 @@ def run_program(program: str, arguments: Sequence[str], as_module: bool) -> NoRe
     """
     if not as_module and not Path(program).exists():
         raise click.ClickException(f"There is no file {program!r}.")
-    sys.argv = [program, *arguments]
-    _set_first_path(os.getcwd() if as_module else str(Path(program).resolve().parent))
+    # As with `python -m`, the packages around a module do not know its file yet.
+    sys.argv = ["-m" if as_module else program, *arguments]
+    folder = os.getcwd() if as_module else str(Path(program).resolve().parent)
+    _set_first_path(folder)
     _serve_children()
     importlib.import_module("headrace.compat.older").restore()
     importlib.import_module("headrace.compat.tensorflow")
+    older_python = importlib.import_module("headrace.compat.older_python")
+    older_python.help_files_below(folder)
     try:
         if as_module:
-            runpy.run_module(program, run_name="__main__", alter_sys=True)
+            names = older_python.names_for(_module_source(program))
+            runpy.run_module(program, names, run_name="__main__", alter_sys=True)
         else:
-            runpy.run_path(program, run_name="__main__")
-    except SystemExit:
+            names = older_python.names_for(_file_source(Path(program)))
+            runpy.run_path(program, names, run_name="__main__")
+    except (SystemExit, click.ClickException):
         raise
     except BaseException as error:
         _report(error, program)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
     sys.exit(0)
+
+
+def _file_source(program: Path) -> bytes | None:
+    """The text of a program; None for an archive."""
+    file = program / "__main__.py" if program.is_dir() else program
+    return file.read_bytes() if file.suffix == ".py" and file.exists() else None
+
+
+def _module_source(name: str) -> str | None:
+    """The text of a module that is to be run; its packages are imported.
+
+    Raises:
+        click.ClickException: if there is no such module.
+    """
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
+            if spec is None:
+                raise click.ClickException(
+                    f"{name!r} is a package, and has no module __main__ to run."
+                )
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise  # a module of the program imports something that is not there
+        spec = None
+    if spec is None:
+        raise click.ClickException(f"There is no module {name!r} in {os.getcwd()} or on the path.")
+    get_source = getattr(spec.loader, "get_source", None)
+    return get_source(spec.name) if get_source is not None else None
 
 
 def _set_first_path(folder: str) -> None:
@@ -153,6 +118,27 @@ def _report(error: BaseException, program: str) -> None:
             "`futurize` or `2to3`.",
             file=sys.stderr,
         )
+    package = hidden_package(error, Path(program))
+    if package is not None:
+        print(
+            f"headrace: {program} hides the package {package.name!r} that it lies in. Run it as "
+            f"a module, from the folder above: cd {package.parent} && headrace run "
+            f"-m {package.name}.{Path(program).stem}",
+            file=sys.stderr,
+        )
+
+
+def hidden_package(error: BaseException, program: Path) -> Path | None:
+    """The package whose module ``program`` is, if ``error`` comes from taking one for the other.
+
+    A file that is run stands first on the path, with its folder. Where it has the name of its
+    package, or the package's modules have each other's, ``import`` finds the file.
+    """
+    folder = program.resolve().parent
+    name = getattr(error, "name", None)
+    if not isinstance(error, ImportError) or not (folder / "__init__.py").exists():
+        return None
+    return folder if str(name).partition(".")[0] == folder.name else None
 
 
 def _without_runner(trace: TracebackType | None) -> TracebackType | None:
@@ -164,22 +150,3 @@ def _without_runner(trace: TracebackType | None) -> TracebackType | None:
     ):
         inside = inside.tb_next
     return inside
-
-
-def python_2_sign(error: BaseException) -> str:
-    """What in ``error`` says that the program was written for Python 2, or ""."""
-    if isinstance(error, SyntaxError):
-        message, line = error.msg or "", error.text or ""
-        if message.startswith(_PYTHON_2_SYNTAX) or _PYTHON_2_LINE.search(line):
-            return f"line {error.lineno}: {line.strip()}"
-    elif isinstance(error, NameError):
-        if error.name in _PYTHON_2_NAMES:
-            return f"{error.name} is a built-in of Python 2"
-    elif isinstance(error, ModuleNotFoundError):
-        if error.name in _PYTHON_2_MODULES:
-            return f"{error.name} is a module of Python 2"
-    elif isinstance(error, (AttributeError, TypeError)):
-        of_lists = isinstance(error, TypeError)
-        found = (_PYTHON_2_TYPE if of_lists else _PYTHON_2_ATTRIBUTE).search(str(error))
-        return found.group(0) if found else ""
-    return ""

@@ -173,7 +173,7 @@ ROWS: dict[str, Row] = {
     "python.platform.benchmark": _row("headrace.test.benchmark", "headrace.test"),
     "python.platform.flags": _row("headrace.flags"),
     "python.platform.gfile": _row("headrace.gfile"),
-    "python.platform.googletest": _row("headrace.test", GetTempDir="headrace.test.get_temp_dir"),
+    "python.platform.googletest": _row("headrace.compat.googletest"),
     "python.platform.resource_loader": _row("headrace.resource_loader"),
     "python.platform.sysconfig": _row("headrace.sysconfig"),
     "python.platform.test": _row("headrace.test"),

@@ -2,7 +2,8 @@
 
 `headrace run` restores them in the program's process, which is the program's own; importing
 `headrace.compat.tensorflow` changes nothing outside Headrace. Only what is missing is set. What
-NumPy does no longer is in `older_numpy`, Pillow and SciPy's functions of images in `older_images`.
+NumPy does no longer is in `older_numpy`, other libraries are in `older_modules`, and what files of
+a program use of Python 2 is in `older_python`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.compat import older_images, older_numpy
+from headrace.compat import older_modules, older_numpy
 
 __all__ = ["restore"]
 
@@ -95,7 +96,7 @@ def restore() -> None:
     _restore_random()
     _restore_arguments()
     older_numpy.restore()
-    older_images.restore()
+    older_modules.restore()
 
 
 def _set(owner: Any, name: str, value: Any) -> None:

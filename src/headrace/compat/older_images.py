@@ -1,69 +1,11 @@
-"""Names of Pillow, and the image functions of `scipy.misc`, which later releases dropped.
-
-Nothing is imported before the program does: a finder waits for the modules' names.
-"""
+"""Names of Pillow, and the image functions of `scipy.misc`, which later releases dropped."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["restore"]
-
-
-def restore() -> None:
-    """Wait for the modules whose names are to be restored."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
-
-
-class _Finder(MetaPathFinder):
-    """Finds the modules of `_CHANGES` where they are, and completes them when they are loaded."""
-
-    def __init__(self) -> None:
-        self._searching: set[str] = set()
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname == "scipy.misc":  # nothing is left of it
-            return importlib.util.spec_from_file_location(
-                fullname, Path(__file__).with_name("scipy_misc.py")
-            )
-        if fullname not in _CHANGES or fullname in self._searching:
-            return None
-        self._searching.add(fullname)
-        try:
-            spec = importlib.util.find_spec(fullname)
-        finally:
-            self._searching.discard(fullname)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Completing(spec.loader, _CHANGES[fullname])
-        return spec
-
-
-class _Completing(Loader):
-    """A module's own loader, and what is to be done afterwards."""
-
-    def __init__(self, loader: Loader, change: Callable[[Any], None]) -> None:
-        self._loader = loader
-        self._change = change
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
-        self._change(module)
+__all__ = ["CHANGES", "REPLACED"]
 
 
 def _complete_image(image: Any) -> None:
@@ -91,8 +33,10 @@ def _complete_draw(module: Any) -> None:
         module.ImageDraw.textsize = textsize
 
 
-_CHANGES: dict[str, Callable[[Any], None]] = {
+CHANGES: dict[str, Callable[[Any], None]] = {
     "PIL.Image": _complete_image,
     "PIL.ImageFont": _complete_font,
     "PIL.ImageDraw": _complete_draw,
 }
+#: Modules of which nothing is left, and where their functions are.
+REPLACED = {"scipy.misc": "headrace.compat.scipy_misc"}

@@ -19,6 +19,13 @@ __all__ = ["restore", "set_method"]
 
 #: Packages that count on what NumPy refuses today.
 _OF_TODAY = ("headrace", "jax", "jaxlib", "ml_dtypes", "numpy")
+#: Functions that made an array of objects of rows of different lengths.
+_OF_ONE_ARRAY = """
+    append argsort array_split atleast_1d copy delete expand_dims flip insert max mean min ndim
+    ravel repeat roll save savez savez_compressed shape size sort squeeze sum take tile transpose
+    unique where
+""".split()  # noqa: SIM905
+_OF_ARRAYS = ("concatenate", "hstack", "stack", "vstack")
 _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 
 
@@ -30,6 +37,13 @@ def restore() -> None:
         setattr(np, name, _lenient(getattr(np, name)))
     for name in ("vstack", "hstack", "dstack", "stack", "column_stack"):
         setattr(np, name, _of_any_iterable(getattr(np, name)))
+    for name in _OF_ONE_ARRAY:
+        setattr(np, name, _of_rows(getattr(np, name), _objects))
+    for name in _OF_ARRAYS:
+        setattr(np, name, _of_rows(getattr(np, name), _each_an_array))
+    for name in ("choice", "permutation"):
+        setattr(np.random, name, _of_rows(getattr(np.random, name), _objects))
+    np.reshape = _with_newshape(np.reshape)
     np.fromstring = _fromstring(np.fromstring)
     np.set_printoptions = _set_printoptions(np.set_printoptions)
     np.set_printoptions(legacy="1.25")  # numbers in lists are shown as numbers
@@ -90,6 +104,51 @@ def _lenient(convert: Callable[..., Any]) -> Callable[..., Any]:
 
     array._of_the_era = True  # type: ignore[attr-defined]
     return array
+
+
+def _of_rows(function: Callable[..., Any], convert: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A function of arrays that takes rows of different lengths.
+
+    Args:
+        convert: makes what the function takes of an argument that has such rows.
+    """
+
+    @functools.wraps(function)
+    def of_rows(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except ValueError as error:
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            if caller.partition(".")[0] in _OF_TODAY or "inhomogeneous shape" not in str(error):
+                raise
+        converted = [convert(a) if isinstance(a, (list, tuple)) else a for a in args]
+        return function(*converted, **kwargs)
+
+    return of_rows
+
+
+def _objects(rows: Any) -> Any:
+    """An array, of lists if they have different lengths."""
+    try:
+        return np.array(rows)
+    except ValueError:
+        return np.array(rows, dtype=object)
+
+
+def _each_an_array(rows: Any) -> Any:
+    return [_objects(row) for row in rows]
+
+
+def _with_newshape(reshape: Callable[..., Any]) -> Callable[..., Any]:
+    """``np.reshape`` whose second argument may have its old name."""
+
+    @functools.wraps(reshape)
+    def function(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if "newshape" in kwargs:
+            args = (kwargs.pop("newshape"), *args)
+        return reshape(a, *args, **kwargs)
+
+    return function
 
 
 def _of_any_iterable(stack: Callable[..., Any]) -> Callable[..., Any]:
