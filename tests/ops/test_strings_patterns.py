@@ -1,4 +1,4 @@
-"""Regular expressions: what RE2 and Python's engine do not have in common."""
+"""Regular expressions of string ops."""
 
 from __future__ import annotations
 
@@ -16,39 +16,44 @@ def run(tensor: tf.Tensor) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "python"),
+    ("pattern", "matches", "does_not"),
     [
-        ("a$", r"a\Z"),
-        ("(?m)a$", "(?m:a$)"),
-        ("(?m)a(?-m)b$", r"(?m:a(?-m:b\Z))"),
-        ("x(?i)y(z)", "x(?i:y(z))"),
-        ("((?i)a|b)c", "((?i:a)|(?i:b))c"),
-        ("x(?i)y|z", "x(?i:y)|(?i:z)"),
-        (r"\Qa.b\Ec", r"a\.bc"),
-        (r"\Q(", r"\("),
-        (r"\z", r"\Z"),
-        ("[[:digit:]x]", "[0-9x]"),
-        ("[]a]", r"[\]a]"),
-        ("[^]a]", r"[^\]a]"),
-        ("[a[b]", r"[a\[b]"),
-        ("[a-c-]", r"[a-c\-]"),
-        ("[--/&&]", r"[\--/\&\&]"),
-        (r"[\d-x]", r"[\d\-x]"),
-        (r"\x{41}\x42\060", "AB0"),
-        ("(?<n>a)(?P<m>b)", "(?P<n>a)(?P<m>b)"),
-        (r"\-\d", r"\-\d"),
+        ("a$", "a", "a\n"),
+        ("(?m)a$\\nb", "a\nb", "ab"),
+        ("x(?i)y(z)", "xYZ", "XYZ"),
+        ("((?i)a|b)c", "Bc", "BC"),
+        ("x(?i)y|z", "Z", "XY"),
+        (r"\Qa.b\Ec", "a.bc", "axbc"),
+        (r"\Q(", "(", ""),
+        ("[[:digit:]x]", "7", "y"),
+        ("[]a]", "]", "b"),
+        ("[a[b]", "[", "]"),
+        (r"[\d-x]", "-", "y"),
+        (r"\x{41}\x42\060", "AB0", "AB"),
+        (r"\p{Greek}\pN", "\u03b13", "a3"),
+        ("(?U)a+b", "aab", "b"),
+        ("(?<n>a)(?P<m>b)", "ab", "a"),
     ],
 )
-def test_translation(pattern: str, python: str) -> None:
-    assert regex.compiled(pattern).pattern == python
+def test_patterns_of_re2(pattern: str, matches: str, does_not: str) -> None:
+    assert run(tf.strings.regex_full_match([matches, does_not], pattern)) == [True, False]
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*)*x", "(a?){30}a{30}"])
+def test_no_pattern_takes_exponential_time(pattern: str) -> None:
+    """Engines that step back need years for each of these."""
+    text = "a" * 5000 + "b"
+    assert run(tf.strings.regex_full_match([text], pattern)) == [False]
+    replaced = run(tf.strings.regex_replace([text], pattern, ""))
+    assert replaced[0][-1:] == b"b"
 
 
 @pytest.mark.parametrize(
     "pattern",
     [
-        "(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", r"(a)\1", "a++", "(a", "a)", "[a", "a\\", r"\p{L}",
-        r"\y", "*", "a{2,1}", "[[:nothing:]]", "(?U)a", "(?x)a", "(?>a)", r"\x{110000}", "(?",
-        "[[:", "[b-a]", r"[a-\d]", r"[\b]", "(" * 5000 + ")" * 5000,
+        "(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", r"(a)\1", "a++", "(a", "a)", "[a", "a\\", r"\p{No}",
+        r"\y", "*", "a{2,1}", "[[:nothing:]]", "(?x)a", "(?>a)", r"\x{110000}", "(?",
+        "[[:", "[b-a]", r"[a-\d]", r"[\b]", "a{1000}{1000}",
     ],
 )  # fmt: skip
 def test_what_is_no_pattern(pattern: str) -> None:
@@ -74,6 +79,10 @@ def test_bad_rewrites() -> None:
 
 def test_empty_matches_behind_a_match_do_not_count() -> None:
     assert run(tf.regex_replace(["abc"], "b*", "-")) == [b"-a-c-"]
+    assert run(tf.regex_replace(["\u00e9\u4e2d\U0001f600"], "x*", "-")) == [
+        "-\u00e9-\u4e2d-\U0001f600-".encode()
+    ]
+    assert run(tf.regex_replace([b"\xc3\xff\xa9"], "x*", "-")) == [b"-\xc3-\xff-\xa9-"]
 
 
 def test_classes_are_ascii_and_characters_utf8() -> None:
