@@ -17,6 +17,7 @@ from headrace.autodiff.vjp import is_differentiable, kernel_gradient
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph, get_default_graph
+from headrace.graph.recursion import levels_of, room_for
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.indexed_slices import IndexedSlices
@@ -80,7 +81,7 @@ def gradients(
         raise ValueError(f"Passed {len(grad_ys)} grad_ys for {len(ys)} ys")
     unconnected = UnconnectedGradients(unconnected_gradients)
     graph = get_default_graph()
-    with graph.name_scope(name):
+    with graph.name_scope(name), room_for(levels_of(graph)):
         backward = _Backward(graph, colocate_gradients_with_ops, gate_gradients, aggregation_method)
         y_tensors = [backward.local(convert_to_tensor(y)) for y in ys]
         x_tensors = [backward.local(_source(x)) for x in xs]

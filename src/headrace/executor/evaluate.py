@@ -136,6 +136,8 @@ class Evaluation:
 
     #: Whether values are tracers of a program being compiled.
     tracing = False
+    #: Whether only the forms of values are wanted (see `ops.kernels.control.Probe`).
+    probing = False
     #: The node being evaluated.
     current: Node | None = None
     platform = "cpu"
@@ -259,6 +261,8 @@ class Tracing(Evaluation):
         self.platform = platform
         #: Keys written so far, in order.
         self.written: dict[StateKey, None] = {}
+        #: What is known of the forms that branches give, by node, arguments and state.
+        self.probes: dict[Any, Any] = {}
         #: Bytes of all values computed, and the node with the largest.
         self.bytes = 0
         self.largest: tuple[int, Node | None] = (0, None)

@@ -20,6 +20,7 @@ from headrace.executor.stepping import Driver, Flow, StepRun
 from headrace.executor.tracing_step import StepContext
 from headrace.executor.transfers import SEND
 from headrace.executor.units import Slots, Splitter, Unit
+from headrace.graph.recursion import levels_of, room_for
 from headrace.graph.shapes import static_bytes
 from headrace.ops.kernels import tensor_list as lists
 from headrace.passes.ir import Edge, Node, StepGraph
@@ -57,6 +58,8 @@ class Plan:
     ) -> None:
         self.step = step
         self.store = store
+        graphs = {node.op.graph for node in step.nodes if node.op is not None}
+        self._levels = max(map(levels_of, graphs), default=0)
         self.host = host
         self._options = options
         self._force_host: set[Node] = set()
@@ -144,6 +147,12 @@ class Plan:
         Raises:
             OpError: when an op fails.
         """
+        if self._levels:
+            with room_for(self._levels):
+                return self._run(feeds, context)
+        return self._run(feeds, context)
+
+    def _run(self, feeds: Sequence[Any], context: Any) -> list[Any]:
         if self.is_stepped:
             return self._run_stepped(feeds, context)
         schedule = self._schedule

@@ -41,6 +41,9 @@ CALL_FROM_HOST = 60e-6
 _SECONDS_PER_ELEMENT = 0.3e-9
 #: A program that compiles within this time is compiled when it runs for the second time.
 _PATIENCE = 3.0
+#: XLA's time grows with the third power of how deep branches lie in each other: it takes 1 s for 40
+#: levels and 18 s for 150.
+_MANY_LEVELS = 32
 #: Runs assumed for the body of a loop; it has the sizes of sequences that change at each step.
 _ITERATIONS = 32
 _LOOPS = frozenset({"While", "StatelessWhile", "Scan", "StatelessScan"})
@@ -76,6 +79,8 @@ def runs_before_compiling(
         return 0
     if _costs_less(nodes, call):
         return NEVER
+    if _depth(nodes) > _MANY_LEVELS:
+        return math.ceil(together / sum(t * _seconds_to_interpret(p, 0) for p, _, t in parts))
     compiling = _seconds_to_compile(nodes, outputs)
     if compiling <= _PATIENCE or len(parts) > 1:
         return 1
@@ -147,6 +152,12 @@ def _bodies(node: Node) -> Iterator[FuncGraph]:
             for body in value if isinstance(value, (list, tuple)) else (value,):
                 if isinstance(body, FuncGraph):
                     yield body
+
+
+def _depth(nodes: Sequence[Node]) -> int:
+    """How many levels of functions lie below these nodes."""
+    bodies = [function_step(body).nodes for node in nodes for body in _bodies(node)]
+    return 1 + max(map(_depth, bodies)) if bodies else 0
 
 
 def _with_bodies(

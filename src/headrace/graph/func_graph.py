@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.graph.graph import Graph, default_graph_stack
+from headrace.graph.recursion import room_for
 from headrace.graph.scopes import ControlStack
 from headrace.graph.tensor import Dims, Operation, Tensor
 
@@ -21,6 +22,8 @@ class FuncGraph(Graph):
         super().__init__()
         self.name = name
         self.outer_graph = outer
+        #: How many functions this one lies in, itself counted.
+        self.level: int = outer.level + 1 if isinstance(outer, FuncGraph) else 1
         self._placeholder = placeholder
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
@@ -112,6 +115,6 @@ def trace(
         unique = f"{name}_{len(outer.outermost._functions)}"
     body = FuncGraph(unique, outer, placeholder)
     outer.outermost._functions[unique] = body
-    with body.as_default():
+    with body.as_default(), room_for(body.level):
         result = function(*[body.add_input(dtype, dims) for dtype, dims in signature])
     return body, result

@@ -18,15 +18,75 @@ def is_sequence(structure: Any) -> bool:
 is_nested = is_sequence
 
 
+#: How deep lists may lie in lists to make an array: as many dimensions as NumPy has.
+MAX_DEPTH = 64
+
+
 def flatten(structure: Any) -> list[Any]:
     """All leaves in order; a leaf alone gives a list of itself.
 
     >>> flatten({"b": 1, "a": [2, (3, 4)]})
     [2, 3, 4, 1]
+
+    Raises:
+        ValueError: if a container holds itself.
     """
     leaves: list[Any] = []
-    _collect(structure, leaves)
+    try:
+        _collect(structure, leaves)
+    except RecursionError:
+        raise too_deep(structure) from None
     return leaves
+
+
+def check_depth(values: Any) -> None:
+    """Refuse lists nested too deeply for an array, such as one that holds itself.
+
+    NumPy would look through all that such a list seems to hold, for years. Lists make an array only
+    if all parts are equally deep, so following the first elements tells.
+
+    Raises:
+        ValueError: if they are more than `MAX_DEPTH` deep.
+    """
+    inner = values
+    for _ in range(MAX_DEPTH + 1):
+        if not isinstance(inner, (list, tuple)) or not inner:
+            return
+        inner = inner[0]
+    raise too_deep(values)
+
+
+def too_deep(structure: Any) -> ValueError:
+    """What is wrong with a structure that has no end, or whose end is too far inside."""
+    kind = type(structure).__name__
+    if _holds_itself(structure):
+        return ValueError(f"The {kind} holds itself, directly or through others: {structure!r:.80}")
+    return ValueError(f"The {kind} is nested more than {MAX_DEPTH} deep: {structure!r:.80}")
+
+
+def _holds_itself(structure: Any) -> bool:
+    """Whether a container is reached from itself: depth first, without recursion."""
+    above: set[int] = {id(structure)}
+    path = [(structure, iter(_containers(structure)))]
+    done: set[int] = set()
+    while path:
+        container, rest = path[-1]
+        inner = next(rest, None)
+        if inner is None:
+            above.discard(id(container))
+            done.add(id(container))
+            path.pop()
+        elif id(inner) in above:
+            return True
+        elif id(inner) not in done:
+            above.add(id(inner))
+            path.append((inner, iter(_containers(inner))))
+    return False
+
+
+def _containers(structure: Any) -> list[Any]:
+    items = structure.values() if isinstance(structure, Mapping) else structure
+    return [item for item in items if is_sequence(item)]
 
 
 def _collect(structure: Any, leaves: list[Any]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from headrace.graph import dtypes
+from headrace.graph import dtypes, nest
 from headrace.graph.dtypes import DType, as_dtype
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ def _from_foreign(values: Any) -> Array:
 
 def _from_sequence(values: Any, dtype: DType | None) -> Array:
     target = None if dtype is None else _target(dtype)
+    nest.check_depth(values)
     first = _first_leaf(values)
     if isinstance(first, _TEXT) and (target is None or "S" in target.accepts):
         return _string_array(*_leaves(values))

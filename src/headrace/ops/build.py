@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import suggest
-from headrace.graph import dtypes
+from headrace.graph import dtypes, nest
 from headrace.graph.composite import CompositeOperand, CompositeTensor
 from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
@@ -123,8 +123,12 @@ def convert_to_tensor(
                 return converted  # type: ignore[no-any-return]
     if isinstance(value, CompositeTensor):
         raise CompositeOperand(value)
-    if isinstance(value, (list, tuple)) and holds_tensor(value):
-        return _pack(value, wanted, name)
+    if isinstance(value, (list, tuple)):
+        try:
+            if holds_tensor(value):
+                return _pack(value, wanted, name)
+        except RecursionError:
+            raise nest.too_deep(value) from None
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
     if wanted is None and hint is not None:
         try:
@@ -273,10 +277,8 @@ def add_node(op_def: OpDef, args: Iterable[Any], kwargs: dict[str, Any]) -> Oper
 
 
 def _refuse_composites(values: Sequence[Any]) -> None:
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            _refuse_composites(value)
-        elif isinstance(value, CompositeTensor) and not hasattr(value, "_to_tensor"):
+    for value in nest.flatten(values):
+        if isinstance(value, CompositeTensor) and not hasattr(value, "_to_tensor"):
             raise CompositeOperand(value)
 
 

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from headrace.graph import nest
 from headrace.graph.composite import CompositeTensor
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.tensor import Operation, Tensor
@@ -38,7 +39,7 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
         raise ValueError("Unknown keyword arguments: " + ", ".join(sorted(kwargs)))
     graph = get_default_graph()
     by_device: dict[str, dict[Operation, None]] = {}
-    for item in _flat(inputs):
+    for item in nest.flatten(inputs):
         element = _element(graph, item)
         by_device.setdefault(element.device, {})[element] = None
     if len(by_device) <= 1:
@@ -48,16 +49,6 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     with graph.name_scope(name or "group_deps") as scope:
         parts = [_wait_for(graph, d, list(ops), "NoOp") for d, ops in sorted(by_device.items())]
         return _wait_for(graph, "", parts, scope)
-
-
-def _flat(items: Any) -> Iterator[Any]:
-    for item in items:
-        if isinstance(item, dict):
-            yield from _flat([item[k] for k in sorted(item)])
-        elif isinstance(item, (list, _tuple)):
-            yield from _flat(item)
-        else:
-            yield item
 
 
 def _element(graph: Graph, item: Any) -> Operation:

@@ -89,7 +89,7 @@ def _lower_branches(evaluation: Any, node: Any, index: Any, args: Sequence[Any])
     else:
         run = partial(_run_branch, evaluation, attrs)
         calls = [partial(run, i, args) for i in range(len(bodies))]
-        values = control.branches(evaluation, index, calls)
+        values = control.branches(evaluation, node, index, calls, args)
     count = len(bodies[0].outputs)
     saved = [TensorList(() if v is None else (v,)) for v in values[count:]]
     return [*values[:count], *saved]

@@ -110,6 +110,7 @@ class _Branch:
             if result is None:
                 raise ValueError(f"{name}_fn must have a return value.")
             if not strict:
+                nest.check_depth(result)
                 result = _unpack_singleton(result)
             return Structure(nest.map_structure(_as_value, result))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.graph import dtypes
+from headrace.graph import dtypes, nest
 from headrace.graph.shapes import TensorShape
 from headrace.ops.build import constant as dense_constant
 from headrace.ops.build import placeholder as dense_placeholder
@@ -122,7 +122,10 @@ def _build(
                 f"inner_shape={inner_shape}"
             )
         return inner(pylist, ())
-    scalar_depth, depth = _depths(pylist)
+    try:
+        scalar_depth, depth = _depths(pylist)
+    except RecursionError:
+        raise nest.too_deep(pylist) from None
     _check_depths(pylist, scalar_depth, depth, ragged_rank, shape)
     if ragged_rank == 0 or (
         ragged_rank is None and (depth < 2 or (shape is not None and depth - len(shape) < 2))

@@ -303,7 +303,13 @@ def _convert_feed(value: Any, dtype: np.dtype[Any], tensor: Tensor) -> Any:
                 "a larger type (e.g. int64)."
             )
     try:
+        nest.check_depth(value)
         return np.asarray(value, dtype=dtype)
+    except NotImplementedError:  # a tensor among the elements
+        raise TypeError(
+            f"A list that is fed to '{tensor.name}' holds a tensor. Feed arrays, numbers or "
+            "strings: the value of a tensor is what session.run gives."
+        ) from None
     except (TypeError, ValueError) as error:
         raise type(error)(
             f"Cannot convert the value fed to '{tensor.name}' ({tensor.dtype.name}, shape "

@@ -11,7 +11,9 @@ import jax
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.graph import nest
 from headrace.graph.graph import Graph, default_session_stack, get_default_graph
+from headrace.graph.recursion import levels_of, room_for
 from headrace.graph.tensor import Operation, Tensor
 from headrace.session import engines
 from headrace.session.fetches import Feeds, Fetches
@@ -130,6 +132,8 @@ class BaseSession:
             compiled = self._plans.get(key)
         except TypeError:  # something in the fetches has no hash: no plan can be kept
             key, compiled = None, None
+        except RecursionError:
+            raise nest.too_deep(fetches) from None
         if compiled is None or compiled.mutations != self._graph._mutations:
             timeout = options.timeout_in_ms / 1e3 if options and options.timeout_in_ms else None
             compiled = self._compile(fetches, keys, timeout)
@@ -161,7 +165,7 @@ class BaseSession:
             key = (mutations, tuple(tensors), tuple(feeds.tensors), tuple(targets), last)
             making = self._making.setdefault(key, threading.Lock())
         # A plan may wait for a task: only those wait with it who want the same.
-        with making:
+        with making, room_for(levels_of(self._graph)):
             plan = self._by_elements.get(key)
             try:
                 if plan is None:

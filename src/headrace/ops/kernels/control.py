@@ -53,6 +53,9 @@ def isolated(
 class Probe:
     """What a body gives, found by running it on abstract values.
 
+    Branches and loops inside are only probed in turn, not made: else each level of nesting would
+    do twice what the one inside it does.
+
     Attributes:
         known: for each output its value if that is known while tracing, else None.
         shapes: for each output its shape and type (None where known).
@@ -66,7 +69,11 @@ class Probe:
         keys: list[Any] = []
 
         def run(values: Any) -> Any:
-            outputs, written = isolated(evaluation, call, values, state or {})
+            was, evaluation.probing = evaluation.probing, True
+            try:
+                outputs, written = isolated(evaluation, call, values, state or {})
+            finally:
+                evaluation.probing = was
             outputs = [lists.to_program(o) for o in outputs]
             self.known = [o if is_known(o) else None for o in outputs]
             keys[:] = list(written)
@@ -78,7 +85,7 @@ class Probe:
 
 def _shape_key(value: Any) -> Any:
     leaves, tree = jax.tree.flatten(value)
-    return tree, [(leaf.shape, leaf.dtype) for leaf in leaves]
+    return tree, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
 def _shaped(shape: Any, dtype: Any) -> Any:
@@ -129,6 +136,11 @@ def _zeros(shape: Any) -> Any:
     return jnp.zeros(shape.shape, shape.dtype)
 
 
+def _of_form(target: Any) -> Any:
+    """Any value of a form (a pytree of shapes), for a probe."""
+    return jax.tree.map(_zeros, target)
+
+
 def carried_state(evaluation: Any, written: dict[Any, Any]) -> dict[Any, Any]:
     """The present values of state that a body writes.
 
@@ -154,15 +166,26 @@ def _ignoring_operands(call: Callable[[], Sequence[Any]]) -> Call:
 
 
 def branches(
-    evaluation: Any, index: Any, calls: Sequence[Callable[[], Sequence[Any]]]
+    evaluation: Any,
+    node: Any,
+    index: Any,
+    calls: Sequence[Callable[[], Sequence[Any]]],
+    args: Sequence[Any],
 ) -> list[Any]:
     """Run the branch that traced ``index`` chooses; all give the same outputs.
 
     A branch may give None for an output that is only used when another branch runs.
+
+    Args:
+        node: the operation, and ``args`` what its branches get: the same branches are probed once,
+            though a probe of what is around them comes through here before the program does.
     """
     functions = [_ignoring_operands(c) for c in calls]
+    key = (node, _forms_key(args), _forms_key([*evaluation.state, *evaluation.state.values()]))
     try:
-        probes = [Probe(evaluation, f, ()) for f in functions]
+        probes = evaluation.probes.get(key)
+        if probes is None:
+            probes = evaluation.probes[key] = [Probe(evaluation, f, ()) for f in functions]
     except InvalidArgumentError as error:  # perhaps in a branch that is not the one to run
         raise NeedsValue(f"a branch cannot be traced: {error.message}") from error
     merged = [_merge(i, probes) for i in range(len(probes[0].known))]
@@ -182,7 +205,10 @@ def branches(
         return run
 
     runs = [branch(f) for f in functions]
-    if len(runs) == 2:
+    if evaluation.probing:
+        found = [_of_form(target) for _, target in merged if target is not None]
+        changed = [_of_form(_struct(value)) for value in state.values()]
+    elif len(runs) == 2:
         found, changed = lax.cond(index == 0, runs[0], runs[1])
     else:
         found, changed = lax.switch(index, runs)
@@ -190,6 +216,20 @@ def branches(
         evaluation.write(key, value)
     rest = iter(found)
     return [known if target is None else next(rest) for known, target in merged]
+
+
+def _forms_key(values: Sequence[Any]) -> Any:
+    """What a probe depends on: the forms of traced values, and known values themselves."""
+    return tuple([_form_key(v) for v in values])
+
+
+def _form_key(value: Any) -> Any:
+    if not is_known(value):
+        return _shape_key(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        is_text = value.dtype.kind == "O"
+        return value.shape, value.dtype, tuple(value.flat) if is_text else value.tobytes()
+    return value
 
 
 def _merge(position: int, probes: list[Probe]) -> tuple[Any, Any]:
@@ -288,6 +328,17 @@ class Loop:
         ]
         return new_values, new_state, others
 
+    def probed(self, rows: int, size: Any) -> tuple[list[Any], list[TensorList]]:
+        """What the loop gives, as far as a probe asks: values of the right forms.
+
+        Args:
+            rows: how many elements the buffers of collected values have.
+            size: how many of them the loop fills.
+        """
+        self.finish([_of_form(_struct(value)) for value in self.state.values()])
+        buffers = [lists.empty_rows(s, rows) for s in self.other_shapes if s is not None]
+        return [_of_form(t) for t in self.targets], self.collected(buffers, size)
+
     def finish(self, state: Sequence[Any]) -> None:
         for key, value in zip(self.state, state, strict=True):
             self.evaluation.write(key, value)
@@ -314,6 +365,8 @@ def scanned(
     """A loop over the rows of ``xs`` (pytrees with a leading axis of ``count``)."""
     sample = jax.tree.map(lambda x: _shaped(x.shape[1:], x.dtype), xs)
     loop.prepare(start, jax.tree.map(_zeros, sample), None)
+    if loop.evaluation.probing:
+        return loop.probed(count, count)
 
     def step(carry: Any, x: Any) -> Any:
         values, state, others = loop.advance(carry[0], carry[1], x)
@@ -340,6 +393,8 @@ def repeated_while(
     traced_others = [s for s in loop.other_shapes if s is not None]
     if loop.other_shapes and bound is None:
         raise NeedsValue("the number of iterations is not known")
+    if evaluation.probing:
+        return *loop.probed(bound or 0, jnp.int32(0)), jnp.bool_(False)
     buffers = [lists.empty_rows(s, bound or 0) for s in traced_others]
 
     def test(values: Any, state: list[Any]) -> tuple[Any, list[Any]]:
@@ -373,6 +428,8 @@ def scanned_dynamic(
     sample = jax.tree.map(lambda x: _shaped(x.shape[1:], x.dtype), xs)
     loop.prepare(start, jax.tree.map(_zeros, sample), None)
     rows = lists.capacity(xs)
+    if loop.evaluation.probing:
+        return loop.probed(rows, size)
     buffers = [lists.empty_rows(s, rows) for s in loop.other_shapes if s is not None]
 
     def step(carry: Any) -> Any:
