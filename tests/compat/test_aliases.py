@@ -108,8 +108,7 @@ def test_modules_of_the_era_import_and_agree():
             rnn_cell_impl, script_ops, sparse_ops, state_ops, string_ops, tensor_array_ops,
             variable_scope, variables,
         )
-        from tensorflow.python.platform import app, flags, gfile, googletest
-        from tensorflow.python.platform import resource_loader, test
+        from tensorflow.python.platform import app, flags, gfile, resource_loader, test
         from tensorflow.python.platform import tf_logging as logging
         from tensorflow.python.training import (
             adam, checkpoint_management, coordinator, learning_rate_decay, moving_averages,
@@ -132,18 +131,6 @@ def test_modules_of_the_era_import_and_agree():
         assert feature_pb2.Feature is headrace.train.Feature
         assert "reduce_sum" in dir(tf) and "reduce_sum" in math_ops.__all__
         assert test.TestCase is tf.test.TestCase
-        assert issubclass(tf.test.TestCase, googletest.TestCase)
-
-        class LibraryCase(googletest.TestCase):
-            pass
-
-        class BothWays(LibraryCase, tf.test.TestCase):
-            pass
-
-        class AndAround(tf.test.TestCase, LibraryCase):
-            pass
-
-        assert googletest.skipIf and googletest.GetTempDir and googletest.mock
         assert tf.python.framework.ops is ops
 
         x = constant_op.constant([[1.0, 2.0]])
@@ -154,6 +141,27 @@ def test_modules_of_the_era_import_and_agree():
         assert [d.device_type for d in device_lib.list_local_devices()].count("CPU") == 1
         assert not context.executing_eagerly() and not tf.executing_eagerly()
         """)
+
+
+def test_the_plain_test_case_is_below_that_of_graphs():
+    """Libraries derive classes from both."""
+    _python("""
+        import headrace.compat.tensorflow
+        import tensorflow as tf
+        from tensorflow.python.platform import googletest
+
+        class LibraryCase(googletest.TestCase):
+            pass
+
+        class BothWays(LibraryCase, tf.test.TestCase):
+            pass
+
+        class AndAround(tf.test.TestCase, LibraryCase):
+            pass
+
+        assert issubclass(tf.test.TestCase, googletest.TestCase)
+        assert googletest.skipIf and googletest.GetTempDir and googletest.mock
+    """)
 
 
 def test_real_tensorflow_that_is_loaded_already_is_refused():
