@@ -22,6 +22,8 @@ class Flags:
         connect_timeout: seconds that a session waits for a task that its step needs.
         data_port: where servers listen for tensors; 0 takes a free port.
         shared_memory: whether tasks on one host exchange tensors through shared memory.
+        trace_ops: steps with FULL_TRACE are interpreted op by op, to give each op a time (see
+            docs/profiling.md); otherwise compiled regions are timed as they run.
         graph_seeds: what tells apart random ops where only the graph has a seed: ``counted``
             numbers them, as TensorFlow 2.x does; ``operations`` takes the number of operations made
             before, as 1.x did, which gives old programs their old numbers.
@@ -35,6 +37,7 @@ class Flags:
     connect_timeout: float = 60.0
     data_port: int = 0
     shared_memory: bool = True
+    trace_ops: bool = False
     graph_seeds: str = "counted"
 
 
@@ -49,6 +52,7 @@ def _from_environment() -> Flags:
         connect_timeout=float(env.get("HEADRACE_CONNECT_TIMEOUT", "60")),
         data_port=int(env.get("HEADRACE_DATA_PORT", "0")),
         shared_memory=env.get("HEADRACE_SHARED_MEMORY", "1") == "1",
+        trace_ops=env.get("HEADRACE_TRACE_OPS", "0") == "1",
         graph_seeds=env.get("HEADRACE_GRAPH_SEEDS", "counted"),
     )
 

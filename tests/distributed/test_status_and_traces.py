@@ -136,7 +136,8 @@ def test_one_timeline_over_all_tasks(cluster, either, level):
     assert any(e["cat"] == "Op" and processes[e["pid"]].startswith(WORKER) for e in slices)
     # Both clocks are one here, so the order of things shows as it was, but for rounding.
     assert send["ts"] <= recv["ts"] + recv["dur"] + 2000
-    begin, end = ([e for e in events if e["ph"] == p] for p in "st")
+    arrows = [e for e in events if e.get("cat") == "Transfer" and e["ph"] in "st"]
+    begin, end = ([e for e in arrows if e["ph"] == p] for p in "st")
     assert [e["id"] for e in begin] == [e["id"] for e in end] == [0]
     assert (begin[0]["pid"], end[0]["pid"]) == (send["pid"], recv["pid"])
 

@@ -23,7 +23,7 @@ def test_description_of_one_region():
     v = tf.Variable([1.0, 2.0], name="v")
     step = v.assign_add(x * 2.0, name="grow", read_value=False)
     assert plan_of(tf.Session(), step, [x]).describe() == (
-        "0: region region of 2 ops: 1 in, 0 static, 0 out\n"
+        "0: region region of 2 ops to grow: 1 in, 0 static, 0 out\n"
         "     <mul = Mul(x:0:0, mul/y:0)>\n"
         "     <grow = AssignAddVariableOp(v:0, mul:0)>"
     )
@@ -34,10 +34,10 @@ def test_host_ops_stand_between_regions():
     middle = tf.py_func(lambda a: a + 1, [x * 2.0], tf.float32, name="python")
     y = tf.tanh(tf.reshape(middle, [2]), name="y")
     assert plan_of(tf.Session(), y, [x]).describe() == (
-        "0: region region of 1 ops: 1 in, 0 static, 1 out\n"
+        "0: region region of 1 op to mul: 1 in, 0 static, 1 out\n"
         "     <mul = Mul(x:0:0, mul/y:0)>\n"
         "1: host   python: 1 in, 0 static, 1 out\n"
-        "2: region region of 2 ops: 1 in, 0 static, 1 out\n"
+        "2: region region of 2 ops to y: 1 in, 0 static, 1 out\n"
         "     <Reshape = Reshape(python:0, Reshape/shape:0)>\n"
         "     <y = Tanh(Reshape:0)>"
     )
@@ -99,9 +99,9 @@ def test_a_plan_splits_around_a_node_that_needs_the_host(needs_value):
         (got,) = plan.run([np.array([1, 2], np.float32)])
         np.testing.assert_allclose(got, np.tanh([3, 5]), rtol=1e-6)
     assert [u.label for u in plan.units] == [
-        "region of 1 ops",
+        "region of 1 op to mul",
         "TestNeedsValue",
-        "region of 1 ops",
+        "region of 1 op to y",
     ]
 
 

@@ -8,6 +8,7 @@ from own_time import only_own_time
 from placement_cluster import CLUSTER, MASTER, placed, ps, step_of, task, tasks, worker
 
 import headrace as tf
+from headrace.config import flags
 from headrace.placement.cost import HeuristicCosts, TableCosts
 from headrace.placement.placer import place
 
@@ -148,7 +149,8 @@ def test_measured_times_change_the_choice():
     assert {where[e.op.name] for e in ends} == {MASTER}
 
 
-def test_a_table_from_the_statistics_of_a_step():
+def test_a_table_from_the_statistics_of_a_step(monkeypatch):
+    monkeypatch.setattr(flags, "trace_ops", True)
     x = tf.random_uniform([3, 3])
     y = tf.matmul(x, x)
     metadata = tf.RunMetadata()

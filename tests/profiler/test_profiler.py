@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.config import flags
 
 Builder = tf.profiler.ProfileOptionBuilder
 
@@ -37,7 +38,12 @@ def graph() -> Any:
 
 
 @pytest.fixture
-def traced(graph: Any) -> Any:
+def traced(graph: Any, monkeypatch: Any) -> Any:
+    monkeypatch.setattr(flags, "trace_ops", True)
+    return traced_step(graph)
+
+
+def traced_step(graph: Any) -> Any:
     metadata = tf.RunMetadata()
     with tf.Session(graph=graph) as session:
         session.run(tf.global_variables_initializer())

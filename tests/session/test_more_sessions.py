@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.config import flags
 from headrace.ops.build import raw
 from headrace.session import session as sessions
 from headrace.session.timeline import Timeline
@@ -161,7 +162,7 @@ def test_units_are_timed_at_lower_trace_levels():
     options = tf.RunOptions(trace_level=tf.RunOptions.SOFTWARE_TRACE)
     tf.Session().run(y, {x: [1, 2]}, options=options, run_metadata=metadata)
     (device,) = metadata.step_stats.dev_stats
-    assert [n.node_name for n in device.node_stats] == ["region of 1 ops", "python"]
+    assert [n.node_name for n in device.node_stats] == ["region of 1 op to mul", "python"]
 
 
 def test_no_trace_without_a_trace_level():
@@ -170,7 +171,8 @@ def test_no_trace_without_a_trace_level():
     assert not metadata.step_stats.dev_stats
 
 
-def test_a_full_trace_has_each_op_and_the_step_its_effects():
+def test_a_full_trace_by_op_has_each_op_and_the_step_its_effects(monkeypatch):
+    monkeypatch.setattr(flags, "trace_ops", True)
     v = tf.Variable([1.0, 2.0], name="v")
     step = v.assign_add([1.0, 1.0], name="grow")
     sess = tf.Session()

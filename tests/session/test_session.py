@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.config import flags
 from headrace.session import fetches as tf_session
 
 Pair = collections.namedtuple("Pair", ["first", "second"])
@@ -237,7 +238,8 @@ def test_many_threads_share_one_session():
     assert sess.run(v) == 400
 
 
-def test_run_metadata_times_each_op():
+def test_run_metadata_times_each_op_where_that_is_asked_for(monkeypatch):
+    monkeypatch.setattr(flags, "trace_ops", True)
     x = tf.placeholder(tf.float32, [2], name="x")
     y = tf.tanh(x * 2.0, name="y")
     options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)

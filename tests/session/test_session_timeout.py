@@ -22,6 +22,11 @@ def test_partial_options_keep_what_they_say():
     metadata = tf.RunMetadata()
     with tf.Session(config=config) as session:
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
-        assert session.run(tf.constant(2) + 1, options=options, run_metadata=metadata) == 3
+        assert (
+            session.run(
+                tf.placeholder_with_default(2, []) + 1, options=options, run_metadata=metadata
+            )
+            == 3
+        )
     assert metadata.step_stats.dev_stats
     assert options.timeout_in_ms == 0

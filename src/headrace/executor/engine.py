@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from headrace.config import flags
 from headrace.errors import InternalError, InvalidArgumentError, OpError
 from headrace.executor.failures import is_out_of_memory, out_of_memory
 from headrace.executor.host import HostRunner
@@ -106,13 +107,14 @@ class Engine:
     ) -> list[Any]:
         """Run a step under RunOptions, filling ``run_metadata`` when a trace is asked for.
 
-        With FULL_TRACE each op runs by itself, so that each has a time of its own; with the other
-        trace levels the units of the plan (compiled regions, host ops) are timed.
+        What is timed is what runs: the units of the plan, that is compiled regions and host ops.
+        Under ``HEADRACE_TRACE_OPS=1`` a FULL_TRACE interprets the step instead, op by op, so that
+        each has a time of its own; that is not the time that it takes in a program.
         """
         level = options.trace_level if options is not None else 0
         timeout = options.timeout_in_ms if options is not None else 0
         context = StepContext(timeout, record=level > 0)
-        if level == _FULL_TRACE:
+        if level == _FULL_TRACE and flags.trace_ops:
             results = plan.run_by_op(feeds, context)
         else:
             results = plan.run(feeds, context)

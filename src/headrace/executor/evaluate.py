@@ -412,7 +412,8 @@ class Interpreting(Evaluation):
         self.watcher.check_deadline()
         start = time.time()
         outputs = self._evaluate(node, args)
-        self.watcher.record(node.name, node.type, node.device, start)
+        taken = ", ".join(source.name for source, _ in node.inputs)
+        self.watcher.record(node.name, node.type, node.device, start, taken, outputs)
         return outputs
 
     def _evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:

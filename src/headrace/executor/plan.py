@@ -251,14 +251,39 @@ class Plan:
         return [values[n][i] for n, i in self.step.fetches]
 
     def _run_unit(self, unit: Unit, table: list[Any], context: Any, store: ResourceStore) -> None:
-        if context is not None and context.is_watched:
-            context.check_deadline()
-            start = time.time()
+        if context is None or not context.is_watched:
             self._run_plain(unit, table, context, store)
-            device = unit.node.device if unit.node is not None else unit.region.nodes[0].device  # type: ignore[union-attr]
-            context.record(unit.label, "Unit", device, start)
+            return
+        context.check_deadline()
+        if context.events is None:
+            self._run_plain(unit, table, context, store)
+            return
+        region = unit.region
+        if region is not None:
+            region.compiled = None
+        start = time.time()
+        self._run_plain(unit, table, context, store)
+        outputs = [table[slot] for slot in unit.outputs]
+        if region is not None:  # a program only begins to run when it is called
+            jax.block_until_ready([v for v in outputs if isinstance(v, jax.Array)])
+            region.wait()
+        self._record(unit, outputs, context, start)
+
+    def _record(self, unit: Unit, outputs: list[Any], context: Any, start: float) -> None:
+        """Tell a traced step what a unit took: when, from whom, and how much it made."""
+        makers = {slot: other.label for other in self.units for slot in other.outputs}
+        taken = dict.fromkeys(makers[slot] for slot in unit.inputs if slot in makers)
+        region = unit.region
+        if region is None:
+            node, kind = unit.node, unit.node.type  # type: ignore[union-attr]
         else:
-            self._run_plain(unit, table, context, store)
+            node, kind = region.nodes[0], "Region"
+            done = region.compiled
+            if done is not None:
+                end = done.began + done.seconds
+                context.record(unit.label, "Compile", node.device, start, end=end)
+                start = end
+        context.record(unit.label, kind, node.device, start, ", ".join(taken), outputs)  # type: ignore[union-attr]
 
     def _run_plain(self, unit: Unit, table: list[Any], context: Any, store: ResourceStore) -> None:
         inputs = [table[i] for i in unit.inputs]

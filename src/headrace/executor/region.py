@@ -12,6 +12,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from headrace.errors import InvalidArgumentError, OpError
+from headrace.executor.compiling import Compilation, first_call
 from headrace.executor.evaluate import (
     Interpreting,
     NeedsHost,
@@ -233,11 +234,11 @@ class Program:
         if self.recycled.positions:
             args = [*args, *self.recycled.take()]
         try:
-            results = self.function(*args)
+            results = self.function(*args) if self.proven else first_call(self, args)
         except _HasChecks:
             self.donates = False
             del self.function
-            results = self.function(*args)
+            results = first_call(self, args)
         if self.recycled.positions:
             self.recycled.keep(results[0])
         return results
@@ -313,6 +314,8 @@ class Region:
         self._read_keys: list[StateKey] = [*self.donated, *self.kept]
         self.keeps_old = False
         self.pending: Any = None
+        #: The last time that one of its programs was compiled.
+        self.compiled: Compilation | None = None
         self._programs: dict[Any, Program] = {}
         #: What runs in place of programs on a NULL device.
         self.null = NullProgram(self) if is_null(nodes[0].device) else None
@@ -365,6 +368,12 @@ class Region:
                 except TookTooLong:
                     self.waiting.give_up(program.turn)
             return self._execute(program, store, dynamic)
+
+    @property
+    def label(self) -> str:
+        """How the region is called in traces and messages."""
+        count = len(self.nodes)
+        return f"region of {count} op{'s' * (count > 1)} to {self.nodes[-1].name}"
 
     @cached_property
     def between_hosts(self) -> bool:

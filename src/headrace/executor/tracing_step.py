@@ -5,11 +5,39 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from typing import Any
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
 
 from headrace.errors import CancelledError, DeadlineExceededError
+from headrace.graph.dtypes import as_dtype
+
+
+class Made(NamedTuple):
+    """An output of what ran: the number of its dtype, its shape and its bytes."""
+
+    dtype: int
+    shape: tuple[int, ...]
+    size: int
+
+
+class Event(NamedTuple):
+    """Something that ran, in seconds since the epoch.
+
+    Attributes:
+        detail: what it took (names of what made it), or what a transfer moved.
+    """
+
+    name: str
+    op_type: str
+    device: str
+    start: float
+    end: float
+    detail: str
+    outputs: tuple[Made, ...]
 
 
 class StepContext:
@@ -17,8 +45,7 @@ class StepContext:
 
     Attributes:
         deadline: time by ``clock`` (seconds) after which the step gives up, or None.
-        events: ``(name, op type, device, start, end, detail)`` of everything that ran, when
-            recorded; seconds since the epoch.
+        events: everything that ran, when recorded.
     """
 
     def __init__(
@@ -30,7 +57,7 @@ class StepContext:
         self.clock = clock
         self.timeout_ms = timeout_ms
         self.deadline = clock() + timeout_ms / 1e3 if timeout_ms > 0 else None
-        self.events: list[tuple[str, str, str, float, float, str]] | None = [] if record else None
+        self.events: list[Event] | None = [] if record else None
         self._cancelled = False
         self._waiting: list[threading.Condition] = []
 
@@ -111,24 +138,57 @@ class StepContext:
         finally:
             self._waiting.remove(condition)
 
-    def record(self, name: str, op_type: str, device: str, start: float, detail: str = "") -> None:
-        """Note that something ran from ``start`` until now."""
+    def record(
+        self,
+        name: str,
+        op_type: str,
+        device: str,
+        start: float,
+        detail: str = "",
+        outputs: Sequence[Any] = (),
+        end: float | None = None,
+    ) -> None:
+        """Note that something ran from ``start`` until now, or until ``end``."""
         if self.events is not None:
-            self.events.append((name, op_type, device, start, time.time(), detail))
+            made = tuple(_made(v) for v in outputs if isinstance(v, (np.ndarray, jax.Array)))
+            ended = time.time() if end is None else end
+            self.events.append(Event(name, op_type, device, start, ended, detail, made))
+
+
+def _made(value: Any) -> Made:
+    return Made(as_dtype(value.dtype).as_datatype_enum, tuple(value.shape), int(value.nbytes))
 
 
 def fill_metadata(context: StepContext, run_metadata: Any) -> None:
     """Write the recorded events into a RunMetadata message (times in microseconds)."""
     by_device: dict[str, Any] = {}
-    for name, op_type, device, start, end, detail in context.events or ():
-        stats = by_device.get(device)
+    for event in context.events or ():
+        stats = by_device.get(event.device)
         if stats is None:
-            stats = by_device[device] = run_metadata.step_stats.dev_stats.add(device=device)
-        stats.node_stats.add(
-            node_name=name,
-            all_start_micros=int(start * 1e6),
+            stats = run_metadata.step_stats.dev_stats.add(device=event.device)
+            by_device[event.device] = stats
+        took = int((event.end - event.start) * 1e6)
+        node = stats.node_stats.add(
+            node_name=event.name,
+            all_start_micros=int(event.start * 1e6),
             op_start_rel_micros=0,
-            op_end_rel_micros=int((end - start) * 1e6),
-            all_end_rel_micros=int((end - start) * 1e6),
-            timeline_label=f"{name} = {op_type}({detail})",
+            op_end_rel_micros=took,
+            all_end_rel_micros=took,
+            timeline_label=f"{event.name} = {event.op_type}({event.detail})",
+        )
+        _add_outputs(node, event.outputs)
+
+
+def _add_outputs(node: Any, outputs: Sequence[Made]) -> None:
+    for slot, made in enumerate(outputs):
+        tensor = node.output.add(slot=slot).tensor_description
+        tensor.dtype = made.dtype
+        for size in made.shape:
+            tensor.shape.dim.add(size=size)
+        memory = tensor.allocation_description
+        memory.requested_bytes = memory.allocated_bytes = made.size
+    if outputs:
+        total = sum(made.size for made in outputs)
+        node.memory.add(
+            allocator_name="tensors", total_bytes=total, peak_bytes=total, live_bytes=total
         )

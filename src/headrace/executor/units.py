@@ -32,7 +32,7 @@ class Unit:
         self.waits: list[Unit] = []
         self.parts: list[Unit] | None = None
         self.call: HostCall | None = None
-        self.label = node.name if node is not None else f"region of {len(region.nodes)} ops"  # type: ignore[union-attr]
+        self.label: str = node.name if node is not None else region.label  # type: ignore[union-attr]
 
     @property
     def blocks(self) -> bool:

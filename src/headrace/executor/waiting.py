@@ -61,11 +61,13 @@ class Waiting:
         self._options = region.options
         #: How often to interpret each before it is compiled.
         self.first = region.options.runs_before_compiling(region.nodes, region.outputs)
-        #: How often the region has run, and for how many kinds of input a program was wanted.
-        self.runs = self._made = 0
+        #: How often the region has run.
+        self.runs = 0
+        #: For how many kinds of input a program was wanted.
+        self.kinds = 0
 
     def new_turn(self) -> Turn:
-        self._made += 1
+        self.kinds += 1
         return Turn(self.first)
 
     def interprets(self, turn: Turn, dynamic: Sequence[Any]) -> bool:
@@ -87,8 +89,8 @@ class Waiting:
         options = self._options
         if options.host is None:
             return 0
-        many = self._made > 1 or (options.programs >= _PROMPT_PROGRAMS and not options.passes_on)
-        rare = self._made > _FEW_KINDS and self.runs < _RUNS_EACH * self._made
+        many = self.kinds > 1 or (options.programs >= _PROMPT_PROGRAMS and not options.passes_on)
+        rare = self.kinds > _FEW_KINDS and self.runs < _RUNS_EACH * self.kinds
         if not (rare or (many and self.first)):
             return 0
         region = self._region

@@ -149,7 +149,8 @@ class TableCosts:
 
     @classmethod
     def from_step_stats(cls, step_stats: Any, fallback: CostModel | None = None) -> TableCosts:
-        """From the ``step_stats`` of a RunMetadata (trace level FULL_TRACE times each op).
+        """From the ``step_stats`` of a RunMetadata of a FULL_TRACE that timed each op
+        (``HEADRACE_TRACE_OPS=1``).
 
         A node that ran several times counts with its mean.
         """

@@ -72,7 +72,9 @@ def profile(
 
     Args:
         graph: the default graph if None.
-        run_meta: the RunMetadata of a step that ran with full tracing, for times and memory.
+        run_meta: the RunMetadata of a step that ran with full tracing, for times and memory. It
+            times compiled regions as a whole; under ``HEADRACE_TRACE_OPS=1`` it has a time for
+            each op, from a step that was interpreted.
         op_log: an OpLogProto with types and float operations of ops to use instead.
         cmd: ``scope`` (by name scope), ``graph``, ``op`` (by type) or ``code`` (by line).
         options: made by `ProfileOptionBuilder`; by default the trained variables.

@@ -16,6 +16,8 @@ from headrace.profiler.flops import float_ops
 from headrace.profiler.options import TRAINABLE_VARIABLES
 
 _VARIABLE_OPS = frozenset({"VarHandleOp", "VariableV2", "Variable"})
+#: What a trace times that is more than one op.
+_WHOLES = frozenset({"Region", "Compile"})
 _LABEL = re.compile(r".* = (\w+)\(.*\)", re.DOTALL)
 
 
@@ -111,12 +113,15 @@ def add_times(nodes: dict[str, Node], metadata: Iterable[Any]) -> None:
     for step in steps:
         for device in step.step_stats.dev_stats:
             for record in device.node_stats:
+                label = _LABEL.fullmatch(record.timeline_label)
+                kind = label[1] if label else ""
                 name = record.node_name
+                if kind in _WHOLES:  # no scope: it holds ops of several
+                    name = f"{kind.lower()}: {name}".replace("/", ".")
                 node = nodes.get(name)
-                if node is None:  # made while the graph was rewritten
-                    label = _LABEL.fullmatch(record.timeline_label)
+                if node is None:  # a region, or an op made while the graph was rewritten
                     node = nodes[name] = Node(name)
-                    node.types = frozenset({label[1] if label else ""})
+                    node.types = frozenset({kind})
                 if device.device not in node.devices:
                     node.devices.append(device.device)
                     node.types |= {device.device}
@@ -141,7 +146,7 @@ def _run(record: Any, device: str, op: Operation | None) -> Stats:
     outputs = sum(
         o.tensor_description.allocation_description.requested_bytes for o in record.output
     )
-    # Traces of Headrace have no allocations: the sizes of the outputs stand for them.
+    # Traces have no allocations of ops without recorded outputs: their sizes stand for them.
     outputs = outputs or (_output_bytes(op) if op is not None else 0)
     stats.bytes = allocated or outputs
     stats.peak_bytes = sum(m.peak_bytes for m in record.memory) or outputs

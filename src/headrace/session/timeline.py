@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 #: "name = type(detail)"
@@ -28,9 +29,16 @@ class Timeline:
     ) -> str:
         """The trace as JSON text.
 
-        One process for each device, in it one slice for each op, on as many lines as run at once.
-        Transfers between tasks tell their bytes, and with ``show_dataflow`` arrows join both ends;
-        the slice of a Recv is the wait for it, from the begin of the step.
+        One process for each device, in it one slice for each compiled region and op, on as many
+        lines as run at once. Transfers between tasks tell their bytes; the slice of a Recv is the
+        wait for it, from the begin of the step.
+
+        Args:
+            show_dataflow: arrows join what made a value with what took it, and both ends of
+                transfers.
+            show_memory: a counter for each device shows the bytes of the values that lie between
+                regions and ops: from the end of what made a value to the end of the last that took
+                it. What a program needs within itself, and variables, are not in it.
         """
         pids: dict[str, int] = {}
         slices: list[dict[str, Any]] = []
@@ -42,9 +50,13 @@ class Timeline:
             for device, pid in pids.items()
         ]
         _give_lines(slices)
-        events += slices
+        events += [{k: v for k, v in s.items() if not k.startswith("_")} for s in slices]
         if show_dataflow:
             events += _arrows(slices)
+            events += _flows(slices, len(events))
+        if show_memory:
+            for pid in pids.values():
+                events += _memory([s for s in slices if s["pid"] == pid])
         return json.dumps({"traceEvents": events}, indent=1)
 
 
@@ -64,7 +76,10 @@ def _slice(node: Any, pid: int, device: str) -> dict[str, Any]:
             )
         )
         args |= {"bytes": int(transfer["bytes"]), here: task, there: transfer["peer"]}
+    takes = label["detail"].split(", ") if label and label["detail"] and transfer is None else []
     return {
+        "_takes": takes,
+        "_bytes": sum(m.total_bytes for m in node.memory),
         "ph": "X",
         "cat": "Op" if transfer is None else "Transfer",
         "name": op_type or node.node_name,
@@ -106,4 +121,54 @@ def _arrows(slices: list[dict[str, Any]]) -> list[dict[str, Any]]:
         events.append(
             common | {"ph": "t"} | {"pid": recv["pid"], "tid": recv["tid"], "ts": arrived}
         )
+    return events
+
+
+def _makers(slices: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Pairs of slices: one made a value that the other took."""
+    latest: dict[str, dict[str, Any]] = {}
+    for one in sorted(slices, key=lambda s: s["ts"]):
+        for name in one["_takes"]:
+            if name in latest:
+                yield latest[name], one
+        if one["args"]["op"] != "Compile":
+            latest[one["args"]["name"]] = one
+
+
+def _flows(slices: list[dict[str, Any]], first: int) -> list[dict[str, Any]]:
+    """Arrows from what made a value to what took it, numbered from ``first``."""
+    events = []
+    for number, (maker, taker) in enumerate(_makers(slices), first):
+        common = {"cat": "DataFlow", "name": maker["args"]["name"], "id": number}
+        for phase, end in (("s", maker), ("t", taker)):
+            events.append(common | {"ph": phase} | {k: end[k] for k in ("pid", "tid", "ts")})
+    return events
+
+
+def _memory(slices: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A counter of the bytes of values on one device."""
+    until: dict[int, int] = {}
+    for maker, taker in _makers(slices):
+        until[id(maker)] = max(until.get(id(maker), 0), taker["ts"] + taker["dur"])
+    last = max((s["ts"] + s["dur"] for s in slices), default=0)
+    changes: dict[int, int] = {}
+    for one in slices:
+        made = one["ts"] + one["dur"]
+        gone = until.get(id(one), last)
+        changes[made] = changes.get(made, 0) + one["_bytes"]
+        changes[gone] = changes.get(gone, 0) - one["_bytes"]
+    events, live = [], 0
+    for at in sorted(changes):
+        live += changes[at]
+        if at < last or live == 0:
+            events.append(
+                {
+                    "ph": "C",
+                    "cat": "Memory",
+                    "name": "tensors",
+                    "pid": slices[0]["pid"],
+                    "ts": at,
+                    "args": {"bytes": live},
+                }
+            )
     return events
