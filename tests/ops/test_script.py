@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import numpy as np
@@ -85,3 +86,47 @@ def test_errors_of_the_function(raised: Any, kind: Any, session: Any) -> None:
 def test_what_is_not_callable() -> None:
     with tf.Graph().as_default(), pytest.raises(ValueError, match="to be callable"):
         tf.py_func(3, [], tf.float32)  # type: ignore[arg-type]
+
+
+def _fails(x: np.ndarray) -> np.ndarray:
+    raise KeyError("no such row")
+
+
+def _error_of(function: Any) -> tf.errors.OpError:
+    with tf.Graph().as_default(), tf.Session() as session:
+        y = tf.py_func(function, [tf.random_uniform([2])], tf.float32, name="mine")
+        with pytest.raises(tf.errors.OpError) as caught:
+            session.run(y)
+    return caught.value
+
+
+def test_an_error_shows_the_function_and_no_frame_of_headrace() -> None:
+    error = _error_of(lambda x: _fails(x))
+    assert isinstance(error, tf.errors.UnknownError)
+    head, _, rest = error.message.partition("\n")
+    assert head == "KeyError: 'no such row'"
+    assert rest.startswith(f'Traceback (most recent call last):\n  File "{__file__}", line ')
+    assert "in _fails" in rest
+    assert "script.py" not in rest.replace("test_script.py", "")
+    assert isinstance(error.__cause__, KeyError)
+    names = [f.name for f in traceback.extract_tb(error.__cause__.__traceback__)]
+    assert names == ["<lambda>", "_fails"]
+
+
+def test_an_error_of_the_call_itself_has_no_traceback() -> None:
+    error = _error_of(lambda: None)
+    assert isinstance(error, tf.errors.InvalidArgumentError)
+    assert "takes 0 positional arguments but 1 was given" in error.message
+    assert "Traceback" not in error.message
+
+
+def test_a_cause_within_the_function_is_shown() -> None:
+    def function(x: np.ndarray) -> np.ndarray:
+        try:
+            return _fails(x)
+        except KeyError as error:
+            raise ValueError("bad rows") from error
+
+    text = _error_of(function).message
+    assert text.index("KeyError: 'no such row'") < text.index("direct cause of")
+    assert text.startswith("ValueError: bad rows\n")

@@ -118,7 +118,7 @@ def test_options_of_hooks_are_merged() -> None:
                 for d in run_values.run_metadata.step_stats.dev_stats
                 for n in d.node_stats
             ]
-            assert "product" in names
+            assert names == ["region of 2 ops to product"]
 
     _counter()
     product = tf.multiply(tf.placeholder_with_default(2.0, []), 3.0, name="product")

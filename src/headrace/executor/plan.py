@@ -265,7 +265,9 @@ class Plan:
         self._run_plain(unit, table, context, store)
         outputs = [table[slot] for slot in unit.outputs]
         if region is not None:  # a program only begins to run when it is called
-            jax.block_until_ready([v for v in outputs if isinstance(v, jax.Array)])
+            for value in outputs:
+                if isinstance(value, jax.Array):
+                    value.block_until_ready()
             region.wait()
         self._record(unit, outputs, context, start)
 

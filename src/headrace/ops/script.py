@@ -9,6 +9,7 @@ import itertools
 import traceback
 import weakref
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,9 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation
 from headrace.ops.build import add_node, convert_to_tensor
 from headrace.ops.registry import EXTERNAL, NotDifferentiable, OpDef, define_op
+
+#: Modules whose frames are no concern of who wrote the function.
+_PACKAGE = f"{__name__.partition('.')[0]}."
 
 
 class _Script:
@@ -68,10 +72,25 @@ def _call(context: Any, inputs: list[Any], *, token: str, Tout: tuple[DType, ...
     except Exception as error:
         kind: Callable[..., OpError] = UnknownError
         kind = next((e for base, e in _ERRORS if isinstance(error, base)), kind)
-        text = "".join(traceback.format_exception(error)[1:])
-        message = f"{type(error).__name__}: {error}\n{text}"
+        error.__traceback__ = _from_the_function(error.__traceback__)
+        message = f"{type(error).__name__}: {error}"
+        if error.__traceback__ is not None:
+            message += "\n" + "".join(traceback.format_exception(error))
         raise kind(None, op, message) from error
     return _results(op, token, result, Tout)
+
+
+def _from_the_function(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of this package above the function; None if there is no more.
+
+    Then the function was not entered, as it takes other arguments.
+    """
+    inner = trace
+    while inner is not None and inner.tb_frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        inner = inner.tb_next
+    if inner is None and trace is not None:  # a function of this package
+        return trace.tb_next
+    return inner
 
 
 def _argument(value: Any) -> Any:
