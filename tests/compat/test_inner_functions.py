@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.compat import defun
 from headrace.compat import inner_functions as inner
 
 
@@ -16,7 +17,7 @@ def _run(*fetches):
 
 
 def test_defun_converts_arguments_and_counts_them() -> None:
-    @inner.Defun(tf.float32, tf.float32, func_name="Scaled")
+    @defun.Defun(tf.float32, tf.float32, func_name="Scaled")
     def scaled(x, y):
         return x * y, x + y
 
@@ -31,11 +32,11 @@ def test_defun_converts_arguments_and_counts_them() -> None:
 
 
 def test_results_of_defun_are_those_of_one_operation() -> None:
-    @inner.Defun(tf.float32)
+    @defun.Defun(tf.float32)
     def nothing(x):
         tf.add(x, 1.0)
 
-    @inner.Defun(tf.float32)
+    @defun.Defun(tf.float32)
     def itself(x):
         return x
 
@@ -43,19 +44,19 @@ def test_results_of_defun_are_those_of_one_operation() -> None:
     assert (itself(1.0).op.name, itself(1.0, name="mine").op.name) == ("itself", "mine")
     assert itself.declared_input_types == (tf.float32,)
     with pytest.raises(ValueError, match="can not return None"):
-        inner.Defun(tf.float32, func_name="half")(lambda x: (x, None))(1.0)
+        defun.Defun(tf.float32, func_name="half")(lambda x: (x, None))(1.0)
 
 
 def test_defun_with_gradients_of_its_own() -> None:
-    @inner.Defun(tf.float32, tf.float32)
+    @defun.Defun(tf.float32, tf.float32)
     def by_types(x, dy):
         return dy * 10.0 + x
 
-    @inner.Defun(tf.float32, grad_func=by_types)
+    @defun.Defun(tf.float32, grad_func=by_types)
     def first(x):
         return x * x
 
-    @inner.Defun(tf.float32, python_grad_func=lambda op, dy: dy * op.inputs[0] * 100.0)
+    @defun.Defun(tf.float32, python_grad_func=lambda op, dy: dy * op.inputs[0] * 100.0)
     def second(x):
         return x * x
 

@@ -173,3 +173,28 @@ def test_configurations_make_equal_initialisers(made: Any) -> None:
     again = type(made).from_config(config)
     assert again.get_config() == config
     assert config != {}
+
+
+def test_orthogonal_kernels_that_cannot_be() -> None:
+    framework = tf.contrib.framework
+    with pytest.raises(ValueError, match="at least three-dimensional and at most five"):
+        framework.convolutional_delta_orthogonal()([2, 2])
+    with pytest.raises(ValueError, match="In_filters cannot be greater"):
+        framework.convolutional_delta_orthogonal()([2, 4, 3])
+    with pytest.raises(ValueError, match="must be four-dimensional"):
+        framework.convolutional_orthogonal_2d()([3, 2, 2])
+    with pytest.raises(ValueError, match="Kernel sizes must be equal"):
+        framework.convolutional_orthogonal_2d()([3, 2, 2, 2])
+    with pytest.raises(ValueError, match="Expected floating point type"):
+        framework.convolutional_orthogonal_1d(dtype=tf.int32)
+
+
+def test_an_orthogonal_convolution_keeps_the_norm() -> None:
+    """Of an input that goes round, as images on a torus do."""
+    kernel = tf.contrib.framework.convolutional_orthogonal_2d(gain=2.0, seed=1)([3, 3, 2, 4])
+    x = np.random.RandomState(0).standard_normal((1, 6, 6, 2)).astype(np.float32)
+    around = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), "wrap")
+    y = tf.nn.conv2d(around, kernel, [1, 1, 1, 1], "VALID")
+    with tf.Session() as session:
+        value = session.run(y)
+    assert np.linalg.norm(value) == pytest.approx(2 * np.linalg.norm(x), rel=1e-5)

@@ -18,7 +18,7 @@ def run(fetches, feeds=None):
 
 
 def test_write_read_stack_gather():
-    ta = tf.TensorArray(tf.float32, size=3)
+    ta = tf.TensorArray(tf.float32, size=3, clear_after_read=False)
     ta = ta.write(0, [1.0, 2.0]).write(2, [5.0, 6.0]).write(1, [3.0, 4.0])
     assert ta.element_shape.as_list() == [2]
     stacked = ta.stack()
@@ -42,9 +42,11 @@ def test_positions_that_are_fed():
 
 def test_unstack_scatter_split_concat():
     rows = tf.constant([[1.0], [2.0], [3.0], [4.0]])
-    unstacked = tf.TensorArray(tf.float32, size=4).unstack(rows)
+    unstacked = tf.TensorArray(tf.float32, size=4, clear_after_read=False).unstack(rows)
     scattered = tf.TensorArray(tf.float32, size=4).scatter([3, 0, 1, 2], rows)
-    split = tf.TensorArray(tf.float32, size=2, infer_shape=False).split(rows, [1, 3])
+    split = tf.TensorArray(tf.float32, size=2, infer_shape=False, clear_after_read=False).split(
+        rows, [1, 3]
+    )
     a, b, c, d, e = run(
         [
             unstacked.read(2),
@@ -121,6 +123,11 @@ def _numeric(function, at, delta=1e-5):
     return result
 
 
+def _overwritten(ta, index, item):
+    """What only the op below arrays does."""
+    return tf.TensorArray(tf.float32, flow=raw.TensorListSetItem(ta.flow, index, item))
+
+
 @pytest.mark.parametrize(
     ("use", "expected"),
     [
@@ -129,7 +136,7 @@ def _numeric(function, at, delta=1e-5):
         (lambda x, ta: ta.scatter([3, 2, 1, 0], x).gather([0, 1]), [0, 0, 1, 1]),
         (lambda x, ta: ta.split(x, [1, 1, 1, 1]).read(2), [0, 0, 1, 0]),
         (lambda x, ta: ta.split(x, [1, 1, 1, 1]).concat() * [1.0, 2.0, 3.0, 4.0], [1, 2, 3, 4]),
-        (lambda x, ta: ta.unstack(x).write(1, x[0] * 5.0).stack(), [6, 0, 1, 1]),
+        (lambda x, ta: _overwritten(ta.unstack(x), 1, x[0] * 5.0).stack(), [6, 0, 1, 1]),
     ],
 )
 def test_gradients_of_array_operations(use, expected):
@@ -251,3 +258,79 @@ def test_gradient_of_an_array_that_grows_and_is_read_in_a_branch():
             values, slopes = session.run([rows, grad], {fresh: np.array(flags, bool)})
             assert values.shape == (len(flags), 2)
             np.testing.assert_array_equal(slopes, np.repeat(np.array(expected)[:, None], 2, 1))
+
+
+def fails(fetch, message, feeds=None):
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        session.run(fetch, feeds)
+
+
+WRITTEN = "Could not write to TensorArray index {} because it has already been written to"
+CLEARED = "Could not read index {} twice because it was cleared after a previous read"
+
+
+def test_an_element_is_written_once():
+    def new(**options):
+        return tf.TensorArray(tf.float32, size=4, tensor_array_name="foo", **options)
+
+    once = new().write(2, 3.0)
+    i = tf.placeholder(tf.int32, [])
+    fails(once.write(2, 4.0).flow, f"TensorArray foo: {WRITTEN.format(2)}")
+    fails(new().write(i, 3.0).write(i, 4.0).stack(), WRITTEN.format("Placeholder:0"), {i: 1})
+    fails(new().unstack([1.0, 2.0, 3.0, 4.0]).write(3, 0.0).stack(), WRITTEN.format(3))
+    fails(new().scatter([1, 0], [1.0, 2.0]).write(1, 0.0).stack(), WRITTEN.format(1))
+    split = new(infer_shape=False).split([1.0, 2.0], [1, 1, 0, 0])
+    fails(split.write(0, [0.0]).flow, WRITTEN.format(0))
+    assert run(once.write(1, 4.0).write(i, 1.0).stack(), {i: 0}).tolist() == [1, 4, 3, 0]
+    grown = tf.TensorArray(tf.float32, size=0, dynamic_size=True).unstack([1.0]).write(1, 2.0)
+    assert run(grown.stack()).tolist() == [1, 2]
+
+
+def test_two_writes_of_one_element_in_different_steps():
+    ta = tf.TensorArray(tf.float32, size=1)
+    assert run(ta.write(0, 1.0).stack()).tolist() == [1]
+    assert run(ta.write(0, 2.0).stack()).tolist() == [2]
+
+
+def test_an_element_that_is_cleared_is_read_once():
+    def array(clear):
+        ta = tf.TensorArray(tf.float32, size=2, clear_after_read=clear, tensor_array_name="foo")
+        return ta.unstack([1.0, 2.0])
+
+    for clear in (None, True):
+        ta = array(clear)
+        fails([ta.read(0), ta.read(0)], f"TensorArray foo: {CLEARED.format(0)}")
+        fails([ta.read(1), ta.stack()], CLEARED.format(1))
+        fails([ta.gather([0, 1]), ta.read(1)], CLEARED.format(1))
+        fails([ta.concat(), ta.stack()], CLEARED.format(0))
+        assert run([ta.read(0), ta.read(1)]) == [1, 2]
+    ta = array(False)
+    first, again, everything = run([ta.read(0), ta.read(0), ta.stack()])
+    assert (first, again, everything.tolist()) == (1, 1, [1, 2])
+
+
+def test_reads_and_writes_in_a_loop_are_those_of_one_round():
+    ta = tf.TensorArray(tf.float32, size=3).unstack([1.0, 2.0, 3.0])
+    out = tf.TensorArray(tf.float32, size=3)
+
+    def twice(i, out):
+        return i + 1, out.write(i, ta.read(i)).write(i, 0.0)
+
+    _, wrong = tf.while_loop(lambda i, _: i < 3, twice, [0, out])
+    fails(wrong.stack(), WRITTEN.format("while/body/.*"))
+    _, right = tf.while_loop(
+        lambda i, _: i < 3, lambda i, o: (i + 1, o.write(i, ta.read(i) * 2.0)), [0, out]
+    )
+    assert run(right.stack()).tolist() == [2, 4, 6]
+
+
+def test_arrays_of_gradients_add_up():
+    ta = tf.TensorArray(tf.float32, size=3)
+    grad = ta.grad("grad")
+    assert ta.grad("grad") is grad
+    assert ta.grad("other") is not grad
+    written = grad.write(2, 3.0).write(2, 4.0).write(2, 5.0).write(0, 1.0)
+    total, size, everything = run([written.read(2), written.size(), written.stack()])
+    assert (total, size, everything.tolist()) == (12, 3, [1, 0, 12])
+    with pytest.raises(ValueError, match="Inconsistent shapes"):
+        grad.write(1, [1.0])

@@ -304,3 +304,23 @@ def variables_of_models(tf: Any) -> Outputs:
         "filtered": names(framework.filter_variables(framework.get_variables(), ["w"], ["b/"])),
         "unique": tf.constant(framework.get_unique_variable("a/w").name),
     }
+
+
+@golden(rtol=1e-4, atol=1e-5)
+def orthogonal_convolutions(tf: Any) -> Outputs:
+    framework = tf.contrib.framework
+    delta = framework.convolutional_delta_orthogonal(gain=1.5, seed=3)
+    kernels = {
+        "delta_1": delta([3, 2, 4]),
+        "delta_2": delta([2, 5, 3, 3]),
+        "delta_3": delta([1, 2, 3, 2, 2]),
+    }
+    for rank, name in ((1, "1d"), (2, "2d"), (3, "3d")):
+        make = getattr(framework, f"convolutional_orthogonal_{name}")
+        for size in (1, 2, 3):
+            new = make(gain=2.0, seed=7)
+            kernels[f"{name}_{size}"] = new([size] * rank + [2, 3])
+    kernels["double"] = framework.convolutional_orthogonal_2d(seed=5, dtype=tf.float64)(
+        [3, 3, 4, 4], tf.float64
+    )
+    return kernels

@@ -1,23 +1,20 @@
 """More functions of TensorFlow's inner modules: what layer libraries and papers' code take there.
 
-`Defun`, the writer of event files below `FileWriter`, and helpers of layers, losses and gradients.
+The writer of event files below `FileWriter`, and helpers of layers, losses and gradients.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.autodiff.custom import custom_gradient
 from headrace.autodiff.gradients import gradients
 from headrace.files.records import RecordWriter
 from headrace.graph import dtypes
-from headrace.graph.graph import get_default_graph
 from headrace.graph.proto import Event
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
@@ -27,7 +24,6 @@ from headrace.ops.kernels.event_file import FILE_VERSION
 from headrace.ops.weights import remove_squeezable_dimensions
 
 __all__ = [
-    "Defun",
     "EventsWriter",
     "convert_data_format",
     "normalize_data_format",
@@ -37,88 +33,6 @@ __all__ = [
     "register_proto_function",
     "shape_internal",
 ]
-
-
-class Defun:
-    """``@Defun(types...)``: a function that becomes part of each graph where it is called.
-
-    Args:
-        input_types: a type for each argument; none: those of the arguments.
-        func_name: the name scope of its operations; that of the function by default.
-        grad_func: another such function, of the arguments and the gradients of the results.
-        python_grad_func: a function ``(op, *gradients)`` of an operation with ``inputs``.
-        kwargs: ``shape_func``, ``noinline`` and the like, which change nothing here.
-    """
-
-    def __init__(self, *input_types: Any, **kwargs: Any) -> None:
-        self._types = [dtypes.as_dtype(t) for t in input_types]
-        self._name = kwargs.get("func_name")
-        self._grad = kwargs.get("grad_func")
-        self._python_grad = kwargs.get("python_grad_func")
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function with its arguments converted, and with its own gradient if it has one."""
-        scope_name = self._name or function.__name__
-        body = function
-        if self._grad is not None or self._python_grad is not None:
-            body = custom_gradient(self._with_gradient(function))
-
-        @functools.wraps(function)
-        def call(*args: Any, name: str | None = None, **unknown: Any) -> Any:
-            if unknown.keys() - {"noinline", "compiled", "separate_compiled_gradients"}:
-                raise ValueError(f"Unknown keyword arguments: {sorted(unknown)}")
-            if self._types and len(args) != len(self._types):
-                raise ValueError(
-                    f"Expected number of arguments: {len(self._types)}, received: {len(args)}"
-                )
-            types: Sequence[Any] = self._types or [None] * len(args)
-            with get_default_graph().name_scope(name or scope_name) as scope:
-                inputs = [convert_to_tensor(a, t) for a, t in zip(args, types, strict=True)]
-                return _named(body(*inputs), scope)
-
-        call.name = scope_name  # type: ignore[attr-defined]
-        call.declared_input_types = tuple(self._types)  # type: ignore[attr-defined]
-        return call
-
-    def _with_gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def both(*inputs: Any) -> Any:
-            results = function(*inputs)
-
-            def gradient(*grads: Any) -> Any:
-                if self._grad is not None:
-                    return self._grad(*inputs, *grads)
-                assert self._python_grad is not None
-                return self._python_grad(_Call(inputs, results), *grads)
-
-            return results, gradient
-
-        return both
-
-
-def _named(results: Any, scope: str) -> Any:
-    """What a call gives: outputs of one operation, which has the name of the call.
-
-    Raises:
-        ValueError: if a result among several is None.
-    """
-    if results is None:
-        return raw.NoOp(name=scope)
-    many = isinstance(results, (list, tuple))
-    if any(r is None for r in (results if many else ())):
-        raise ValueError(f"Function {scope.rstrip('/')} can not return None.")
-    tensors = [convert_to_tensor(r) for r in (results if many else [results])]
-    if not tensors:
-        return raw.NoOp(name=scope)
-    named = list(raw.IdentityN(tensors, name=scope))
-    return named if len(named) > 1 else named[0]
-
-
-class _Call:
-    """What a gradient function of `Defun` sees of the call: its inputs and outputs."""
-
-    def __init__(self, inputs: Sequence[Any], results: Any) -> None:
-        self.inputs = list(inputs)
-        self.outputs = list(results) if isinstance(results, (list, tuple)) else [results]
 
 
 class EventsWriter:

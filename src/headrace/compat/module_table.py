@@ -90,7 +90,13 @@ ROWS: dict[str, Row] = {
     "python.framework.errors_impl": _row("headrace.errors"),
     "python.framework.importer": _row(),
     "python.framework.common_shapes": _row(_INTERNALS),
-    "python.framework.function": _row(_INNER, "headrace"),
+    "python.framework.function": _row(
+        "headrace.compat.defun",
+        _INNER,
+        "headrace",
+        _DefinedFunction="headrace.compat.defun.DefinedFunction",
+        _OverloadedFunction="headrace.compat.defun.OverloadedFunction",
+    ),
     "python.framework.meta_graph": _row("headrace.train.meta_graph", _INTERNALS),
     "python.framework.device": _row("headrace.graph.devices", "headrace"),
     "python.framework.sparse_tensor": _row("headrace.ops.sparse_tensor", "headrace"),
@@ -123,7 +129,9 @@ ROWS: dict[str, Row] = {
     "python.ops.gradients_impl": _row("headrace", _INNER),
     "python.ops.image_ops": _row("headrace.image"),
     "python.ops.image_ops_impl": _row("headrace.image"),
-    "python.ops.init_ops": _row("headrace", "headrace.initializers", _INNER),
+    "python.ops.init_ops": _row(
+        "headrace", "headrace.initializers", "headrace.ops.initializers_orthogonal", _INNER
+    ),
     "python.ops.linalg_ops": _row("headrace", "headrace.linalg"),
     "python.ops.logging_ops": _row("headrace", "headrace.summary"),
     "python.ops.lookup_ops": _row(

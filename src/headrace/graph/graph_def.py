@@ -30,6 +30,10 @@ CONSUMER = 2474
 _HANDS_ON = frozenset({"RequirePositive", "SameRows", "Settled"})
 
 
+#: The collection that holds `library_of` a graph.
+_LIBRARY = "__function_library"
+
+
 def graph_versions() -> VersionDef:
     """The producer and consumer versions that files of ours carry."""
     return VersionDef(producer=PRODUCER, min_consumer=0)
@@ -53,7 +57,8 @@ def graph_to_graph_def(
     with graph._lock:
         ops = graph._ops[from_version or 0 :]
         message.node.extend(_node_def(op, add_shapes) for op in ops)
-        for function in functions_of(ops):
+        held = {f.name: f for f in functions_of(ops)} | library_of(graph)
+        for _, function in sorted(held.items()):
             message.library.function.append(function_to_function_def(function))
     if not own_checks:
         leave_out_checks(message)
@@ -147,6 +152,15 @@ def held_functions(values: Iterable[Any]) -> Iterator[FuncGraph]:
             yield value
         elif isinstance(value, tuple):
             yield from (v for v in value if isinstance(v, FuncGraph))
+
+
+def library_of(graph: Graph) -> dict[str, FuncGraph]:
+    """The functions that programs have added to a graph itself, by name."""
+    kept = graph.outermost.get_collection_ref(_LIBRARY)
+    if not kept:
+        kept.append({})
+    found: dict[str, FuncGraph] = kept[0]
+    return found
 
 
 class _FunctionNames:

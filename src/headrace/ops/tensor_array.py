@@ -13,6 +13,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape, compatible_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops import tensor_array_uses as uses
 from headrace.ops.build import constant, convert_to_tensor, raw
 from headrace.ops.static import static_value
 
@@ -29,8 +30,10 @@ class TensorArray(CompositeTensor):
         dtype: type of the elements.
         size: number of elements, an int32 scalar.
         dynamic_size: whether writes beyond the end make the array longer.
-        clear_after_read, tensor_array_name, colocate_with_first_write_call: accepted; values are
-            freed when nothing needs them.
+        clear_after_read: whether an element may be read once only in a step (the default); a step
+            that reads it twice fails. Memory is freed when nothing needs it, in either case.
+        tensor_array_name: the name in messages.
+        colocate_with_first_write_call: accepted.
         handle: not supported: arrays have no name outside the graph.
         flow: the value of an existing array.
         infer_shape: check that all elements have the same shape, as far as it is known.
@@ -68,6 +71,8 @@ class TensorArray(CompositeTensor):
         self._infer_shape = infer_shape
         self._dims: Dims = TensorShape(element_shape).as_tuple
         self._colocate = colocate_with_first_write_call
+        clears = clear_after_read is None or bool(clear_after_read)
+        self._array = uses.Array(tensor_array_name or name or "TensorArray", clears)
         if handle is not None or flow is not None:
             self._flow: Tensor = handle if flow is None else flow
             return
@@ -110,7 +115,7 @@ class TensorArray(CompositeTensor):
 
     def _next(self, flow: Tensor) -> TensorArray:
         """The array after a change."""
-        return TensorArray(
+        after = TensorArray(
             self._dtype,
             flow=flow,
             dynamic_size=self._dynamic_size,
@@ -118,6 +123,8 @@ class TensorArray(CompositeTensor):
             element_shape=TensorShape.of(self._dims),
             colocate_with_first_write_call=self._colocate,
         )
+        after._array = self._array
+        return after
 
     def _shape_input(self) -> Tensor:
         dims = self._dims
@@ -146,16 +153,30 @@ class TensorArray(CompositeTensor):
         """A TensorArray with the same contents."""
         return self._next(raw.Identity(self._flow))
 
-    def grad(self, source: str, flow: Any = None, name: str | None = None) -> Any:
-        """Not needed: gradients of arrays are arrays that ``tf.gradients`` makes itself.
+    def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
+        """An array as long as this one, for the gradient of its elements.
 
-        Raises:
-            NotImplementedError: always.
+        What is written to one element of it is added up; what has not been written is zero.
+        ``tf.gradients`` does not need it.
+
+        Args:
+            source: for whom: calls with the same source give the same array, before any write.
+            flow: accepted.
         """
-        raise NotImplementedError(
-            "TensorArray.grad is internal to TensorFlow's gradients; use tf.gradients on values "
-            f"read from the array (source {source!r})."
-        )
+        graph = get_default_graph()
+        made = self._array.gradients.get((source, graph))
+        if made is None:
+            with graph.name_scope(name or "TensorArrayGradV3"):
+                made = TensorArray(
+                    self._dtype,
+                    size=self.size(),
+                    dynamic_size=self._dynamic_size,
+                    infer_shape=self._infer_shape,
+                    element_shape=TensorShape.of(self._dims),
+                )
+            made._array = uses.Array(f"{self._array.name}@{source}", False, aggregates=True)
+            self._array.gradients[source, graph] = made
+        return made
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements, an int32 scalar."""
@@ -171,6 +192,7 @@ class TensorArray(CompositeTensor):
             element_dtype=self._dtype,
             name=name or "TensorArrayReadV3",
         )
+        uses.note(value.op, self._array, False, position)
         return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
@@ -182,13 +204,20 @@ class TensorArray(CompositeTensor):
         item = convert_to_tensor(value, self._preferred(value), name="value")
         self._require_type(item)
         self._learn(item.dims)
+        position = convert_to_tensor(index, dtypes.int32)
+        if self._array.aggregates:
+            length = raw.TensorListLength(self._flow)
+            one = raw.TensorListOneItem(length, position, item)
+            name = name or "TensorArrayWriteV3"
+            return self._next(raw.TensorListAdd(self._flow, one, name=name))
         flow = raw.TensorListSetItem(
             self._flow,
-            convert_to_tensor(index, dtypes.int32),
+            position,
             item,
             resize_if_index_out_of_bounds=self._dynamic_size,
             name=name or "TensorArrayWriteV3",
         )
+        uses.note(flow.op, self._array, True, position)
         return self._next(flow)
 
     def _preferred(self, value: Any) -> DType | None:
@@ -210,17 +239,20 @@ class TensorArray(CompositeTensor):
             )
             if self._dims is not None and value.dims is None:
                 value.set_shape((None, *self._dims))
+            uses.note(value.op, self._array, False, None)
             return value
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements at ``indices`` (1-D int32) as one tensor."""
+        positions = convert_to_tensor(indices, dtypes.int32)
         value: Tensor = raw.TensorListGather(
             self._flow,
-            convert_to_tensor(indices, dtypes.int32),
+            positions,
             self._shape_input(),
             element_dtype=self._dtype,
             name=name or "TensorArrayGatherV3",
         )
+        uses.note(value.op, self._array, False, positions)
         return value
 
     def concat(self, name: str | None = None) -> Tensor:
@@ -235,6 +267,7 @@ class TensorArray(CompositeTensor):
         value, _ = raw.TensorListConcatV2(
             self._flow, shape, none, element_dtype=self._dtype, name=name or "TensorArrayConcatV3"
         )
+        uses.note(value.op, self._array, False, None)
         return value  # type: ignore[no-any-return]
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
@@ -244,7 +277,10 @@ class TensorArray(CompositeTensor):
             self._require_type(rows)
             if rows.dims is not None:
                 self._learn(rows.dims[1:])
-            return self._next(raw.TensorListFromTensor(rows, self._shape_input()))
+            flow = raw.TensorListFromTensor(rows, self._shape_input())
+            if rows.dims is not None and rows.dims[0] is not None:
+                uses.note(flow.op, self._array, True, range(rows.dims[0]))
+            return self._next(flow)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with row ``i`` of ``value`` at ``indices[i]``."""
@@ -253,9 +289,9 @@ class TensorArray(CompositeTensor):
             self._require_type(rows)
             if rows.dims is not None:
                 self._learn(rows.dims[1:])
-            flow = raw.TensorListScatterIntoExistingList(
-                self._flow, rows, convert_to_tensor(indices, dtypes.int32)
-            )
+            positions = convert_to_tensor(indices, dtypes.int32)
+            flow = raw.TensorListScatterIntoExistingList(self._flow, rows, positions)
+            uses.note(flow.op, self._array, True, positions)
             return self._next(flow)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
@@ -269,7 +305,10 @@ class TensorArray(CompositeTensor):
                 same = known is not None and known.size and (known == known.flat[0]).all()
                 rows = int(known.flat[0]) if same and known is not None else None
                 self._learn((rows, *whole.dims[1:]))
-            return self._next(raw.TensorListSplit(whole, self._shape_input(), counts))
+            flow = raw.TensorListSplit(whole, self._shape_input(), counts)
+            if counts.dims is not None and counts.dims[0] is not None:
+                uses.note(flow.op, self._array, True, range(counts.dims[0]))
+            return self._next(flow)
 
     def close(self, name: str | None = None) -> Operation:
         """An operation that does nothing: contents are freed when nothing needs them."""

@@ -10,6 +10,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.graph.wire_precision import carry
+from headrace.ops import tensor_array_uses
 from headrace.ops.registry import OpDef
 
 #: Stands for a fed tensor; not an op that programs can make.
@@ -191,6 +192,7 @@ def build_step(
         nodes[op] = make_node(op)
         needed.extend(t.op for t in op.inputs if t not in feed_nodes)
         needed.extend(c for c in op.control_inputs if c not in fed_ops)
+    tensor_array_uses.check(nodes)
     for op, node in nodes.items():
         node.inputs = [edge(t) for t in op.inputs]
         node.control = [nodes[c] for c in op.control_inputs if c not in fed_ops]

@@ -11,6 +11,18 @@ from headrace.contrib.framework.variables import *  # noqa: F403
 from headrace.missing import attribute_error as _attribute_error
 from headrace.ops.array_sort import argsort as argsort
 from headrace.ops.array_sort import sort as sort
+from headrace.ops.initializers_orthogonal import (
+    convolutional_delta_orthogonal as convolutional_delta_orthogonal,
+)
+from headrace.ops.initializers_orthogonal import (
+    convolutional_orthogonal_1d as convolutional_orthogonal_1d,
+)
+from headrace.ops.initializers_orthogonal import (
+    convolutional_orthogonal_2d as convolutional_orthogonal_2d,
+)
+from headrace.ops.initializers_orthogonal import (
+    convolutional_orthogonal_3d as convolutional_orthogonal_3d,
+)
 from headrace.ops.save_slices import prepend_name_scope as prepend_name_scope
 from headrace.ops.save_slices import strip_name_scope as strip_name_scope
 from headrace.ops.script import py_func as py_func
