@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf import text_format
-
 from headrace import graph_util
 from headrace.files import system
 from headrace.graph.graph import Graph
+from headrace.graph.graph_def import parse_message
 from headrace.graph.proto import GraphDef, MetaGraphDef
 from headrace.ops.build import constant, raw
 from headrace.ops.import_graph import import_graph_def
@@ -19,13 +18,9 @@ from headrace.train.meta_graph import import_meta_graph
 __all__ = ["freeze_graph", "freeze_graph_with_def_protos"]
 
 
-def _parsed(message: Any, path: str, binary: bool) -> Any:
-    data = system.read_bytes(path)
-    if binary:
-        message.ParseFromString(data)
-    else:
-        text_format.Merge(data.decode(), message)
-    return message
+def _parsed(kind: Any, path: str) -> Any:
+    """The message of a file, binary or text. Raises DataLossError if it is damaged."""
+    return parse_message(kind, system.read_bytes(path), f"The file '{path}'")
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -57,7 +52,7 @@ def freeze_graph(
         input_graph: the file of the GraphDef; or give ``input_meta_graph`` or
             ``input_saved_model_dir``.
         input_saver: accepted; checkpoints are read by the names of variables.
-        input_binary: whether the file is binary, not text.
+        input_binary: accepted; whether a file is binary or text is seen by what it holds.
         input_checkpoint: the checkpoint's path.
         output_node_names: the nodes to keep, with what they need; comma-separated.
         restore_op_name, filename_tensor_name: used where the graph has them.
@@ -75,9 +70,9 @@ def freeze_graph(
     """
     graph_def, meta_graph_def = None, None
     if input_meta_graph:
-        meta_graph_def = _parsed(MetaGraphDef(), input_meta_graph, input_binary)
+        meta_graph_def = _parsed(MetaGraphDef, input_meta_graph)
     elif input_graph:
-        graph_def = _parsed(GraphDef(), input_graph, input_binary)
+        graph_def = _parsed(GraphDef, input_graph)
     return freeze_graph_with_def_protos(
         graph_def,
         None,

@@ -78,6 +78,27 @@ def is_local(path: str) -> bool:
     return "://" not in path
 
 
+def inside(folder: str, name: str, what: str) -> str:
+    """The path of a file that another file names; it must lie in ``folder``.
+
+    Args:
+        folder: where such files are.
+        name: the name in the file: one name, or names below the folder with slashes between.
+        what: what the name stands for, for the error.
+
+    Raises:
+        InvalidArgumentError: if the name leads out of the folder: an absolute path, ``..``, a URL,
+            another drive, or none at all.
+    """
+    parts = name.replace("\\", "/").split("/")
+    leads_out = not is_local(name) or parts[0][1:2] == ":" or {"", ".", ".."} & set(parts)
+    if leads_out or "\0" in name:
+        raise InvalidArgumentError(
+            None, None, f"{what} '{name}' lies outside of its folder, {folder}, or is no file name."
+        )
+    return f"{folder}/{name}"
+
+
 def translate(path: str, error: Exception) -> OpError:
     """The error of this library that says what ``error`` says about ``path``."""
     if isinstance(error, OSError):

@@ -6,13 +6,14 @@ an attribute holds becomes a FunctionDef of the library, its captures further ar
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from headrace.errors import DataLossError
+from headrace.errors import DataLossError, InvalidArgumentError, OpError
 from headrace.graph.attr_proto import encode, encode_untyped, shape_to_proto
 from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
@@ -340,6 +341,32 @@ def parse_message(message_type: Any, data: bytes, what: str) -> Any:
             f"cut off, corrupt or something else ({reason}).",
         )
     return found
+
+
+class GraphFileError(InvalidArgumentError, ValueError):
+    """A file whose graph contradicts itself, or needs what is not there. Importing a message
+    raises ValueError for that; this one names the file."""
+
+
+@contextlib.contextmanager
+def from_file(path: str) -> Iterator[None]:
+    """Failures of adding what a file holds to a graph become errors that name the file.
+
+    Raises:
+        GraphFileError: for ValueError and KeyError.
+        DataLossError: for errors of that class which do not name it yet.
+    """
+    try:
+        yield
+    except DataLossError as error:
+        if path in error.message:
+            raise
+        raise DataLossError(None, None, f"The file '{path}': {error.message}") from error
+    except OpError:
+        raise
+    except (ValueError, KeyError) as error:
+        text = error.args[0] if isinstance(error, KeyError) and error.args else error
+        raise GraphFileError(None, None, f"The file '{path}': {text}") from error
 
 
 def parse_graph_def(data: bytes, what: str = "The graph") -> GraphDef:

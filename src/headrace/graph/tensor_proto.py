@@ -524,6 +524,28 @@ def MakeNdarray(tensor: TensorProto) -> Array:
     return _fit(flat, dims)
 
 
+def stored_elements(tensor: TensorProto, dtype: DType) -> int:
+    """How many elements of type ``dtype`` a TensorProto holds, whatever shape it claims.
+
+    Raises:
+        ValueError: if it holds them as raw strings, or as a part of a number.
+    """
+    if dtype is dtypes.string:
+        if tensor.tensor_content:
+            raise ValueError("its strings are raw content")
+        return len(tensor.string_val)
+    if tensor.tensor_content:
+        count, rest = divmod(len(tensor.tensor_content), dtype.size)
+    elif dtype in _FIELDS:
+        values = len(getattr(tensor, _FIELDS[dtype].name))
+        count, rest = divmod(values, 2) if dtype.is_complex else (values, 0)
+    else:
+        return 0  # handles
+    if rest:
+        raise ValueError(f"it ends in the middle of a {dtype.name}")
+    return count
+
+
 def _from_content(content: bytes, dtype: DType, size: int) -> Array:
     if dtype is dtypes.string:
         return _strings_from_content(content, size)

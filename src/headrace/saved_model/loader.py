@@ -8,9 +8,10 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from headrace.errors import DataLossError, InvalidArgumentError
+from headrace.errors import DataLossError
 from headrace.files import system
-from headrace.graph.graph_def import parse_message
+from headrace.files.paths import as_path, inside
+from headrace.graph.graph_def import from_file, parse_message
 from headrace.graph.proto import AssetFileDef, SavedModel
 from headrace.ops.save_slices import prepend_name_scope
 from headrace.saved_model import constants
@@ -20,7 +21,7 @@ from headrace.train.meta_graph import import_meta_graph
 
 def maybe_saved_model_directory(export_dir: str | os.PathLike[str]) -> bool:
     """Whether a folder has the main file of a SavedModel."""
-    folder = os.fspath(export_dir)
+    folder = as_path(export_dir)
     return any(
         system.exists(os.path.join(folder, name))
         for name in (constants.SAVED_MODEL_FILENAME_PB, constants.SAVED_MODEL_FILENAME_PBTXT)
@@ -37,7 +38,7 @@ def parse_saved_model(export_dir: str | os.PathLike[str]) -> Any:
         OSError: if the folder has none.
         DataLossError: if the file is damaged.
     """
-    folder = os.fspath(export_dir)
+    folder = as_path(export_dir)
     binary = os.path.join(folder, constants.SAVED_MODEL_FILENAME_PB)
     text = os.path.join(folder, constants.SAVED_MODEL_FILENAME_PBTXT)
     if system.exists(binary):
@@ -76,20 +77,31 @@ def load(
         OSError: if there is no SavedModel.
         DataLossError: if a file is damaged.
     """
-    folder = os.fspath(export_dir)
+    folder = as_path(export_dir)
     message = _tagged(parse_saved_model(folder), tags, folder)
     with sess.graph.as_default():
-        saver = import_meta_graph(message, import_scope=import_scope, **saver_kwargs)
+        with from_file(folder):
+            saver = import_meta_graph(message, import_scope=import_scope, **saver_kwargs)
+            assets = _assets(message, folder, import_scope)
+            init_op = _init_op(message, folder, import_scope)
+            names = [*assets, *([init_op] if init_op else [])]
+            if saver is not None:
+                names += [saver.saver_def.filename_tensor_name, saver.saver_def.restore_op_name]
+            _check_is_there(sess.graph, names)
         variables = os.path.join(
             folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME
         )
         if saver is not None and system.exists(f"{variables}.index"):
             saver.restore(sess, variables)
-        assets = _assets(message, folder, import_scope)
-        init_op = _init_op(message, import_scope)
         if init_op is not None:
             sess.run(init_op, feed_dict=assets)
     return message
+
+
+def _check_is_there(graph: Any, names: Iterable[str]) -> None:
+    """Raise KeyError or ValueError unless the graph has operations and tensors of these names."""
+    for name in names:
+        graph.as_graph_element(name)
 
 
 def _tagged(saved_model: Any, tags: Iterable[str], folder: str) -> Any:
@@ -112,17 +124,14 @@ def _assets(message: Any, folder: str, scope: str | None) -> dict[str, str]:
             found.append(parse_message(AssetFileDef, packed.value, "An asset of the SavedModel"))
     paths = {}
     for asset in found:
-        name = asset.filename
-        if os.path.isabs(name) or ".." in name.replace("\\", "/").split("/") or "://" in name:
-            raise InvalidArgumentError(
-                None, None, f"The asset '{name}' of a SavedModel lies outside of its folder."
-            )
         tensor = prepend_name_scope(asset.tensor_info.name, scope)
-        paths[tensor] = os.path.join(folder, constants.ASSETS_DIRECTORY, name)
+        paths[tensor] = inside(
+            os.path.join(folder, constants.ASSETS_DIRECTORY), asset.filename, "The asset"
+        )
     return paths
 
 
-def _init_op(message: Any, scope: str | None) -> str | None:
+def _init_op(message: Any, folder: str, scope: str | None) -> str | None:
     """The name of the operation to run after loading."""
     if INIT_OP_SIGNATURE_KEY in message.signature_def:
         signature = message.signature_def[INIT_OP_SIGNATURE_KEY]
@@ -131,6 +140,8 @@ def _init_op(message: Any, scope: str | None) -> str | None:
         if key in message.collection_def:
             names = message.collection_def[key].node_list.value
             if len(names) != 1:
-                raise RuntimeError(f"Expected exactly one SavedModel init op under '{key}'.")
+                raise RuntimeError(
+                    f"Expected exactly one SavedModel init op under '{key}' in {folder}."
+                )
             return prepend_name_scope(names[0], scope)
     return None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace import logging
+from headrace.files.paths import as_path
 from headrace.files.system import read_bytes
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
@@ -311,7 +314,16 @@ def _as_meta_graph(meta_graph_or_file: Any) -> Any:
         return meta_graph_or_file
     if getattr(getattr(meta_graph_or_file, "DESCRIPTOR", None), "name", "") == "MetaGraphDef":
         return MetaGraphDef.FromString(meta_graph_or_file.SerializeToString())
-    return read_meta_graph_file(str(meta_graph_or_file))
+    return read_meta_graph_file(as_path(meta_graph_or_file))
+
+
+def _naming(meta_graph_or_file: Any) -> Any:
+    """Errors inside name the file, if it is one."""
+    from headrace.graph.graph_def import from_file
+
+    if isinstance(meta_graph_or_file, (str, bytes, os.PathLike)):
+        return from_file(as_path(meta_graph_or_file))
+    return contextlib.nullcontext()
 
 
 def import_meta_graph(
@@ -331,11 +343,16 @@ def import_meta_graph(
     Returns:
         The Saver that the file describes, one of all variables if it describes none, or None if
         there are no variables.
+
+    Raises:
+        DataLossError: if the file is damaged.
+        ValueError: as `import_scoped_meta_graph`; for a file it is an InvalidArgumentError too.
     """
     message = _as_meta_graph(meta_graph_or_file)
-    import_scoped_meta_graph(
-        message, clear_devices=clear_devices, import_scope=import_scope, **kwargs
-    )
+    with _naming(meta_graph_or_file):
+        import_scoped_meta_graph(
+            message, clear_devices=clear_devices, import_scope=import_scope, **kwargs
+        )
     if _has_saver(message, import_scope):
         return Saver(saver_def=message.saver_def, name=import_scope)
     if get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES):

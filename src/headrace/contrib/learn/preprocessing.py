@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from headrace import gfile, logging
+from headrace.errors import DataLossError
 
 #: Runs of capitals, words inside CamelCase, and words.
 _TOKEN = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|[\'\w\-]+", re.UNICODE)
@@ -159,12 +160,13 @@ class VocabularyProcessor:
         Raises:
             ValueError: if it is something else, such as a pickle that TensorFlow wrote: reading
                 those could run any code.
+            DataLossError: if it is damaged.
         """
         with gfile.Open(filename, "rb") as file:
             data = file.read()
         try:
             content = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             content = {}
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
             raise ValueError(
@@ -172,13 +174,19 @@ class VocabularyProcessor:
                 "are pickles, which Headrace does not read because they may run any code: fit the "
                 "VocabularyProcessor again and save it."
             )
-        first, *rest = content["words"]
-        words = CategoricalVocabulary(first, content["support_reverse"])
-        for word in rest:
-            words.get(word)
-        words._freq = {word: count for word, count in content["frequencies"]}
-        words.freeze(content["frozen"])
-        return cls(content["max_document_length"], content["min_frequency"], words)
+        try:
+            length, least = int(content["max_document_length"]), int(content["min_frequency"])
+            first, *rest = map(str, content["words"])
+            words = CategoricalVocabulary(first, bool(content["support_reverse"]))
+            for word in rest:
+                words.get(word)
+            words._freq = {str(word): int(count) for word, count in content["frequencies"]}
+            words.freeze(bool(content["frozen"]))
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise DataLossError(
+                None, None, f"{filename} is damaged: it holds no whole vocabulary ({error!r})."
+            ) from error
+        return cls(length, least, words)
 
 
 class ByteProcessor:

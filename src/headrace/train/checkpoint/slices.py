@@ -57,9 +57,15 @@ class Box:
 
 
 def box_of(extents: Any, shape: Sequence[int]) -> Box:
-    """The box of a TensorSliceProto's extents in a tensor of this shape; none stand for all."""
+    """The box of a TensorSliceProto's extents in a tensor of this shape; none stand for all.
+
+    Raises:
+        ValueError: if there are as many extents as no such tensor has axes.
+    """
     if not extents:
         return Box.whole(shape)
+    if len(extents) != len(shape):
+        raise ValueError(f"a slice has {len(extents)} axes, and the tensor {len(shape)}")
     return Box(
         tuple(e.start for e in extents),
         tuple(

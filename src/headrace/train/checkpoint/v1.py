@@ -113,22 +113,56 @@ def _read(layout: Layout, form: V1Format, number: int, path: str) -> None:
         entry = SavedTensorSlices.FromString(value)
         if key == b"":
             for meta in entry.meta.tensor:
-                shapes[meta.name] = tuple(d.size for d in meta.shape.dim)
-                try:
-                    dtype = dtypes.DType(meta.type)
-                except TypeError:
-                    raise UnimplementedError(
-                        None,
-                        None,
-                        f"{path}: tensor {meta.name} has a type unknown here, number {meta.type}.",
-                    ) from None
-                layout.tensors.setdefault(meta.name, StoredTensor(dtype, shapes[meta.name]))
-        elif entry.data.name in shapes:
-            name = entry.data.name
-            box = box_of(entry.data.slice.extent, shapes[name])
-            form.values[name, box] = entry.data.data
-            layout.tensors[name].pieces.append(Piece(number, 0, 0, 0, box))
-        else:
+                shapes[meta.name] = _list_tensor(layout, path, meta)
+            continue
+        name = entry.data.name
+        if name not in shapes:
             raise DataLossError(
-                None, None, f"{path} is no V1 checkpoint: '{entry.data.name}' is not in its list."
+                None, None, f"{path} is no V1 checkpoint: '{name}' is not in its list."
             )
+        try:
+            box = _checked_box(entry.data, layout.tensors[name].dtype, shapes[name])
+        except ValueError as error:
+            raise DataLossError(
+                None, None, f"{path}: a slice of tensor {name} is damaged: {error}."
+            ) from error
+        if (name, box) in form.values:
+            raise DataLossError(None, None, f"{path}: tensor {name} is there twice: {box}.")
+        form.values[name, box] = entry.data.data
+        layout.tensors[name].pieces.append(Piece(number, 0, 0, 0, box))
+
+
+def _list_tensor(layout: Layout, path: str, meta: Any) -> tuple[int, ...]:
+    """Take a tensor of the list at the beginning of a file; returns its shape."""
+    shape = tuple(d.size for d in meta.shape.dim)
+    try:
+        dtype = dtypes.DType(meta.type)
+    except TypeError:
+        raise UnimplementedError(
+            None,
+            None,
+            f"{path}: tensor {meta.name} has a type unknown here, number {meta.type}.",
+        ) from None
+    if min(shape, default=0) < 0:
+        raise DataLossError(
+            None, None, f"{path} is damaged: tensor {meta.name} has the shape {list(shape)}."
+        )
+    listed = layout.tensors.setdefault(meta.name, StoredTensor(dtype, shape))
+    if (listed.dtype, listed.shape) != (dtype, shape):
+        raise DataLossError(
+            None, None, f"{path} is damaged: it lists tensor {meta.name} in two ways."
+        )
+    return shape
+
+
+def _checked_box(data: Any, dtype: dtypes.DType, shape: tuple[int, ...]) -> Box:
+    """The place of a slice. Raises ValueError if it is outside, or its values do not fill it."""
+    from headrace.graph.tensor_proto import stored_elements
+
+    box = box_of(data.slice.extent, shape)
+    if not box.fits(shape):
+        raise ValueError(f"elements {box} lie outside of its shape, {list(shape)}")
+    count = stored_elements(data.data, dtype)
+    if count != box.elements:
+        raise ValueError(f"it holds {count} elements, and its place is {box}")
+    return box

@@ -219,7 +219,8 @@ def read_data_sets(
     folder = Path(train_dir)
     paths = _find_files(folder)
     train_images, test_images = _read_images(paths[0]), _read_images(paths[2])
-    train_labels, test_labels = _read_labels(paths[1], one_hot), _read_labels(paths[3], one_hot)
+    classes = _CLASSES if one_hot else None
+    train_labels, test_labels = _read_labels(paths[1], classes), _read_labels(paths[3], classes)
     if not 0 <= validation_size <= len(train_images):
         raise ValueError(
             "validation_size must be from 0 to the number of training images, "
@@ -264,9 +265,9 @@ def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> NDAr
 
     Raises:
         DataLossError: if it is no such file, or not whole.
+        ValueError: if a label to give one-hot is beyond the classes.
     """
-    labels = _read_labels(_path_of(f), False)
-    return dense_to_one_hot(labels, num_classes) if one_hot else labels
+    return _read_labels(_path_of(f), num_classes if one_hot else None)
 
 
 def _path_of(file: Any) -> Path:
@@ -299,16 +300,16 @@ def _read_images(path: Path) -> NDArray[np.uint8]:
     return _read_idx(path, rank=3)[..., np.newaxis]
 
 
-def _read_labels(path: Path, one_hot: bool) -> NDArray[Any]:
-    """Labels as uint8 [n], or one-hot as float64 [n, 10]."""
+def _read_labels(path: Path, classes: int | None) -> NDArray[Any]:
+    """Labels as uint8 [n], or one-hot as float64 [n, classes]."""
     labels = _read_idx(path, rank=1)
-    if not one_hot:
+    if classes is None:
         return labels
-    if labels.size and labels.max() >= _CLASSES:
+    if labels.size and labels.max() >= classes:
         raise ValueError(
-            f"one_hot=True takes labels from 0 to {_CLASSES - 1}, but '{path}' holds {labels.max()}"
+            f"one_hot=True takes labels from 0 to {classes - 1}, but '{path}' holds {labels.max()}"
         )
-    return np.eye(_CLASSES)[labels]
+    return np.eye(classes)[labels]
 
 
 def _read_idx(path: Path, rank: int) -> NDArray[np.uint8]:
