@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import time
 import tracemalloc
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -331,27 +332,11 @@ def _graph_reader(name: str, file: str, data: bytes, *damage: Any) -> Reader:
     return Reader(name, _graph(file), {file: data}, (file,), damage, names=("",), accepts=accepted)
 
 
-def readers() -> list[Reader]:
-    """All readers of files."""
-    import zlib
-
-    from headrace.graph.proto import MetaGraphDef, SavedModel
-
-    records = _record_bytes()
+def _checkpoint_readers() -> list[Reader]:
     tables = (table_changed, entries_changed, entries_changed)
     types = _files("checkpoints", "types.index", "types.data-00000-of-00001")
     parts = _files("checkpoints", "partitioned.index", "partitioned.data-00000-of-00001")
-    model = "variables/variables"
-    saved = _files(
-        "saved_models/v1", "saved_model.pb", f"{model}.index", f"{model}.data-00000-of-00001"
-    )
-    for path in sorted((GOLDEN / "saved_models" / "v1").rglob("*")):
-        if path.is_file():
-            saved[str(path.relative_to(GOLDEN / "saved_models" / "v1"))] = path.read_bytes()
-    graphs = sorted((GOLDEN / "graphs").glob("*.pb"), key=lambda p: p.stat().st_size)[:8]
     state = b'model_checkpoint_path: "m-2"\nall_model_checkpoint_paths: "m-1"\n'
-    graph_files = {p.name: p.read_bytes() for p in graphs}
-    text = str(tf.GraphDef.FromString(graphs[3].read_bytes())).encode()
     return [
         Reader("V2 checkpoint", _checkpoint("types"), types, tuple(types), tables),
         Reader("V2 slices", _checkpoint("partitioned"), parts, tuple(parts), tables),
@@ -367,6 +352,18 @@ def readers() -> list[Reader]:
             (texts_changed,),
             accepts=(tf.errors.OpError, ValueError),  # as TensorFlow: it names no checkpoint
         ),
+    ]
+
+
+def _graph_readers() -> list[Reader]:
+    from headrace.graph.proto import MetaGraphDef, SavedModel
+
+    folder = GOLDEN / "saved_models" / "v1"
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    saved = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+    graphs = sorted((GOLDEN / "graphs").glob("*.pb"), key=lambda p: p.stat().st_size)[:8]
+    text = str(tf.GraphDef.FromString(graphs[3].read_bytes())).encode()
+    return [
         Reader(
             "SavedModel",
             _saved_model,
@@ -385,16 +382,27 @@ def readers() -> list[Reader]:
             (messages_changed(MetaGraphDef),),
         ),
         *(
-            _graph_reader(f"graph {n}", n, data, messages_changed(tf.GraphDef))
-            for n, data in graph_files.items()
+            _graph_reader(f"graph {p.name}", p.name, p.read_bytes(), messages_changed(tf.GraphDef))
+            for p in graphs
         ),
         _graph_reader("graph text", "g.pbtxt", text, texts_changed),
+    ]
+
+
+def readers() -> list[Reader]:
+    """All readers of files."""
+    records = _record_bytes()
+    images = bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3, *range(12)])
+    return [
+        *_checkpoint_readers(),
+        *_graph_readers(),
         Reader(
             "records",
             _records,
             {"plain": records, "zlib": zlib.compress(records), "gzip": gzip.compress(records)},
             ("plain", "zlib", "gzip"),
         ),
+        Reader("events", _events, {"events": _event_bytes()}, ("events",), (records_changed,)),
         Reader(
             "vocabulary",
             _vocabulary,
@@ -406,12 +414,8 @@ def readers() -> list[Reader]:
         Reader(
             "digits",
             _digits,
-            {
-                "images": bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3, *range(12)]),
-                "labels": bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 9]),
-            },
+            {"images": images, "labels": bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 9])},
             ("images", "labels"),
             accepts=(tf.errors.OpError, ValueError),  # a label beyond the classes
         ),
-        Reader("events", _events, {"events": _event_bytes()}, ("events",), (records_changed,)),
     ]
