@@ -88,6 +88,7 @@ from headrace.ops.operators import *
 from headrace.ops.parsing_api import *
 from headrace.ops.partitioned import *
 from headrace.ops.quantization import *
+from headrace.ops.quantized import *
 from headrace.ops.queues_api import *
 from headrace.ops.ragged_tensor import *
 from headrace.ops.random_api import *

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import headrace as tf
 from headrace.testing.op_cases import OpCase
 
 X = np.linspace(-7.33, 8.17, 12, dtype=np.float32).reshape(3, 4)
@@ -72,3 +73,21 @@ CASES = [
         grad=(),
     ),
 ]
+
+for _options in (
+    {"T": tf.quint8},
+    {"T": tf.qint8, "mode": "MIN_FIRST"},
+    {"T": tf.qint16, "mode": "SCALED", "narrow_range": True},
+    {"T": tf.quint16, "mode": "SCALED", "round_mode": "HALF_TO_EVEN"},
+):
+    CASES.append(OpCase("QuantizeV2", (X, np.float32(-5), np.float32(6)), _options))
+CASES.append(OpCase("QuantizeV2", (X, LOW, HIGH), {"T": tf.qint8, "axis": 1}))
+for _options in (
+    {},
+    {"signed_input": False, "num_bits": 5},
+    {"range_given": True, "narrow_range": True},
+    {"axis": 1, "round_mode": "HALF_UP"},
+):
+    CASES.append(
+        OpCase("QuantizeAndDequantizeV2", (X, np.float32(-5), np.float32(6)), _options, grad=())
+    )
