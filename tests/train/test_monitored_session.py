@@ -315,6 +315,39 @@ def test_waiting_for_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert waits == [1, 2, 3, 1, 2]
 
 
+def test_waiting_is_told_once_with_what_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    v = tf.get_variable("v", [], initializer=tf.ones_initializer())
+    tf.get_variable("w", [], initializer=tf.ones_initializer())
+    saver = tf.train.Saver()
+    manager = tf.train.SessionManager(ready_op=tf.report_uninitialized_variables())
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+        if now[0] >= 15:
+            with tf.Session() as other:
+                other.run(tf.global_variables_initializer())
+                saver.save(other, str(tmp_path / "model"))
+
+    monkeypatch.setattr(tf.train.SessionManager, "clock", staticmethod(lambda: now[0]))
+    monkeypatch.setattr(tf.train.SessionManager, "sleep", staticmethod(sleep))
+    with caplog.at_level("INFO"):
+        manager.prepare_session("", None, saver, str(tmp_path), wait_for_checkpoint=True)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            manager.wait_for_session("", max_wait_secs=30)
+        monkeypatch.setattr(manager, "_ready_op", tf.constant([], tf.string))
+        manager.wait_for_session("")
+    told = [m for m in caplog.messages if not m.startswith(("Restor", "Running", "Done"))]
+    assert told == [
+        f"Waiting for checkpoint to be available in {tmp_path}.",
+        "A checkpoint is available after 15 s.",
+        "Waiting for model to be ready: Variables not initialized: v, w",
+    ]
+    assert v.name == "v:0"
+
+
 def test_seconds_or_steps_but_not_both(tmp_path: Path) -> None:
     _counter()
     with pytest.raises(ValueError, match="both every_secs and every_steps"):

@@ -16,6 +16,26 @@ from headrace.train.checkpoint_state import get_checkpoint_state
 __all__ = ["SessionManager"]
 
 
+class _Told:
+    """One line of the log for each thing that is waited for, and one when waiting is over."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._began = clock()
+        self._last: str | None = None
+
+    def waiting(self, what: str) -> None:
+        """Say what is waited for, unless that was said last."""
+        if what != self._last:
+            self._last = what
+            logging.info("Waiting for %s", what)
+
+    def over(self, what: str) -> None:
+        """Say that it is there, if it had to be waited for."""
+        if self._last is not None:
+            logging.info("%s after %.0f s.", what, self._clock() - self._began)
+
+
 class SessionManager:
     """Makes sessions whose variables have values.
 
@@ -166,12 +186,14 @@ class SessionManager:
         """
         limit = self.clock() + (float("inf") if max_wait_secs is None else max_wait_secs)
         pauses = self._pauses()
+        told = _Told(self.clock)
         while True:
             session = Session(master, graph=self._graph, config=config)
             ready, message = self._run_local_init_op(session)
             if ready:
                 ready, message = _readiness(self._ready_op, session, "Model not ready")
             if ready:
+                told.over("The model is ready")
                 return session
             session.close()
             pause = next(pauses)
@@ -181,7 +203,7 @@ class SessionManager:
                     None,
                     f"Session was not ready after waiting {max_wait_secs} secs. {message}",
                 )
-            logging.info("Waiting for model to be ready: %s", message)
+            told.waiting(f"model to be ready: {message}")
             self.sleep(pause)
 
     def _pauses(self) -> Iterator[float]:
@@ -214,15 +236,17 @@ class SessionManager:
             return session, True
         waited = 0.0
         pauses = self._pauses()
+        told = _Told(self.clock)
         state = get_checkpoint_state(str(directory))
         while not state or not state.model_checkpoint_path:
             if not wait or waited >= max_wait_secs:
                 return session, False
-            logging.info("Waiting for checkpoint to be available.")
+            told.waiting(f"checkpoint to be available in {directory}.")
             pause = next(pauses)
             self.sleep(pause)
             waited += pause
             state = get_checkpoint_state(str(directory))
+        told.over("A checkpoint is available")
         saver.restore(session, state.model_checkpoint_path)
         saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
         return session, True
