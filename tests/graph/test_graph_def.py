@@ -9,7 +9,7 @@ import headrace as tf
 from headrace import graph_util
 from headrace.errors import DataLossError, NotFoundError
 from headrace.files import system
-from headrace.graph import attr_proto
+from headrace.graph import attr_proto, graph_def
 from headrace.graph.attrs import NameAttrList
 from headrace.graph.graph_def import op_def_to_proto, parse_graph_def
 from headrace.graph.proto import AttrValue
@@ -278,3 +278,21 @@ class TestFreezing:
             assert graph_util.must_run_on_cpu(tf.constant(["a"]).op)
             assert not graph_util.must_run_on_cpu(tf.constant([1.0]).op)
             assert graph_util.must_run_on_cpu(graph.get_operation_by_name("w").node_def, True)
+
+
+def test_constants_that_no_file_can_hold_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(graph_def, "MAX_BYTES", 1000)
+    tf.constant(np.zeros(200, np.float32), name="large")
+    tf.constant(np.zeros(60, np.float32), name="small")
+    text = (
+        r"constants of the graph have 1,040 bytes, and a GraphDef can hold 1,000 .*'large' "
+        r"\(800 bytes\), 'small' \(240 bytes\).*Make them variables"
+    )
+    graph = tf.get_default_graph()
+    with pytest.raises(ValueError, match=text):
+        graph.as_graph_def()
+    with pytest.raises(ValueError, match=text):
+        tf.train.export_meta_graph(str(tmp_path / "m.meta"))
+    with pytest.raises(ValueError, match=text):
+        tf.train.write_graph(graph, str(tmp_path), "g.pb")
+    assert not list(tmp_path.iterdir())

@@ -19,6 +19,7 @@ from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.recursion import levels_of, room_for
 from headrace.graph.tensor import Operation, Tensor
+from headrace.ops import functions
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.indexed_slices import IndexedSlices
 from headrace.ops.registry import NotDifferentiable
@@ -93,6 +94,22 @@ def gradients(
                 for g, x, t in zip(found, xs, x_tensors, strict=True)
             ]
         return found
+
+
+def _of_function(
+    ys: Sequence[Tensor], xs: Sequence[Tensor], grads: Sequence[Tensor]
+) -> list[Tensor]:
+    used = [i for i, y in enumerate(ys) if is_differentiable(y.dtype)]
+    found = gradients(
+        [ys[i] for i in used],
+        list(xs),
+        [grads[i] for i in used],
+        unconnected_gradients=UnconnectedGradients.ZERO,
+    )
+    return [convert_to_tensor(g) for g in found]
+
+
+functions.gradients_of.append(_of_function)
 
 
 def _as_list(value: Any) -> list[Any]:

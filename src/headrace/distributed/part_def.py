@@ -20,7 +20,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.graph_def import function_to_function_def, functions_of, write_attrs
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.control_flow import calls_of
-from headrace.ops.import_graph import FunctionLibrary
+from headrace.ops.import_functions import FunctionLibrary
 from headrace.ops.import_nodes import resolve_functions
 from headrace.ops.registry import OpDef, get_op_def
 from headrace.partition.functions import Body

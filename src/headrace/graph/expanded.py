@@ -11,6 +11,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.graph_def import (
     begin_function,
     body_sources,
+    check_size,
     end_function,
     graph_versions,
     held_functions,
@@ -58,6 +59,7 @@ def expanded_graph_def(
     """
     message = GraphDef(versions=graph_versions())
     with graph._lock:
+        check_size(graph._ops)
         library = _Library(graph.outermost)
         nodes = _Nodes(set(graph._by_name), expand, library, finish, add_shapes)
         for op in graph._ops:

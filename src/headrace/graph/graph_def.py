@@ -27,6 +27,9 @@ PRODUCER = 134
 CONSUMER = 2474
 
 
+#: What a file can hold: the format counts with 31 bits.
+MAX_BYTES = (1 << 31) - 1
+
 #: Ops of ours that hand on their first input after a look at it: files have Identity for them.
 _HANDS_ON = frozenset({"RequirePositive", "SameRows", "Settled"})
 
@@ -57,6 +60,7 @@ def graph_to_graph_def(
     message = GraphDef(versions=graph_versions())
     with graph._lock:
         ops = graph._ops[from_version or 0 :]
+        check_size(ops)
         message.node.extend(_node_def(op, add_shapes) for op in ops)
         held = {f.name: f for f in functions_of(ops)} | library_of(graph)
         for _, function in sorted(held.items()):
@@ -64,6 +68,28 @@ def graph_to_graph_def(
     if not own_checks:
         leave_out_checks(message)
     return message
+
+
+def check_size(ops: Iterable[Operation]) -> None:
+    """Refuse constants that no file can hold.
+
+    Raises:
+        ValueError: if the constants among ``ops`` and in their functions have more than 2 GB;
+            names the largest.
+    """
+    ops = list(ops)
+    bodies = (op for function in functions_of(ops) for op in function._ops)
+    sizes = {op.name: op.attrs["value"].nbytes for op in chain(ops, bodies) if op.type == "Const"}
+    total = sum(sizes.values())
+    if total <= MAX_BYTES:
+        return
+    largest = sorted(sizes, key=lambda name: -sizes[name])[:3]
+    shown = ", ".join(f"'{name}' ({sizes[name]:,} bytes)" for name in largest)
+    raise ValueError(
+        f"The constants of the graph have {total:,} bytes, and a GraphDef can hold {MAX_BYTES:,} "
+        f"(2 GB). The largest are {shown}. Make them variables: tf.Variable of a placeholder that "
+        "is fed when it is initialised, saved and restored by tf.train.Saver; or feed the values."
+    )
 
 
 def leave_out_checks(message: GraphDef) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from jax import numpy as jnp
 
+from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Dims, Operation
@@ -174,6 +175,29 @@ for _name, _effects in (("StatefulPartitionedCall", EXTERNAL), ("PartitionedCall
         lower=_lower_call,
         effects=_effects,
     )
+
+# -- outputs of switches -------------------------------------------------------------------------
+
+
+def _switch(context: Any, data: Any, pred: Any, *, _taken: int) -> Any:
+    if _taken >= 0 and bool(pred) != bool(_taken):
+        side = ("false", "true")[_taken]
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Output {_taken} of a Switch has no value: its predicate would have to be {side}.",
+        )
+    return data, data
+
+
+# What imported graphs have where branches were told by tokens: only fetches and what a program adds
+# use it. A step has a node for each output in use (see passes.ir).
+define_op(
+    "Switch(data: T, pred: bool) -> (output_false: T, output_true: T)",
+    attrs="T: type, _taken: int = -1",
+    shape=lambda op: [op.inputs[0].dims] * 2,
+    host=_switch,
+)
 
 # -- while --------------------------------------------------------------------------------------
 

@@ -21,37 +21,11 @@ from headrace.ops.build import add_node, constant, function_placeholder, raw
 from headrace.ops.control_flow import bodies_of
 from headrace.ops.export_graph import lowers
 from headrace.ops.functional import scan_op
-from headrace.ops.functions import build_body, call_op, unify_captures
+from headrace.ops.functions import build_body, call_op, inline, unify_captures
 from headrace.ops.registry import get_op_def
 from headrace.ops.tensor_list import shape_input
 
 _ANY = np.array(-1, np.int32)
-
-
-def inline(body: FuncGraph, inputs: Sequence[Tensor], wanted: Sequence[Tensor]) -> list[Tensor]:
-    """Copy the operations of ``body`` into the current graph; returns what ``wanted`` become."""
-    graph = get_default_graph()
-    values: dict[Tensor, Tensor] = dict(zip(body.all_inputs, inputs, strict=True))
-    copies: dict[Operation, Operation] = {}
-    arguments = {t.op for t in values}
-    for op in body._ops:
-        if op in arguments:
-            continue
-        waits = [copies[c] for c in op.control_inputs if c in copies]
-        copy = graph.add_op(
-            op.op_def,
-            [values[t] for t in op.inputs],
-            op.attrs,
-            [t.dtype for t in op.outputs],
-            op.name,
-            waits,
-            op.device,
-        )
-        copies[op] = copy
-        for old, new in zip(op.outputs, copy.outputs, strict=True):
-            new.set_shape(old.shape)
-            values[old] = new
-    return [values[t] for t in wanted]
 
 
 def _variant(body: FuncGraph, extra: int = 0) -> FuncGraph:

@@ -67,6 +67,53 @@ def call_op(
         return add_node(definition, inputs, {**attrs, "name": name})
 
 
+def inline(body: FuncGraph, inputs: Sequence[Tensor], wanted: Sequence[Tensor]) -> list[Tensor]:
+    """Copy the operations of ``body`` into the current graph; returns what ``wanted`` become."""
+    graph = get_default_graph()
+    values: dict[Tensor, Tensor] = dict(zip(body.all_inputs, inputs, strict=True))
+    copies: dict[Operation, Operation] = {}
+    arguments = {t.op for t in values}
+    for op in body._ops:
+        if op in arguments:
+            continue
+        waits = [copies[c] for c in op.control_inputs if c in copies]
+        copy = graph.add_op(
+            op.op_def,
+            [values[t] for t in op.inputs],
+            op.attrs,
+            [t.dtype for t in op.outputs],
+            op.name,
+            waits,
+            op.device,
+        )
+        copies[op] = copy
+        for old, new in zip(op.outputs, copy.outputs, strict=True):
+            new.set_shape(old.shape)
+            values[old] = new
+    return [values[t] for t in wanted]
+
+
+#: Set by `autodiff`: adds to the current graph the gradients of ``xs``, zeros where there are none.
+gradients_of: list[
+    Callable[[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]], list[Tensor]]
+] = []
+
+
+def differentiate(forward: FuncGraph, name: str) -> FuncGraph:
+    """The function that takes the arguments of ``forward`` and gradients of its results.
+
+    Its results are the gradients of the arguments.
+    """
+    body = FuncGraph(name, forward.outer_graph, function_placeholder)
+    xs = [body.add_input(t.dtype, t.dims, t.op.name) for t in forward.all_inputs]
+    grads = [body.add_input(t.dtype, t.dims, "grad") for t in forward.outputs]
+    with body.as_default():
+        ys = inline(forward, xs, forward.outputs)
+        found = gradients_of[0](ys, xs, grads)
+        body.outputs = [g if g.graph is body else body.capture(g) for g in found]
+    return body
+
+
 class Leaf:
     """One leaf of a nested structure as plain tensors, with the way back.
 

@@ -71,6 +71,8 @@ class _Level:
         self.nodes = nodes
         self.around = around
         self.in_function = bool(around.args)
+        #: What has become functions. A switch of the graph itself stays for those that fetch it.
+        self.cut_out = ("Switch", "Merge") if self.in_function else ("Merge",)
         self.order: list[str] = []
         self.conditions: dict[str, Conditions] = {}
         #: For each node and predicate, how many conditionals on it lie behind.
@@ -174,7 +176,7 @@ class _Level:
         kept = {
             name: node
             for name, node in self.nodes.items()
-            if not self.conditions[name] and node.op not in ("Switch", "Merge")
+            if not self.conditions[name] and node.op not in self.cut_out
         }
         present = {*kept, *[n.name for n in made]}
         for node in kept.values():
@@ -257,8 +259,8 @@ class _Level:
                 source = data_inputs(handing)[0]
 
     def index_is_used(self, merge: NodeDef) -> bool:
-        """Whether something asks which input a Merge took."""
-        return f"{merge.name}:1" in self.second_outputs
+        """Whether something asks which input a Merge took; in a graph a fetch may."""
+        return not self.in_function or f"{merge.name}:1" in self.second_outputs
 
     def type_of(self, source: str) -> TypeNumber:
         if source in self.around.types:

@@ -19,6 +19,11 @@ _PLAIN = {f"Ref{name}": name for name in TOKENS} | OLDER
 _UNKNOWN = {"_SwitchN"}
 
 
+def has_tokens(nodes: Iterable[NodeDef]) -> bool:
+    """Whether there is control flow of the old kind among ``nodes``."""
+    return any(n.op in TOKENS or n.op in _PLAIN or n.op in _UNKNOWN for n in nodes)
+
+
 def raise_control_flow(
     nodes: Sequence[NodeDef], functions: Iterable[str] = ()
 ) -> tuple[list[NodeDef], list[FunctionDef]]:
@@ -38,7 +43,7 @@ def raise_control_flow(
         ValueError: if loops and conditionals do not have the form that `tf.while_loop` and
             `tf.cond` gave them.
     """
-    if not any(n.op in TOKENS or n.op in _PLAIN or n.op in _UNKNOWN for n in nodes):
+    if not has_tokens(nodes):
         return list(nodes), []
     by_name = {}
     for node in nodes:

@@ -17,6 +17,7 @@ from headrace.graph.attr_proto import decode
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import Graph
 from headrace.graph.proto import NodeDef
+from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import _check_attr, output_types
 from headrace.ops.known_attrs import is_neutral
@@ -25,6 +26,7 @@ from headrace.ops.registry import ArgDef, AttrDef, OpDef, all_op_defs, find_op_d
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 #: Older ops that a newer one replaces, with the same inputs and attributes.
 _SUCCESSORS = {"BatchMatMul": "BatchMatMulV2", "Add": "AddV2", "BatchCholesky": "Cholesky"}
+_SUCCESSORS["PlaceholderV2"] = "Placeholder"
 #: Accumulators whose handles were references; sparse ones still have ops of these names.
 _SUCCESSORS |= {
     name: f"Resource{name}"
@@ -77,6 +79,7 @@ def plan(
     producer_attrs: Mapping[str, Mapping[str, Any]] | None = None,
     arguments: Sequence[str] | None = None,
     mapped: Collection[str] = (),
+    producer: int | None = None,
 ) -> list[NodePlan]:
     """Check and decode ``nodes``; the result is in an order in which they can be added.
 
@@ -86,6 +89,7 @@ def plan(
         arguments: names of arguments, for the body of a function; None for a graph.
         mapped: inputs (``node:index``, ``^node``) for which something else will be used: their
             nodes need not be there.
+        producer: the version of the program that wrote a graph; None for the body of a function.
 
     Raises:
         ValueError: if a node cannot be imported; the message names it and says why.
@@ -96,7 +100,10 @@ def plan(
             raise ValueError(f"Node '{node.name}': Node name contains invalid characters")
         if node.name in plans or node.name in (arguments or ()):
             raise ValueError(f"Node '{node.name}' is not unique")
-        plans[node.name] = _decode_node(_of_lists(node), (producer_attrs or {}).get(node.op, {}))
+        made = _decode_node(_as_known_here(node), (producer_attrs or {}).get(node.op, {}))
+        if made.op_def.name == "Placeholder" and node.op != "PlaceholderV2":
+            _forget_scalar(made, producer)
+        plans[node.name] = made
     for node in nodes:
         if arguments is None:
             _parse_inputs(node, plans, mapped)
@@ -116,16 +123,28 @@ def successor_of(op_type: str) -> str:
     return _SUCCESSORS.get(op_type, "")
 
 
+#: Operations of tf.data: iterators, and what they go over.
+_OF_DATA = re.compile(r"\w*Iterator\w*|\w*Dataset(V\d+)?|DatasetTo\w+|\w+ToDataset")
+
 #: What TensorFlow does to lists by ops that ours do to numbers only.
 _OF_LISTS = {"AddN": "TensorListAdd", "ZerosLike": "TensorListZerosLike"}
 
 
-def _of_lists(node: NodeDef) -> NodeDef:
-    """The node, as an op on lists if its inputs are lists.
+def _as_known_here(node: NodeDef) -> NodeDef:
+    """The node by an op that does the same here: ops on lists, and the ends of a function's body.
 
     Raises:
         ValueError: if more than two lists are added.
     """
+    if node.op in ("_Arg", "_Retval"):
+        new = NodeDef(name=node.name, device=node.device, input=node.input)
+        new.op = "Placeholder" if node.op == "_Arg" else "Identity"
+        new.attr["dtype" if node.op == "_Arg" else "T"].CopyFrom(node.attr["T"])
+        if node.op == "_Arg":
+            new.attr["shape"].shape.unknown_rank = True
+        if "_output_shapes" in node.attr:
+            new.attr["_output_shapes"].CopyFrom(node.attr["_output_shapes"])
+        return new
     if node.op not in _OF_LISTS or node.attr["T"].type != dtypes.variant.as_datatype_enum:
         return node
     new = NodeDef()
@@ -140,6 +159,12 @@ def _of_lists(node: NodeDef) -> NodeDef:
 
 def _decode_node(node: NodeDef, producer_defaults: Mapping[str, Any]) -> NodePlan:
     op_def = find_op_def(node.op) or find_op_def(successor_of(node.op))
+    if op_def is None and _OF_DATA.fullmatch(node.op):
+        raise ValueError(
+            f"Node '{node.name}' is of type {node.op}: tf.data, which it belongs to, is not in "
+            "Headrace. Put placeholders in the place of what its iterators give (the outputs of "
+            "IteratorGetNext) before the graph is written, and feed them."
+        )
     if op_def is None:
         raise ValueError(
             f"Op type not registered '{node.op}' (node '{node.name}')."
@@ -181,6 +206,24 @@ def _decode_node(node: NodeDef, producer_defaults: Mapping[str, Any]) -> NodePla
         colocation,
         shapes=shapes,
     )
+
+
+#: Programs up to this version wrote the shape of a scalar for a shape that is not known.
+_SCALAR_FOR_UNKNOWN = 21
+
+
+def _forget_scalar(plan: NodePlan, producer: int | None) -> None:
+    """Let a placeholder of old have any shape, where its scalar shape does not mean a scalar.
+
+    Newer programs handed such nodes on: then the shape stated for the output tells.
+    """
+    shape = plan.attrs.get("shape")
+    if shape is None or shape.as_tuple != ():
+        return
+    stated = plan.shapes[0].as_tuple if plan.shapes else ()
+    is_old = producer is not None and producer <= _SCALAR_FOR_UNKNOWN
+    if is_old or stated != ():
+        plan.attrs["shape"] = TensorShape(None)
 
 
 def _complete_attrs(node: NodeDef, op_def: OpDef, attrs: dict[str, Any]) -> None:

@@ -2,12 +2,13 @@
 
 A `VariableV2` becomes a handle of the same name. What updated it through a reference updates it
 through the handle; what took its value gets a read, under the same control dependencies and after
-the update whose result it used, so that reads stay where the program put them.
+the update whose result it used, so that reads stay where the program put them. An update gave out
+the reference: a read after it has its name and output, and the update itself a name below it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,24 +61,19 @@ class Rewritten:
 
     Attributes:
         nodes: the nodes, reads added.
-        reads: for each node that had a reference as output 0, the node that reads it.
+        reads: for each variable, the node that reads it.
     """
 
     nodes: list[NodeDef]
     reads: dict[str, str] = field(default_factory=dict)
 
 
-def rewrite(nodes: Iterable[NodeDef], wanted: Collection[str] = ()) -> Rewritten:
-    """``nodes`` with resource variables in the place of reference variables.
-
-    Args:
-        nodes: the nodes of a graph file.
-        wanted: names of nodes whose value the importer asks for.
-    """
+def rewrite(nodes: Iterable[NodeDef]) -> Rewritten:
+    """``nodes`` of a graph file with resource variables in the place of reference variables."""
     listed = list(nodes)
     if not any(n.op in _VARIABLES for n in listed):
         return Rewritten(listed)
-    return _Rewriter(listed).run(wanted)
+    return _Rewriter(listed).run()
 
 
 class _Rewriter:
@@ -90,7 +86,7 @@ class _Rewriter:
         #: The read without control dependencies that all may share, by variable.
         self.shared: dict[str, str] = {}
 
-    def run(self, wanted: Collection[str]) -> Rewritten:
+    def run(self) -> Rewritten:
         for node in self.nodes:
             if node.op == "Identity" and len(node.input) == 1:
                 ref = self.ref_of(node.input[0])
@@ -99,11 +95,8 @@ class _Rewriter:
         for node in self.nodes:
             self.rewrite_node(node)
         for node in self.nodes:
-            ref = self.refs.get(node.name)
             if node.op in _VARIABLES:
                 self.result.reads[node.name] = self.shared_read(_Ref(node.name))
-            elif ref is not None and node.name in wanted:
-                self.result.reads[node.name] = self.add_read(node, ref, [])
         return self.result
 
     def ref_of(self, source: str) -> _Ref | None:
@@ -157,10 +150,12 @@ class _Rewriter:
         if node.op in _VARIABLES:
             add(_handle(node))
             return
-        if node.op in _PASSES:
-            self.ref_of(node.name)
-            add(_no_op(node, [i if i.startswith("^") else f"^{_name(i)}" for i in node.input]))
-            return
+        if node.op in _PASSES and node.input:
+            ref = self.ref_of(node.input[0])
+            if ref is not None:
+                self.ref_of(node.name)
+                add(self.identity_to_read(node, ref))
+                return
         new = NodeDef()
         new.CopyFrom(node)
         if node.op in _CARRIES:
@@ -171,8 +166,11 @@ class _Rewriter:
         definition = None if target is None else find_op_def(target)
         if target is not None and definition is not None:
             if node.input and self.ref_of(node.input[0]) is not None:
-                self.ref_of(node.name)
+                ref = self.ref_of(node.name)
                 self.to_resource_op(new, definition)
+                if ref is not None:
+                    new.name = self.new_name(f"{node.name}/{definition.name}")
+                    add(self.read_after(node, new, ref))
             add(new)
             return
         ref = self.ref_of(node.input[0]) if node.op == "Identity" and node.input else None
@@ -236,6 +234,17 @@ class _Rewriter:
         read.attr["dtype"].CopyFrom(self.by_name[ref.variable].attr["dtype"])
         return read
 
+    def read_after(self, node: NodeDef, update: NodeDef, ref: _Ref) -> NodeDef:
+        """The read that has the name of an update, whose output was the reference."""
+        read = NodeDef(name=node.name, op="ReadVariableOp", device=node.device)
+        read.input.extend([ref.handle or ref.variable, f"^{update.name}"])
+        for name in ("_output_shapes", "_class"):
+            if name in node.attr:
+                read.attr[name].CopyFrom(node.attr[name])
+        read.attr["dtype"].CopyFrom(self.by_name[ref.variable].attr["dtype"])
+        update.attr.pop("_output_shapes", None)
+        return read
+
     def read_values(self, node: NodeDef, start: int) -> None:
         """Give ``node`` values in the place of references from input ``start`` on."""
         controls = [i for i in node.input if i.startswith("^")]
@@ -257,13 +266,17 @@ class _Rewriter:
             self.shared[ref.variable] = self.add_read(self.by_name[ref.variable], ref, [])
         return self.shared[ref.variable]
 
-    def add_read(self, user: NodeDef, ref: _Ref, controls: Iterable[str]) -> str:
-        name = base = f"{user.name}/ReadVariableOp"
-        count = 0
+    def new_name(self, base: str) -> str:
+        """A name that no node has."""
+        name, count = base, 0
         while name in self.names:
             count += 1
             name = f"{base}_{count}"
         self.names.add(name)
+        return name
+
+    def add_read(self, user: NodeDef, ref: _Ref, controls: Iterable[str]) -> str:
+        name = self.new_name(f"{user.name}/ReadVariableOp")
         variable = self.by_name[ref.variable]
         read = NodeDef(name=name, op="ReadVariableOp", device=variable.device)
         read.input.append(ref.handle or ref.variable)
@@ -281,12 +294,6 @@ def _name(source: str) -> str:
 def _add_controls(node: NodeDef, after: Iterable[str]) -> None:
     present = set(node.input)
     node.input.extend(f"^{a}" for a in dict.fromkeys(after) if f"^{a}" not in present)
-
-
-def _no_op(node: NodeDef, inputs: Iterable[str]) -> NodeDef:
-    new = NodeDef(name=node.name, op="NoOp", device=node.device)
-    new.input.extend(dict.fromkeys(inputs))
-    return new
 
 
 def _handle(node: NodeDef) -> NodeDef:

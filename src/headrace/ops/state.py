@@ -39,6 +39,13 @@ _INDEX = "Tindices: {int32, int64}"
 # -- handles ------------------------------------------------------------------------------------
 
 
+def assignment_of(op: Operation) -> Operation:
+    """The assignment that ``op`` is, or after which it reads, as imported references do."""
+    if op.type == "ReadVariableOp":
+        return next((c for c in op.control_inputs if c.type == "AssignVariableOp"), op)
+    return op
+
+
 def handle_op(handle: Tensor) -> Operation | None:
     """The op that made a handle, also from inside function bodies; None if not known."""
     op = handle.op

@@ -24,6 +24,7 @@ from headrace.ops.control_basic import init_scope
 from headrace.ops.initial_values import colocate, initial_tensor, safe_initial_value
 from headrace.ops.registry import OpDef, get_op_def
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
+from headrace.ops.state import assignment_of
 from headrace.ops.variable_kinds import (
     VariableAggregation,
     VariableReference,
@@ -172,7 +173,7 @@ class Variable:
         self._graph = graph
         self._dtype = handle_op.attrs["dtype"]
         self._dims = handle_op.attrs["shape"].as_tuple
-        self._initializer_op = element(variable_def.initializer_name)
+        self._initializer_op = assignment_of(element(variable_def.initializer_name))
         initial = variable_def.initial_value_name
         self._initial_value = element(initial) if initial else None
         self._snapshot = element(variable_def.snapshot_name or f"{name}/read:0")

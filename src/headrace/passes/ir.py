@@ -176,10 +176,16 @@ def build_step(
     # Waiting for a placeholder that is fed is waiting for nothing.
     fed_ops = {t.op for t in feeds if t.op.type == "Placeholder"}
     nodes: dict[Operation, Node] = {}
+    taken: dict[Tensor, Node] = {}
 
     def edge(tensor: Tensor) -> Edge:
         fed = feed_nodes.get(tensor)
-        return (fed, 0) if fed is not None else (nodes[tensor.op], tensor.value_index)
+        if fed is not None:
+            return fed, 0
+        node = nodes[tensor.op]
+        if node.type == "Switch":  # only one of its outputs has a value: each is a node
+            node = taken.get(tensor) or taken.setdefault(tensor, _taken(tensor))
+        return node, tensor.value_index
 
     needed: list[Operation] = [t.op for t in fetches if t not in feed_nodes]
     needed += targets
@@ -196,17 +202,24 @@ def build_step(
     for op, node in nodes.items():
         node.inputs = [edge(t) for t in op.inputs]
         node.control = [nodes[c] for c in op.control_inputs if c not in fed_ops]
-    result = StepGraph(
-        [],
-        list(feed_nodes.values()),
-        [edge(t) for t in fetches],
-        [nodes[op] for op in targets],
-    )
+    fetched = [edge(t) for t in fetches]
+    for tensor, node in taken.items():
+        whole = nodes[tensor.op]
+        node.inputs, node.control = list(whole.inputs), list(whole.control)
+    result = StepGraph([], list(feed_nodes.values()), fetched, [nodes[op] for op in targets])
     result.prune()
     late = [_read_last(result, position) for position in last]
     if any(late):
         result.prune()
     return result
+
+
+def _taken(tensor: Tensor) -> Node:
+    """A node for one output of a Switch, which fails if the other one has the value."""
+    node = make_node(tensor.op)
+    node.name = tensor.name.replace(":", "/output_")
+    node.attrs = {**node.attrs, "_taken": tensor.value_index}
+    return node
 
 
 def _read_last(step: StepGraph, position: int) -> bool:

@@ -27,7 +27,10 @@ from headrace.version import GIT_VERSION, VERSION
 __all__ = ["export_meta_graph", "import_meta_graph"]
 
 _UNBOUND = "$unbound_inputs_"
-_VARIABLE_KEYS = frozenset(GraphKeys._VARIABLE_COLLECTIONS)
+#: Collections that files hold as VariableDefs; under other keys they hold the names of variables.
+_VARIABLE_KEYS = frozenset(
+    (*GraphKeys._VARIABLE_COLLECTIONS, GraphKeys.GLOBAL_STEP, GraphKeys.EVAL_STEP)
+)
 #: What savers of old put into the graph. Ours keeps no ops there, so these are left out on import
 #: (with what depends on them) unless they are registered.
 _SAVER_OPS = frozenset(
@@ -257,7 +260,7 @@ def add_collection_def(
 
     collection = CollectionDef()
     try:
-        _fill_collection(collection, items, export_scope)
+        _fill_collection(collection, name, items, export_scope)
     except (TypeError, ValueError, AttributeError) as error:
         logging.warning("Collection %r is not written: %s", name, error)
         return
@@ -265,11 +268,15 @@ def add_collection_def(
         message.collection_def[name].CopyFrom(collection)
 
 
-def _fill_collection(collection: Any, items: list[Any], scope: str | None) -> None:
+def _fill_collection(collection: Any, key: str, items: list[Any], scope: str | None) -> None:
     if not items:
         return
     first = items[0]
-    if hasattr(first, "to_proto") and not isinstance(first, (Tensor, Operation)):
+    if isinstance(first, (Tensor, Operation)) or (
+        isinstance(first, Variable) and key not in _VARIABLE_KEYS
+    ):
+        _fill_names(collection, items, scope)
+    elif hasattr(first, "to_proto"):
         protos = [item.to_proto(export_scope=scope) for item in items]
         collection.bytes_list.value.extend(p.SerializeToString() for p in protos if p is not None)
     elif isinstance(first, (str, bytes)):
@@ -285,10 +292,15 @@ def _fill_collection(collection: Any, items: list[Any], scope: str | None) -> No
     elif hasattr(first, "SerializeToString"):
         collection.bytes_list.value.extend(i.SerializeToString() for i in items)
     else:
-        if not all(isinstance(i, (Tensor, Operation)) for i in items):
-            raise TypeError(f"no kind of collection holds {type(first).__name__}")
-        names = [i.name for i in items if _inside(i.name, scope)]
-        collection.node_list.value.extend(strip_name_scope(n, scope) for n in names)
+        raise TypeError(f"no kind of collection holds {type(first).__name__}")
+
+
+def _fill_names(collection: Any, items: list[Any], scope: str | None) -> None:
+    for item in items:
+        if not isinstance(item, (Tensor, Operation, Variable)):
+            raise TypeError(f"a collection of names does not hold {type(item).__name__}")
+    names = [i.name for i in items if _inside(i.name, scope)]
+    collection.node_list.value.extend(strip_name_scope(n, scope) for n in names)
 
 
 # -- import -------------------------------------------------------------------------------------

@@ -21,6 +21,10 @@ COVERED = {
     ),
     **dict.fromkeys(("Scan", "StatelessScan"), "tests/ops/test_functional.py"),
     **dict.fromkeys(
+        ("OptionalFromValue", "OptionalGetValue", "OptionalHasValue", "OptionalNone", "Switch"),
+        "tests/graph/test_foreign_graphs.py",
+    ),
+    **dict.fromkeys(
         (
             "EmptyTensorList",
             "TensorListConcatV2",
