@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.config import flags
@@ -28,10 +29,10 @@ class Compilation(NamedTuple):
     seconds: float
 
 
-def first_call(program: Program, args: Any) -> Any:
-    """Call a program for the first time: JAX compiles it and only starts to run it."""
+def timed(program: Program, args: Any, compiles: Callable[[], Any]) -> Any:
+    """Do what compiles a program for the first time: JAX then only starts to run it."""
     began, start = time.time(), clock()
-    results = program.function(*args)
+    results = compiles()
     region = program.region
     region.compiled = Compilation(began, clock() - start)
     if region.compiled.seconds >= SLOW_SECONDS:

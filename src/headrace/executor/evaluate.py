@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
+import jax
 import numpy as np
+from jax import lax
 
 from headrace.errors import InvalidArgumentError, OpError
 from headrace.executor.failures import came, count_bytes, kernel_error, shape_problem
@@ -256,9 +258,18 @@ class Tracing(Evaluation):
 
     tracing = True
 
-    def __init__(self, state: dict[StateKey, Any], platform: str) -> None:
+    def __init__(
+        self,
+        state: dict[StateKey, Any],
+        platform: str,
+        ordered: frozenset[StateKey] = frozenset(),
+    ) -> None:
         self.state = state
         self.platform = platform
+        #: Variables of which a part is changed in place: who reads them does so before.
+        self.ordered = ordered
+        #: By the identity of a traced value: whose whole value it is, or a view of that.
+        self._whole: dict[int, tuple[StateKey, Any]] = {}
         #: Keys written so far, in order.
         self.written: dict[StateKey, None] = {}
         #: What is known of the forms that branches give, by node, arguments and state.
@@ -269,7 +280,7 @@ class Tracing(Evaluation):
 
     def scratch(self) -> Tracing:
         """An evaluation that starts from the same state and keeps its changes to itself."""
-        return Tracing(dict(self.state), self.platform)
+        return Tracing(dict(self.state), self.platform, self.ordered)
 
     def read(self, key: StateKey, node: Node) -> Any:
         value = self.state.get(key)
@@ -295,17 +306,25 @@ class Tracing(Evaluation):
             return (handle_for(node),)
         if d.lower is not None:
             try:
-                return d.lower(self, node, args)  # type: ignore[no-any-return]
+                outputs = d.lower(self, node, args)
             except NeedsHost as signal:
                 signal.node = node
                 raise
+            if not self.ordered:
+                return outputs  # type: ignore[no-any-return]
+            return self._read_before(node, [k for k in self.ordered if k in args], outputs)
         if d.kernel is None:
             raise NeedsHost(node, "runs outside XLA")
         for i in _flat_static(p):
             if not is_concrete(args[i]):
                 raise NeedsHost(node, f"input {i} must be known before the program is compiled")
         if not p.pure:
+            handles = [args[i] for i in p.effects.reads]
             outputs = self._stateful_call(node, p.kernel, args, p)  # type: ignore[arg-type]
+            if self.ordered and not p.effects.writes:
+                outputs = self._read_before(
+                    node, [h for h in handles if h in self.ordered], outputs
+                )
             self._count(node, outputs, args)
             return outputs
         if p.seen_shapes is not None:
@@ -314,8 +333,38 @@ class Tracing(Evaluation):
             with np.errstate(all="ignore"), checks.collecting(None):
                 return as_outputs(p.interpret(*grouped(args, p.groups)), p.outputs)
         outputs = as_outputs(p.kernel(*grouped(args, p.groups)), p.outputs)  # type: ignore[misc]
+        if self._whole:
+            found = [self._whole[id(a)][0] for a in args if id(a) in self._whole]
+            outputs = self._read_before(node, found, outputs)
         self._count(node, outputs, args)
         return outputs
+
+    def _read_before(
+        self, node: Node, keys: Sequence[StateKey], outputs: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Have XLA compute what was read of variables before it changes them.
+
+        It orders nothing by itself but by data, and copies a variable that something may read
+        after a change in place. A barrier makes the change depend on what was read.
+        """
+        if not keys:
+            return outputs
+        if node.type in _WHOLE:
+            for value in outputs:
+                self._whole[id(value)] = (keys[0], value)
+            return outputs
+        keys = list(dict.fromkeys(keys))
+        traced = [i for i, value in enumerate(outputs) if isinstance(value, jax.core.Tracer)]
+        held = [self.state[k] for k in keys]
+        values = ([outputs[i] for i in traced], held)
+        read, held = lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
+        self.state.update(zip(keys, held, strict=True))
+        found = dict(zip(traced, read, strict=True))
+        return [found.get(i, value) for i, value in enumerate(outputs)]
+
+
+#: Ops that hand on a whole variable, or its elements in another shape.
+_WHOLE = frozenset({"ReadVariableOp", "Identity", "Reshape", "ExpandDims", "Squeeze"})
 
 
 def _flat_static(p: Prepared) -> tuple[int, ...]:

@@ -22,8 +22,9 @@ from headrace.executor.evaluate import (
     random_stream,
 )
 from headrace.executor.loops import BoundedLoops
-from headrace.executor.region import Region, RegionOptions, may_block
+from headrace.executor.region import Region, RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore, owned
+from headrace.executor.touched import may_block
 from headrace.graph.attrs import attrs_key
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops import checks

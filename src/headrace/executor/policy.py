@@ -18,7 +18,7 @@ from headrace.graph.func_graph import FuncGraph
 from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Dims
 from headrace.passes.ir import FEED, Edge, Node, function_step
-from headrace.placement.cost import node_cost
+from headrace.placement.cost import node_cost, state_bytes
 
 #: So many runs before compiling mean: never.
 NEVER = 1 << 60
@@ -37,6 +37,8 @@ CALL = 15e-6
 #: The same where arrays come from the network and go there: they enter and leave JAX, and somebody
 #: waits for the thread that computes.
 CALL_FROM_HOST = 60e-6
+#: Bytes of an element of a variable.
+_BYTES = 4
 #: What NumPy takes to read or write an element.
 _SECONDS_PER_ELEMENT = 0.3e-9
 #: A program that compiles within this time is compiled when it runs for the second time.
@@ -74,7 +76,7 @@ def runs_before_compiling(
     together = sum(_seconds_to_compile(part, ends) for part, ends, _ in parts)
     if alone * _COMPILE_ALONE > _SMALL_PART * together:
         return 0
-    work = sum(times * sum(map(node_cost, part)) for part, _, times in parts)
+    work = sum(times * _work(part) for part, _, times in parts)
     if work > flags.interpret_limit and not _only_fills(nodes, outputs, work):
         return 0
     if _costs_less(nodes, call):
@@ -116,7 +118,7 @@ def runs_to_pay(nodes: Sequence[Node], outputs: Sequence[Edge], scale: float = 1
     compiling = interpreting = 0.0
     for part, ends, times in _with_bodies(nodes, outputs):
         compiling += _seconds_to_compile(part, ends)
-        work = scale * sum(map(node_cost, part))
+        work = scale * sum(map(node_cost, part)) + _copied(part)
         interpreting += times * _seconds_to_interpret(part, work)
     return math.ceil(compiling / interpreting)
 
@@ -175,6 +177,22 @@ def _with_bodies(
 def _seconds_to_compile(nodes: Sequence[Node], outputs: Sequence[Edge]) -> float:
     kernels = _kernels(nodes, outputs)
     return _COMPILE_BASE + _COMPILE_PER_OP * len(nodes) + _COMPILE_PER_KERNEL * kernels
+
+
+def _work(nodes: Sequence[Node]) -> float:
+    return sum(map(node_cost, nodes)) + _copied(nodes)
+
+
+def _copied(nodes: Sequence[Node]) -> float:
+    """Elements of the variables that NumPy copies, to change a part of them."""
+    total = 0.0
+    for node in nodes:
+        effects = node.op_def.effects
+        if effects.checks:
+            for position in effects.writes:
+                maker = node.inputs[position][0]
+                total += state_bytes(maker) / _BYTES
+    return total
 
 
 def _seconds_to_interpret(nodes: Sequence[Node], work: float) -> float:

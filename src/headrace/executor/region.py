@@ -9,24 +9,21 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax import numpy as jnp
 
-from headrace.errors import InvalidArgumentError, OpError
-from headrace.executor.compiling import Compilation, first_call
+from headrace.errors import OpError
+from headrace.executor.compiling import Compilation
+from headrace.executor.early_checks import EarlyChecks
 from headrace.executor.evaluate import (
     Interpreting,
     NeedsHost,
-    Tracing,
     Values,
     initial_stream,
-    prepared,
-    random_stream,
     with_op,
 )
 from headrace.executor.null import NullProgram, is_null
 from headrace.executor.policy import NEVER, costs_less_as_run
-from headrace.executor.recycling import Recycled
-from headrace.executor.region_checks import CheckSink, raise_failed, rerun
+from headrace.executor.program import LARGE, NOTHING_LARGE, InPlace, Program, bind_edges
+from headrace.executor.region_checks import raise_failed, rerun
 from headrace.executor.resources import (
     RandomStream,
     ResourceHandle,
@@ -35,246 +32,16 @@ from headrace.executor.resources import (
     Transaction,
     uninitialized,
 )
+from headrace.executor.touched import RegionState
 from headrace.executor.waiting import TookTooLong, Waiting
 from headrace.graph.dtypes import variant
-from headrace.graph.func_graph import FuncGraph
 from headrace.ops import checks
 from headrace.ops.kernels import tensor_list as lists
-from headrace.ops.registry import HostResource, IndexCheck
-from headrace.passes.ir import Edge, Node, function_step
-
-#: Bytes of all values of a program from which on it is watched for a lack of memory.
-_LARGE = 16 << 20
-
-#: Stands for the shape of a variable, to see whether a bound depends on anything else.
-_ANY_DIMS = (1,) * 8
+from headrace.ops.registry import HostResource
+from headrace.passes.ir import Edge, Node
 
 #: A region keeps the programs of this many combinations of shapes and static values.
 MAX_PROGRAMS = 256
-
-
-class EarlyCheck:
-    """An index check on a value that enters the region: made before the program runs."""
-
-    def __init__(self, node: Node, check: IndexCheck, handles: dict[Edge, ResourceHandle]) -> None:
-        self.node = node
-        self.check = check
-        self.edge = node.inputs[check.indices]
-        self._dims: list[Any] = [n.dims[i] for n, i in node.inputs]
-        known = {i: handles[e] for i, e in enumerate(node.inputs) if e in handles}
-        self._handles = {i: h for i, h in known.items() if isinstance(h, ResourceHandle)}
-        #: Whether the bound is certain to be known once the variables have values.
-        self.usable = self._bound(dict.fromkeys(self._handles, _ANY_DIMS)) is not None
-
-    def _bound(self, variables: dict[int, Any]) -> int | None:
-        """The bound, given the shapes of the variables among the inputs."""
-        dims = list(self._dims)
-        for i, shape in variables.items():
-            dims[i] = shape
-        try:
-            return self.check.bound(self.node.attrs, dims)
-        except (TypeError, IndexError):  # a dimension that the bound needs is not known
-            return None
-
-    def run(self, store: ResourceStore, indices: Any) -> None:
-        """Raise InvalidArgumentError if an index is out of range."""
-        array = np.asarray(indices)
-        if array.size == 0:
-            return
-        values = {i: store.get(h) for i, h in self._handles.items()}
-        if any(v is None for v in values.values()):
-            return  # the region will say which variable has no value
-        bound = self._bound({i: v.shape for i, v in values.items()})
-        if bound is None or (array.min() >= 0 and array.max() < bound):
-            return
-        flat = array.ravel()
-        position = int(np.argmax((flat < 0) | (flat >= bound)))
-        message = checks.AtIndex(self.check.message, array.shape)
-        text = message.format(position, int(flat[position]), bound)
-        raise InvalidArgumentError(None, self.node.op, text)
-
-
-class RegionState:
-    """Which state a set of nodes touches, worked out from the graph alone."""
-
-    def __init__(
-        self, nodes: Sequence[Node], handles: dict[Edge, ResourceHandle], checked: set[Node]
-    ) -> None:
-        self.checked = checked
-        self.reads: dict[StateKey, Node] = {}
-        self.writes: dict[StateKey, Node] = {}
-        #: Read inside a function body only, perhaps in a branch that is not taken.
-        self.optional: set[StateKey] = set()
-        self.may_fail = False
-        #: Given a value by the nodes seen so far: reads of it need none from outside.
-        self._made: set[StateKey] = set()
-        for node in nodes:
-            self._add(node, handles)
-
-    def _add(self, node: Node, handles: dict[Edge, ResourceHandle]) -> None:
-        effects = node.op_def.effects
-        self.may_fail |= effects.checks and node not in self.checked
-        if effects.random:
-            self.reads[random_stream(node)] = node
-            self.writes[random_stream(node)] = node
-        for i in effects.reads:
-            if handles[node.inputs[i]] not in self._made:
-                self.reads.setdefault(handles[node.inputs[i]], node)
-                self.optional.discard(handles[node.inputs[i]])
-        for i in effects.writes:
-            self.writes.setdefault(handles[node.inputs[i]], node)
-            self._made.add(handles[node.inputs[i]])
-        if node.op_def.lower is not None:
-            bodies = functions_of(node)
-            known = [handles[e] for e in node.inputs if e in handles]
-            used = [h for h in known if isinstance(h, ResourceHandle)]
-            self._add_bodies(node, bodies, used)
-
-    def _add_bodies(self, node: Node, bodies: list[FuncGraph], used: list[ResourceHandle]) -> None:
-        """Bodies may read whatever handles they are given, and write them if they write at all."""
-        inner = list(bodies)
-        writes = False
-        while inner:
-            for body_node in function_step(inner.pop()).nodes:
-                effects = body_node.op_def.effects
-                self.may_fail |= effects.checks or body_node.op_def.host is not None
-                writes |= bool(effects.writes)
-                if effects.random:
-                    self.reads[random_stream(body_node)] = body_node
-                    self.writes[random_stream(body_node)] = body_node
-                inner.extend(functions_of(body_node))
-        for handle in used:
-            if handle not in self.reads and handle not in self._made:
-                self.reads[handle] = node
-                self.optional.add(handle)
-            if writes:
-                self.writes.setdefault(handle, node)
-
-
-def may_block(node: Node) -> bool:
-    """Whether a node, or a node of its function bodies, may wait for another op."""
-    if node.op_def.lower is None:
-        return node.op_def.effects.blocks
-    p = prepared(node)
-    if p.may_block is None:
-        inner = (n for body in functions_of(node) for n in function_step(body).nodes)
-        p.may_block = any(map(may_block, inner))
-    return p.may_block
-
-
-def functions_of(node: Node) -> list[FuncGraph]:
-    """The function bodies among a node's attributes, nested attribute lists included."""
-    found: list[FuncGraph] = []
-
-    def visit(value: Any) -> None:
-        if isinstance(value, FuncGraph):
-            found.append(value)
-        elif isinstance(value, (list, tuple)):
-            for item in value:
-                visit(item)
-        elif hasattr(value, "attrs") and hasattr(value, "name"):
-            visit(list(value.attrs.values()))
-
-    for value in node.attrs.values():
-        visit(value)
-    return found
-
-
-class _HasChecks(Exception):
-    """A program that was to reuse the buffers of old state may fail, and then needs them."""
-
-
-class Program:
-    """A region for given shapes of its inputs and values of its static inputs.
-
-    Attributes:
-        turn: how it waits to be compiled.
-        last_run: when the region ran it last, counted in runs of the region.
-    """
-
-    def __init__(self, region: Region, static: Sequence[Any]) -> None:
-        self.region = region
-        self.static = dict(zip(region.static, static, strict=True))
-        self.turn = region.waiting.new_turn()
-        self.last_run = 0
-        #: Whether it has run to its end: what fails for lack of memory mostly does at once.
-        self.proven = False
-        #: For a program with much data: the node that makes the largest piece of it.
-        self.largest: Node | None = None
-        #: Whether XLA may reuse the buffers of state that is replaced.
-        self.donates = not region.keeps_old
-        #: Code of each check.
-        self.messages: dict[tuple[Node | None, str], int] = {}
-        #: Where outputs only pass through: the large ones.
-        self.recycled = Recycled(region.outputs if region.options.passes_on else ())
-
-    @cached_property
-    def function(self) -> Callable[..., Any]:
-        """The compiled program; XLA reuses the buffers of state that nobody may need again."""
-        region = self.region
-        donated = list(range(len(region.donated))) if self.donates else []
-        spare = len(self.recycled.positions)
-        count = len(region.donated) + len(region.kept) + len(region.dynamic)
-        donated += range(count, count + spare)
-
-        # A function of its own: bound methods are equal, so JAX would file what it compiles under
-        # the method of a program that is given up, forget it with that, and compile once more.
-        def program(*args: Any) -> Any:
-            return self._trace(*args[:count])
-
-        return jax.jit(
-            program,
-            donate_argnums=tuple(donated),
-            keep_unused=spare > 0,
-            compiler_options=region.compiler_options,
-        )
-
-    def call(self, args: Sequence[Any]) -> Any:
-        """Run the program. One that turns out to have checks is built again to keep old state."""
-        if self.recycled.positions:
-            args = [*args, *self.recycled.take()]
-        try:
-            results = self.function(*args) if self.proven else first_call(self, args)
-        except _HasChecks:
-            self.donates = False
-            del self.function
-            results = first_call(self, args)
-        if self.recycled.positions:
-            self.recycled.keep(results[0])
-        return results
-
-    def _trace(self, *args: Any) -> tuple[list[Any], list[Any], Any, Any]:
-        """Outputs, new state, outcome of the checks (or None), something to wait for (or None)."""
-        region = self.region
-        state_keys = (*region.donated, *region.kept)
-        state: dict[StateKey, Any] = dict(zip(state_keys, args, strict=False))
-        tracing = Tracing(state, region.platform)
-        values: Values = {}
-        _bind_edges(values, zip(region.dynamic, args[len(state_keys) :], strict=True))
-        _bind_edges(values, self.static.items())
-        _bind_edges(values, region.handles.items())
-        sink = CheckSink(tracing, region.touched.checked, self.messages)
-        with checks.collecting(sink):
-            tracing.run(region.nodes, values)
-        if sink.used and self.donates and region.donated:
-            raise _HasChecks
-        if tracing.bytes > _LARGE:
-            self.largest = tracing.largest[1]
-        outputs = [_result(values[n][i]) for n, i in region.outputs]
-        new_state = [state[k] for k in region.written]
-        failed = state[CheckSink.KEY] if sink.used else None
-        # Without outputs there must be something to wait for that no other step can take away.
-        waits_for = None if outputs or sink.used else jnp.int32(0)
-        return outputs, new_state, failed, waits_for
-
-
-def _bind_edges(values: Values, pairs: Any) -> None:
-    """Give known values to outputs of nodes outside the region."""
-    for (node, index), value in pairs:
-        outputs = values.get(node)
-        if outputs is None:
-            outputs = values[node] = [None] * max(1, len(node.dtypes))
-        outputs[index] = value  # type: ignore[index]
 
 
 class Region:
@@ -295,6 +62,7 @@ class Region:
         outputs: list[Edge],
         handles: dict[Edge, ResourceHandle],
         options: RegionOptions,
+        in_place: InPlace = NOTHING_LARGE,
     ) -> None:
         self.nodes = nodes
         self.dynamic = dynamic
@@ -305,8 +73,11 @@ class Region:
         self.platform = options.device.platform if options.device is not None else "cpu"
         self.compiler_options = options.compiler_options
         self.takes_lists = any(n.dtypes[i] is variant for n, i in dynamic)
-        self.early = self._early_checks()
-        touched = RegionState(nodes, handles, {c.node for c, _ in self.early})
+        self.in_place = in_place
+        self.early = EarlyChecks(
+            nodes, [*dynamic, *static], handles, in_place.follows, in_place.trusted
+        )
+        touched = RegionState(nodes, handles, self.early.nodes)
         self.touched = touched
         self.written: list[StateKey] = list(touched.writes)
         self.donated = [k for k in self.written if k in touched.reads]
@@ -322,24 +93,12 @@ class Region:
         if self.null is None:
             self.waiting = Waiting(self)
 
-    def _early_checks(self) -> list[tuple[EarlyCheck, int]]:
-        """Checks on values that come in as arrays, each with the position of its value."""
-        position = {e: i for i, e in enumerate(self.dynamic)}
-        found = []
-        for node in self.nodes:
-            check = node.op_def.index_check
-            if check is not None and node.inputs[check.indices] in position:
-                early = EarlyCheck(node, check, self.handles)
-                if early.usable:
-                    found.append((early, position[early.edge]))
-        return found
-
     @property
     def can_fail(self) -> bool:
         """Whether a run may end in an error: of a check, or of a variable without a value."""
         touched = self.touched
         reads = any(isinstance(k, ResourceHandle) for k in touched.reads)
-        return touched.may_fail or bool(self.early) or reads
+        return touched.may_fail or bool(self.early.checks) or reads
 
     @property
     def is_idle(self) -> bool:
@@ -372,8 +131,7 @@ class Region:
     @property
     def label(self) -> str:
         """How the region is called in traces and messages."""
-        count = len(self.nodes)
-        return f"region of {count} op{'s' * (count > 1)} to {self.nodes[-1].name}"
+        return label_of(self.nodes)
 
     @cached_property
     def between_hosts(self) -> bool:
@@ -419,21 +177,20 @@ class Region:
         return program
 
     def _execute(self, program: Program, store: ResourceStore, dynamic: Sequence[Any]) -> list[Any]:
-        for early, position in self.early:
-            early.run(store, dynamic[position])
+        if self.early.checks:
+            given = [*zip(self.dynamic, dynamic, strict=True), *program.static.items()]
+            self.early.run(store, self.options.host, given)
         args = store.get_all(self._read_keys)
         for position, value in enumerate(args):
             if value is None:
                 args[position] = self._first_value(store, self._read_keys[position])
         args += dynamic
-        saved = [] if program.proven else [np.array(a) for a in args[: len(self.donated)]]
+        saved: list[Any] = []
         with self.options.scope():
             try:
+                if not program.proven and self.donated:
+                    saved = self._save(program, args[: len(self.donated)], args)
                 outputs, new_state, outcome, self.pending = program.call(args)
-                if program.largest is not None:
-                    # XLA may run out of memory after the call: nothing may rest on its results.
-                    for array in jax.tree.leaves((outputs, new_state)):
-                        array.block_until_ready()
             except OpError:
                 # What cannot be traced may be what an assertion before it was to find.
                 for node, message in program.messages:
@@ -450,6 +207,20 @@ class Region:
             raise_failed(outcome, program.messages, partial(self._explain, program, store, dynamic))
         store.put_all(self.written, new_state)
         return outputs  # type: ignore[no-any-return]
+
+    def _save(self, program: Program, state: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """Copies of the state whose memory a new program takes, in case it gets no more of it.
+
+        A program that needs little beside its state always gets it; where it needs less than a
+        copy of the state, the host is asked for that much instead.
+        """
+        needed = program.bytes_needed(args)
+        if needed < LARGE:
+            return []
+        if self.platform == "cpu" and needed < sum(a.nbytes for a in state):
+            np.empty(needed, np.uint8)
+            return []
+        return [np.array(a) for a in state]
 
     def _explain(
         self, program: Program, store: ResourceStore, dynamic: Sequence[Any], failed: Node
@@ -536,17 +307,15 @@ class Region:
     def _values(self, dynamic: Sequence[Any], static: Iterable[Any]) -> Values:
         """What the nodes start from when they are interpreted."""
         values: Values = {}
-        _bind_edges(values, zip(self.dynamic, map(lists.to_host, dynamic), strict=True))
-        _bind_edges(values, zip(self.static, static, strict=True))
-        _bind_edges(values, self.handles.items())
+        bind_edges(values, zip(self.dynamic, map(lists.to_host, dynamic), strict=True))
+        bind_edges(values, zip(self.static, static, strict=True))
+        bind_edges(values, self.handles.items())
         return values
 
 
-def _result(value: Any) -> Any:
-    """An output of a program: an array, or a tensor list made of arrays."""
-    if isinstance(value, lists.TensorList):
-        return jax.tree.map(jnp.asarray, lists.to_program(value))
-    return jnp.asarray(value)
+def label_of(nodes: Sequence[Node]) -> str:
+    """How a region of these nodes is called."""
+    return f"region of {len(nodes)} op{'s' * (len(nodes) > 1)} to {nodes[-1].name}"
 
 
 def _static_key(value: Any) -> Any:
@@ -595,4 +364,4 @@ class RegionOptions:
         return stack
 
 
-__all__ = ["Program", "Region", "RegionOptions", "functions_of"]
+__all__ = ["Program", "Region", "RegionOptions", "label_of"]

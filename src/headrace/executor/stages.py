@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from headrace.executor.evaluate import FOLD_LIMIT, flat_static
-from headrace.executor.region import may_block
+from headrace.executor.in_place import waiting_changes
 from headrace.executor.resources import ResourceHandle, handle_for
+from headrace.executor.touched import may_block
 from headrace.executor.transfers import RECV, SEND
 from headrace.graph import dtypes
 from headrace.passes.ir import FEED, Edge, Node
@@ -109,10 +110,23 @@ class Staging:
 
     def stages(self) -> dict[Node, int]:
         """The stage of each node, from 0; never before the stage that its ``group`` names."""
+        stage = self._levels(set(), 0)
+        if len(set(stage.values())) > 1 and not any(
+            n.group is not None or may_block(n) for n in self.nodes
+        ):
+            late, least = waiting_changes(self.nodes, self.known, stage, self.is_host)
+            if late:
+                stage = self._levels(late, least)
+        return stage
+
+    def _levels(self, late: set[Node], least: int) -> dict[Node, int]:
+        """The stage of each node; for those of ``late`` at least ``least``."""
         stage: dict[Node, int] = {}
         for node in self.nodes:
             host = self.is_host(node)
             level = 0 if node.group is None else node.group[0] * STAGE_GAP
+            if node in late:
+                level = max(level, least)
             for edge in node.inputs:
                 source = edge[0]
                 if source in self.inside:

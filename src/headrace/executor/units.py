@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.executor.host import HostCall
-from headrace.executor.region import Region, RegionOptions, may_block
+from headrace.executor.in_place import PartedRegion, make_region
+from headrace.executor.region import Region, RegionOptions
 from headrace.executor.stages import Staging, is_large
+from headrace.executor.touched import may_block
 from headrace.passes.ir import Edge, Node
 
 
@@ -23,7 +25,7 @@ class Unit:
 
     __slots__ = ("call", "inputs", "label", "node", "outputs", "parts", "region", "static", "waits")
 
-    def __init__(self, region: Region | None, node: Node | None) -> None:
+    def __init__(self, region: Region | PartedRegion | None, node: Node | None) -> None:
         self.region = region
         self.node = node
         self.inputs: list[int] = []
@@ -112,24 +114,23 @@ class Splitter:
             unit.outputs = [self.slots.of((node, i)) for i in range(len(node.dtypes))]
             return unit
         own = set(members)
-        static, dynamic, handles = self._inputs(members, own)
         outputs = [
             (n, i)
             for n in members
             for i in range(len(n.dtypes))
             if (n, i) in wanted or any(u not in own for u in users.get((n, i), ()))
         ]
-        region = Region(members, dynamic, static, outputs, handles, self.options(members[0].device))
+        region = make_region(members, outputs, self._inputs, self.options(members[0].device))
         unit = Unit(region, None)
-        unit.inputs = [self.slots.of(e) for e in dynamic]
-        unit.static = [self.slots.of(e) for e in static]
+        unit.inputs = [self.slots.of(e) for e in region.dynamic]
+        unit.static = [self.slots.of(e) for e in region.static]
         unit.outputs = [self.slots.of(e) for e in outputs]
         return unit
 
     def _inputs(
-        self, members: list[Node], own: set[Node]
+        self, members: Sequence[Node], own: set[Node]
     ) -> tuple[list[Edge], list[Edge], dict[Edge, Any]]:
-        """Edges from outside: those to compile for, those passed as arrays, those known already."""
+        """Edges from outside: those passed as arrays, those to compile for, those known already."""
         static: dict[Edge, None] = {}
         dynamic: dict[Edge, None] = {}
         known: dict[Edge, Any] = {}
@@ -143,4 +144,4 @@ class Splitter:
                     static[edge] = None
                 else:
                     dynamic[edge] = None
-        return list(static), [e for e in dynamic if e not in static], known
+        return [e for e in dynamic if e not in static], list(static), known

@@ -24,7 +24,14 @@ from headrace.ops.array_util import (
 )
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.indexed_slices import IndexedSlices
-from headrace.ops.registry import CHECKS, IndexCheck, NotDifferentiable, define_op
+from headrace.ops.registry import (
+    CHECKS,
+    EarlyCheck,
+    NotDifferentiable,
+    define_op,
+    index_check,
+    whole_shape,
+)
 from headrace.ops.static import static_shape
 
 # -- Gather -------------------------------------------------------------------------------------
@@ -104,6 +111,12 @@ def _gather(xp: Any, params: Any, indices: Any) -> Any:
     return _gather_v2(xp, params, indices, np.int32(0), batch_dims=0)
 
 
+def _test_axis(shape: tuple[int, ...], attrs: dict[str, Any], indices: Any, axis: Any) -> None:
+    at = int(np.ravel(axis)[0])
+    if -len(shape) <= at < len(shape):  # else the kernel tells
+        checks.require_in_range(np, indices, shape[at])
+
+
 def _rows_gradient(params: Tensor, indices: Tensor, grad: Any) -> IndexedSlices:
     """The gradient of a gather of rows: the rows, not a whole tensor."""
     dims = params._dims
@@ -146,7 +159,7 @@ define_op(
     **both(_gather),
     gradient=lambda op, grad: [_rows_gradient(op.inputs[0], op.inputs[1], grad), None],
     effects=CHECKS,
-    index_check=IndexCheck(1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
+    early_check=index_check(1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
 )
 define_op(
     "GatherV2(params: Tparams, indices: Tindices, axis: Taxis) -> output: Tparams",
@@ -161,8 +174,7 @@ define_op(
     gradient=_gather_v2_gradient,
     static=(2,),
     effects=CHECKS,
-    # The axis, an input, is not told to the check; that of a vector is known.
-    index_check=IndexCheck(1, lambda attrs, dims: dims[0][0] if len(dims[0]) == 1 else None),  # type: ignore[index,arg-type]
+    early_check=EarlyCheck((1, 2), whole_shape, _test_axis),
 )
 # Not an op of TensorFlow, whose gradient for other axes than 0 is a chain of seven.
 define_op(

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-from headrace.errors import suggest
+import numpy as np
+
+from headrace.errors import InvalidArgumentError, suggest
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops import checks
 
 _MISSING = object()
 
@@ -61,21 +64,61 @@ EXTERNAL = Effects(external=True)
 
 
 @dataclass(frozen=True)
-class IndexCheck:
-    """A check that the executor can make before a program runs: indices lie within a bound.
+class EarlyCheck:
+    """All that can fail on the data in a kernel, as a test of some of its inputs by themselves.
 
-    When the indices come from outside the program, this replaces the check inside it, so that the
-    program may update variables in place.
+    The executor can make it before a program runs. This replaces the check inside the program,
+    which may then update variables in place.
 
     Attributes:
-        indices: position of the integer input to check.
-        bound: ``bound(attrs, dims of all inputs) -> size``, or None when that is not known.
+        inputs: positions of the inputs whose values are tested.
+        limit: ``limit(attrs, dims of all inputs)``: what the shapes tell the test. It may raise
+            TypeError or IndexError, or be None, where the shapes needed are not known.
+        test: ``test(limit, attrs, *values)`` raises an OpError if NumPy values do not hold.
+        is_range: whether the test is that one input has integers in [0, limit).
+    """
+
+    inputs: tuple[int, ...]
+    limit: Callable[[dict[str, Any], Sequence[Dims]], Any]
+    test: Callable[..., None]
+    is_range: bool = False
+
+
+def index_check(
+    position: int,
+    bound: Callable[[dict[str, Any], Sequence[Dims]], int | None],
+    message: str = "indices{0} = {1} is not in [0, {2})",
+) -> EarlyCheck:
+    """The check that the integers of one input lie in [0, bound).
+
+    Args:
         message: the error, with ``{0}`` the index, ``{1}`` the value and ``{2}`` the bound.
     """
 
-    indices: int
-    bound: Callable[[dict[str, Any], Sequence[Dims]], int | None]
-    message: str = "indices{0} = {1} is not in [0, {2})"
+    def test(limit: int, attrs: dict[str, Any], indices: Any) -> None:
+        if indices.size == 0 or (indices.min() >= 0 and indices.max() < limit):
+            return
+        flat = indices.ravel()
+        at = int(np.argmax((flat < 0) | (flat >= limit)))
+        text = checks.AtIndex(message, indices.shape).format(at, int(flat[at]), limit)
+        raise InvalidArgumentError(None, None, text)
+
+    return EarlyCheck((position,), bound, test, is_range=True)
+
+
+def whole_shape(attrs: dict[str, Any], dims: Sequence[Dims]) -> Dims:
+    """The shape of input 0, for checks whose test needs all of it."""
+    return None if dims[0] is None or None in dims[0] else dims[0]
+
+
+def rows_check(position: int, target: str) -> EarlyCheck:
+    """The check that each row of one input is an index into input 0, which ``target`` names."""
+
+    def test(shape: Sequence[int], attrs: dict[str, Any], indices: Any) -> None:
+        if indices.ndim > 0 and indices.shape[-1] <= len(shape):  # else the kernel tells
+            checks.require_rows_in_range(np, indices, shape, target)
+
+    return EarlyCheck((position,), whole_shape, test)
 
 
 @dataclass(frozen=True)
@@ -183,7 +226,7 @@ class OpDef:
     makes_handle: str = ""
     provide: Callable[[Any, Any, Any], None] | None = None
     #: All that can fail in a kernel with ``effects.checks``, if this is set.
-    index_check: IndexCheck | None = None
+    early_check: EarlyCheck | None = None
     #: Names of attributes that each implementation takes as keyword-only parameters.
     kernel_params: tuple[str, ...] = ()
     interpret_params: tuple[str, ...] = ()
@@ -254,7 +297,7 @@ def define_op(
     shape_only: bool = False,
     makes_handle: str = "",
     provide: Callable[[Any, Any, Any], None] | None = None,
-    index_check: IndexCheck | None = None,
+    early_check: EarlyCheck | None = None,
 ) -> OpDef:
     """Register an operation type.
 
@@ -294,7 +337,7 @@ def define_op(
         shape_only=shape_only,
         makes_handle=makes_handle,
         provide=provide,
-        index_check=index_check,
+        early_check=early_check,
         kernel_params=_attr_params(kernel, attr_defs, name),
         interpret_params=_attr_params(interpret, attr_defs, name),
         host_params=_attr_params(host, attr_defs, name),

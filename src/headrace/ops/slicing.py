@@ -18,7 +18,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.array_util import fail, int_const, shape_tensor, static_ints, unknown
 from headrace.ops.build import raw
-from headrace.ops.registry import CHECKS, Effects, define_op
+from headrace.ops.registry import CHECKS, EarlyCheck, Effects, define_op, whole_shape
 from headrace.ops.static import static_shape, static_value
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
@@ -446,6 +446,14 @@ define_op(
     static=(3,),
     effects=CHECKS,
 )
+
+
+def _test_slice(
+    shape: tuple[int, ...], attrs: dict[str, Any], begin: Any, end: Any, strides: Any
+) -> None:
+    cut(shape, begin, end, strides, Masks(*[attrs[m] for m in MASKS]))
+
+
 define_op(
     "ResourceStridedSliceAssign(ref: resource, begin: Index, end: Index, strides: Index, value: T)",
     attrs=f"T: type, Index: index, {_MASK_ATTRS}",
@@ -454,6 +462,7 @@ define_op(
     interpret=_update,
     static=(3,),
     effects=Effects(reads=(0,), writes=(0,), checks=True),
+    early_check=EarlyCheck((1, 2, 3), whole_shape, _test_slice),
 )
 
 # -- Slice --------------------------------------------------------------------------------------

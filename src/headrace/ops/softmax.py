@@ -17,7 +17,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import FLOATS, like_first
-from headrace.ops.registry import CHECKS, IndexCheck, NotDifferentiable, define_op
+from headrace.ops.registry import CHECKS, NotDifferentiable, define_op, index_check
 
 __all__: list[str] = []
 
@@ -199,7 +199,7 @@ define_op(
     interpret=partial(_sparse_cross_entropy, np),
     gradient=_sparse_gradient,
     effects=CHECKS,
-    index_check=IndexCheck(1, lambda attrs, dims: dims[0][1], _LABEL_RANGE),  # type: ignore[index]
+    early_check=index_check(1, lambda attrs, dims: dims[0][1], _LABEL_RANGE),  # type: ignore[index]
 )
 
 define_op(

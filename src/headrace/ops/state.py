@@ -26,7 +26,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.build import constant, raw
 from headrace.ops.indexed_slices import IndexedSlices
-from headrace.ops.registry import Effects, IndexCheck, define_op
+from headrace.ops.registry import Effects, define_op, index_check, rows_check
 
 READS = Effects(reads=(0,))
 WRITES = Effects(writes=(0,))
@@ -314,7 +314,7 @@ define_op(
     interpret=lambda params, indices, *, batch_dims: _gather(np, params, indices, batch_dims),
     gradient=_gather_grad,
     effects=CHECKED_READS,
-    index_check=IndexCheck(1, lambda attrs, dims: dims[0][attrs["batch_dims"]]),  # type: ignore[index]
+    early_check=index_check(1, lambda attrs, dims: dims[0][attrs["batch_dims"]]),  # type: ignore[index]
 )
 
 
@@ -356,4 +356,5 @@ define_op(
     interpret=lambda params, indices: _gather_nd(np, params, indices),
     gradient=_gather_nd_grad,
     effects=CHECKED_READS,
+    early_check=rows_check(1, "param shape"),
 )

@@ -16,7 +16,8 @@ from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.registry import IndexCheck, define_op
+from headrace.ops.kernels.rows import distinct_places
+from headrace.ops.registry import define_op, index_check, rows_check
 from headrace.ops.state import CHECKED_UPDATES, handle_dims
 
 # -- what each kind of update does to the elements at an index ------------------------------------
@@ -48,21 +49,35 @@ def _apply(kind: str, ref: Any, index: Any, updates: Any) -> Any:
 
 
 def _divide(ref: Any, index: Any, updates: Any) -> Any:
-    """Division by the product of the divisors of each row; integers round towards zero."""
-    divisor = _apply(
-        "Mul", np.ones_like(ref) if _known(ref) else jnp.ones_like(ref), index, updates
-    )
-    if np.dtype(ref.dtype).kind not in "iu":
-        return ref / divisor
-    xp = _xp(ref)
-    checks.require(xp.all(divisor != 0), "scatter_div: integer division by zero")
+    """Division of each row by the product of its divisors; integers round towards zero."""
     if _known(ref):
-        with np.errstate(divide="ignore"):
-            quotient = ref // divisor
-            return quotient + ((ref % divisor != 0) & ((ref < 0) != (divisor < 0))).astype(
-                ref.dtype
-            )
-    return lax.div(ref, divisor)
+        result = ref.copy()
+        rows = np.unique(index)
+        products = np.ones((len(rows), *ref.shape[1:]), ref.dtype)
+        np.multiply.at(products, np.searchsorted(rows, index), updates)
+        result[rows] = _quotient(np, ref[rows], products)
+        return result
+    if not index.size:
+        return ref
+    flat = jnp.asarray(index).reshape(-1)
+    distinct, place = distinct_places(flat, ref.shape[0])
+    ones = jnp.ones((flat.size, *ref.shape[1:]), ref.dtype)
+    divisor = ones.at[place].multiply(updates.reshape(ones.shape))
+    before = ref.at[distinct].get(mode="clip")
+    return ref.at[distinct].set(_quotient(jnp, before, divisor), mode="drop")
+
+
+def _quotient(xp: Any, x: Any, divisor: Any) -> Any:
+    if np.dtype(x.dtype).kind not in "iu":
+        return x / divisor
+    checks.require(xp.all(divisor != 0), _BY_ZERO)
+    if xp is jnp:
+        return lax.div(x, divisor)
+    quotient = x // divisor
+    return quotient + ((x % divisor != 0) & ((x < 0) != (divisor < 0))).astype(x.dtype)
+
+
+_BY_ZERO = "scatter_div: integer division by zero"
 
 
 def _known(value: Any) -> bool:
@@ -107,6 +122,8 @@ def _rows(kind: str) -> Callable[..., Any]:
     return kernel
 
 
+_ROWS = index_check(1, lambda attrs, dims: dims[0][0])  # type: ignore[index]
+
 for _kind in (*_KINDS, "Div"):
     define_op(
         f"ResourceScatter{_kind}(resource: resource, indices: Tindices, updates: dtype)",
@@ -115,7 +132,7 @@ for _kind in (*_KINDS, "Div"):
         kernel=_rows(_kind),
         interpret=_rows(_kind),
         effects=CHECKED_UPDATES,
-        index_check=IndexCheck(1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
+        early_check=None if _kind == "Div" else _ROWS,
     )
 
 # -- multi-dimensional indices --------------------------------------------------------------------
@@ -169,6 +186,7 @@ for _kind in ("Update", "Add", "Sub", "Min", "Max"):
         kernel=_nd(_kind),
         interpret=_nd(_kind),
         effects=CHECKED_UPDATES,
+        early_check=rows_check(1, "shape"),
     )
 
 # -- building -------------------------------------------------------------------------------------

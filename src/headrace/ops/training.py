@@ -13,12 +13,14 @@ from functools import partial, wraps
 from typing import Any
 
 import numpy as np
+from jax import lax
 from jax import numpy as jnp
 
 from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops import checks
-from headrace.ops.registry import Effects, IndexCheck, NotDifferentiable, define_op
+from headrace.ops.kernels.rows import distinct_places
+from headrace.ops.registry import Effects, NotDifferentiable, define_op, index_check
 from headrace.ops.state import handle_dims
 
 Rule = Callable[..., tuple[Any, ...]]
@@ -228,17 +230,9 @@ def unique_rows(xp: Any, indices: Any, rows: Any, shape: tuple[int, ...]) -> tup
     if indices.shape[0] == 0:
         return indices, rows
     # Constants come as NumPy arrays.
-    return _traced_unique_rows(jnp.asarray(indices), jnp.asarray(rows), bound)
-
-
-def _traced_unique_rows(indices: Any, rows: Any, bound: int) -> tuple[Any, Any]:
-    order = jnp.argsort(indices)
-    ordered = indices[order]
-    is_first = jnp.concatenate([jnp.ones(1, bool), ordered[1:] != ordered[:-1]])
-    place = jnp.cumsum(is_first) - 1
-    sums = jnp.zeros_like(rows).at[place].add(rows[order], indices_are_sorted=True)
-    distinct = jnp.full_like(indices, bound).at[place].set(ordered, indices_are_sorted=True)
-    return distinct, sums
+    indices, rows = jnp.asarray(indices), jnp.asarray(rows)
+    distinct, place = distinct_places(indices, bound)
+    return distinct, jnp.zeros_like(rows).at[place].add(rows)
 
 
 def _put(xp: Any, state: Any, indices: Any, rows: Any) -> Any:
@@ -257,7 +251,12 @@ def _on_rows(
     indices = rest.pop(grad_at - count + 1)
     distinct, sums = unique_rows(xp, indices, rest[grad_at - count], states[0].shape)
     rest[grad_at - count] = sums
-    rows = [s[distinct] if xp is np else s.at[distinct].get(mode="clip") for s in states]
+    if xp is np:
+        rows = [s[distinct] for s in states]
+    else:
+        rows = [s.at[distinct].get(mode="clip") for s in states]
+        # All rows are read before any is changed, so that XLA needs no copy of a state.
+        rows, states = lax.optimization_barrier((rows, states))  # type: ignore[no-untyped-call]
     updated = rule(xp, *rows, *rest, **attrs)
     return tuple(_put(xp, s, distinct, r) for s, r in zip(states, updated, strict=True))
 
@@ -348,7 +347,7 @@ def _define(name: str, signature: str, states: int, rule: Rule, attrs: str = "")
         interpret=kernels[1],
         gradient=_UPDATE,
         effects=replace(effects, checks=True),
-        index_check=IndexCheck(grad_at + 1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
+        early_check=index_check(grad_at + 1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
     )
 
 

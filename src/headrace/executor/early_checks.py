@@ -1,0 +1,254 @@
+"""Checks on data that are made before a program runs, so that it may change variables in place.
+
+What a check looks at comes from outside the program, or is a view of what does: a few ops that cut
+and reshape numbers, which NumPy runs in microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import OpError
+from headrace.executor.evaluate import Interpreting, Values, prepared, with_op
+from headrace.executor.resources import ResourceHandle, ResourceStore
+from headrace.graph.dtypes import resource
+from headrace.ops.registry import EarlyCheck
+from headrace.passes.ir import Edge, Node
+
+#: Stands for the shape of a variable, to see whether a limit depends on anything else.
+_ANY_DIMS = (1,) * 8
+#: Ops that hand on the elements that they get, all and unchanged.
+_SAME_ELEMENTS = frozenset({"Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient"})
+#: Ops whose result takes NumPy no longer than to look at it, for integers.
+_VIEWS = _SAME_ELEMENTS | {
+    "AddV2",
+    "Cast",
+    "ConcatV2",
+    "FloorDiv",
+    "FloorMod",
+    "Maximum",
+    "Minimum",
+    "Mul",
+    "Pack",
+    "Select",
+    "SelectV2",
+    "Shape",
+    "Slice",
+    "Split",
+    "SplitV",
+    "StridedSlice",
+    "Sub",
+    "Transpose",
+    "Unpack",
+}
+#: A longer chain of views is left to a program.
+_MOST_VIEWS = 16
+
+
+class Check:
+    """The early check of one node of a region.
+
+    Args:
+        handles: values of edges, the handles of variables among them.
+        views: nodes of the region that make what is tested, in order, from what comes in.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        handles: Mapping[Edge, Any],
+        views: Sequence[Node],
+    ) -> None:
+        found = node.op_def.early_check
+        assert found is not None
+        self.node = node
+        self.rule: EarlyCheck = found
+        self.views = list(views)
+        self.edges = [node.inputs[i] for i in found.inputs]
+        self._dims: list[Any] = [n.dims[i] for n, i in node.inputs]
+        known = {i: handles[e] for i, e in enumerate(node.inputs) if e in handles}
+        self._handles = {i: h for i, h in known.items() if isinstance(h, ResourceHandle)}
+        #: Whether the limit is certain to be known once the variables have values.
+        self.usable = self._limit(dict.fromkeys(self._handles, _ANY_DIMS)) is not None
+
+    def _limit(self, variables: Mapping[int, Any]) -> Any:
+        """What the shapes tell the test, given those of the variables among the inputs."""
+        dims = list(self._dims)
+        for i, shape in variables.items():
+            dims[i] = shape
+        try:
+            return self.rule.limit(self.node.attrs, dims)
+        except (TypeError, IndexError):  # a dimension that is needed is not known
+            return None
+
+    def limit(self, store: ResourceStore) -> Any:
+        """The limit now; None if a variable has no value, of which the region will tell."""
+        values = {i: store.get(h) for i, h in self._handles.items()}
+        if any(v is None for v in values.values()):
+            return None
+        return self._limit({i: v.shape for i, v in values.items()})
+
+    def test(self, limit: Any, values: Sequence[Any]) -> None:
+        """Raise the op's error if the values do not hold."""
+        try:
+            self.rule.test(limit, self.node.attrs, *values)
+        except OpError as error:
+            raise with_op(error, self.node.op) from None
+
+
+#: Elements that were found to be rows of a variable.
+Covered = tuple[Edge, ResourceHandle]
+
+
+def covered_by(node: Node, handles: Mapping[Edge, Any]) -> Covered | None:
+    """What a check of a node says: where the elements come from, and whose rows they are.
+
+    None if it does not test that integers are rows of a variable.
+    """
+    rule = node.op_def.early_check
+    if rule is None or not rule.is_range:
+        return None
+    table = node.inputs[0]
+    while table[0].type in ("Identity", "ReadVariableOp") and table not in handles:
+        table = table[0].inputs[0]
+    handle = handles.get(table)
+    rows, others = (7, *_ANY_DIMS), [_ANY_DIMS] * (len(node.inputs) - 1)
+    if not isinstance(handle, ResourceHandle) or rule.limit(node.attrs, [rows, *others]) != 7:
+        return None
+    return _root(node.inputs[rule.inputs[0]]), handle
+
+
+def reshaped(nodes: Sequence[Node], handles: Mapping[Edge, Any]) -> set[Any]:
+    """The variables whose shape the nodes may change."""
+    changing = [n for n in nodes if n.type == "AssignVariableOp" or n.op_def.lower is not None]
+    return {handles[e] for n in changing for e in n.inputs if e in handles and _is_handle(e)}
+
+
+def _is_handle(edge: Edge) -> bool:
+    return edge[0].dtypes[edge[1]] is resource
+
+
+class EarlyChecks:
+    """The early checks of one region.
+
+    Args:
+        nodes: those of the region.
+        given: edges that come in.
+        known: edges whose values are known, handles among them.
+        follows: whether to follow views; else only values that come in are checked early.
+        trusted: what has been found before the region runs.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        given: Iterable[Edge],
+        known: Mapping[Edge, Any],
+        follows: bool = False,
+        trusted: Iterable[Covered] = (),
+    ) -> None:
+        self._inside = set(nodes)
+        self._given = set(given)
+        self._known = known
+        self._follows = follows
+        self._covered = set(trusted)
+        self.checks: list[Check] = []
+        #: Nodes whose own checks say nothing new.
+        self.nodes: set[Node] = set()
+        if any(n.op_def.early_check is not None for n in nodes):
+            self._find(nodes)
+
+    def _find(self, nodes: Sequence[Node]) -> None:
+        changing = reshaped(nodes, self._known)
+        for node in nodes:
+            covered = covered_by(node, self._known)
+            if covered is not None and covered[1] in changing:
+                covered = None
+            if covered not in self._covered:
+                check = self._of(node)
+                if check is None:
+                    continue
+                self.checks.append(check)
+                if covered is not None:
+                    self._covered.add(covered)
+            self.nodes.add(node)
+
+    def _of(self, node: Node) -> Check | None:
+        """The check of a node, if it can be made early."""
+        rule = node.op_def.early_check
+        if rule is None:
+            return None
+        views: dict[Node, None] = {}
+        if not all(self._reaches(node.inputs[i], views) for i in rule.inputs):
+            return None
+        check = Check(node, self._known, list(views))
+        return check if check.usable else None
+
+    def _reaches(self, edge: Edge, views: dict[Node, None]) -> bool:
+        """Whether an edge comes in or is a view of what does; adds the views, sources first."""
+        if edge in self._given or edge in self._known:
+            return not _is_handle(edge)
+        node = edge[0]
+        if node in views:
+            return True
+        if not self._follows or node not in self._inside or node.type not in _VIEWS:
+            return False
+        whole = all(d.np_dtype.kind in "iub" for d in node.dtypes) and not node.control
+        if not whole or not all(self._reaches(e, views) for e in node.inputs):
+            return False
+        views[node] = None
+        return len(views) <= _MOST_VIEWS and prepared(node).interpret is not None
+
+    def run(self, store: ResourceStore, host: Any, given: Iterable[tuple[Edge, Any]]) -> None:
+        """Make the checks.
+
+        Args:
+            given: the values of the edges that come in.
+
+        Raises:
+            InvalidArgumentError: of the first that does not hold.
+        """
+        values: Values = {}
+        arrays = dict(given)
+        for check in self.checks:
+            limit = check.limit(store)
+            if limit is None:
+                continue
+            if check.views:
+                self._evaluate(check.views, arrays, values, store, host)
+            check.test(limit, [self._value(e, arrays, values) for e in check.edges])
+
+    def _value(self, edge: Edge, arrays: Mapping[Edge, Any], values: Values) -> Any:
+        if edge in arrays:
+            return np.asarray(arrays[edge])
+        if edge in self._known:
+            return np.asarray(self._known[edge])
+        return values[edge[0]][edge[1]]
+
+    def _evaluate(
+        self,
+        views: Sequence[Node],
+        arrays: Mapping[Edge, Any],
+        values: Values,
+        store: ResourceStore,
+        host: Any,
+    ) -> None:
+        for node in views:
+            for source, i in node.inputs:
+                if source not in self._inside:
+                    row: Any = values.setdefault(source, [None] * max(1, len(source.dtypes)))
+                    row[i] = self._value((source, i), arrays, values)
+        Interpreting(store, host).run(views, values)
+
+
+def _root(edge: Edge) -> Edge:
+    """Where the elements of an edge come from."""
+    while edge[0].type in _SAME_ELEMENTS and not edge[0].control:
+        edge = edge[0].inputs[0]
+    return edge
+
+
+__all__ = ["Check", "Covered", "EarlyChecks", "covered_by", "reshaped"]

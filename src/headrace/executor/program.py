@@ -1,0 +1,229 @@
+"""A region as an XLA program: what it is traced from, which memory it may reuse, its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+from jax import numpy as jnp
+
+from headrace.executor.compiling import timed
+from headrace.executor.early_checks import Covered
+from headrace.executor.evaluate import Tracing, Values
+from headrace.executor.recycling import Recycled
+from headrace.executor.region_checks import CheckSink
+from headrace.executor.resources import StateKey
+from headrace.ops import checks
+from headrace.ops.kernels import tensor_list as lists
+from headrace.passes.ir import Node
+
+if TYPE_CHECKING:
+    from headrace.executor.region import Region
+
+#: Bytes of all values of a program from which on it is watched for a lack of memory.
+LARGE = 16 << 20
+
+
+class InPlace(NamedTuple):
+    """What a region is told because it changes large variables.
+
+    Attributes:
+        follows: whether early checks follow views of what comes in.
+        trusted: what has been checked before the region runs.
+        ordered: large variables that it changes in part: what reads them comes first.
+        is_large: whether it changes large variables at all.
+    """
+
+    follows: bool = False
+    trusted: frozenset[Covered] = frozenset()
+    ordered: frozenset[StateKey] = frozenset()
+    is_large: bool = False
+
+
+NOTHING_LARGE = InPlace()
+
+
+class _HasChecks(Exception):
+    """A program that was to reuse the buffers of old state has checks among its kernels."""
+
+
+class Program:
+    """A region for given shapes of its inputs and values of its static inputs.
+
+    Attributes:
+        turn: how it waits to be compiled.
+        last_run: when the region ran it last, counted in runs of the region.
+    """
+
+    def __init__(self, region: Region, static: Sequence[Any]) -> None:
+        self.region = region
+        self.static = dict(zip(region.static, static, strict=True))
+        self.turn = region.waiting.new_turn()
+        self.last_run = 0
+        #: Bytes that it takes beside its inputs, once that has been asked for.
+        self.needed: int | None = None
+        #: Whether it has run to its end: what fails for lack of memory mostly does at once.
+        self.proven = False
+        #: For a program with much data: the node that makes the largest piece of it.
+        self.largest: Node | None = None
+        #: Whether XLA may reuse the buffers of state that is replaced.
+        self.donates = not region.keeps_old
+        #: Whether the checks are a program of their own, which runs first.
+        self.checks_first = False
+        #: Code of each check.
+        self.messages: dict[tuple[Node | None, str], int] = {}
+        #: Where outputs only pass through: the large ones.
+        self.recycled = Recycled(region.outputs if region.options.passes_on else ())
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The compiled program; XLA reuses the buffers of state that nobody may need again."""
+        region = self.region
+        donated = list(range(len(region.donated))) if self.donates else []
+        spare = len(self.recycled.positions)
+        count = len(region.donated) + len(region.kept) + len(region.dynamic)
+        donated += range(count, count + spare)
+
+        # A function of its own: bound methods are equal, so JAX would file what it compiles under
+        # the method of a program that is given up, forget it with that, and compile once more.
+        def program(*args: Any) -> Any:
+            return self._trace(*args[:count])
+
+        return jax.jit(
+            program,
+            donate_argnums=tuple(donated),
+            keep_unused=spare > 0,
+            compiler_options=region.compiler_options,
+        )
+
+    @cached_property
+    def checker(self) -> Callable[..., Any]:
+        """A program of the checks alone: XLA drops all that they do not need."""
+
+        def checker(*args: Any) -> Any:
+            _, state = self._evaluate(args)
+            return state.get(CheckSink.KEY)
+
+        return jax.jit(checker, compiler_options=self.region.compiler_options)
+
+    def bytes_needed(self, args: Sequence[Any]) -> int:
+        """Compile the program; the bytes that it takes beside its inputs and what it reuses."""
+        args = self._with_spare(args)
+        memory = timed(self, args, lambda: self._compiled(args).memory_analysis())
+        if memory is None:  # the platform does not tell
+            self.needed = LARGE
+        else:
+            outputs = memory.output_size_in_bytes - memory.alias_size_in_bytes
+            self.needed = int(memory.temp_size_in_bytes + outputs)
+        return self.needed
+
+    def _compiled(self, args: Sequence[Any]) -> Any:
+        """What JAX calls from now on for such arguments."""
+        try:
+            traced = self.function.trace(*args)  # type: ignore[attr-defined]
+        except _HasChecks:
+            self._part_with_checks()
+            traced = self.function.trace(*args)  # type: ignore[attr-defined]
+        return traced.lower().compile()
+
+    def call(self, args: Sequence[Any]) -> Any:
+        """Run the program.
+
+        Returns:
+            Outputs, new state, the outcome of the checks (or None), and something to wait for (or
+            None). There is no new state if checks that run first have failed.
+        """
+        try:
+            return self._call(args)
+        except _HasChecks:
+            self._part_with_checks()
+            return self._call(args)
+
+    def _part_with_checks(self) -> None:
+        """Large state is changed in place, by a program without checks; else old state is kept."""
+        del self.function
+        if self.region.in_place.is_large:
+            self.checks_first = True
+        else:
+            self.donates = False
+
+    def _call(self, args: Sequence[Any]) -> Any:
+        if self.checks_first:
+            outcome = self.checker(*args)
+            if outcome is not None and np.asarray(outcome)[0]:
+                return [], [], outcome, None
+        args = self._with_spare(args)
+        if self.proven or self.needed is not None:
+            results = self.function(*args)
+        else:
+            results = timed(self, args, lambda: self.function(*args))
+        if self.recycled.positions:
+            self.recycled.keep(results[0])
+        if self.largest is not None:
+            # XLA may run out of memory after the call: nothing may rest on its results.
+            for array in jax.tree.leaves(results[:2]):
+                array.block_until_ready()
+        return results
+
+    def _with_spare(self, args: Sequence[Any]) -> Sequence[Any]:
+        return [*args, *self.recycled.take()] if self.recycled.positions else args
+
+    def _evaluate(
+        self, args: Sequence[Any], collects: bool = True
+    ) -> tuple[Values, dict[Any, Any]]:
+        """Trace the nodes; returns their values, and state after them."""
+        region = self.region
+        state_keys = (*region.donated, *region.kept)
+        state: dict[StateKey, Any] = dict(zip(state_keys, args, strict=False))
+        tracing = Tracing(state, region.platform, region.in_place.ordered)
+        values: Values = {}
+        bind_edges(values, zip(region.dynamic, args[len(state_keys) :], strict=True))
+        bind_edges(values, self.static.items())
+        bind_edges(values, region.handles.items())
+        sink = CheckSink(tracing, region.touched.checked, self.messages) if collects else _ignore
+        with checks.collecting(sink):
+            tracing.run(region.nodes, values)
+        if not (isinstance(sink, CheckSink) and sink.used):
+            state.pop(CheckSink.KEY, None)
+        if tracing.bytes > LARGE:
+            self.largest = tracing.largest[1]
+        return values, state
+
+    def _trace(self, *args: Any) -> tuple[list[Any], list[Any], Any, Any]:
+        """Outputs, new state, outcome of the checks (or None), something to wait for (or None)."""
+        region = self.region
+        values, state = self._evaluate(args, collects=not self.checks_first)
+        failed = state.get(CheckSink.KEY)
+        if failed is not None and self.donates and region.donated:
+            raise _HasChecks
+        outputs = [_result(values[n][i]) for n, i in region.outputs]
+        new_state = [state[k] for k in region.written]
+        # Without outputs there must be something to wait for that no other step can take away.
+        waits_for = None if outputs or failed is not None else jnp.int32(0)
+        return outputs, new_state, failed, waits_for
+
+
+def _ignore(ok: Any, message: str, data: tuple[Any, ...]) -> None:
+    """Another program makes the check."""
+
+
+def bind_edges(values: Values, pairs: Any) -> None:
+    """Give known values to outputs of nodes outside the region."""
+    for (node, index), value in pairs:
+        outputs = values.get(node)
+        if outputs is None:
+            outputs = values[node] = [None] * max(1, len(node.dtypes))
+        outputs[index] = value  # type: ignore[index]
+
+
+def _result(value: Any) -> Any:
+    """An output of a program: an array, or a tensor list made of arrays."""
+    if isinstance(value, lists.TensorList):
+        return jax.tree.map(jnp.asarray, lists.to_program(value))
+    return jnp.asarray(value)
+
+
+__all__ = ["LARGE", "NOTHING_LARGE", "InPlace", "Program", "bind_edges"]
