@@ -139,24 +139,31 @@ class Bench:
         row = Row(workload.name, workload.title, workload.baseline, workload.target)
         names = [name for name in workload.sides if name in sides]
         iterations: dict[str, int] = {}
-        for _ in range(self.repeat):
+        for _ in range(min(self.repeat, 3) if workload.alone else self.repeat):
             for name in names:
                 if name in row.errors:
                     continue
                 try:
                     if workload.fresh:
                         value = self._once(workload, name)
+                    elif workload.alone:
+                        with self.fresh(name) as side:
+                            count = self._count(side, workload)
+                            value = side.time(workload.name, count)
                     else:
                         if name not in iterations:
-                            estimate = sides[name].time(workload.name, 1)
-                            count = int(self.seconds / max(estimate, 1e-6))
-                            iterations[name] = min(max(count, 1), MAX_ITERATIONS)
+                            iterations[name] = self._count(sides[name], workload)
                         value = sides[name].time(workload.name, iterations[name])
                 except (RuntimeError, OSError) as error:
                     row.errors[name] = str(error)
                 else:
                     row.seconds.setdefault(name, []).append(value)
         return row
+
+    def _count(self, side: Side, workload: Workload) -> int:
+        """How many steps fill a repetition."""
+        estimate = side.time(workload.name, 1)
+        return min(max(int(self.seconds / max(estimate, 1e-6)), 1), MAX_ITERATIONS)
 
     def _once(self, workload: Workload, name: str) -> float:
         with self.fresh(name) as side:

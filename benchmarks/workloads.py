@@ -9,10 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+import sparse_workloads
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Workload:
     build: Callable[[Any], Step] | None
     baseline: str = "tensorflow"
     fresh: bool = False  # every repetition in a process of its own, with an empty compile cache
+    alone: bool = False  # so large that one side runs at a time, in a process of its own
     sides: tuple[str, ...] = ("headrace", "tensorflow")
 
 
@@ -288,6 +291,12 @@ class InputGradient:
         return Workload("conv_gradient_" + "_".join(map(str, numbers)), title, 1.5, self)
 
 
+def sparse(tf: ModuleType, build: Callable[[Any], sparse_workloads.Graph]) -> Step:
+    train, feed = build(tf)
+    watched = tf.global_variables()[-1][:1]
+    return _Model(tf, train, watched, feed).step()
+
+
 _WITH_JAX = ("headrace", "tensorflow", "jax")
 
 WORKLOADS = (
@@ -311,6 +320,10 @@ WORKLOADS = (
     ),
     InputGradient(9, 2, 256, 256, 20, 50).workload,
     InputGradient(5, 2, 64, 128, 28, 64).workload,
+    *(
+        Workload(name, title, 0.5, partial(sparse, build=build), alone="100mb" not in name)
+        for name, title, build in sparse_workloads.ROWS
+    ),
 )
 
 

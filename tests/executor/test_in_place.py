@@ -14,6 +14,8 @@ import pytest
 import headrace as tf
 from headrace.config import flags
 from headrace.executor.in_place import LARGE_STATE, PartedRegion
+from headrace.executor.policy import runs_to_pay
+from headrace.executor.region import Region
 
 ROWS, WIDTH = 2100, 128
 BYTES = 4 * ROWS * WIDTH
@@ -161,6 +163,53 @@ def _watched(v, ids):
     return [train, tf.summary.scalar("loss", loss), tf.check_numerics(loss, "loss")]
 
 
+def _two_lookups(v, ids):
+    """One table is looked up twice; its gradient has the rows of both."""
+    left, right = tf.nn.embedding_lookup(v, ids), tf.nn.embedding_lookup(v, ids + 1)
+    loss = tf.reduce_sum(tf.square(left * right - 3.0))
+    return [tf.train.AdagradOptimizer(0.1).minimize(loss), loss]
+
+
+def _decayed(v, ids):
+    """The whole table is decayed beside: a dense gradient."""
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(v, ids)) + tf.nn.l2_loss(v)
+    return [tf.train.GradientDescentOptimizer(0.1).minimize(loss), loss]
+
+
+def _classes(loss_of):
+    """A loss over sampled classes, whose weights are a second table; ids are labels too."""
+
+    def change(v, ids):
+        weights = tf.get_variable("weights", initializer=np.full([ROWS, WIDTH], 0.1, np.float32))
+        biases = tf.get_variable("biases", initializer=np.zeros([ROWS], np.float32))
+        ids = tf.reshape(ids, [-1])
+        rows = tf.nn.embedding_lookup(v, ids)
+        sampled = tf.nn.log_uniform_candidate_sampler(
+            tf.to_int64(tf.reshape(ids % ROWS, [-1, 1])), 1, 6, True, ROWS, seed=7
+        )
+        labels = tf.reshape(ids, [-1, 1])
+        loss = tf.reduce_mean(
+            loss_of(weights, biases, labels, rows, 6, ROWS, sampled_values=sampled)
+        )
+        return [tf.train.AdagradOptimizer(0.1).minimize(loss), loss]
+
+    return change
+
+
+def _bags(lookup):
+    """Sets of ids, weighted: sparse tensors made of what is fed."""
+
+    def change(v, ids):
+        ids = tf.reshape(ids, [-1])
+        count = tf.size(ids, out_type=tf.int64)
+        places = tf.stack([tf.range(count) // 2, tf.range(count) % 2], 1)
+        bags = tf.SparseTensor(places, tf.to_int64(ids), tf.stack([(count + 1) // 2, 2]))
+        loss = tf.reduce_sum(tf.square(lookup(v, bags, None, combiner="mean") - 1.0))
+        return [tf.train.AdagradOptimizer(0.1).minimize(loss), loss]
+
+    return change
+
+
 CHANGES = {
     "sgd": _trained("GradientDescent"),
     "momentum": _trained("Momentum", momentum=0.9),
@@ -193,8 +242,16 @@ CHANGES = {
     "in_iterations": _in_iterations,
     "read_and_changed": _read_and_changed,
     "watched": _watched,
+    "two_lookups": _two_lookups,
+    "decayed": _decayed,
+    "nce": _classes(tf.nn.nce_loss),
+    "sampled_softmax": _classes(tf.nn.sampled_softmax_loss),
+    "bags": _bags(tf.nn.embedding_lookup_sparse),
+    "safe_bags": _bags(tf.contrib.layers.safe_embedding_lookup_sparse),
 }
 
+#: These make a dense gradient, as large as the table.
+DENSE = {"decayed"}
 #: Runs quickly enough for each test run; the others are slow.
 QUICK = {("scatter_add", n) for n in INDICES} | {("sgd", "fed [None]"), ("sgd", "computed")}
 
@@ -260,13 +317,13 @@ def test_changes_happen_in_place_and_a_bad_index_changes_nothing(change, make, m
         assert _memory(session) == places
         for region in _regions(session, fetches, feeds):
             for program in region._programs.values():
-                assert (program.needed or 0) < BYTES
+                assert (program.needed or 0) < BYTES or change in DENSE
         for mine, other in zip(results, expected, strict=True):
             if not isinstance(mine, (bytes, type(None))):
-                np.testing.assert_allclose(mine, other, rtol=1e-5)
+                np.testing.assert_allclose(mine, other, rtol=1e-4)
         before = {n: np.array(a) for n, a in _state(session).items()}
         for name, value in before.items():
-            np.testing.assert_allclose(value, after[name], rtol=1e-5, atol=1e-6, err_msg=name)
+            np.testing.assert_allclose(value, after[name], rtol=1e-4, atol=1e-5, err_msg=name)
         for _ in range(2):
             with pytest.raises(tf.errors.InvalidArgumentError) as caught:
                 session.run(fetches, bad)
@@ -275,3 +332,112 @@ def test_changes_happen_in_place_and_a_bad_index_changes_nothing(change, make, m
         for name, value in _state(session).items():
             np.testing.assert_array_equal(value, before[name], err_msg=name)
         session.run(fetches, good)
+
+
+def test_checks_inside_a_loop_that_writes_take_no_memory_of_their_own(monkeypatch):
+    monkeypatch.setattr(flags, "interpret", "never")
+    fetches, feeds = _step("in_iterations", "fed [3,3]")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(fetches, _fill(feeds, GOOD))
+        (region,) = _regions(session, fetches, feeds)
+        (program,) = region._programs.values()
+        assert program.checks_first
+        args = [*_state(session).values(), GOOD]
+        with region.options.scope():
+            memory = program.checker.lower(*args).compile().memory_analysis()
+        assert memory.temp_size_in_bytes + memory.output_size_in_bytes < BYTES
+
+
+@pytest.mark.parametrize("strategy", ["mod", "div"])
+@pytest.mark.parametrize("make", ["fed [None,None]", "computed"])
+@pytest.mark.slow
+def test_parts_of_a_partitioned_variable_change_in_place(strategy, make, monkeypatch):
+    monkeypatch.setattr(flags, "interpret", "never")
+    feeds = {}
+    ids = INDICES[make](feeds)
+    v = tf.get_variable(
+        "v",
+        [3 * ROWS, WIDTH],
+        initializer=tf.constant_initializer(4.0),
+        partitioner=tf.fixed_size_partitioner(3),
+    )
+    rows = tf.nn.embedding_lookup(v, ids, partition_strategy=strategy)
+    loss = tf.reduce_sum(tf.square(rows - 2.0))
+    fetches = [tf.train.AdagradOptimizer(0.1).minimize(loss), loss]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        losses = [session.run(fetches, _fill(feeds, GOOD))[1]]
+        places = _memory(session)
+        assert len(places) == 6
+        losses += [session.run(fetches, _fill(feeds, GOOD))[1] for _ in range(2)]
+        assert losses == sorted(losses, reverse=True)
+        assert _memory(session) == places
+        before = {n: np.array(a) for n, a in _state(session).items()}
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(fetches, _fill(feeds, GOOD * 0 + 3 * ROWS))
+        for name, value in _state(session).items():
+            np.testing.assert_array_equal(value, before[name], err_msg=name)
+
+
+def test_the_first_step_copies_no_large_table_either():
+    """Interpreting it, or keeping the old value until the program is proven, would."""
+    v = tf.get_variable("v", [2_000_000, WIDTH])
+    ids = tf.placeholder(tf.int32, [None])
+    change = tf.scatter_add(v, ids, tf.ones([tf.size(ids), WIDTH])).op
+    with tf.Session() as session:
+        (region,) = _regions(session, change, {ids: None})
+        assert region.waiting.first == 0
+        assert runs_to_pay(region.nodes, region.outputs) == 0
+
+
+def test_a_new_program_copies_no_state_that_it_leaves_alone(monkeypatch):
+    monkeypatch.setattr(flags, "interpret", "never")
+    v = tf.get_variable("v", initializer=np.zeros([ROWS, WIDTH], np.float32))
+    ids = tf.placeholder(tf.int32, [None])
+    change = tf.scatter_add(v, ids, tf.ones([tf.size(ids), WIDTH])).op
+    with tf.Session() as session:
+        session.run(v.initializer)
+        session.run(change, {ids: [1, 2]})
+        places = _memory(session)
+        save, saved = Region._save, []
+        monkeypatch.setattr(Region, "_save", lambda *a: saved.append(save(*a)) or saved[-1])
+        for size in (1, 5):
+            session.run(change, {ids: range(size)})
+        assert saved == [[], []]
+        assert _memory(session) == places
+
+
+def test_small_variables_written_before_a_failure_come_back(monkeypatch):
+    """A counter decides where to write: it belongs to the part that runs first."""
+    monkeypatch.setattr(flags, "interpret", "never")
+    count = tf.get_variable("count", initializer=0)
+    v = tf.get_variable("v", initializer=np.zeros([ROWS, WIDTH], np.float32))
+    x = tf.placeholder(tf.int32, [])
+    change = tf.scatter_update(v, [count.assign_add(x)], tf.ones([1, WIDTH])).op
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(change, {x: 5})
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"= {ROWS + 15} is not in"):
+            session.run(change, {x: ROWS})
+        assert session.run(count) == 15
+        assert np.flatnonzero(session.run(v)[:, 0]).tolist() == [5, 10, 15]
+        places = _memory(session)
+        session.run(change, {x: 1})
+        assert _memory(session) == places
+
+
+def test_what_scatter_div_refuses_is_found_where_indices_are_fed(interpret):
+    v = tf.get_variable("v", initializer=np.full([4, 2], -7, np.int32))
+    ids, by = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.int32, [2, 2])
+    change = tf.scatter_div(v, ids, by).op
+    with tf.Session() as session:
+        session.run(v.initializer)
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
+                session.run(change, {ids: [1, 1], by: [[1, 2], [3, 0]]})
+            with pytest.raises(tf.errors.InvalidArgumentError, match="is not in"):
+                session.run(change, {ids: [1, 4], by: [[1, 2], [3, 1]]})
+        session.run(change, {ids: [1, 1], by: [[1, 2], [2, -2]]})
+        assert session.run(v).tolist() == [[-7, -7], [-3, 1], [-7, -7], [-7, -7]]

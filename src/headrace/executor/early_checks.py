@@ -179,7 +179,7 @@ class EarlyChecks:
     def _of(self, node: Node) -> Check | None:
         """The check of a node, if it can be made early."""
         rule = node.op_def.early_check
-        if rule is None:
+        if rule is None or not (rule.is_range or self._follows):
             return None
         views: dict[Node, None] = {}
         if not all(self._reaches(node.inputs[i], views) for i in rule.inputs):

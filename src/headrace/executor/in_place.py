@@ -181,20 +181,42 @@ def waiting_changes(
     return (after, least) if any(stage[n] < least for n in changes) else (set(), 0)
 
 
+def _settled(nodes: Sequence[Node], given: Iterable[Edge]) -> set[Edge]:
+    """The edges whose values are known while a program is traced: shapes, and what follows."""
+    found = set(given)
+    for node in nodes:
+        d = node.op_def
+        folds = d.interpret is not None and d.effects.pure and found.issuperset(node.inputs)
+        if d.shape_only or folds:
+            found.update((node, i) for i in range(len(node.dtypes)))
+    return found
+
+
 class _Parting:
     """How to part the nodes of a region: ``first`` and ``rest``, and nodes that both have."""
 
-    def __init__(self, access: Access, given: Sequence[Edge], handles: Mapping[Edge, Any]) -> None:
+    def __init__(
+        self,
+        access: Access,
+        dynamic: Sequence[Edge],
+        static: Sequence[Edge],
+        handles: Mapping[Edge, Any],
+    ) -> None:
         self.nodes = access.nodes
         self._access = access
         after = access.after_changes()
-        early = EarlyChecks(self.nodes, given, handles, follows=True).nodes
+        early = EarlyChecks(self.nodes, [*dynamic, *static], handles, follows=True).nodes
+        settled = _settled(self.nodes, [*static, *handles])
         wanted: set[Node] = set()
         inside = set(self.nodes)
         for node in self.nodes:
             state = access.of(node)
             if node in early or not state.may_fail:
                 continue
+            looks_at = node.op_def.checked_inputs(node.attrs)
+            edges = node.inputs if looks_at is None else [node.inputs[i] for i in looks_at]
+            if settled.issuperset(edges) and not functions_of(node):
+                continue  # found out while the program is traced
             if node not in after:
                 wanted.add(node)
             elif node.op_def.early_check is not None:
@@ -269,7 +291,7 @@ def make_region(
     access = Access(nodes, handles)
     if not access.large:
         return Region(nodes, dynamic, static, outputs, handles, options)
-    parting = _Parting(access, [*dynamic, *static], handles)
+    parting = _Parting(access, dynamic, static, handles)
     if not parting.first:
         in_place = InPlace(True, frozenset(), access.partial, True)
         return Region(nodes, dynamic, static, outputs, handles, options, in_place)

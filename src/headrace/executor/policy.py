@@ -120,7 +120,7 @@ def runs_to_pay(nodes: Sequence[Node], outputs: Sequence[Edge], scale: float = 1
         compiling += _seconds_to_compile(part, ends)
         work = scale * sum(map(node_cost, part)) + _copied(part)
         interpreting += times * _seconds_to_interpret(part, work)
-    return math.ceil(compiling / interpreting)
+    return 0 if interpreting > compiling else math.ceil(compiling / interpreting)
 
 
 def most_evaluations(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:

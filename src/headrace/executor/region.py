@@ -334,7 +334,7 @@ class RegionOptions:
             regions that can only be compiled.
         explain: turns an exception of JAX or XLA into an OpError.
         passes_on: whether outputs go to other tasks, and are of no use here afterwards.
-        programs: how many programs were compiled under these options.
+        programs: how many programs were compiled under these options that could have waited.
     """
 
     def __init__(

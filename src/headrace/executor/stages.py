@@ -54,6 +54,7 @@ class Staging:
         nodes: those that run: neither feeds nor known values.
         boundaries: (consumer, edge) where the consumer needs the edge's value while it is traced,
             and the value comes from a feed, a host op or another region.
+        static_needs: all (consumer, edge) whose value is needed so, wherever it comes from.
     """
 
     def __init__(
@@ -64,7 +65,9 @@ class Staging:
         self.force_host = force_host
         self.inside = set(self.nodes)
         self._off_xla = self._nodes_off_xla()
-        self.boundaries = StaticNeeds(self).pairs
+        needs = StaticNeeds(self)
+        self.boundaries = needs.pairs
+        self.static_needs = needs.visited
 
     def is_host(self, node: Node) -> bool:
         return node in self._off_xla
@@ -174,11 +177,11 @@ class StaticNeeds:
             if not staging.is_host(node)
             for i in flat_static(node)
         ]
-        visited: set[tuple[Node, Edge]] = set()
+        self.visited: set[tuple[Node, Edge]] = set()
         while wanted:
             pair = wanted.pop()
-            if pair not in visited:
-                visited.add(pair)
+            if pair not in self.visited:
+                self.visited.add(pair)
                 wanted += self._before(*pair)
 
     def _before(self, consumer: Node, edge: Edge) -> list[tuple[Node, Edge]]:

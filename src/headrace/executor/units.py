@@ -140,8 +140,8 @@ class Splitter:
                     continue
                 if edge in self.known and not is_large(self.known[edge]):
                     known[edge] = self.known[edge]
-                elif (node, edge) in self.boundaries:
-                    static[edge] = None
+                elif (node, edge) in self.staging.static_needs:
+                    static[edge] = None  # also a shape that another stage has worked out
                 else:
                     dynamic[edge] = None
         return [e for e in dynamic if e not in static], list(static), known

@@ -65,6 +65,8 @@ class Waiting:
         self.runs = 0
         #: For how many kinds of input a program was wanted.
         self.kinds = 0
+        #: Whether its programs could be interpreted at all: those of large initialisers cannot.
+        self._has_choice = self.first > 0
 
     def new_turn(self) -> Turn:
         self.kinds += 1
@@ -81,7 +83,7 @@ class Waiting:
             return True
         if not turn.started:
             turn.started = True
-            self._options.programs += 1
+            self._options.programs += self._has_choice
         return False
 
     def _more(self, dynamic: Sequence[Any]) -> int:

@@ -104,8 +104,14 @@ def binary(
         interpret=interpret,
         gradient=gradient,
         effects=effects,
+        checked=_divisor_of_integers,
     )
     return binary_function(definition, op_name, doc, arguments)
+
+
+def _divisor_of_integers(attrs: dict[str, Any]) -> tuple[int, ...]:
+    """What ops of two inputs may refuse: a divisor or exponent, and of integers only."""
+    return (1,) if attrs["T"].is_integer else ()
 
 
 def binary_function(

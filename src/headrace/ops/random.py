@@ -188,6 +188,7 @@ define_op(
     gradient=_NO_GRADIENT,
     static=(0,),
     effects=_CHECKED_RANDOM,
+    checked=lambda attrs: (1, 2),
 )
 
 define_op(

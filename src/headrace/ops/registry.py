@@ -227,6 +227,8 @@ class OpDef:
     provide: Callable[[Any, Any, Any], None] | None = None
     #: All that can fail in a kernel with ``effects.checks``, if this is set.
     early_check: EarlyCheck | None = None
+    #: ``checked(attrs)``: positions of the inputs that the checks of the kernel look at.
+    checked: Callable[[dict[str, Any]], tuple[int, ...]] | None = None
     #: Names of attributes that each implementation takes as keyword-only parameters.
     kernel_params: tuple[str, ...] = ()
     interpret_params: tuple[str, ...] = ()
@@ -243,6 +245,12 @@ class OpDef:
         if self.shape is None:
             return [None] * len(output_types)
         return self.shape(op)
+
+    def checked_inputs(self, attrs: dict[str, Any]) -> tuple[int, ...] | None:
+        """Positions of the inputs that the checks of the kernel look at; None for all."""
+        if self.checked is not None:
+            return self.checked(attrs)
+        return None if self.early_check is None else self.early_check.inputs
 
     @property
     def is_stateful(self) -> bool:
@@ -298,6 +306,7 @@ def define_op(
     makes_handle: str = "",
     provide: Callable[[Any, Any, Any], None] | None = None,
     early_check: EarlyCheck | None = None,
+    checked: Callable[[dict[str, Any]], tuple[int, ...]] | None = None,
 ) -> OpDef:
     """Register an operation type.
 
@@ -338,6 +347,7 @@ def define_op(
         makes_handle=makes_handle,
         provide=provide,
         early_check=early_check,
+        checked=checked,
         kernel_params=_attr_params(kernel, attr_defs, name),
         interpret_params=_attr_params(interpret, attr_defs, name),
         host_params=_attr_params(host, attr_defs, name),

@@ -294,6 +294,7 @@ for _kind, _types, _gradient in (
         interpret=partial(_sorted_np, _kind),
         gradient=_gradient,
         effects=CHECKS,
+        checked=lambda attrs: (1,),
     )
 
 
@@ -364,6 +365,7 @@ for _kind, _types, _gradient in (
         gradient=_gradient,
         static=(2,),
         effects=CHECKS,
+        checked=lambda attrs: (1, 2),
     )
 
 

@@ -415,6 +415,12 @@ def _update_gradient(op: Operation, grad: Tensor) -> list[Any]:
     return [hole, None, None, None, raw.Reshape(raw.Sum(part, axes), shape)]
 
 
+def _test_slice(
+    shape: tuple[int, ...], attrs: dict[str, Any], begin: Any, end: Any, strides: Any
+) -> None:
+    cut(shape, begin, end, strides, Masks(*[attrs[m] for m in MASKS]))
+
+
 define_op(
     "StridedSlice(input: T, begin: Index, end: Index, strides: Index) -> output: T",
     attrs=f"T: type, Index: {{int16, int32, int64}}, {_MASK_ATTRS}",
@@ -424,6 +430,7 @@ define_op(
     gradient=_strided_slice_gradient,
     static=(3,),
     effects=CHECKS,
+    early_check=EarlyCheck((1, 2, 3), whole_shape, _test_slice),
 )
 define_op(
     "StridedSliceGrad(shape: Index, begin: Index, end: Index, strides: Index, dy: T) -> output: T",
@@ -434,6 +441,7 @@ define_op(
     gradient=_strided_slice_grad_gradient,
     static=(0, 3),
     effects=CHECKS,
+    checked=lambda attrs: (0, 1, 2, 3),
 )
 define_op(
     "TensorStridedSliceUpdate(input: T, begin: Index, end: Index, strides: Index, value: T)"
@@ -445,13 +453,8 @@ define_op(
     gradient=_update_gradient,
     static=(3,),
     effects=CHECKS,
+    checked=lambda attrs: (1, 2, 3),
 )
-
-
-def _test_slice(
-    shape: tuple[int, ...], attrs: dict[str, Any], begin: Any, end: Any, strides: Any
-) -> None:
-    cut(shape, begin, end, strides, Masks(*[attrs[m] for m in MASKS]))
 
 
 define_op(
@@ -566,6 +569,7 @@ define_op(
     gradient=_slice_gradient,
     static=(2,),
     effects=CHECKS,
+    checked=lambda attrs: (1, 2),
 )
 define_op(
     "SliceGrad(shape: Index, begin: Index, dy: T) -> output: T",
