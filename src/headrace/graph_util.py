@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.files.paths import is_local
+from headrace.files.paths import as_path, is_local
 from headrace.files.system import write_bytes
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
@@ -273,13 +273,14 @@ def write_graph(
     message = graph_or_graph_def
     if isinstance(message, Graph):
         message = graph_def_for_files(message, add_shapes=False)
-    return write_message(message, os.path.join(os.fspath(logdir), name), as_text)
+    return write_message(message, os.path.join(as_path(logdir), as_path(name)), as_text)
 
 
 def write_message(message: Any, path: str, as_text: bool) -> str:
     """Write a message to ``path`` (a file or a URL), whole or not at all; returns ``path``."""
     from google.protobuf import text_format
 
+    path = as_path(path)
     data = text_format.MessageToString(message).encode() if as_text else message.SerializeToString()
     if not is_local(path):
         write_bytes(path, data)

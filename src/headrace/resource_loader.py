@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from headrace.files.paths import as_path
+
 __all__ = [
     "get_data_files_path",
     "get_path_to_datafile",
@@ -25,7 +27,7 @@ def get_data_files_path() -> str:
 
 def get_path_to_datafile(path: str) -> str:
     """``path`` in the folder of the module that calls."""
-    return str(_caller() / path)
+    return str(_caller() / as_path(path))
 
 
 def get_root_dir_with_all_resources() -> str:
@@ -43,7 +45,7 @@ def load_resource(path: str) -> bytes:
     Raises:
         OSError: if it cannot be read.
     """
-    return (Path(__file__).parent / path).read_bytes()
+    return (Path(__file__).parent / as_path(path)).read_bytes()
 
 
 def readahead_file_path(path: str, readahead: str = "128M") -> str:

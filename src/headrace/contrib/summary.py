@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from headrace.deprecated import note
+from headrace.files.paths import as_path
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
@@ -130,7 +131,7 @@ def create_file_writer(
     """
     if logdir is None:
         return SummaryWriter()
-    logdir = os.fspath(logdir) if isinstance(logdir, os.PathLike) else str(logdir)
+    logdir = as_path(logdir)
     inputs = (
         np.asarray(logdir.encode(), object),
         convert_to_tensor(10 if max_queue is None else max_queue, dtypes.int32),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headrace.contrib.folders import Folder as _Folder
+from headrace.files.paths import as_path
 from headrace.missing import attribute_error as _attribute_error
 from headrace.summary import writer as _writer
 from headrace.train.summary_io import summary_iterator
@@ -45,7 +46,7 @@ def assert_summary(
 
 def latest_event_file(base_dir: str) -> str | None:
     """The newest event file of a folder; None if there is none."""
-    paths = sorted(str(path) for path in Path(base_dir).glob("events.*"))
+    paths = sorted(str(path) for path in Path(as_path(base_dir)).glob("events.*"))
     return paths[-1] if paths else None
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from headrace.files import system
+from headrace.files.paths import as_path
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import AssetFileDef, SavedModel
@@ -39,7 +40,7 @@ class SavedModelBuilder:
     """
 
     def __init__(self, export_dir: str | os.PathLike[str]) -> None:
-        self._export_dir = os.fspath(export_dir)
+        self._export_dir = as_path(export_dir)
         self._saved_model = SavedModel(
             saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION
         )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from headrace.files.paths import as_path
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.proto import Event, SessionLog, Summary, TaggedRunMetadata
 from headrace.ops.kernels.event_file import EventFile
@@ -48,7 +49,7 @@ class FileWriter:
     ) -> None:
         if session is not None and not isinstance(session, BaseSession):
             raise TypeError(f"session must be a tf.Session, not {type(session)}.")
-        self._logdir = os.fspath(logdir)
+        self._logdir = as_path(logdir)
         self._arguments = (self._logdir, max_queue, flush_secs, filename_suffix)
         self._session_file = (
             None if session is None else SessionEventFile(session, *self._arguments)
@@ -195,6 +196,7 @@ class FileWriterCache:
     def get(logdir: str) -> FileWriter:
         """The writer of a folder; a new one writes the default graph."""
         with FileWriterCache._lock:
+            logdir = as_path(logdir)
             writer = FileWriterCache._cache.get(logdir)
             if writer is None:
                 writer = FileWriter(logdir, graph=get_default_graph())

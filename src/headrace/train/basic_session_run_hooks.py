@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace import logging
 from headrace.errors import OutOfRangeError
+from headrace.files.paths import as_path
 from headrace.graph.graph import get_default_graph
 from headrace.ops.variables import Variable
 from headrace.train.global_step import get_global_step
@@ -247,7 +248,7 @@ class StepCounterHook(SessionRunHook):
             raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
         self._timer = SecondOrStepTimer(every_secs=every_n_secs, every_steps=every_n_steps)
         self._summary_writer = summary_writer
-        self._output_dir = output_dir
+        self._output_dir = as_path(output_dir) if output_dir else output_dir
 
     def begin(self) -> None:
         if self._summary_writer is None and self._output_dir:
@@ -434,7 +435,7 @@ class ProfilerHook(SessionRunHook):
     ) -> None:
         if show_memory:
             raise ValueError("show_memory is not supported: there are no records of memory.")
-        self._output_dir = output_dir
+        self._output_dir = as_path(output_dir) if output_dir else output_dir
         self._show_dataflow = show_dataflow
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
 

@@ -11,7 +11,7 @@ from google.protobuf import text_format
 from headrace import logging
 from headrace.errors import OpError
 from headrace.files import system
-from headrace.files.paths import is_local
+from headrace.files.paths import as_path, is_local
 from headrace.train.checkpoint import storage, v1
 from headrace.train.checkpoint.layout import index_path
 
@@ -28,7 +28,7 @@ __all__ = [
 
 def state_path(save_dir: str, latest_filename: str | None = None) -> str:
     """Where the state file of a directory is."""
-    return system.join(save_dir, latest_filename or "checkpoint")
+    return system.join(save_dir, as_path(latest_filename or "checkpoint"))
 
 
 def _is_relative(path: str) -> bool:
@@ -49,7 +49,8 @@ def generate_checkpoint_state_proto(
     """
     from headrace.graph.proto import CheckpointState
 
-    paths = list(all_model_checkpoint_paths or ())
+    save_dir, model_checkpoint_path = as_path(save_dir), as_path(model_checkpoint_path)
+    paths = [as_path(p) for p in all_model_checkpoint_paths or ()]
     stamps = list(all_model_checkpoint_timestamps or ())
     if stamps and len(stamps) != len(paths):
         raise ValueError(
@@ -109,13 +110,14 @@ def update_state(
     last_preserved_timestamp: float | None = None,
 ) -> None:
     """As `update_checkpoint_state`, with the choice of relative paths."""
+    save_dir, model_checkpoint_path = as_path(save_dir), as_path(model_checkpoint_path)
     path = state_path(save_dir, latest_filename)
     if path == model_checkpoint_path:
         raise RuntimeError(
             f"Save path '{model_checkpoint_path}' conflicts with the path of the checkpoint state "
             "file. Use another save path."
         )
-    paths = list(all_model_checkpoint_paths or ())
+    paths = [as_path(p) for p in all_model_checkpoint_paths or ()]
     if save_relative_paths:
         model_checkpoint_path = os.path.relpath(model_checkpoint_path, save_dir or ".")
         paths = [os.path.relpath(p, save_dir or ".") for p in paths]
@@ -130,7 +132,7 @@ def update_state(
     storage.publish(path, text_format.MessageToString(state).encode())
 
 
-def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> Any:
+def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
     """The CheckpointState of a directory, with full paths; None if there is none that can be read.
 
     Raises:
@@ -138,7 +140,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     """
     from headrace.graph.proto import CheckpointState
 
-    checkpoint_dir = os.fspath(checkpoint_dir)
+    checkpoint_dir = as_path(checkpoint_dir)
     path = state_path(checkpoint_dir, latest_filename)
     try:
         if not system.exists(path):
@@ -171,7 +173,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint (of any format) at this path."""
-    prefix = os.fspath(checkpoint_prefix)
+    prefix = as_path(checkpoint_prefix)
     if system.exists(index_path(prefix)):
         return True
     return bool(v1.find(prefix)) or (system.exists(prefix) and not system.is_directory(prefix))
@@ -180,7 +182,7 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
     """When each of the checkpoints was written; those that do not exist are left out."""
     times = []
-    for prefix in checkpoint_prefixes:
+    for prefix in map(as_path, checkpoint_prefixes):
         for path in (index_path(prefix), prefix):
             if system.exists(path) and not system.is_directory(path):
                 times.append(system.stat(path).mtime_nsec / 1e9)
@@ -192,6 +194,7 @@ def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Remove the files of a checkpoint, first of all the one that makes it visible."""
+    checkpoint_prefix = as_path(checkpoint_prefix)
     storage.discard(meta_path(checkpoint_prefix, meta_graph_suffix))
     storage.discard(index_path(checkpoint_prefix))
     for path in storage.siblings(f"{checkpoint_prefix}.data-"):

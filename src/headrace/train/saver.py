@@ -203,7 +203,7 @@ class Saver:
             OpError: if the files cannot be written; the checkpoints that exist stay as they are.
         """
         self._check_built()
-        state_name = latest_filename or "checkpoint"
+        state_name = as_path(latest_filename or "checkpoint")
         if os.path.split(state_name)[0]:
             raise ValueError("'latest_filename' must not contain path components")
         _check_session(sess)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import logging
+from headrace.files.paths import as_path
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph_util import write_graph
@@ -76,8 +77,8 @@ class CheckpointSaverHook(SessionRunHook):
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
         self._saver = saver
-        self._checkpoint_dir = checkpoint_dir
-        self._save_path = os.path.join(checkpoint_dir, checkpoint_basename)
+        self._checkpoint_dir = as_path(checkpoint_dir)
+        self._save_path = os.path.join(self._checkpoint_dir, as_path(checkpoint_basename))
         self._scaffold = scaffold
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
         self._listeners = list(listeners or ())

@@ -237,7 +237,7 @@ class SessionManager:
         waited = 0.0
         pauses = self._pauses()
         told = _Told(self.clock)
-        state = get_checkpoint_state(str(directory))
+        state = get_checkpoint_state(directory)
         while not state or not state.model_checkpoint_path:
             if not wait or waited >= max_wait_secs:
                 return session, False
@@ -245,7 +245,7 @@ class SessionManager:
             pause = next(pauses)
             self.sleep(pause)
             waited += pause
-            state = get_checkpoint_state(str(directory))
+            state = get_checkpoint_state(directory)
         told.over("A checkpoint is available")
         saver.restore(session, state.model_checkpoint_path)
         saver.recover_last_checkpoints(state.all_model_checkpoint_paths)

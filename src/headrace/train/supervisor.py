@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 from headrace import logging
+from headrace.files.paths import as_path
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph_util import write_graph
@@ -102,11 +103,12 @@ class Supervisor:
             graph=self._graph,
             saver_def=getattr(self._saver, "saver_def", None),
         )
+        logdir = as_path(logdir) if logdir else None
         self._logdir = logdir if is_chief else None
         self._save_summaries_secs = save_summaries_secs if is_chief else None
         self._save_model_secs = save_model_secs if is_chief else None
         self._save_path = (
-            os.path.join(logdir, checkpoint_basename) if self._logdir and logdir else None
+            os.path.join(logdir, as_path(checkpoint_basename)) if self._logdir and logdir else None
         )
         self._summary_writer = self._writer(summary_writer) if is_chief else None
         self._graph_added = False

@@ -58,7 +58,7 @@ def load_csv_without_header(
 
 
 def _rows(filename: Any) -> list[list[str]]:
-    with gfile.Open(os.fspath(filename)) as file:
+    with gfile.Open(filename) as file:
         return [row for row in csv.reader(file) if row]
 
 

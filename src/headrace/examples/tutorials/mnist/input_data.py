@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace import errors
+from headrace.files.paths import as_path
 from headrace.graph.graph import get_default_graph
 from headrace.graph.random_seed import get_seed
 
@@ -216,7 +218,7 @@ def read_data_sets(
         return Datasets(
             *(DataSet(nothing, nothing, True, one_hot, dtype, seed=seed) for _ in range(3))
         )
-    folder = Path(train_dir)
+    folder = Path(as_path(train_dir))
     paths = _find_files(folder)
     train_images, test_images = _read_images(paths[0]), _read_images(paths[2])
     classes = _CLASSES if one_hot else None
@@ -271,7 +273,7 @@ def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> NDAr
 
 
 def _path_of(file: Any) -> Path:
-    return Path(file if isinstance(file, (str, Path)) else file.name)
+    return Path(as_path(file if isinstance(file, (str, bytes, os.PathLike)) else file.name))
 
 
 def _find_files(folder: Path) -> list[Path]:
