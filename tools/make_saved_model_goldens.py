@@ -4,12 +4,15 @@
     TF_USE_LEGACY_KERAS=1 PEER_PYTHON tools/make_saved_model_goldens.py
                                                             under TensorFlow 2.21: `v2`
 
+Under 2.21 also `v2_layers` and `v2_recurrent`, layers of Keras, and `v2_words`, a table with its
+file.
 Each is a folder that TensorFlow wrote, with ``results.npz``: ``in/<key>`` and ``out/<key>`` of the
 signature ``serving_default``.
 """
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -80,10 +83,110 @@ def v2(folder):
     np.savez(folder / "results.npz", **{"in/x": x, "out/y": model(peer.constant(x))["y"].numpy()})
 
 
-if __name__ == "__main__":
-    name, make = ("v1", v1) if peer.__version__.startswith("1.") else ("v2", v2)
+def save_function(folder, module, function, given):
+    """Save ``module`` with ``function`` as its signature, and what the function gives."""
+    peer.saved_model.save(module, str(folder), signatures=function)
+    found = function(**{k: peer.constant(v) for k, v in given.items()})
+    results = {f"out/{k}": v.numpy() for k, v in found.items()}
+    results = {k: v.astype("S") if v.dtype == object else v for k, v in results.items()}
+    np.savez(folder / "results.npz", **{f"in/{k}": v for k, v in given.items()}, **results)
+
+
+def spec(dtype, *shape):
+    return peer.TensorSpec(shape, dtype)
+
+
+def v2_layers(folder):
+    """Convolution, batch normalisation, dropout and dense layers, after a step of training."""
+    layers = peer.keras.layers
+    model = peer.keras.Sequential(
+        [
+            layers.Conv2D(3, 3, activation="relu", input_shape=(6, 6, 2)),
+            layers.BatchNormalization(),
+            layers.SeparableConv2D(2, 2, padding="same"),
+            layers.MaxPooling2D(),
+            layers.Flatten(),
+            layers.Dropout(0.5),
+            layers.Dense(3, activation="softmax"),
+        ]
+    )
+    model.compile("adam", "mse")
+    model.fit(values(4, 6, 6, 2), values(4, 3), verbose=0)
+
+    @peer.function(input_signature=[spec(peer.float32, None, 6, 6, 2)])
+    def serve(x):
+        return {"y": model(x, training=False)}
+
+    save_function(folder, model, serve, {"x": values(2, 6, 6, 2, seed=3)})
+
+
+def v2_recurrent(folder):
+    """An embedding with its mask, an LSTM and a GRU."""
+    layers = peer.keras.layers
+    embedding = layers.Embedding(8, 4, mask_zero=True)
+    first = layers.RNN(layers.LSTMCell(3), return_sequences=True)
+    second = layers.Bidirectional(layers.RNN(layers.GRUCell(2)))
+
+    @peer.function(input_signature=[spec(peer.int32, None, None)])
+    def serve(ids):
+        mask = embedding.compute_mask(ids)
+        rows = first(embedding(ids), mask=mask)
+        return {"rows": rows, "y": second(rows, mask=mask)}
+
+    ids = np.array([[1, 2, 3, 0], [4, 7, 0, 0]], np.int32)
+    serve(peer.constant(ids))
+    module = peer.Module()  # layers would be saved with functions of their own
+    module.weights = [w for layer in (embedding, first, second) for w in layer.weights]
+    save_function(folder, module, serve, {"ids": ids})
+
+
+def v2_words(folder):
+    """Strings, a table made of a file, ragged rows, a mutable count and nested functions."""
+    vocabulary = folder.parent / "words.txt"
+    vocabulary.write_text("zero\none\ntwo\n")
+    module = peer.Module()
+    module.path = peer.saved_model.Asset(str(vocabulary))
+    module.table = peer.lookup.StaticVocabularyTable(
+        peer.lookup.TextFileInitializer(
+            module.path,
+            peer.string,
+            peer.lookup.TextFileIndex.WHOLE_LINE,
+            peer.int64,
+            peer.lookup.TextFileIndex.LINE_NUMBER,
+        ),
+        2,
+    )
+    module.weights = peer.Variable(values(5, 2), name="weights")
+    module.count = peer.Variable(0, name="count")
+
+    @peer.function
+    def mean(words):
+        found = peer.ragged.map_flat_values(
+            peer.nn.embedding_lookup, module.weights, module.table.lookup(words)
+        )
+        return peer.reduce_mean(found, axis=1)
+
+    @peer.function(input_signature=[spec(peer.string, None)])
+    def serve(text):
+        words = peer.strings.split(peer.strings.lower(text), " ")
+        module.count.assign_add(peer.shape(text)[0])
+        joined = peer.strings.reduce_join(words, axis=1, separator="+")
+        return {"mean": mean(words), "joined": joined, "count": peer.identity(module.count)}
+
+    save_function(folder, module, serve, {"text": np.array([b"One two", b"ZERO many words"])})
+    vocabulary.unlink()
+
+
+def make(name, function):
     shutil.rmtree(str(OUT / name), ignore_errors=True)
     OUT.mkdir(parents=True, exist_ok=True)
-    make(OUT / name)
-    for extra in ("fingerprint.pb",):
+    function(OUT / name)
+    for extra in ("fingerprint.pb", "keras_metadata.pb"):
         (OUT / name / extra).unlink() if (OUT / name / extra).exists() else None
+
+
+if __name__ == "__main__":
+    makers = [v1] if peer.__version__.startswith("1.") else [v2, v2_layers, v2_recurrent, v2_words]
+    for maker in makers:
+        if not sys.argv[1:] or maker.__name__ in sys.argv[1:]:
+            make(maker.__name__, maker)

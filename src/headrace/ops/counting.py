@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,55 @@ define_op(
     kernel=_histogram,
     interpret=_histogram_np,
     static=(2,),
+    effects=CHECKS,
+    gradient=INTEGER,
+)
+
+
+def _counts_shape(op: Operation) -> list[Dims]:
+    dims, size = op.inputs[0].dims, static_value(op.inputs[1])
+    if dims is None:
+        return [None]
+    if len(dims) not in (1, 2):
+        raise ValueError(f"Shape must be at most rank 2 but is rank {len(dims)}")
+    return [(*dims[:-1], None if size is None else int(size))]
+
+
+def _dense_counts(
+    xp: Any, values: Any, size: Any, weights: Any, *, binary_output: bool, T: Any
+) -> Any:
+    count = int(size)
+    if count < 0:
+        raise ValueError(f"size ({count}) must be non-negative")
+    checks.require(xp.all(values >= 0), "Input arr must be non-negative!")
+    table = values if values.ndim == 2 else values[None]
+    rows = np.broadcast_to(np.arange(table.shape[0])[:, None], table.shape)
+    inside = table < count
+    if binary_output or weights.size == 0:
+        added = inside.astype(T.np_dtype)
+    else:
+        added = xp.where(inside, xp.reshape(weights, table.shape), T.np_dtype.type(0))
+    places = xp.where(inside & (table >= 0), table, 0) if count else table * 0
+    if not count:
+        result = xp.zeros((table.shape[0], 0), T.np_dtype)
+    elif xp is np:
+        result = np.zeros((table.shape[0], count), T.np_dtype)
+        np.add.at(result, (rows, places), added)
+    else:
+        result = jnp.zeros((table.shape[0], count), T.np_dtype).at[rows, places].add(added)
+    if binary_output:
+        result = (result > 0).astype(T.np_dtype)
+    return result if values.ndim == 2 else result[0]
+
+
+# Ragged tensors of TensorFlow 2 count the values of their rows with it.
+define_op(
+    "DenseBincount(input: Tidx, size: Tidx, weights: T) -> output: T",
+    attrs="Tidx: index, T: {int32, int64, float32, float64}, binary_output: bool = False",
+    shape=_counts_shape,
+    kernel=partial(_dense_counts, jnp),
+    interpret=partial(_dense_counts, np),
+    static=(1,),
     effects=CHECKS,
     gradient=INTEGER,
 )
