@@ -24,6 +24,8 @@ class Flags:
         shared_memory: whether tasks on one host exchange tensors through shared memory.
         trace_ops: steps with FULL_TRACE are interpreted op by op, to give each op a time (see
             docs/profiling.md); otherwise compiled regions are timed as they run.
+        checksums: whether tensors that travel without TLS have a CRC32C each: "1", "0", or "auto",
+            which is between hosts.
         graph_seeds: what tells apart random ops where only the graph has a seed: ``counted``
             numbers them, as TensorFlow 2.x does; ``operations`` takes the number of operations made
             before, as 1.x did, which gives old programs their old numbers.
@@ -39,6 +41,7 @@ class Flags:
     shared_memory: bool = True
     trace_ops: bool = False
     graph_seeds: str = "counted"
+    checksums: str = "auto"
 
 
 def _from_environment() -> Flags:
@@ -54,6 +57,7 @@ def _from_environment() -> Flags:
         shared_memory=env.get("HEADRACE_SHARED_MEMORY", "1") == "1",
         trace_ops=env.get("HEADRACE_TRACE_OPS", "0") == "1",
         graph_seeds=env.get("HEADRACE_GRAPH_SEEDS", "counted"),
+        checksums=env.get("HEADRACE_CHECKSUMS", "auto"),
     )
 
 

@@ -19,8 +19,8 @@ def faults(monkeypatch, remote):
     made = Faults()
     adopt = Task.adopt
 
-    def faulty_dial(controls, address, task, me, *args):
-        pipe, peer = dial(controls, address, task, me, *args)
+    def faulty_dial(controls, address, task, me, *args, **ways):
+        pipe, peer = dial(controls, address, task, me, *args, **ways)
         return made.wrap(pipe, "client", "master"), peer
 
     def faulty_adopt(self, pipe, peer):

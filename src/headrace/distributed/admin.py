@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.distributed.cluster_spec import split_address
 from headrace.distributed.control import Control
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security import Security
@@ -36,9 +37,10 @@ def shutdown(address: str, cluster: bool = True) -> tuple[list[str], list[str]]:
 
 def _call(address: str, name: str, request: Any) -> Any:
     address = address.removeprefix("grpc://")
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
-        raise ValueError(f"{address!r} is no address of the form host:port.")
+    try:
+        host, _ = split_address(address)
+    except ValueError:
+        raise ValueError(f"{address!r} is no address of the form host:port.") from None
     security = Security.from_environment()
     security.check_address(host)
     control = Control(address, security)

@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 from headrace.config import flags
 from headrace.distributed import wire
+from headrace.distributed.cluster_spec import split_address
 from headrace.distributed.control import Controls
 from headrace.distributed.failures import to_error, to_failure, unavailable
 from headrace.distributed.liveness import answers
@@ -75,9 +76,12 @@ def reset(target: str, containers: list[str] | None, config: Any) -> None:
 
 def _address(target: str) -> str:
     address = target.partition("://")[2].rstrip("/")
-    host, colon, port = address.rpartition(":")
-    if not (host and colon and port.isdigit()):
-        raise ValueError(f"Session target {target!r} is not of the form grpc://host:port.")
+    try:
+        split_address(address)
+    except ValueError:
+        raise ValueError(
+            f"Session target {target!r} is not of the form grpc://host:port."
+        ) from None
     return address
 
 
@@ -166,7 +170,7 @@ class RemoteEngine(_Engine):
         self.graph = graph
         self.config = ConfigProto() if config is None else config
         self._security = Security.from_environment()
-        self._security.check_address(address.rpartition(":")[0])
+        self._security.check_address(split_address(address)[0])
         self._controls = Controls(self._security)
         self._me = PeerInfo(f"{CLIENT}{uuid.uuid4()}", secrets.randbits(63) | 1)
         self._peers: Peers | None = None
@@ -222,8 +226,12 @@ class RemoteEngine(_Engine):
                     _log.warning("Waiting for the server at %s: %s", self.address, error.message)
                 threading.Event().wait(min(RETRY_SECONDS, limit / 5))
 
-    def _dial(self, address: str, task: str, timeout: float) -> tuple[Pipe, PeerInfo]:
-        return dial(self._controls, address, task, self._me, self._security, timeout)
+    def _dial(
+        self, address: str, task: str, timeout: float, *, fallback: bool = True
+    ) -> tuple[Pipe, PeerInfo]:
+        return dial(
+            self._controls, address, task, self._me, self._security, timeout, fallback=fallback
+        )
 
     def _probe(self, task: str, timeout: float) -> bool:
         return answers(self.address, self._security, timeout)

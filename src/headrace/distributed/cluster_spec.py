@@ -12,7 +12,7 @@ from headrace.errors import suggest
 if TYPE_CHECKING:
     from headrace.graph.proto import ClusterDef
 
-__all__ = ["ClusterSpec", "split_address"]
+__all__ = ["ClusterSpec", "join_address", "split_address"]
 
 # Patterns are compiled on first use: most programs that import this have no cluster.
 # As in device names, of which a job's name becomes a part.
@@ -163,6 +163,15 @@ def split_address(address: str) -> tuple[str, int]:
     if found is None or int(found["port"]) > _MAX_PORT:
         raise ValueError(f"{address!r} is no address of the form 'host:port'{_hint(address)}.")
     return found["host"].strip("[]"), int(found["port"])
+
+
+def join_address(host: str, port: int) -> str:
+    """What `split_address` takes apart.
+
+    >>> join_address("::1", 2222)
+    '[::1]:2222'
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _hint(address: str) -> str:

@@ -17,11 +17,13 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 
 from headrace.distributed.admission import SEAL, TICKET, Admitted, Caller, Gate, Stale
+from headrace.distributed.cluster_spec import join_address
 from headrace.distributed.failures import to_error, to_failure
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.protocol import step_pb2
 from headrace.distributed.security import Security
 from headrace.distributed.throttled import Throttled
+from headrace.distributed.tls import diagnose
 from headrace.errors import (
     DeadlineExceededError,
     FailedPreconditionError,
@@ -143,7 +145,7 @@ class ControlServer:
         self._doors = _Doors(Gate(security), handlers, extra)
         self._server = grpc.server(self._calls, options=_SERVER_OPTIONS)  # type: ignore[arg-type]
         self._server.add_generic_rpc_handlers((self._doors,))
-        self.port = self._bind(f"{host}:{port}", security.server_credentials())
+        self.port = self._bind(join_address(host, port), security.server_credentials())
         self._server.start()
 
     def _bind(self, address: str, credentials: Any) -> int:
@@ -320,6 +322,7 @@ class Control:
 
     def __init__(self, address: str, security: Security) -> None:
         self.address = address
+        self._security = security
         self._caller = Caller(security)
         credentials = security.channel_credentials()
         if credentials is None:
@@ -332,6 +335,7 @@ class Control:
 
         Raises:
             UnavailableError: if nobody answers there in time, or what came was damaged.
+            UnauthenticatedError: if the TLS settings of the two sides do not fit.
             OpError: what the server answered in its place, or that it speaks something else.
         """
         method = f"/{_SERVICE}/{name}"
@@ -415,6 +419,9 @@ class Control:
         code, details = error.code(), error.details()
         # A server that stops cancels the calls under way.
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
+            found = diagnose(self.address, self._security, timeout)
+            if found is not None:
+                return found
             text = f"{self.address} does not answer ({details})"
             return UnavailableError(None, None, text)
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:

@@ -35,6 +35,8 @@ ASK_AFTER = 0.6
 #: The names of clients begin with this.
 CLIENT = "client:"
 _LINKS = bytes([pb.LINKS])
+#: The kind of pipe that goes through the port of the control plane.
+_FALLBACK = "grpc"
 
 
 class Handler(Protocol):
@@ -52,7 +54,14 @@ class Handler(Protocol):
     def on_tick(self, now: float) -> None: ...
 
 
-Dial = Callable[[str, str, float], tuple[Pipe, PeerInfo]]
+class Dial(Protocol):
+    """Connects to a task; raises UnavailableError when it does not answer in time, other OpErrors
+    when it answers wrongly."""
+
+    def __call__(
+        self, address: str, task: str, timeout: float, /, *, fallback: bool = True
+    ) -> tuple[Pipe, PeerInfo]:
+        """``fallback``: through the port of the control plane, if the data port is not there."""
 
 
 class Peers:
@@ -60,8 +69,7 @@ class Peers:
 
     Args:
         handler: gets frames and losses.
-        dial: ``dial(address, task, timeout)`` connects to a task; raises UnavailableError when it
-            does not answer in time, other OpErrors when it answers wrongly.
+        dial: see `Dial`.
         clock: seconds, monotonic.
         probe: asks a silent task whether it is alive; without it silence means that it is not.
     """
@@ -86,6 +94,8 @@ class Peers:
         #: A link can be used from now on, or is lost.
         self._changed = threading.Condition()
         self._dialling: dict[str, threading.Lock] = {}
+        #: Links that we have dialled past a data port: the address, and when to try that again.
+        self._fallbacks: dict[Link, tuple[str, float]] = {}
         self._stop = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="headrace heartbeat", daemon=True)
 
@@ -165,6 +175,8 @@ class Peers:
             try:
                 pipe, peer = self._dial(address, task, max(0.05, min(left, NOTICE_SECONDS)))
                 made = self.adopt(pipe, peer, dialled=True)
+                if pipe.kind == _FALLBACK:
+                    self._fallbacks[made] = address, self._clock() + self.timing.data_port
                 return self._answered(made, began + timeout - self._clock())
             except (OpError, PipeBroken) as error:
                 if isinstance(error, OpError) and not may_come(error):
@@ -255,6 +267,7 @@ class Peers:
             now = self._clock()
             for link in self.all():
                 self._guarded(self._look_after, link, now)
+            self._guarded(self._leave_fallbacks, now)
             self._guarded(self._handler.on_tick, now)
 
     def _look_after(self, link: Link, now: float) -> None:
@@ -276,6 +289,29 @@ class Peers:
                 link.is_alive(self._clock())
         finally:
             self._asking.discard(link)
+
+    def _leave_fallbacks(self, now: float) -> None:
+        """Look whether a data port has come back, where we go past it."""
+        for link, (address, due) in list(self._fallbacks.items()):
+            if link.lost or self.known(link.peer.task) is not link:
+                self._fallbacks.pop(link, None)
+            elif now >= due:
+                self._fallbacks[link] = address, now + self.timing.data_port
+                step_threads.submit(self._leave_fallback, link, address)
+
+    def _leave_fallback(self, link: Link, address: str) -> None:
+        """Dial the data port. The new link is used from now on; the old one stays until it is
+        lost: messages of steps may be on their way there."""
+        task = link.peer.task
+        try:
+            pipe, peer = self._dial(address, task, self.timing.data_port, fallback=False)
+            made = self.adopt(pipe, peer, dialled=True)
+        except (OpError, PipeBroken) as error:
+            _log.debug("The data port of %s is not back: %s", task, error)
+            return
+        _log.info("The data port of %s is back, and used instead of gRPC", task)
+        if self._stop.is_set():
+            made.close()
 
     def _guarded(self, call: Callable[..., None], *args: Any) -> None:
         """Call; whatever happens, the heart goes on."""

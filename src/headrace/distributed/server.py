@@ -13,14 +13,14 @@ import weakref
 from typing import Any
 
 from headrace.config import flags
-from headrace.distributed.cluster_spec import ClusterSpec
+from headrace.distributed.cluster_spec import ClusterSpec, join_address, split_address
 from headrace.distributed.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
 from headrace.distributed.liveness import answers
 from headrace.distributed.master.service import MasterService
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security import Security
 from headrace.distributed.task import Task
-from headrace.distributed.transport import connect, grpc_pipe
+from headrace.distributed.transport import checksum, connect, grpc_pipe
 from headrace.distributed.transport.base import Endpoint, PeerInfo, Pipe
 from headrace.distributed.transport.handshake import Refused, hello_of
 from headrace.errors import FailedPreconditionError, UnavailableError
@@ -82,7 +82,7 @@ class Server:
         self._stopping = threading.Lock()
         self._started = False
         self._address = self._cluster.task_address(definition.job_name, definition.task_index)
-        self._security.check_address(self._address.rpartition(":")[0])
+        self._security.check_address(split_address(self._address)[0])
         if start:
             self.start()
 
@@ -106,14 +106,14 @@ class Server:
         self.began = time.time()
         self._devices = local_devices(defaults, self._task_name, self.incarnation)
         self._controls = Controls(self._security)
-        host, _, port = self._address.rpartition(":")
+        host, port = split_address(self._address)
         self._service = MasterService(self)
         handlers: dict[str, Handler] = {"Endpoint": self._describe, **self._service.handlers()}
         # Nobody is answered before the task is complete: the port is bound, calls wait.
         named = PeerInfo(self._task_name, self.incarnation, self._address)
         exchange = grpc_pipe.exchange_handler(self._adopt, self._security, named)
-        self._control = ControlServer(host, int(port), self._security, handlers, [exchange])
-        self._address = f"{host}:{self._control.port}"
+        self._control = ControlServer(host, port, self._security, handlers, [exchange])
+        self._address = join_address(host, self._control.port)
         me = PeerInfo(self._task_name, self.incarnation, self._address)
         addresses = self._addresses()
 
@@ -122,8 +122,7 @@ class Server:
 
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
         try:
-            config = connect.ListenConfig(host, flags.data_port, rdma=self._rdma)
-            self._listener = connect.listen(config, self._security, me, self.task.adopt)
+            self._listener = self._listen(host, me)
         except BaseException:
             self.task.close()
             self._control.stop()
@@ -132,6 +131,16 @@ class Server:
         self._service.ready.set()
         _local[self._address] = self
         _log.info("Task %s listens at %s", self._task_name, self._address)
+
+    def _listen(self, host: str, me: PeerInfo) -> connect.Listener:
+        config = connect.ListenConfig(host, flags.data_port, rdma=self._rdma)
+        try:
+            return connect.listen(config, self._security, me, self.task.adopt)
+        except OSError as error:
+            where = join_address(host, flags.data_port)
+            text = f"Cannot listen for tensors at {where}: {error.strerror or error}"
+            hint = " HEADRACE_DATA_PORT says where; 0 is any free port." if flags.data_port else ""
+            raise UnavailableError(None, None, f"{text}.{hint}") from None
 
     def _addresses(self) -> dict[str, str]:
         found = {}
@@ -236,9 +245,13 @@ class Server:
         self._service.wait_until_ready()
         self.task.adopt(pipe, peer)
 
-    def _dial(self, address: str, task: str, timeout: float) -> tuple[Pipe, PeerInfo]:
+    def _dial(
+        self, address: str, task: str, timeout: float, *, fallback: bool = True
+    ) -> tuple[Pipe, PeerInfo]:
         me = PeerInfo(self._task_name, self.incarnation, self._address)
-        return dial(self._controls, address, task, me, self._security, timeout, self._rdma)
+        return dial(
+            self._controls, address, task, me, self._security, timeout, self._rdma, fallback
+        )
 
     def _ask_devices(
         self, task: str, address: str, timeout: float
@@ -281,15 +294,16 @@ def dial(
     security: Security,
     timeout: float,
     use_rdma: bool | None = None,
+    fallback: bool = True,
 ) -> tuple[Pipe, PeerInfo]:
     """Connect to the task at an address, by the best transport that both ends have.
 
     A task whose data port cannot be reached, through a firewall perhaps, is reached through the
-    port of its control plane.
+    port of its control plane, unless there is to be no ``fallback``.
     """
     began = time.monotonic()
     answer = ask_endpoint(controls, address, task, timeout)
-    host = address.rpartition(":")[0]
+    host = split_address(address)[0]
     endpoint = Endpoint(host, answer.port, answer.unix_name, answer.host_id)
     expected = PeerInfo(answer.task, answer.incarnation, address)
     try:
@@ -304,8 +318,11 @@ def dial(
             use_rdma=use_rdma,
         )
     except UnavailableError as error:
+        if not fallback:
+            raise
         deadline = max(began + timeout, time.monotonic() + 1.0)
         hello = hello_of(me, expected)
+        hello.checksums = checksum.wanted_between(None, host)
         try:
             control = controls.at(address)
             proof = control.proof(grpc_pipe.METHOD, timeout)

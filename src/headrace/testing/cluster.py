@@ -74,7 +74,9 @@ class LocalCluster:
         me = PeerInfo(name, next(self._incarnations), self.addresses[name])
         devices = local_devices(self.config, name, me.incarnation)
 
-        def dial(address: str, task: str, timeout: float) -> tuple[Pipe, PeerInfo]:
+        def dial(
+            address: str, task: str, timeout: float, *, fallback: bool = True
+        ) -> tuple[Pipe, PeerInfo]:
             other = self._find(task)
             here, there = self._pipes(name, task)
             other.adopt(there, me)

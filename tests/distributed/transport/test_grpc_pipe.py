@@ -172,7 +172,8 @@ class TestMessages:
         outbox.stop("end of test", goodbye=True)
         assert [outbox.take(), outbox.take(), outbox.queued] == [b"", None, 0]
 
-    def test_frames_are_put_together_wherever_they_are_cut(self):
+    @pytest.mark.parametrize("checked", [False, True])
+    def test_frames_are_put_together_wherever_they_are_cut(self, checked):
         sent = [
             (b"one", [b"a" * 5, np.arange(2000.0), b""]),
             (b"", []),
@@ -180,8 +181,8 @@ class TestMessages:
         ]
         outbox = grpc_pipe._Outbox(DEFAULT_LIMITS)
         for head, buffers in sent:
-            body, count, large = grpc_pipe.encode_body(head, buffers, DEFAULT_LIMITS)
-            prefix = grpc_pipe._PREFIX.pack(grpc_pipe._MARK, len(head), count, len(body))
+            body, count, large = grpc_pipe.encode_body(head, buffers, DEFAULT_LIMITS, checked)
+            prefix = grpc_pipe._prefix(len(head), count, len(body))
             outbox.add([prefix + body, *large], block=True)
         stream = outbox.take()
         for step in (1, 7, 4096, len(stream)):
@@ -198,10 +199,12 @@ class TestMessages:
     @pytest.mark.parametrize(
         ("garbage", "reason"),
         [
-            (b"x" * 20, "a malformed frame: it begins with"),
-            (grpc_pipe._PREFIX.pack(b"HRfr", 1 << 31, 0, 0), "a frame's head has 2147483648"),
-            (grpc_pipe._PREFIX.pack(b"HRfr", 0, 70_000, 0), "a frame has 70000 buffers"),
-            (grpc_pipe._PREFIX.pack(b"HRfr", 0, 1, 1 << 40), "bytes for 1 small buffers"),
+            (b"x" * 24, "a malformed frame: it begins with"),
+            (grpc_pipe._PREFIX.pack(b"HRfr", 1, 0, 9) + b"none", "wrong checksum of its beginning"),
+            (grpc_pipe._prefix(1 << 31, 0, 0), "a frame's head has 2147483648"),
+            (grpc_pipe._prefix(0, 70_000, 0), "a frame has 70000 buffers"),
+            (grpc_pipe._prefix(0, 1, 1 << 40), "bytes for 1 small buffers"),
+            (grpc_pipe._prefix(5, 0, 13) + bytes(13), "wrong checksum of its body"),
         ],
     )
     def test_a_malformed_frame_breaks_this_pipe_alone(self, server, garbage, reason):

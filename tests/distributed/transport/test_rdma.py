@@ -24,7 +24,9 @@ from headrace.distributed.certs import make_cluster_files
 from headrace.distributed.security import Security
 from headrace.distributed.transport import rdma, ucx_ffi
 from headrace.distributed.transport.base import Limits, PeerInfo, PipeBroken
+from headrace.distributed.transport.checksum import crc32c
 from headrace.distributed.transport.connect import ListenConfig, dial, listen
+from headrace.distributed.transport.ucx_frames import _descriptor as described
 from headrace.distributed.transport.ucx_frames import goodbye
 
 needs_ucx = pytest.mark.skipif(
@@ -162,6 +164,12 @@ class TestAddresses:
 
 
 @needs_ucx
+def body_of(*sizes):
+    """The body of a frame without a head, that lacks its small buffers."""
+    body = bytes(4) + struct.pack(f"<{len(sizes)}Q", *sizes)
+    return body + crc32c(body).to_bytes(4, "little")
+
+
 class TestStrangers:
     def worker_beside(self, offer):
         """A worker that knows the network address of the offer, as anyone on the network may."""
@@ -196,12 +204,14 @@ class TestStrangers:
         ("message", "reason"),
         [
             (b"short", "a descriptor of 5 bytes"),
-            (b"\7" + goodbye()[1:], "a descriptor of kind 7"),
-            (b"\0" + b"\xff" * 16, "a frame's head has 4294967295 bytes"),
-            (struct.pack("<BIIQ", 0, 0, 0, 9), "9 bytes for 0 small buffers"),
-            (struct.pack("<BIIQ", 0, 2, 0, 2) + b"x", "1 of 2 bytes of its body"),
-            (struct.pack("<BIIQQ", 0, 0, 1, 8, 7), "its sizes do not add up"),
-            (struct.pack("<BIIQQ", 0, 0, 1, 8, 1 << 50), "a frame has 1125899906842624"),
+            (b"\7" + goodbye()[1:], "wrong checksum of its descriptor"),
+            (described(7, 0, 0, 0), "a descriptor of kind 7"),
+            (described(0, (1 << 32) - 1, 0, 0), "a frame's head has 4294967295 bytes"),
+            (described(0, 0, 0, 9), "9 bytes for 0 small buffers"),
+            (described(0, 2, 0, 10) + b"x", "1 of 10 bytes of its body"),
+            (described(0, 2, 0, 10) + bytes(10), "wrong checksum of its body"),
+            (described(0, 0, 1, 16) + body_of(7), "its sizes do not add up"),
+            (described(0, 0, 1, 16) + body_of(1 << 50), "a frame has 1125899906842624"),
             (bytes(20_000), "RDMA connection|[Tt]runcated"),
         ],
     )

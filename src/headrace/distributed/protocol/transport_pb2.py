@@ -14,19 +14,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-headrace/distributed/protocol/transport.proto\x12\x14headrace.distributed\"\xe2\x01\n\x05Hello\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x06\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x13\n\x0bwanted_task\x18\x04 \x01(\t\x12\x1a\n\x12wanted_incarnation\x18\x05 \x01(\x06\x12\r\n\x05nonce\x18\x06 \x01(\x0c\x12\x15\n\rshared_memory\x18\x07 \x01(\x08\x12\x32\n\tdirection\x18\x08 \x01(\x0e\x32\x1f.headrace.distributed.Direction\x12\x0c\n\x04pair\x18\t \x01(\x0c\x12\x0c\n\x04rdma\x18\n \x01(\x08\"\'\n\x07Refusal\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x87\x01\n\x08Greeting\x12*\n\x05hello\x18\x01 \x01(\x0b\x32\x1b.headrace.distributed.Hello\x12\r\n\x05proof\x18\x02 \x01(\x0c\x12.\n\x07refusal\x18\x03 \x01(\x0b\x32\x1d.headrace.distributed.Refusal\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x04 \x01(\x08*>\n\tDirection\x12\r\n\tBOTH_WAYS\x10\x00\x12\x0f\n\x0bTO_LISTENER\x10\x01\x12\x11\n\rFROM_LISTENER\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-headrace/distributed/protocol/transport.proto\x12\x14headrace.distributed\"\xf5\x01\n\x05Hello\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x06\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x13\n\x0bwanted_task\x18\x04 \x01(\t\x12\x1a\n\x12wanted_incarnation\x18\x05 \x01(\x06\x12\r\n\x05nonce\x18\x06 \x01(\x0c\x12\x15\n\rshared_memory\x18\x07 \x01(\x08\x12\x32\n\tdirection\x18\x08 \x01(\x0e\x32\x1f.headrace.distributed.Direction\x12\x0c\n\x04pair\x18\t \x01(\x0c\x12\x0c\n\x04rdma\x18\n \x01(\x08\x12\x11\n\tchecksums\x18\x0b \x01(\x08\"\'\n\x07Refusal\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x87\x01\n\x08Greeting\x12*\n\x05hello\x18\x01 \x01(\x0b\x32\x1b.headrace.distributed.Hello\x12\r\n\x05proof\x18\x02 \x01(\x0c\x12.\n\x07refusal\x18\x03 \x01(\x0b\x32\x1d.headrace.distributed.Refusal\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x04 \x01(\x08*>\n\tDirection\x12\r\n\tBOTH_WAYS\x10\x00\x12\x0f\n\x0bTO_LISTENER\x10\x01\x12\x11\n\rFROM_LISTENER\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'headrace.distributed.protocol.transport_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_DIRECTION']._serialized_start=479
-  _globals['_DIRECTION']._serialized_end=541
+  _globals['_DIRECTION']._serialized_start=498
+  _globals['_DIRECTION']._serialized_end=560
   _globals['_HELLO']._serialized_start=72
-  _globals['_HELLO']._serialized_end=298
-  _globals['_REFUSAL']._serialized_start=300
-  _globals['_REFUSAL']._serialized_end=339
-  _globals['_GREETING']._serialized_start=342
-  _globals['_GREETING']._serialized_end=477
+  _globals['_HELLO']._serialized_end=317
+  _globals['_REFUSAL']._serialized_start=319
+  _globals['_REFUSAL']._serialized_end=358
+  _globals['_GREETING']._serialized_start=361
+  _globals['_GREETING']._serialized_end=496
 # @@protoc_insertion_point(module_scope)

@@ -16,7 +16,7 @@ TO_LISTENER: Direction
 FROM_LISTENER: Direction
 
 class Hello(_message.Message):
-    __slots__ = ("task", "incarnation", "address", "wanted_task", "wanted_incarnation", "nonce", "shared_memory", "direction", "pair", "rdma")
+    __slots__ = ("task", "incarnation", "address", "wanted_task", "wanted_incarnation", "nonce", "shared_memory", "direction", "pair", "rdma", "checksums")
     TASK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -27,6 +27,7 @@ class Hello(_message.Message):
     DIRECTION_FIELD_NUMBER: _ClassVar[int]
     PAIR_FIELD_NUMBER: _ClassVar[int]
     RDMA_FIELD_NUMBER: _ClassVar[int]
+    CHECKSUMS_FIELD_NUMBER: _ClassVar[int]
     task: str
     incarnation: int
     address: str
@@ -37,7 +38,8 @@ class Hello(_message.Message):
     direction: Direction
     pair: bytes
     rdma: bool
-    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., address: _Optional[str] = ..., wanted_task: _Optional[str] = ..., wanted_incarnation: _Optional[int] = ..., nonce: _Optional[bytes] = ..., shared_memory: bool = ..., direction: _Optional[_Union[Direction, str]] = ..., pair: _Optional[bytes] = ..., rdma: bool = ...) -> None: ...
+    checksums: bool
+    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., address: _Optional[str] = ..., wanted_task: _Optional[str] = ..., wanted_incarnation: _Optional[int] = ..., nonce: _Optional[bytes] = ..., shared_memory: bool = ..., direction: _Optional[_Union[Direction, str]] = ..., pair: _Optional[bytes] = ..., rdma: bool = ..., checksums: bool = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("code", "reason")

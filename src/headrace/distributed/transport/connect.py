@@ -23,10 +23,12 @@ from functools import cache
 from typing import Any, Final
 
 from headrace import errors
+from headrace.distributed import tls
+from headrace.distributed.cluster_spec import join_address
 from headrace.distributed.protocol import transport_pb2 as pb
 from headrace.distributed.security import Security
 from headrace.distributed.throttled import Throttled
-from headrace.distributed.transport import rdma, shm
+from headrace.distributed.transport import checksum, rdma, shm
 from headrace.distributed.transport.base import (
     DEFAULT_LIMITS,
     Endpoint,
@@ -58,6 +60,8 @@ class ListenConfig:
         unix: listen on an abstract unix socket, too (Linux).
         shared_memory: agree to shared memory with processes of this host (Linux).
         rdma: agree to RDMA where TCP would be used; None: as `HEADRACE_RDMA` says.
+        checksums: of each buffer over TCP without TLS; None: as `HEADRACE_CHECKSUMS` says. They
+            are made if either side wants them.
         limits: of the pipes.
         greeting_seconds: a peer that has not introduced itself by then is cut off.
     """
@@ -67,6 +71,7 @@ class ListenConfig:
     unix: bool = True
     shared_memory: bool = True
     rdma: bool | None = None
+    checksums: bool | None = None
     limits: Limits = field(default_factory=Limits)
     greeting_seconds: float = _GREETING_SECONDS
 
@@ -134,7 +139,7 @@ class Listener:
         self._unix, unix_name = _listen_unix() if config.unix else (None, "")
         host, port = self._tcp.getsockname()[:2]
         self.endpoint = Endpoint(host, port, unix_name, host_id() if unix_name else "")
-        address = local.address or f"{host}:{port}"
+        address = local.address or join_address(host, port)
         self.local = PeerInfo(local.task, local.incarnation, address)
         _local[self.endpoint] = self
         self._thread = threading.Thread(
@@ -207,7 +212,7 @@ class Listener:
         if sock.family == getattr(socket, "AF_UNIX", None):
             name = f"pid {_credentials(sock)[0]}"
         else:
-            name = f"{address[0]}:{address[1]}"
+            name = join_address(address[0], address[1])
         self._make_room()
         if not self._spawn(lambda: self._greet(sock, name), sock):
             if not self._closed:
@@ -282,14 +287,15 @@ class Listener:
                 self._greeting[threading.current_thread()] = sock
         share = local_socket and self._config.shared_memory and shm.available()
         offer = self._rdma and not local_socket
-        hello = answer(sock, self.security, self.local, share, deadline, offer)
+        checked = _checked(sock, self._config.checksums)
+        hello = answer(sock, self.security, self.local, share, deadline, offer, checked)
         peer = PeerInfo(hello.task, hello.incarnation, hello.address)
         label = hello.task or name
         pipe: Pipe | None
         if isinstance(sock, ssl.SSLSocket):
             pipe = self._pair(sock, hello, label, deadline)
         else:
-            pipe = _stream(sock, label, self._config.limits, hello.shared_memory)
+            pipe = _stream(sock, label, self._config.limits, hello)
         if pipe is not None and hello.rdma:
             pipe = _upgraded(pipe, self._config.host, self._config.limits, deadline)
         return pipe, peer
@@ -348,6 +354,7 @@ def dial(
     allow_inproc: bool = True,
     allow_unix: bool = True,
     use_rdma: bool | None = None,
+    checksums: bool | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[Pipe, PeerInfo]:
     """Connect to a task by the best way there is.
@@ -358,6 +365,7 @@ def dial(
         allow_shared_memory: False: large buffers go through the stream, too.
         timeout: seconds for all of it.
         use_rdma: in place of TCP if the other side agrees; None: as `HEADRACE_RDMA` says.
+        checksums: of each buffer over TCP without TLS; None: as `HEADRACE_CHECKSUMS` says.
 
     Returns:
         The pipe, not yet started, and who is at the other end.
@@ -369,11 +377,12 @@ def dial(
         PermissionDeniedError: the way to the address is open and the cluster is not secured.
         FailedPreconditionError: another task, another version, or no Headrace server at all.
     """
-    hello = hello_of(local, remote_expected)
     whom = (remote_expected.task if remote_expected else "") or "the task"
-    place = f"{whom} at {endpoint.host}:{endpoint.port}"
+    place = f"{whom} at {join_address(endpoint.host, endpoint.port)}"
     deadline = time.monotonic() + timeout
-    try:
+
+    def attempt() -> tuple[Pipe, PeerInfo]:
+        hello = hello_of(local, remote_expected)
         listener = _local.get(endpoint) if allow_inproc else None
         if listener is not None:
             ours, theirs = inproc_pair(whom, limits)
@@ -385,7 +394,10 @@ def dial(
                 return _greeted(sock, security, hello, deadline, limits)
         security.check_address(endpoint.host)
         hello.rdma = rdma.wanted(security.encrypted, use_rdma)
-        return _dial_tcp(endpoint, security, hello, deadline, limits)
+        return _dial_tcp(endpoint, security, hello, deadline, limits, checksums)
+
+    try:
+        return _twice(attempt)
     except Refused as refused:
         # The codes come from the peer: what is none of ours is still an error.
         kinds: dict[int, Callable[..., errors.OpError]] = {
@@ -396,12 +408,31 @@ def dial(
         kind = kinds.get(refused.code, errors.FailedPreconditionError)
         raise kind(None, None, f"Cannot connect to {place}: {refused.reason}") from None
     except ssl.SSLError as error:
-        reason = getattr(error, "verify_message", "") or error.reason or error
-        message = f"Cannot connect to {place}: TLS: {reason}"
-        raise errors.UnauthenticatedError(None, None, message) from error
+        raise tls.problem(error, place, security) from error
     except OSError as error:
         message = f"Cannot connect to {place}: {error.strerror or error}"
         raise errors.UnavailableError(None, None, message) from error
+
+
+def _twice(attempt: Callable[[], tuple[Pipe, PeerInfo]]) -> tuple[Pipe, PeerInfo]:
+    """Attempt again where a peer of another kind may have been no more than a bit that flipped.
+
+    Raises:
+        Refused, OSError: what was found twice; OSError for two things that contradict each other.
+    """
+    try:
+        return attempt()
+    except (Refused, ssl.SSLError, ConnectionResetError) as error:
+        final = isinstance(error, ssl.SSLCertVerificationError)
+        if final or getattr(error, "code", 0) in (errors.ABORTED, errors.UNAUTHENTICATED):
+            raise
+        first = str(error)
+    try:
+        return attempt()
+    except (Refused, ssl.SSLError) as error:
+        if str(error) == first:
+            raise
+        raise ConnectionAbortedError(f"{first}; then: {error}") from None
 
 
 def _dial_unix(name: str, deadline: float) -> socket.socket | None:
@@ -431,19 +462,28 @@ def _greeted(
     except BaseException:
         drop(sock)
         raise
-    shared = hello.shared_memory and said.shared_memory
-    pipe: Pipe = _stream(sock, said.task, limits, shared)
+    agreed = pb.Hello(
+        shared_memory=hello.shared_memory and said.shared_memory,
+        checksums=hello.checksums or said.checksums,
+    )
+    pipe: Pipe = _stream(sock, said.task, limits, agreed)
     if hello.rdma and said.rdma:
         pipe = _upgraded(pipe, host, limits, deadline)
     return pipe, PeerInfo(said.task, said.incarnation, said.address)
 
 
 def _dial_tcp(
-    endpoint: Endpoint, security: Security, hello: pb.Hello, deadline: float, limits: Limits
+    endpoint: Endpoint,
+    security: Security,
+    hello: pb.Hello,
+    deadline: float,
+    limits: Limits,
+    checksums: bool | None,
 ) -> tuple[Pipe, PeerInfo]:
     context = security.client_context()
     if context is None:
         sock = _connect(endpoint, deadline)
+        hello.checksums = _checked(sock, checksums)
         return _greeted(sock, security, hello, deadline, limits, endpoint.host)
     hello.pair = os.urandom(16)
     made: list[ssl.SSLSocket] = []
@@ -485,10 +525,17 @@ def _connect(endpoint: Endpoint, deadline: float) -> socket.socket:
     return sock
 
 
-def _stream(sock: socket.socket, label: str, limits: Limits, shared: bool) -> StreamPipe:
-    channel = SocketChannel(sock, descriptors=shared)
-    memory = shm.SharedMemory(channel.descriptors.popleft) if shared else None
-    return StreamPipe(channel, label, limits, memory)
+def _stream(sock: socket.socket, label: str, limits: Limits, agreed: pb.Hello) -> StreamPipe:
+    channel = SocketChannel(sock, descriptors=agreed.shared_memory)
+    memory = shm.SharedMemory(channel.descriptors.popleft) if agreed.shared_memory else None
+    return StreamPipe(channel, label, limits, memory, agreed.checksums)
+
+
+def _checked(sock: socket.socket, asked: bool | None) -> bool:
+    """Whether this side wants checksums on a connection."""
+    if sock.family not in (socket.AF_INET, socket.AF_INET6) or isinstance(sock, ssl.SSLSocket):
+        return False
+    return checksum.wanted_between(asked, sock.getsockname()[0], sock.getpeername()[0])
 
 
 def _listen_tcp(config: ListenConfig) -> socket.socket:

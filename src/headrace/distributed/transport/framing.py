@@ -4,7 +4,7 @@
 
 The header has a checksum of itself, so a stream that lost its place, or a peer that speaks
 something else, is noticed before a wrong length is believed; table and head have another. The
-contents of buffers have none: TCP and the kernel look after them.
+table has a CRC32C of each buffer where the sender makes them; see `checksum`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,25 @@ from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from headrace.distributed.transport.base import Limits, PipeBroken, check_frame
+from headrace.distributed.transport.checksum import check, crc32c
 from headrace.distributed.transport.pool import receive_pool, split_small
 
-__all__ = ["CONTROL", "DATA", "IN_SEGMENT", "WANT_ACK", "Frame", "FrameReader", "frame_bytes"]
+__all__ = [
+    "CHECKED",
+    "CONTROL",
+    "DATA",
+    "IN_SEGMENT",
+    "WANT_ACK",
+    "Frame",
+    "FrameReader",
+    "frame_bytes",
+]
 
 DATA: Final = 0
 CONTROL: Final = 1  # between the two pipes: returns of shared memory
 IN_SEGMENT: Final = 1  # flag of a buffer: in a segment of shared memory
 NEW_SEGMENT: Final = 3  # ... whose descriptor comes with this frame
+CHECKED: Final = 4  # in the stream, and in the place of the segment is its CRC32C
 WANT_ACK: Final = 1  # flag of a frame: say when all up to here was received
 
 _MAGIC: Final = 0x5248
@@ -30,7 +41,7 @@ _MAGIC: Final = 0x5248
 # bytes of buffers; checksum of table and head.
 _HEADER: Final = struct.Struct("<IHBBIIQI")
 _HEADER_BODY: Final = struct.Struct("<HBBIIQI")
-ENTRY: Final = struct.Struct("<QII")  # bytes, segment, flags
+ENTRY: Final = struct.Struct("<QII")  # bytes, segment or checksum, flags
 
 _DIRECT: Final = 64 << 10  # buffers from here on are received straight into their own memory
 _WINDOW: Final = 256 << 10
@@ -117,25 +128,26 @@ class FrameReader:
         return Frame(kind, flags, head, buffers, shared)
 
     def _buffers(self, entries: list[tuple[int, int, int]], inline: int) -> tuple[list[Any], int]:
-        total = sum(size for size, _, flags in entries if not flags)
+        total = sum(size for size, _, flags in entries if not flags or flags == CHECKED)
         if total != inline:
             raise PipeBroken(f"malformed frame: buffers of {total} bytes in a body of {inline}")
         buffers: list[Any] = []
-        small: list[int] = []
+        small: list[tuple[int, int | None]] = []
         waiting = shared = 0
         for size, segment, flags in entries:
-            if not flags and size < _DIRECT:
+            in_stream = not flags or flags == CHECKED
+            if in_stream and size < _DIRECT:
                 if waiting + size > _WINDOW // 2:
                     buffers += self._small(small, waiting)
                     small, waiting = [], 0
-                small.append(size)
+                small.append((size, segment if flags else None))
                 waiting += size
                 continue
             if small:
                 buffers += self._small(small, waiting)
                 small, waiting = [], 0
-            if not flags:
-                buffers.append(self._large(size))
+            if in_stream:
+                buffers.append(self._large(size, segment if flags else None))
             elif self._mapped is None:
                 raise PipeBroken("malformed frame: shared memory was not agreed upon")
             else:
@@ -145,14 +157,18 @@ class FrameReader:
             buffers += self._small(small, waiting)
         return buffers, shared
 
-    def _small(self, sizes: list[int], total: int) -> list[Any]:
+    def _small(self, expected: list[tuple[int, int | None]], total: int) -> list[Any]:
         if self._high - self._low < total:
             self._need(total)
-        arrays = split_small(self._view[self._low : self._low + total], sizes)
+        view = self._view[self._low : self._low + total]
+        arrays = split_small(view, [size for size, _ in expected])
+        for array, (size, checksum) in zip(arrays, expected, strict=True):
+            if checksum is not None:
+                check(crc32c(array), checksum, size)
         self._low += total
         return arrays
 
-    def _large(self, size: int) -> Any:
+    def _large(self, size: int, checksum: int | None) -> Any:
         try:
             target, array = receive_pool.take(size)
         except MemoryError:
@@ -160,8 +176,14 @@ class FrameReader:
         done = min(size, self._high - self._low)
         target[:done] = self._view[self._low : self._low + done]
         self._low += done
+        found = 0 if checksum is None else crc32c(array[:done])
         while done < size:
-            done += self._more(target[done:], min(size - done, _CHUNK))
+            got = self._more(target[done:], min(size - done, _CHUNK))
+            if checksum is not None:  # now, while the bytes are in the processor's cache
+                found = crc32c(array[done : done + got], found)
+            done += got
+        if checksum is not None:
+            check(found, checksum, size)
         return array
 
     def _need(self, count: int) -> None:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+from urllib.parse import unquote
 
 import grpc
 
@@ -38,6 +39,7 @@ from headrace.distributed.transport.base import (
     PipeBroken,
     nbytes_of,
 )
+from headrace.distributed.transport.checksum import crc32c, wanted_between
 from headrace.distributed.transport.frame_body import check_announced, encode_body, open_body
 from headrace.distributed.transport.handshake import Refused, answer, greet
 
@@ -55,7 +57,8 @@ MESSAGE_OPTIONS: Final = (
     ("grpc.max_send_message_length", _MAX_MESSAGE),
     ("grpc.max_receive_message_length", _MAX_MESSAGE),
 )
-_PREFIX: Final = struct.Struct("<4sIIQ")  # mark, bytes of the head, number of buffers, of the body
+# mark, bytes of the head, number of buffers, bytes of the body; a CRC32C of that follows.
+_PREFIX: Final = struct.Struct("<4sIIQ")
 _MARK: Final = b"HRfr"
 _FRAME_COST: Final = 64  # counted for each frame, so that empty ones fill a queue too
 _GOODBYE: Final = b""
@@ -173,6 +176,11 @@ class _Outbox:
             return False
 
 
+def _prefix(head_bytes: int, count: int, body_bytes: int) -> bytes:
+    described = _PREFIX.pack(_MARK, head_bytes, count, body_bytes)
+    return described + crc32c(described).to_bytes(4, "little")
+
+
 class _Assembler:
     """Puts frames together from the stream of bytes."""
 
@@ -202,18 +210,22 @@ class _Assembler:
 
     def _parse(self) -> Iterator[memoryview]:
         """Yields the memory that the next bytes belong into; goes on when it is full."""
-        prefix = bytearray(_PREFIX.size)
+        prefix = bytearray(_PREFIX.size + 4)
         while True:
             yield memoryview(prefix)
-            mark, head_bytes, count, body_bytes = _PREFIX.unpack(prefix)
+            mark, head_bytes, count, body_bytes = _PREFIX.unpack_from(prefix)
             if mark != _MARK:
                 raise PipeBroken(f"a malformed frame: it begins with {bytes(prefix)!r}")
+            checksum = int.from_bytes(prefix[_PREFIX.size :], "little")
+            if crc32c(bytes(prefix[: _PREFIX.size])) != checksum:
+                raise PipeBroken("a malformed frame: wrong checksum of its beginning")
             check_announced(head_bytes, count, body_bytes, self._limits)
             body = memoryview(bytearray(body_bytes))
             yield body
             opened = open_body(body, head_bytes, count, self._limits)
             for view, _ in opened.rooms:
                 yield view
+            opened.check()
             self._frames.append((opened.head, opened.buffers))
             del opened, body
 
@@ -242,8 +254,9 @@ class GrpcPipe(Pipe):
 
     kind = "grpc"
 
-    def __init__(self, call: _Call, outbox: _Outbox, limits: Limits) -> None:
+    def __init__(self, call: _Call, outbox: _Outbox, limits: Limits, checked: bool) -> None:
         self._call = call
+        self._checked = checked
         self._outbox = outbox
         self._limits = limits
         self._state = threading.Lock()
@@ -267,9 +280,8 @@ class GrpcPipe(Pipe):
             self._reader.start()
 
     def send(self, head: bytes, buffers: Sequence[Any] = (), block: bool = True) -> None:
-        body, count, large = encode_body(head, buffers, self._limits)
-        prefix = _PREFIX.pack(_MARK, len(head), count, len(body))
-        self._outbox.add([prefix + body, *large], block)
+        body, count, large = encode_body(head, buffers, self._limits, self._checked)
+        self._outbox.add([_prefix(len(head), count, len(body)) + body, *large], block)
 
     def close(self) -> None:
         with self._state:
@@ -341,6 +353,15 @@ def _describe(error: grpc.RpcError) -> str:
     if not isinstance(error, grpc.Call):  # the server's side knows no more
         return "the gRPC call was cancelled, or its connection broke"
     return f"the gRPC call failed with {error.code().name}: {error.details()}"
+
+
+def _host_of(peer: str) -> str:
+    """The address in gRPC's name of a peer.
+
+    >>> _host_of("ipv4:10.0.0.1:5000"), _host_of("ipv6:%5B::1%5D:5000")
+    ('10.0.0.1', '[::1]')
+    """
+    return unquote(peer).partition(":")[2].rpartition(":")[0]
 
 
 def _nothing() -> None:
@@ -453,7 +474,8 @@ def connect(
         call.cancel()
         release()
         raise
-    pipe = GrpcPipe(_Call(call, call.cancel, over, None, release), outbox, limits)
+    checked = not security.encrypted and (said.checksums or hello.checksums)
+    pipe = GrpcPipe(_Call(call, call.cancel, over, None, release), outbox, limits, checked)
     return pipe, PeerInfo(said.task, said.incarnation, said.address)
 
 
@@ -518,9 +540,10 @@ class _Acceptor:
 
     def _welcome(self, call: _Call, outbox: _Outbox, context: grpc.ServicerContext) -> None:
         deadline = time.monotonic() + self.greeting_seconds
+        checked = wanted_between(None, _host_of(context.peer()))
 
         def talk(words: Any) -> pb.Hello:
-            return answer(words, self.security, self.local, False, deadline)
+            return answer(words, self.security, self.local, False, deadline, checksums=checked)
 
         try:
             said = _shake_hands(talk, outbox, call.messages, call.hang_up, self.greeting_seconds)
@@ -528,7 +551,8 @@ class _Acceptor:
             _log.warning("Connection from %s over gRPC refused: %s", context.peer(), error)
             outbox.stop(str(error), goodbye=True)
             return
-        pipe = GrpcPipe(call, outbox, self.limits)
+        checked = not self.security.encrypted and said.checksums
+        pipe = GrpcPipe(call, outbox, self.limits, checked)
         try:
             self.on_pipe(pipe, PeerInfo(said.task, said.incarnation, said.address))
         except Exception:

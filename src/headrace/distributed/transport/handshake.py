@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-import ssl
 import struct
 import time
 from typing import Final
@@ -27,9 +26,10 @@ __all__ = ["VERSION", "Refused", "answer", "greet", "hello_of"]
 VERSION: Final = 2
 _MAGIC: Final = b"HEADRACE"
 _PREAMBLE: Final = struct.Struct(">8sHI")  # magic, version, bytes of the message
-_CHECKSUM: Final = struct.Struct(">I")  # CRC-32 of the message, after the preamble
+_CHECKSUMS: Final = struct.Struct(">II")  # CRC-32 of the preamble, and of the message
 _MOST: Final = 64 << 10
 _NONCE_BYTES: Final = 16
+_DAMAGED: Final = "the greeting was damaged on the way"
 _DIALLER: Final = b"link dialler"
 _LISTENER: Final = b"link listener"
 
@@ -61,7 +61,7 @@ def greet(sock: socket.socket, security: Security, hello: pb.Hello, deadline: fl
 
     Raises:
         Refused: by either side.
-        OSError: the connection broke, or `deadline` (time.monotonic) passed.
+        OSError: the connection broke, or `deadline` (time.monotonic) passed; ssl.SSLError, too.
     """
     said = hashlib.sha256()
     said.update(_send(sock, pb.Greeting(hello=hello)))
@@ -89,12 +89,13 @@ def answer(
     shared_memory: bool,
     deadline: float,
     rdma: bool = False,
+    checksums: bool = False,
 ) -> pb.Hello:
     """The listener's part; returns what the dialler said, with what was agreed upon.
 
     Raises:
         Refused: by either side. The dialler was told.
-        OSError: the connection broke, or `deadline` (time.monotonic) passed.
+        OSError: the connection broke, or `deadline` (time.monotonic) passed; ssl.SSLError, too.
     """
     try:
         greeting, raw = _receive(sock, deadline)
@@ -105,6 +106,7 @@ def answer(
         mine = hello_of(local)
         mine.shared_memory = shared_memory and hello.shared_memory
         mine.rdma = rdma and hello.rdma
+        mine.checksums = checksums or hello.checksums
         wrong = mismatch(hello, mine)
         if wrong is not None:
             raise wrong
@@ -117,6 +119,7 @@ def answer(
         raise _refuse(sock, refused) from None
     _send(sock, pb.Greeting(accepted=True))
     hello.shared_memory, hello.rdma = mine.shared_memory, mine.rdma
+    hello.checksums = mine.checksums
     return hello
 
 
@@ -145,7 +148,7 @@ def _token_mismatch(security: Security, proof: bytes) -> Refused:
             reason = "the peer has no cluster token, this task does"
         return Refused(errors.UNAUTHENTICATED, reason)
     if security.token is None:
-        return Refused(errors.UNAVAILABLE, "the greeting was damaged on the way")
+        return Refused(errors.UNAVAILABLE, _DAMAGED)
     return Refused(errors.UNAUTHENTICATED, "the two sides have different cluster tokens")
 
 
@@ -163,12 +166,13 @@ def _refuse(sock: socket.socket, refused: Refused) -> Refused:
 def _send(sock: socket.socket, greeting: pb.Greeting) -> bytes:
     raw = greeting.SerializeToString()
     preamble = _PREAMBLE.pack(_MAGIC, VERSION, len(raw))
-    sock.sendall(preamble + _CHECKSUM.pack(crc32(raw)) + raw)
+    sock.sendall(preamble + _CHECKSUMS.pack(crc32(preamble), crc32(raw)) + raw)
     return raw
 
 
 def _receive(sock: socket.socket, deadline: float) -> tuple[pb.Greeting, bytes]:
-    magic, version, size = _PREAMBLE.unpack(_exactly(sock, _PREAMBLE.size, deadline))
+    preamble = _exactly(sock, _PREAMBLE.size, deadline)
+    magic, version, size = _PREAMBLE.unpack(preamble)
     if magic != _MAGIC:
         raise Refused(errors.FAILED_PRECONDITION, _foreign(magic), tell=False)
     if version != VERSION:
@@ -179,10 +183,12 @@ def _receive(sock: socket.socket, deadline: float) -> tuple[pb.Greeting, bytes]:
         )
     if size > _MOST:
         raise Refused(errors.INVALID_ARGUMENT, f"a greeting of {size} bytes (most: {_MOST})")
-    (checksum,) = _CHECKSUM.unpack(_exactly(sock, _CHECKSUM.size, deadline))
+    first, second = _CHECKSUMS.unpack(_exactly(sock, _CHECKSUMS.size, deadline))
+    if crc32(preamble) != first:  # else it would be waited for bytes that never come
+        raise Refused(errors.UNAVAILABLE, _DAMAGED)
     raw = _exactly(sock, size, deadline)
-    if crc32(raw) != checksum:
-        raise Refused(errors.UNAVAILABLE, "the greeting was damaged on the way")
+    if crc32(raw) != second:
+        raise Refused(errors.UNAVAILABLE, _DAMAGED)
     greeting = pb.Greeting()
     try:
         greeting.ParseFromString(raw)
@@ -208,13 +214,7 @@ def _exactly(sock: socket.socket, count: int, deadline: float) -> bytes:
         if left <= 0:
             raise TimeoutError("the peer did not finish its greeting in time")
         sock.settimeout(left)
-        try:
-            piece = sock.recv(count - len(data))
-        except ssl.SSLError as error:
-            if isinstance(error, TimeoutError):
-                raise
-            reason = f"TLS failed: {error.reason or error}"
-            raise Refused(errors.UNAUTHENTICATED, reason, tell=False) from None
+        piece = sock.recv(count - len(data))
         if not piece:
             raise ConnectionResetError("the peer closed the connection in the greeting")
         data += piece

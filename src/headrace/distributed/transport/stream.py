@@ -21,7 +21,9 @@ from headrace.distributed.transport.base import (
     check_frame,
     nbytes_of,
 )
+from headrace.distributed.transport.checksum import Summed
 from headrace.distributed.transport.framing import (
+    CHECKED,
     CONTROL,
     DATA,
     ENTRY,
@@ -80,6 +82,7 @@ class StreamPipe(Pipe):
         label: the peer, for thread names and messages.
         limits: see `Limits`.
         memory: what both sides need to pass large buffers in shared memory, or None.
+        checked: make a CRC32C of each buffer that goes through the stream.
     """
 
     def __init__(
@@ -88,7 +91,9 @@ class StreamPipe(Pipe):
         label: str = "",
         limits: Limits = DEFAULT_LIMITS,
         memory: SharedMemory | None = None,
+        checked: bool = False,
     ) -> None:
+        self.checked = checked
         self.kind = "stream" if memory is None else "shm"
         self.label = label
         self._channel = channel
@@ -140,9 +145,11 @@ class StreamPipe(Pipe):
 
     def stage(self, buffers: Sequence[Any]) -> Sequence[Any]:
         memory = self._memory
-        if memory is None:
-            return [as_bytes(buffer) for buffer in buffers]
-        return memory.stage(buffers)
+        if memory is not None:
+            return memory.stage(buffers)
+        if self.checked:
+            return [b if type(b) is Summed else Summed(as_bytes(b)) for b in buffers]
+        return [as_bytes(buffer) for buffer in buffers]
 
     def wait_room(self) -> None:
         high = self._limits.high_water
@@ -218,8 +225,11 @@ class StreamPipe(Pipe):
                 if buffer.slab.descriptor >= 0:
                     descriptors.append(buffer.slab.descriptor)
                 continue
+            checksum = flags = 0
+            if type(buffer) is Summed:
+                buffer, checksum, flags = buffer.buffer, buffer.checksum, CHECKED
             size = nbytes_of(buffer)
-            table.append(ENTRY.pack(size, 0, 0) if size else _NOTHING)
+            table.append(ENTRY.pack(size, checksum, flags) if size else _NOTHING)
             if size:
                 bodies.append(buffer)
                 inline += size

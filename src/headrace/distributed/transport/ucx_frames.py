@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from headrace.distributed.transport.base import Buffer, Limits, PipeBroken
+from headrace.distributed.transport.checksum import crc32c
 from headrace.distributed.transport.frame_body import check_announced, encode_body, open_body
 from headrace.distributed.transport.pool import address_of
 
@@ -27,8 +28,9 @@ __all__ = [
     "read_descriptor",
 ]
 
-# kind, bytes of the head, number of buffers, bytes of the body.
+# kind, bytes of the head, number of buffers, bytes of the body; a CRC32C of that follows.
 _DESCRIPTOR: Final = struct.Struct("<BIIQ")
+_DESCRIPTOR_BYTES: Final = _DESCRIPTOR.size + 4
 _FRAME: Final = 0
 _GOODBYE: Final = 1
 DESCRIPTOR_ROOM: Final = 16 << 10  # a descriptor with the body in it fits, or the body follows
@@ -45,6 +47,7 @@ class Arrival:
         missing: (address, bytes) of the messages to ask for, in order; empty and `body` None when
             the frame is whole.
         head, buffers: the frame, once the body is read.
+        check: call it when nothing is missing: raises PipeBroken if a buffer is damaged.
     """
 
     def __init__(self, head_bytes: int, count: int, body_bytes: int) -> None:
@@ -55,6 +58,7 @@ class Arrival:
         self.head = b""
         self.buffers: list[Buffer] = []
         self.missing: deque[tuple[int, int]] = deque()
+        self.check: Callable[[], None] = lambda: None
 
     def begin(self, rest: memoryview, limits: Limits) -> None:
         """Take what follows the descriptor in its message: the body, or nothing.
@@ -78,6 +82,7 @@ class Arrival:
         self.head, self.buffers, self.body = opened.head, opened.buffers, None
         for _, array in opened.rooms:
             self.missing.extend(_chunks(address_of(array), array.nbytes))
+        self.check = opened.check
 
 
 def read_descriptor(message: memoryview, limits: Limits) -> Arrival | None:
@@ -86,8 +91,11 @@ def read_descriptor(message: memoryview, limits: Limits) -> Arrival | None:
     Raises:
         PipeBroken: the frame is malformed or over a limit.
     """
-    if len(message) < _DESCRIPTOR.size:
+    if len(message) < _DESCRIPTOR_BYTES:
         raise PipeBroken(f"a malformed frame: a descriptor of {len(message)} bytes")
+    checksum = message[_DESCRIPTOR.size : _DESCRIPTOR_BYTES]
+    if crc32c(message[: _DESCRIPTOR.size]) != int.from_bytes(checksum, "little"):
+        raise PipeBroken("a malformed frame: wrong checksum of its descriptor")
     kind, head_bytes, count, body_bytes = _DESCRIPTOR.unpack_from(message)
     if kind == _GOODBYE:
         return None
@@ -95,19 +103,30 @@ def read_descriptor(message: memoryview, limits: Limits) -> Arrival | None:
         raise PipeBroken(f"a malformed frame: a descriptor of kind {kind}")
     check_announced(head_bytes, count, body_bytes, limits)
     arrival = Arrival(head_bytes, count, body_bytes)
-    arrival.begin(message[_DESCRIPTOR.size :], limits)
+    arrival.begin(message[_DESCRIPTOR_BYTES:], limits)
     return arrival
 
 
 def goodbye() -> bytes:
     """The message that says: nothing follows, by intent."""
-    return _DESCRIPTOR.pack(_GOODBYE, 0, 0, 0)
+    return _descriptor(_GOODBYE, 0, 0, 0)
 
 
-def encode(head: bytes, buffers: Sequence[Any], limits: Limits) -> list[Operation]:
-    """The messages of a frame. Raises ValueError for what cannot be sent."""
-    body, count, large = encode_body(head, buffers, limits)
-    first = _DESCRIPTOR.pack(_FRAME, len(head), count, len(body))
+def _descriptor(kind: int, head_bytes: int, count: int, body_bytes: int) -> bytes:
+    described = _DESCRIPTOR.pack(kind, head_bytes, count, body_bytes)
+    return described + crc32c(described).to_bytes(4, "little")
+
+
+def encode(
+    head: bytes, buffers: Sequence[Any], limits: Limits, checked: bool = False
+) -> list[Operation]:
+    """The messages of a frame; ``checked``: with checksums of the large buffers.
+
+    Raises:
+        ValueError: it cannot be sent.
+    """
+    body, count, large = encode_body(head, buffers, limits, checked)
+    first = _descriptor(_FRAME, len(head), count, len(body))
     if len(first) + len(body) <= DESCRIPTOR_ROOM:
         first += body
     else:

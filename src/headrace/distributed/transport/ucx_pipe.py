@@ -36,6 +36,7 @@ from headrace.distributed.transport.base import (
     Pipe,
     PipeBroken,
 )
+from headrace.distributed.transport.checksum import setting
 from headrace.distributed.transport.pool import address_of
 from headrace.distributed.transport.ucx_frames import (
     CHUNK,
@@ -75,6 +76,9 @@ class RdmaPipe(Pipe):
         self._worker: ucx_ffi.Worker | None = worker
         self._own, self._peer = secrets_
         self._limits = limits
+        # Packets of InfiniBand and RoCE have a CRC of 32 bits from adapter to adapter; heads and
+        # small buffers have one of ours anyway.
+        self._checked = setting() is True
         self._carrier = carrier
         self._match_every = min(_MATCH_EVERY, max(1, limits.high_water // 2))
 
@@ -131,7 +135,7 @@ class RdmaPipe(Pipe):
             self._reader.start()
 
     def send(self, head: bytes, buffers: Sequence[Any] = (), block: bool = True) -> None:
-        operations = encode(head, buffers, self._limits)
+        operations = encode(head, buffers, self._limits, self._checked)
         cost = sum(nbytes + _OPERATION_COST for _, nbytes, _, _ in operations)
         with self._room:
             if block:
@@ -333,6 +337,7 @@ class RdmaPipe(Pipe):
             self._asked_bytes += nbytes
         if not arrival.missing and not self._asked:
             self._arrival = None
+            arrival.check()
             self._ready.append((arrival.head, arrival.buffers))
 
     # -- the pipe's threads ----------------------------------------------------------------------

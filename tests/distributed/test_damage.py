@@ -1,0 +1,193 @@
+"""Bits that flip between two tasks: a step gives the right value or UnavailableError, no other."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+from flipping_proxy import FlippingProxy
+from server_clusters import eventually
+
+import headrace as tf
+from headrace.config import flags
+from headrace.distributed.certs import make_cluster_files
+from headrace.distributed.transport import connect, grpc_pipe
+from headrace.errors import UnavailableError
+
+PS = "/job:ps/replica:0/task:0"
+
+
+class Way:
+    """A worker and a server whose links all go through a proxy, and a step that uses both."""
+
+    def __init__(self, servers, monkeypatch, fallback=False) -> None:
+        self.servers = servers
+        port = servers["ps", 0]._listener.endpoint.port
+        if fallback:
+            port = int(servers["ps", 0].address.rpartition(":")[2])
+        self.proxy = FlippingProxy(port)
+        dial = connect.dial
+
+        def dial_proxy(endpoint, *args, **kwargs):
+            changed = dataclasses.replace(endpoint, port=self.proxy.port)
+            return dial(changed, *args, **{**kwargs, "allow_inproc": False, "allow_unix": False})
+
+        monkeypatch.setattr(connect, "dial", dial_proxy)
+        self.graph = tf.Graph()
+        with self.graph.as_default():
+            self.fed = tf.placeholder(tf.float32, [None])
+            with tf.device("/job:ps/task:0"):
+                there = [self.fed * 2.0, tf.reduce_sum(self.fed), tf.identity(self.fed)]
+            with tf.device("/job:worker/task:0"):
+                self.fetched = [there[0] + 1.0, there[1] + 0.0, there[2] * 1.0]
+        self.session = tf.Session(servers.target("worker"), graph=self.graph)
+
+    def run(self, value):
+        return self.session.run(self.fetched, {self.fed: value})
+
+    def is_right(self, value):
+        """Whether the step gave its values; they are never others."""
+        try:
+            found = self.run(value)
+        except UnavailableError:
+            return False
+        np.testing.assert_array_equal(found[0], value * 2 + 1)
+        assert found[1] == np.float32(value.sum(dtype=np.float64))
+        np.testing.assert_array_equal(found[2], value)
+        return True
+
+    def close(self):
+        self.proxy.calm()
+        self.session.close()
+        assert eventually(
+            lambda: not self.servers.leftovers()
+        )  # what is told goes through the proxy
+        self.proxy.close()
+
+
+@pytest.fixture
+def way(cluster, monkeypatch):
+    made = []
+
+    def make(checksums="1"):
+        monkeypatch.setattr(flags, "checksums", checksums)
+        made.append(Way(cluster(ps=1, worker=1), monkeypatch))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def values(size):
+    """Small integers: sums of them are exact in any order."""
+    return np.random.RandomState(size).randint(0, 8, size).astype(np.float32)
+
+
+def test_without_checksums_a_flipped_bit_is_a_wrong_value(way):
+    """What the others of this file would be worth nothing without."""
+    one = way("0")
+    value = values(100_000)
+    assert one.is_right(value)
+    one.proxy.flip("up", 200_000, 5)
+    with pytest.raises(AssertionError):
+        one.is_right(value)
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_a_flipped_bit_ends_the_link_and_the_next_step_is_right(way, direction):
+    one = way()
+    value = values(100_000)
+    assert one.is_right(value)
+    one.proxy.flip(direction, 200_000, 5)
+    with pytest.raises(UnavailableError, match=PS):
+        one.run(value)
+    assert one.proxy.flipped == 1
+    assert one.is_right(value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_flips_anywhere_are_right_values_or_unavailable(way, seed):
+    one = way()
+    rng = random.Random(seed)
+    right = 0
+    for number in range(125):
+        value = values(rng.choice([1, 3, 100, 5000, 20_000, 70_000]))
+        reach = rng.choice([300, 3000, 4 * value.size + 600])
+        one.proxy.flip(rng.choice(["up", "down"]), rng.randrange(reach), rng.randrange(8))
+        right += one.is_right(value)
+        if number % 10 == 9:
+            one.proxy.calm()
+            assert one.is_right(value)
+    one.proxy.calm()
+    assert one.is_right(value) or one.is_right(value)
+    assert one.proxy.flipped > 60
+    assert 10 < right < 125
+
+
+def test_loopback_has_no_checksums_unless_asked_for(way):
+    one = way("auto")
+    assert one.is_right(values(10))
+    (link,) = one.servers["worker", 0].task.peers.all()
+    assert (link.pipe.kind, link.pipe.checked) == ("stream", False)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_flips_in_tls_are_retried_as_what_they_are(cluster, monkeypatch, tmp_path, seed):
+    """In the middle of a link, and in its handshakes."""
+    security = make_cluster_files(tmp_path / "certs", ["127.0.0.1"]).security("127.0.0.1")
+    monkeypatch.setenv("HEADRACE_TLS_CA", security.ca_file)
+    monkeypatch.setenv("HEADRACE_TLS_CERT", security.cert_file)
+    monkeypatch.setenv("HEADRACE_TLS_KEY", security.key_file)
+    monkeypatch.setenv("HEADRACE_CLUSTER_TOKEN", "token")
+    one = Way(cluster(ps=1, worker=1), monkeypatch)
+    rng = random.Random(seed)
+    value = values(5000)
+    try:
+        failed = 0
+        for _ in range(12):
+            reach = rng.choice([100, 6000, 20_000])
+            one.proxy.flip(rng.choice(["up", "down"]), rng.randrange(reach), rng.randrange(8))
+            failed += not one.is_right(value)
+        one.proxy.calm()
+        assert one.is_right(value)
+        assert failed
+        assert one.proxy.flipped > 3
+    finally:
+        one.close()
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_flips_in_pipes_of_grpc(cluster, monkeypatch, checked):
+    """HTTP/2 has no checksum, either."""
+    monkeypatch.setattr(flags, "checksums", "1" if checked else "0")
+    servers = cluster(ps=1, worker=1)
+
+    def refuse(*args, **kwargs):
+        raise UnavailableError(None, None, "refused")
+
+    one = Way(servers, monkeypatch, fallback=True)
+    monkeypatch.setattr(connect, "dial", refuse)
+    controls = servers["worker", 0]._controls
+    at = controls.at
+    through = f"127.0.0.1:{one.proxy.port}"
+    address = servers["ps", 0].address
+    monkeypatch.setattr(controls, "at", lambda a: at(through if a == address else a))
+    value = values(100_000)
+    try:
+        assert one.is_right(value)
+        (link,) = servers["worker", 0].task.peers.all()
+        assert link.pipe.kind == "grpc"
+        assert isinstance(link.pipe, grpc_pipe.GrpcPipe)
+        one.proxy.flip("up", 200_000, 5)
+        if checked:
+            assert not one.is_right(value)
+            assert one.is_right(value)
+        else:
+            with pytest.raises(AssertionError):
+                one.is_right(value)
+    finally:
+        one.close()
