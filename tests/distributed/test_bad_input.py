@@ -311,3 +311,32 @@ def test_garbage_is_logged_once_with_its_sender(cluster, caplog):
         peer.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert eventually(lambda: name in caplog.text), caplog.text
     assert len([m for m in caplog.messages if name in m]) == 1
+
+
+def test_requests_that_make_no_sense_are_the_clients_matter(cluster, call, caplog):
+    """And print no traceback at the server."""
+    server = cluster(worker=1)["worker", 0]
+    session = call(server, "CreateSession", cpb.CreateSessionRequest(client="client:test")).session
+    with tf.Graph().as_default() as graph:
+        tf.constant(1.0, name="a")
+    definition = graph.as_graph_def()
+    extend = cpb.ExtendGraphRequest(session=session, graph=definition)
+    call(server, "ExtendGraph", extend)
+    for request, text in [
+        ({"fetches": ["b:0"]}, "The plan that the client asks for makes no sense: The name 'b:0'"),
+        ({"fetches": ["a"]}, "refers to an Operation, not a Tensor"),
+        ({"targets": ["nope"]}, "The name 'nope' refers to an Operation not in the graph"),
+        ({"fetches": ["a:0"], "last": [7]}, "there is no fetch 7 among 1"),
+    ]:
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            call(server, "MakePlan", cpb.MakePlanRequest(session=session, **request))
+        assert text in caught.value.message
+    del definition.node[0].attr["dtype"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="The graph of the client makes no"):
+        call(server, "ExtendGraph", extend_with(session, definition))
+    call(server, "CloseSession", cpb.CloseSessionRequest(session=session))
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def extend_with(session, definition):
+    return cpb.ExtendGraphRequest(session=session, graph=definition)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.distributed.cluster_spec import split_address
+from headrace.distributed.cluster_spec import ClusterSpec, split_address
+from headrace.distributed.tf_config import read_tf_config
+from headrace.errors import InvalidArgumentError
 
 # The cluster of the talks: three workers and two parameter servers.
 TALK = {
@@ -199,3 +201,55 @@ def test_a_message_is_checked_too():
 )
 def test_split_address(address, parts):
     assert split_address(address) == parts
+
+
+# -- TF_CONFIG ----------------------------------------------------------------------------------
+
+
+def test_tf_config_describes_a_cluster_and_a_task():
+    text = '{"cluster": {"ps": ["[::1]:1"], "worker": ["a:1", "b:1"]}, "task": %s}'
+    found = read_tf_config({"TF_CONFIG": text % '{"type": "worker", "index": 1}'})
+    assert (found.job, found.task) == ("worker", 1)
+    assert found.cluster.task_address("worker", 1) == "b:1"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it is not set: each process of a cluster needs its own"),
+        ('{"cluster": {"ps": ["a:1"]', "it is no JSON: Expecting"),
+        ("[" * 100_000, "it is no JSON: "),
+        ("[]", "the configuration lacks 'task'"),
+        ('{"task": {}}', "'task' lacks 'type'"),
+        ('{"task": 3}', "'task' in the configuration must be a JSON object, not 3"),
+        ('{"task": {"type": 1, "index": 0}}', "'type' in 'task' must be a string, not 1"),
+        ('{"task": {"type": "ps", "index": "0"}}', "'index' in 'task' must be an integer, not '0'"),
+        ('{"task": {"type": "ps", "index": 0}}', "the configuration lacks 'cluster'"),
+        (
+            '{"task": {"type": "ps", "index": 0}, "cluster": {"ps": ["a"]}}',
+            "'cluster': The address of job 'ps' task 0 is wrong: 'a' is no address",
+        ),
+        (
+            '{"task": {"type": "ps", "index": 4}, "cluster": {"ps": ["a:1"]}}',
+            "'cluster': No task with index 4 in job 'ps'",
+        ),
+    ],
+)
+def test_a_tf_config_that_is_wrong_says_where(text, message):
+    with pytest.raises(InvalidArgumentError) as caught:
+        read_tf_config({"TF_CONFIG": text})
+    assert caught.value.message.startswith(f"TF_CONFIG: {message}")
+    assert 'It has the form {"cluster": ' in caught.value.message
+
+
+@pytest.mark.parametrize("address", [b"\xff:1", "\ud800:1", "a\0b:1", "ps\u200b:1"])
+def test_addresses_that_no_message_can_hold(address):
+    with pytest.raises(ValueError, match="The address of job 'ps' task 0 is wrong") as caught:
+        ClusterSpec({"ps": [address]})
+    assert type(caught.value) is ValueError
+
+
+@pytest.mark.parametrize("index", [2**31, 2**70, 10**7])
+def test_indices_have_a_limit(index):
+    with pytest.raises(ValueError, match=f"Task index {index} of job 'ps' is larger than 1000000"):
+        ClusterSpec({"ps": {index: "a:1"}})

@@ -22,6 +22,7 @@ from typing import Any
 import headrace as tf
 from headrace.cli.demo_models import DigitModel, digit_models, model_scope
 from headrace.cli.digits import load_digits
+from headrace.distributed.tf_config import TaskConfig, read_tf_config
 
 CURVE_POINTS = 50
 POLL_SECONDS = 0.05
@@ -70,13 +71,12 @@ class Task:
     """This process as a task of the cluster.
 
     Args:
-        config: what TF_CONFIG holds: the cluster, and type and index of the task.
+        config: what TF_CONFIG holds.
         job: what there is to do.
     """
 
-    def __init__(self, config: dict[str, Any], job: Job) -> None:
-        self.cluster = tf.train.ClusterSpec(config["cluster"])
-        self.kind, self.index = config["task"]["type"], config["task"]["index"]
+    def __init__(self, config: TaskConfig, job: Job) -> None:
+        self.cluster, self.kind, self.index = config
         self.job = job
         self.server = tf.train.Server(self.cluster, job_name=self.kind, task_index=self.index)
 
@@ -244,7 +244,7 @@ def end_with_parent() -> None:
 def main() -> None:
     """Run the task that TF_CONFIG names; the job is the argument, as JSON."""
     end_with_parent()
-    Task(json.loads(os.environ["TF_CONFIG"]), Job(**json.loads(sys.argv[1]))).run()
+    Task(read_tf_config(), Job(**json.loads(sys.argv[1]))).run()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ __all__ = ["ClusterSpec", "join_address", "split_address"]
 _JOB = "[A-Za-z_][A-Za-z0-9_.-]*"
 _ADDRESS = r"(?P<host>\[[\w:.%]+\]|[^\s:/,\[\]]+):(?P<port>[0-9]{1,5})"
 _MAX_PORT = 65535
+#: Messages have it in 32 bits, and lists of tasks have an entry for each index up to the largest.
+_MAX_INDEX = 1_000_000
 
 
 class ClusterSpec:
@@ -160,7 +162,7 @@ def split_address(address: str) -> tuple[str, int]:
     ('::1', 2222)
     """
     found = re.fullmatch(_ADDRESS, address)
-    if found is None or int(found["port"]) > _MAX_PORT:
+    if found is None or int(found["port"]) > _MAX_PORT or not found["host"].isprintable():
         raise ValueError(f"{address!r} is no address of the form 'host:port'{_hint(address)}.")
     return found["host"].strip("[]"), int(found["port"])
 
@@ -232,12 +234,14 @@ def _task_index(job: str, index: Any) -> int:
         ) from None
     if number < 0:
         raise ValueError(f"Task index {number} of job {job!r} is negative.")
+    if number > _MAX_INDEX:
+        raise ValueError(f"Task index {number} of job {job!r} is larger than {_MAX_INDEX}.")
     return number
 
 
 def _address(job: str, index: Any, address: Any) -> str:
     if isinstance(address, bytes):
-        address = address.decode()
+        address = address.decode(errors="surrogateescape")
     if not isinstance(address, str):
         raise TypeError(
             f"The address of job {job!r} task {index!r} must be a string, not {address!r} of type "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from headrace.distributed.control import Handler
@@ -88,7 +90,7 @@ class MasterService:
         known.MergeFrom(request.graph)
         if not request.more:
             graph = Graph()
-            with graph.as_default():
+            with _clients_mistakes("The graph of the client"), graph.as_default():
                 import_graph_def(_without_doubles(known), name="")
             session.graph = graph
         return pb.ExtendGraphResponse(version=len(known.node))
@@ -96,13 +98,12 @@ class MasterService:
     def _make_plan(self, request: pb.MakePlanRequest) -> pb.MakePlanResponse:
         session: MasterSession = self._master.session(request.session)
         graph = session.graph
-        plan = session.plan(
-            [graph.get_tensor_by_name(n) for n in request.fetches],
-            [graph.get_tensor_by_name(n) for n in request.feeds],
-            [graph.get_operation_by_name(n) for n in request.targets],
-            request.timeout or None,
-            request.last,
-        )
+        with _clients_mistakes("The plan that the client asks for"):
+            fetches = [graph.get_tensor_by_name(n) for n in request.fetches]
+            feeds = [graph.get_tensor_by_name(n) for n in request.feeds]
+            targets = [graph.get_operation_by_name(n) for n in request.targets]
+            _check_last(request.last, fetches)
+        plan = session.plan(fetches, feeds, targets, request.timeout or None, request.last)
         text = plan.describe()
         if len(text) > _MOST_TEXT:
             text = f"{text[:_MOST_TEXT]}\n... ({len(text) - _MOST_TEXT} characters more)"
@@ -180,6 +181,27 @@ class MasterService:
             except OpError as error:
                 failed[task] = error.message
         return answers, failed
+
+
+@contextlib.contextmanager
+def _clients_mistakes(what: str) -> Iterator[None]:
+    """What the graph raises of names and nodes that make no sense is the client's matter.
+
+    Raises:
+        InvalidArgumentError: in place of errors of Python.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        text = error.args[0] if error.args else error
+        raise InvalidArgumentError(None, None, f"{what} makes no sense: {text}") from error
+
+
+def _check_last(positions: Any, fetches: list[Any]) -> None:
+    """Positions of variables that are read at the end are positions of fetches."""
+    for position in positions:
+        if not 0 <= position < len(fetches):
+            raise ValueError(f"there is no fetch {position} among {len(fetches)}")
 
 
 def _without_doubles(graph: GraphDef) -> GraphDef:

@@ -23,6 +23,7 @@ from headrace.distributed.transport.base import (
     nbytes_of,
 )
 from headrace.distributed.transport.pool import ALIGNMENT, EMPTY, address_of, aligned
+from headrace.errors import OpError
 from headrace.executor.borrowed import lend
 
 __all__ = ["InprocPipe", "inproc_pair"]
@@ -156,6 +157,8 @@ class InprocPipe(Pipe):
                 pass
         except PipeBroken as error:
             self.fail(error.reason)
+        except OpError as error:  # the peer makes no sense
+            self.fail(f"a frame could not be handled: {error.message}")
         except Exception as error:
             _log.exception("A frame from %s could not be handled", self.label)
             self.fail(f"a frame could not be handled: {type(error).__name__}: {error}")

@@ -34,6 +34,7 @@ from headrace.distributed.transport.framing import (
 from headrace.distributed.transport.pool import receive_pool
 from headrace.distributed.transport.shm import SharedMemory, Staged
 from headrace.distributed.transport.sockets import Channel
+from headrace.errors import OpError
 
 __all__ = ["StreamPipe"]
 
@@ -344,6 +345,8 @@ class StreamPipe(Pipe):
             reason = error.reason
         except OSError as error:
             reason = _told(error, "cannot read")
+        except OpError as error:  # the peer makes no sense, which is said where links are lost
+            reason = f"a frame could not be handled: {error.message}"
         except Exception as error:
             _log.exception("A frame from %s could not be handled", self.label)
             reason = f"a frame could not be handled: {type(error).__name__}: {error}"
