@@ -17,7 +17,7 @@ Graph = tuple[Any, dict[Any, np.ndarray]]
 
 
 def _table(tf: Any, rows: int, name: str) -> Any:
-    return tf.get_variable(name, [rows, WIDTH], initializer=tf.ones_initializer())
+    return tf.get_variable(name, [rows, WIDTH], initializer=tf.zeros_initializer())
 
 
 def _fed(shape: list[Any]) -> Callable[[Any, int], tuple[Any, dict[Any, np.ndarray]]]:

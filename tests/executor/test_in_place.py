@@ -441,3 +441,42 @@ def test_what_scatter_div_refuses_is_found_where_indices_are_fed(interpret):
                 session.run(change, {ids: [1, 4], by: [[1, 2], [3, 1]]})
         session.run(change, {ids: [1, 1], by: [[1, 2], [2, -2]]})
         assert session.run(v).tolist() == [[-7, -7], [-3, 1], [-7, -7], [-7, -7]]
+
+
+def test_indices_that_cannot_be_wrong_are_not_looked_at(monkeypatch):
+    """Drawn among the rows, or taken modulo their number: one program, and no test."""
+    monkeypatch.setattr(flags, "interpret", "never")
+    v = tf.get_variable("v", initializer=np.zeros([ROWS, WIDTH], np.float32))
+    drawn = tf.random_uniform([3, 2], 0, ROWS, tf.int32)
+    hashed = tf.cast(tf.placeholder_with_default([7.0, 1e6], [2]), tf.int32) % ROWS
+    ids = tf.concat([tf.reshape(drawn, [-1]), hashed], 0)
+    change = _trained("Adagrad")(v, ids)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(change)
+        (unit,) = session._compile(change, []).plan.units
+        assert isinstance(unit.region, Region)
+        (program,) = unit.region._programs.values()
+        assert not program.checks_first
+        fewer = tf.assign(v, np.zeros([9, WIDTH], np.float32), validate_shape=False)
+        session.run(fewer.op)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="there are only 9 rows now"):
+            session.run(change)
+
+
+def test_a_host_op_that_may_fail_comes_before_the_change(monkeypatch):
+    monkeypatch.setattr(flags, "interpret", "never")
+    v = tf.get_variable("v", initializer=np.full([ROWS, WIDTH], 4.0, np.float32))
+    p = tf.placeholder(tf.int32, [None])
+    train, loss = _trained("Adagrad")(v, p)
+    fails = tf.placeholder(tf.bool, [])
+    told = tf.py_func(lambda x, f: np.float32(1 / (0 if f else 1)), [loss, fails], tf.float32)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run([train, told], {p: [1, 2], fails: False})
+        places, before = _memory(session), np.array(session.run(v))
+        with pytest.raises(tf.errors.OpError):
+            session.run([train, told], {p: [1, 2], fails: True})
+        np.testing.assert_array_equal(session.run(v), before)
+        session.run([train, told], {p: [1, 2], fails: False})
+        assert _memory(session) == places

@@ -6,15 +6,16 @@ and reshape numbers, which NumPy runs in microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from headrace.errors import OpError
+from headrace.errors import InvalidArgumentError, OpError
 from headrace.executor.evaluate import Interpreting, Values, prepared, with_op
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.graph.dtypes import resource
+from headrace.graph.tensor import Dims
 from headrace.ops.registry import EarlyCheck
 from headrace.passes.ir import Edge, Node
 
@@ -54,6 +55,7 @@ class Check:
     Args:
         handles: values of edges, the handles of variables among them.
         views: nodes of the region that make what is tested, in order, from what comes in.
+        bound: where the way in which they are made tells it: what all indices are below.
     """
 
     def __init__(
@@ -61,12 +63,14 @@ class Check:
         node: Node,
         handles: Mapping[Edge, Any],
         views: Sequence[Node],
+        bound: int | None = None,
     ) -> None:
         found = node.op_def.early_check
         assert found is not None
         self.node = node
         self.rule: EarlyCheck = found
         self.views = list(views)
+        self.bound = bound
         self.edges = [node.inputs[i] for i in found.inputs]
         self._dims: list[Any] = [n.dims[i] for n, i in node.inputs]
         known = {i: handles[e] for i, e in enumerate(node.inputs) if e in handles}
@@ -90,6 +94,24 @@ class Check:
         if any(v is None for v in values.values()):
             return None
         return self._limit({i: v.shape for i, v in values.items()})
+
+    def is_within(self, shape: Dims) -> bool:
+        """Whether indices below the bound are rows of a variable of this shape."""
+        limit = None if shape is None else self._limit({0: shape})
+        return limit is not None and self.bound is not None and self.bound <= limit
+
+    def holds(self, limit: Any) -> bool:
+        """Whether nothing has to be tested.
+
+        Raises:
+            InvalidArgumentError: if the variable has lost rows since the graph was built.
+        """
+        if self.bound is None:
+            return False
+        if self.bound > limit:
+            text = f"Indices up to {self.bound - 1} may come, but there are only {limit} rows now."
+            raise InvalidArgumentError(None, self.node.op, text)
+        return True
 
     def test(self, limit: Any, values: Sequence[Any]) -> None:
         """Raise the op's error if the values do not hold."""
@@ -168,13 +190,24 @@ class EarlyChecks:
             if covered is not None and covered[1] in changing:
                 covered = None
             if covered not in self._covered:
-                check = self._of(node)
+                check = self._proven(node) or self._of(node)
                 if check is None:
                     continue
                 self.checks.append(check)
                 if covered is not None:
                     self._covered.add(covered)
             self.nodes.add(node)
+
+    def _proven(self, node: Node) -> Check | None:
+        """The check of a node whose indices are rows by the way they are made."""
+        rule = node.op_def.early_check
+        if rule is None or not (rule.is_range and self._follows):
+            return None
+        bound = _bound(node.inputs[rule.inputs[0]], self._known)
+        if bound is None:
+            return None
+        check = Check(node, self._known, [], bound)
+        return check if check.usable and check.is_within(_declared(node.inputs[0])) else None
 
     def _of(self, node: Node) -> Check | None:
         """The check of a node, if it can be made early."""
@@ -215,7 +248,7 @@ class EarlyChecks:
         arrays = dict(given)
         for check in self.checks:
             limit = check.limit(store)
-            if limit is None:
+            if limit is None or check.holds(limit):
                 continue
             if check.views:
                 self._evaluate(check.views, arrays, values, store, host)
@@ -242,6 +275,50 @@ class EarlyChecks:
                     row: Any = values.setdefault(source, [None] * max(1, len(source.dtypes)))
                     row[i] = self._value((source, i), arrays, values)
         Interpreting(store, host).run(views, values)
+
+
+def _declared(table: Edge) -> Dims:
+    """The shape of a variable as its handle's maker states it."""
+    node = table[0]
+    while not node.op_def.makes_handle and node.inputs:
+        node = node.inputs[0][0]
+    shape = node.attrs.get("shape")
+    return None if shape is None else shape.as_tuple
+
+
+def _bound(edge: Edge, known: Mapping[Edge, Any], steps: int = _MOST_VIEWS) -> int | None:
+    """A number that all elements of an edge are below, if none is negative and that is certain."""
+    node, index = edge
+    if edge in known:
+        value = known[edge]
+        if isinstance(value, ResourceHandle) or np.asarray(value).dtype.kind not in "iu":
+            return None
+        array = np.asarray(value)
+        return int(array.max()) + 1 if array.size and array.min() >= 0 else None
+    if steps == 0 or node.dtypes[index].np_dtype.kind not in "iu":
+        return None
+    if node.type == "RandomUniformInt":
+        low, high = _bound(node.inputs[1], known, 0), _bound(node.inputs[2], known, 0)
+        return None if low is None or high is None else high - 1
+    if node.type == "FloorMod":
+        divisor = _bound(node.inputs[1], known, 0)
+        least = 0 if divisor is None else int(np.min(known[node.inputs[1]]))
+        return divisor - 1 if divisor is not None and least > 0 else None
+    parts = _BOUND_OF.get(node.type)
+    if parts is None:
+        return None
+    found = [_bound(e, known, steps - 1) for e in parts(node.inputs)]
+    return None if None in found else max(b for b in found if b is not None)
+
+
+#: Of which inputs the elements of a view are.
+_BOUND_OF: dict[str, Callable[[list[Edge]], list[Edge]]] = {
+    **dict.fromkeys(
+        (*_SAME_ELEMENTS, "Transpose", "StridedSlice", "Slice", "Unpack"), lambda inputs: inputs[:1]
+    ),
+    "ConcatV2": lambda inputs: inputs[:-1],
+    "Pack": lambda inputs: inputs,
+}
 
 
 def _root(edge: Edge) -> Edge:

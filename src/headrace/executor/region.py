@@ -184,6 +184,8 @@ class Region:
         for position, value in enumerate(args):
             if value is None:
                 args[position] = self._first_value(store, self._read_keys[position])
+        if not program.proven:
+            self._move(store, args)
         args += dynamic
         saved: list[Any] = []
         with self.options.scope():
@@ -207,6 +209,19 @@ class Region:
             raise_failed(outcome, program.messages, partial(self._explain, program, store, dynamic))
         store.put_all(self.written, new_state)
         return outputs  # type: ignore[no-any-return]
+
+    def _move(self, store: ResourceStore, args: list[Any]) -> None:
+        """Hand large state that NumPy has made to the device, one by one: JAX would have all of it
+        twice at once."""
+        if not self.in_place.is_large:
+            return
+        with self.options.scope():
+            for position, key in enumerate(self.donated):
+                value = args[position]
+                if isinstance(value, np.ndarray) and value.nbytes >= LARGE:
+                    args[position] = value = jax.device_put(value, may_alias=False)
+                    store.put(key, value)
+                    value.block_until_ready()
 
     def _save(self, program: Program, state: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         """Copies of the state whose memory a new program takes, in case it gets no more of it.

@@ -96,7 +96,14 @@ def index_check(
     """
 
     def test(limit: int, attrs: dict[str, Any], indices: Any) -> None:
-        if indices.size == 0 or (indices.min() >= 0 and indices.max() < limit):
+        if indices.size == 0:
+            return
+        if indices.dtype.kind == "i" and indices.flags.c_contiguous:
+            # As numbers without a sign, negative ones are the largest.
+            whole = indices.view(f"u{indices.dtype.itemsize}")
+            if int(whole.max()) < limit:
+                return
+        elif indices.min() >= 0 and indices.max() < limit:
             return
         flat = indices.ravel()
         at = int(np.argmax((flat < 0) | (flat >= limit)))
