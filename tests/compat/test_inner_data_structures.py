@@ -29,3 +29,26 @@ with tf.Session() as session:
 @pytest.mark.process
 def test_what_programs_import_from_inner_modules() -> None:
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=60)
+
+
+GAN = """
+import headrace.compat.tensorflow
+import tensorflow as tf
+import tensorflow.contrib.gan as tfgan
+from tensorflow.contrib.gan.python import namedtuples
+from tensorflow.contrib.gan.python.losses.python import losses_impl, tuple_losses
+from tensorflow.contrib.gan.python.features.python.virtual_batchnorm import VBN
+from tensorflow.contrib.gan.python.train import gan_model
+
+assert tfgan.gan_model is tf.contrib.gan.gan_model is gan_model
+assert namedtuples.GANLoss is tfgan.GANLoss
+assert losses_impl.minimax_generator_loss is tfgan.losses.wargs.minimax_generator_loss
+assert tuple_losses.minimax_generator_loss is tfgan.losses.minimax_generator_loss
+assert VBN is tfgan.features.VBN
+assert tfgan.eval.classifier_score
+"""
+
+
+@pytest.mark.process
+def test_files_of_contrib_gan() -> None:
+    subprocess.run([sys.executable, "-c", GAN], check=True, timeout=60)

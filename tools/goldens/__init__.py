@@ -45,6 +45,7 @@ FAMILIES = (
 #: `make_goldens.py` stay within Python 3.7.
 CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_image",
+    "contrib_gan",
     "contrib_layers",
     "contrib_slim",
     "contrib_legacy_seq2seq",
@@ -59,6 +60,7 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
 #: Families that combine what others test: run op by op, for compiling takes seconds.
 INTERPRETED = (
     "contrib_crf",
+    "contrib_gan",
     "contrib_legacy_seq2seq",
     "contrib_metrics",
     "contrib_rnn",

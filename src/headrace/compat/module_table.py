@@ -305,6 +305,32 @@ ROWS.update(
     }
 )
 
+#: `contrib.gan` left TensorFlow with release 1.15; these are its files, and where their names are.
+_GAN = {
+    "": "",
+    "python": "",
+    "python.train": "",
+    "python.namedtuples": ".namedtuples",
+    **dict.fromkeys(("losses", "python.losses", "python.losses.python"), ".losses"),
+    "python.losses.python.tuple_losses": ".losses",
+    "python.losses.python.tuple_losses_impl": ".losses",
+    "python.losses.python.losses_wargs": ".wargs",
+    "python.losses.python.losses_impl": ".wargs",
+    **dict.fromkeys(("eval", "python.eval", "python.eval.python"), ".evaluation"),
+    **dict.fromkeys(("features", "python.features", "python.features.python"), ".features"),
+    "python.features.python.virtual_batchnorm": ".virtual_batchnorm",
+    "python.features.python.clip_weights": ".features",
+    "python.features.python.conditioning_utils": ".features",
+    "python.features.python.random_tensor_pool": ".features",
+    "python.features.python.spectral_normalization": ".features",
+}
+ROWS.update(
+    {
+        f"contrib.gan.{path}".rstrip("."): _row(f"headrace.contrib.gan{source}")
+        for path, source in _GAN.items()
+    }
+)
+
 #: Rows of modules that have none of their own, by how their path begins; the longest counts.
 _FAMILIES = {
     "core.": _row("headrace.graph.proto"),

@@ -16,6 +16,7 @@ _MODULES = (
     "eager",
     "factorization",
     "framework",
+    "gan",
     "image",
     "layers",
     "learn",
