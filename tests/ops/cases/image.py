@@ -249,6 +249,8 @@ _WRITING = "EncodeJpeg EncodeJpegVariableQuality EncodePng"
 _SUPPRESSION = [f"NonMaxSuppression{v}" for v in ("", "V2", "V3", "V4", "V5", "WithOverlaps")]
 _SAMPLING = [f"SampleDistortedBoundingBox{v}" for v in ("", "V2")]
 COVERED = {
+    # Against TensorFlow 1.15, in tools/goldens/contrib_image.py.
+    "BipartiteMatch": "tests/golden/test_goldens.py",
     **dict.fromkeys([*_FILES.split(), *_WRITING.split()], "tests/image/test_image_files.py"),
     **dict.fromkeys(
         [

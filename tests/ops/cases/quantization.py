@@ -91,3 +91,5 @@ for _options in (
     CASES.append(
         OpCase("QuantizeAndDequantizeV2", (X, np.float32(-5), np.float32(6)), _options, grad=())
     )
+
+COVERED = dict.fromkeys(["Dequantize", "QuantizedConcat"], "tests/ops/test_quantized.py")

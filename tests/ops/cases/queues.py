@@ -1,8 +1,21 @@
-"""Queue ops wait for each other: no table row tests that."""
+"""Queues, barriers and staging areas wait for each other: no table row tests that."""
 
 from __future__ import annotations
 
+_BARRIERS = "tests/ops/test_barriers.py"
+_STAGING = "tests/ops/test_staging.py"
 COVERED = {
+    "Barrier": _BARRIERS,
+    "BarrierClose": _BARRIERS,
+    "BarrierIncompleteSize": _BARRIERS,
+    "BarrierInsertMany": _BARRIERS,
+    "BarrierReadySize": _BARRIERS,
+    "BarrierTakeMany": _BARRIERS,
+    "Stage": _STAGING,
+    "StageClear": _STAGING,
+    "StagePeek": _STAGING,
+    "StageSize": _STAGING,
+    "Unstage": _STAGING,
     "FIFOQueueV2": "tests/ops/test_queues.py",
     "PaddingFIFOQueueV2": "tests/ops/test_queues.py",
     "PriorityQueueV2": "tests/ops/test_queues.py",
