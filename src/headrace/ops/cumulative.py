@@ -218,7 +218,9 @@ def _top_k(x: Any, k: Any, *, index_type: Any) -> tuple[Any, Any]:
         values, indices = lax.top_k(x, k)
     else:
         # XLA puts 0.0 before -0.0, but they are equal: the first one comes first.
+        # It puts NaN first or last by its sign: any NaN comes first.
         keys = lax.select(x == 0, lax.full_like(x, 0), x)
+        keys = lax.select(x != x, lax.full_like(x, np.nan), keys)
         indices = lax.top_k(keys, k)[1]
         values = jnp.take_along_axis(x, indices, -1, mode="promise_in_bounds")
     return values, lax.convert_element_type(indices, index_type.np_dtype)

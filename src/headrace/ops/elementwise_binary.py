@@ -254,45 +254,57 @@ def _right_shift(xp: Any, x: Any, y: Any) -> Any:
 
 def _zeta(x: Any, q: Any) -> Any:
     """The sum of ``(q + k) ** -x``, also for negative q, where XLA's series does not hold."""
-    below = (q < 0) & (q > -_LONGEST_SUM) & (q != lax.floor(q))
+    one, zero = scalar(1, q), lax.full_like(q, 0)
+    is_integer = q == lax.floor(q)
+    below = (q < 0) & (q > -_LONGEST_SUM) & ~is_integer
 
     def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
         start, total = state
-        is_below = below & (start < 0)
+        is_below = below & (start < one)
         total = lax.select(is_below, total + lax.pow(start, -x), total)
-        return lax.select(is_below, start + scalar(1, start), start), total
+        return lax.select(is_below, start + one, start), total
 
-    start, total = lax.while_loop(
-        lambda state: (below & (state[0] < 0)).any(), step, (q, lax.full_like(q, 0))
-    )
-    result = total + lax.zeta(x, start)
-    undefined = (below & (x != lax.floor(x))) | ((q <= -_LONGEST_SUM) & (q != lax.floor(q)))
-    result = lax.select(undefined, lax.full_like(q, np.nan), result)
-    at_infinity = (q == scalar(np.inf, q)) & (x > scalar(1, x))
-    return lax.select(at_infinity, lax.full_like(q, 0), result)
+    start, total = lax.while_loop(lambda state: (below & (state[0] < one)).any(), step, (q, zero))
+    # The first term is all there is of the sum where the exponent is that large.
+    huge = x > scalar(_HUGE_EXPONENT, x)
+    result = total + lax.select(huge, lax.pow(start, -x), lax.zeta(x, start))
+    result = lax.select(huge & (q <= 0) & is_integer, lax.full_like(q, np.inf), result)
+    undefined = (below & (x != lax.floor(x))) | ((q <= -_LONGEST_SUM) & ~is_integer)
+    result = lax.select(undefined | (x < one), lax.full_like(q, np.nan), result)
+    at_infinity = (q == scalar(np.inf, q)) & (x > one)
+    return lax.select(at_infinity, zero, result)
 
 
 #: As many terms of a sum from a negative start are added one by one; further away: NaN.
 _LONGEST_SUM = 1e6
+_HUGE_EXPONENT = 1e7
 
 
 def _polygamma(a: Any, x: Any) -> Any:
-    one = lax.full_like(a, 1)
-    odd = lax.rem(a, lax.full_like(a, 2)) == one
-    size = lax.exp(lax.lgamma(a + one)) * _zeta(a + one, x)
-    beyond = ((x < 0) | (x == scalar(np.inf, x))) & (a >= one) & (a == lax.floor(a))
-    return lax.select(beyond, lax.select(odd, size, -size), lax.polygamma(a, x))
+    order = a + lax.full_like(a, 1)
+    odd = lax.rem(order, lax.full_like(a, 2)) == scalar(1, a)
+    size = lax.exp(lax.lgamma(order)) * _zeta(order, x)
+    valid = (a >= scalar(1, a)) & (a == lax.floor(a))
+    return lax.select(valid, lax.select(odd, -size, size), lax.polygamma(a, x))
 
 
 def _igamma(a: Any, x: Any) -> Any:
-    """XLA gives NaN for an infinite order, whose weight lies beyond every finite x."""
-    beyond = (a == scalar(np.inf, a)) & (x >= 0) & lax.is_finite(x)
-    return lax.select(beyond, lax.full_like(a, 0), lax.igamma(a, x))
+    """XLA's series, with TensorFlow's values at the ends.
+
+    An infinite order has its weight beyond every x; an order of 0 is outside the domain.
+    """
+    zero = lax.full_like(a, 0)
+    result = lax.select(a == scalar(np.inf, a), zero, lax.igamma(a, x))
+    outside = (a <= 0) | (x < 0) | (a != a) | (x != x)
+    result = lax.select(outside, lax.full_like(a, np.nan), result)
+    return lax.select(x == 0, zero, result)
 
 
 def _igammac(a: Any, x: Any) -> Any:
-    beyond = (a == scalar(np.inf, a)) & (x >= 0) & lax.is_finite(x)
-    return lax.select(beyond, lax.full_like(a, 1), lax.igammac(a, x))
+    beyond = (a == scalar(np.inf, a)) & lax.is_finite(x)
+    result = lax.select(beyond, lax.full_like(a, 1), lax.igammac(a, x))
+    outside = (a <= 0) | (x < 0) | (a != a) | (x != x)
+    return lax.select(outside, lax.full_like(a, np.nan), result)
 
 
 def _mul_no_nan_grad(op: Operation, g: Tensor) -> Grads:

@@ -268,8 +268,12 @@ def _betainc_shape(op: Operation) -> list[Dims]:
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
+    """XLA's continued fraction, with TensorFlow's values at the ends."""
     a, b, x = jnp.broadcast_arrays(a, b, x)
-    return lax.betainc(a, b, x)
+    nan = lax.full_like(x, np.nan)
+    result = lax.select(jnp.isinf(a) | jnp.isinf(b), nan, lax.betainc(a, b, x))
+    result = lax.select((x == 0) | (x == 1), x, result)
+    return lax.select((a <= 0) | (b <= 0), nan, result)
 
 
 def _betainc_grad(op: Operation, g: Tensor) -> list[Tensor | None]:

@@ -27,6 +27,9 @@ _T = f"T: {_TYPES}"
 _NOT_INVERTIBLE = "Input is not invertible."
 _NOT_INVERTIBLE_MATRIX = "Input matrix is not invertible."
 _NOT_POSITIVE = "Cholesky decomposition was not successful. The input might not be valid."
+_NO_EIGENVALUES = (
+    "Self-adjoint eigen decomposition was not successful. The input might not be valid."
+)
 _RANK_DEFICIENT = (
     "Input matrix was rank-deficient or ill-conditioned. Try setting fast=False or provide a "
     "larger l2_regularizer > 0."
@@ -64,6 +67,19 @@ def _adjoint(matrix: Any) -> Any:
 
 def _diagonal(xp: Any, matrix: Any) -> Any:
     return xp.diagonal(matrix, axis1=-2, axis2=-1)
+
+
+def _spoiled(xp: Any, bad: Any, result: Any) -> Any:
+    """NaN in place of the whole matrices of `result` where `bad` holds for an element."""
+    where = bad.any(axis=(-2, -1), keepdims=True)
+    return xp.where(where, xp.asarray(np.nan, result.dtype), result)
+
+
+def _require_first_pivot(xp: Any, matrix: Any, message: str) -> None:
+    """A NaN in the first place is what elimination with pivots cannot get past."""
+    if 0 not in matrix.shape[-2:]:
+        first = matrix[..., 0, 0]
+        checks.require(~xp.isnan(first).any(), message)
 
 
 # -- shapes -------------------------------------------------------------------------------------
@@ -180,7 +196,10 @@ def _qr_shape(op: Operation) -> list[Dims]:
 
 
 def _qr(matrix: Any, *, full_matrices: bool) -> Any:
-    return tuple(jnp.linalg.qr(matrix, mode="complete" if full_matrices else "reduced"))
+    q, r = jnp.linalg.qr(matrix, mode="complete" if full_matrices else "reduced")
+    # Each column but the last row's makes a reflection, of which all of Q is the product.
+    used = matrix[..., : min(matrix.shape[-2] - 1, matrix.shape[-1])]
+    return (_spoiled(jnp, ~jnp.isfinite(used), q) if used.size else q), r
 
 
 define_op(
@@ -210,7 +229,9 @@ def _svd(matrix: Any, *, compute_uv: bool, full_matrices: bool) -> Any:
         none = jnp.zeros((0,), matrix.dtype)
         return jnp.linalg.svd(matrix, compute_uv=False).astype(matrix.dtype), none, none
     u, s, vh = jnp.linalg.svd(matrix, full_matrices=full_matrices)
-    return s.astype(matrix.dtype), u, _adjoint(vh)
+    bad = ~jnp.isfinite(matrix)
+    u, v = _spoiled(jnp, bad, u), _spoiled(jnp, bad, _adjoint(vh))
+    return s.astype(matrix.dtype), u, v
 
 
 define_op(
@@ -230,6 +251,9 @@ def _eigh_shape(op: Operation) -> list[Dims]:
 def _eigh(matrix: Any, *, compute_v: bool) -> Any:
     """Reads the lower triangle only, so the gradient is lower triangular as well."""
     _require_square(matrix)
+    if matrix.shape[-1] > 1:
+        finite = jnp.isfinite(lax.stop_gradient(jnp.tril(matrix))).all()
+        checks.require(finite, _NO_EIGENVALUES)
     whole = jnp.tril(matrix) + _adjoint(jnp.tril(matrix, -1))
     if not compute_v:
         values = jnp.linalg.eigvalsh(whole, symmetrize_input=False)
@@ -243,6 +267,7 @@ define_op(
     attrs=f"compute_v: bool = True, {_T}",
     shape=_eigh_shape,
     kernel=_widened(_eigh),
+    effects=CHECKS,
 )
 
 
@@ -253,6 +278,7 @@ def _lu_shape(op: Operation) -> list[Dims]:
 
 def _lu(matrix: Any, *, output_idx_type: DType) -> Any:
     _require_square(matrix)
+    _require_first_pivot(jnp, matrix, _NOT_INVERTIBLE)
     factors, _, permutation = lax.linalg.lu(matrix)
     checks.require((_diagonal(jnp, factors) != 0).all(), _NOT_INVERTIBLE)
     return factors, permutation.astype(output_idx_type.np_dtype)
@@ -270,20 +296,25 @@ define_op(
 
 
 def _require_invertible(matrix: Any, message: str) -> None:
-    factors = lax.linalg.lu(lax.stop_gradient(matrix))[0]
+    matrix = lax.stop_gradient(matrix)
+    _require_first_pivot(jnp, matrix, message)
+    factors = lax.linalg.lu(matrix)[0]
     checks.require((_diagonal(jnp, factors) != 0).all(), message)
 
 
 def _inverse(matrix: Any, *, adjoint: bool) -> Any:
     _require_square(matrix)
     _require_invertible(matrix, _NOT_INVERTIBLE)
-    return jnp.linalg.inv(_adjoint(matrix) if adjoint else matrix)
+    result = jnp.linalg.inv(_adjoint(matrix) if adjoint else matrix)
+    return _spoiled(jnp, jnp.isnan(matrix), result)
 
 
 def _inverse_np(matrix: Any, *, adjoint: bool) -> Any:
     _require_square(matrix)
+    _require_first_pivot(np, matrix, _NOT_INVERTIBLE)
     try:
-        return np.linalg.inv(_adjoint(matrix) if adjoint else matrix)
+        result = np.linalg.inv(_adjoint(matrix) if adjoint else matrix)
+        return _spoiled(np, np.isnan(matrix), result)
     except np.linalg.LinAlgError:
         checks.require(False, _NOT_INVERTIBLE)
 
@@ -316,7 +347,8 @@ def _log_determinant(xp: Any, matrix: Any) -> Any:
     if matrix.shape[-1] == 0:
         return xp.ones(matrix.shape[:-2], matrix.dtype), xp.zeros(matrix.shape[:-2], matrix.dtype)
     sign, logarithm = xp.linalg.slogdet(matrix)
-    return xp.asarray(sign), xp.asarray(logarithm).astype(matrix.dtype)
+    sign = xp.where(xp.isnan(logarithm), xp.asarray(np.nan, matrix.dtype), sign)
+    return xp.asarray(sign, matrix.dtype), xp.asarray(logarithm).astype(matrix.dtype)
 
 
 define_op(
@@ -372,13 +404,16 @@ def _solve_shape(op: Operation) -> list[Dims]:
 def _solve(matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
     _solve_dims(matrix.shape, rhs.shape)
     _require_invertible(matrix, _NOT_INVERTIBLE_MATRIX)
-    return jnp.linalg.solve(_adjoint(matrix) if adjoint else matrix, rhs)
+    result = jnp.linalg.solve(_adjoint(matrix) if adjoint else matrix, rhs)
+    return _spoiled(jnp, jnp.isnan(matrix), result)
 
 
 def _solve_np(matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
     _solve_dims(matrix.shape, rhs.shape)
+    _require_first_pivot(np, matrix, _NOT_INVERTIBLE_MATRIX)
     try:
-        return np.linalg.solve(_adjoint(matrix) if adjoint else matrix, rhs)
+        result = np.linalg.solve(_adjoint(matrix) if adjoint else matrix, rhs)
+        return _spoiled(np, np.isnan(matrix), result)
     except np.linalg.LinAlgError:
         checks.require(False, _NOT_INVERTIBLE_MATRIX)
 
@@ -410,7 +445,23 @@ def _triangular(matrix: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
 def _triangular_np(matrix: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
     _solve_dims(matrix.shape, rhs.shape)
     triangle = _triangle(np, matrix, lower)
-    return np.linalg.solve(_adjoint(triangle) if adjoint else triangle, rhs)
+    if adjoint:
+        triangle, lower = _adjoint(triangle), not lower
+    if np.isfinite(triangle).all():
+        return np.linalg.solve(triangle, rhs)
+    return _substituted(triangle, rhs, lower)
+
+
+def _substituted(triangle: Any, rhs: Any, lower: bool) -> Any:
+    """Row by row, so that what is not finite spoils only the rows that depend on it."""
+    size = triangle.shape[-1]
+    batch = np.broadcast_shapes(triangle.shape[:-2], rhs.shape[:-2])
+    out = np.zeros((*batch, size, rhs.shape[-1]), rhs.dtype)
+    for i in range(size) if lower else reversed(range(size)):
+        known = slice(0, i) if lower else slice(i + 1, size)
+        rest = triangle[..., i : i + 1, known] @ out[..., known, :]
+        out[..., i, :] = (rhs[..., i, :] - rest[..., 0, :]) / triangle[..., i, i, None]
+    return out
 
 
 define_op(
