@@ -14,6 +14,7 @@ import headrace as tf
 from headrace import graph_util
 from headrace.graph.graph_def import parse_graph_def
 from headrace.graph.proto import MetaGraphDef, OpList
+from headrace.ops import export_gradients
 from headrace.ops.build import raw
 from headrace.ops.export_graph import (
     OWN,
@@ -50,6 +51,9 @@ def nodes_of(message):
         yield from function.node_def
 
 
+PRECISE = ("float32", "float64", "complex64", "complex128")
+
+
 def unknown(message):
     """Nodes and attributes that TensorFlow has no definition of."""
     return [
@@ -83,6 +87,39 @@ def test_the_parts_give_the_values_of_the_operation(case):
         np.testing.assert_allclose(
             np.asarray(mine, np.complex128), np.asarray(other, np.complex128), rtol, rtol
         )
+
+
+DERIVED = {*export_gradients._FORMS, *export_gradients._GRADIENTS, "SoftmaxGrad", "LogSoftmaxGrad"}
+DERIVED_CASES = [
+    c
+    for c in cases.CASES
+    if c.op in DERIVED and not c.attrs.get("adjoint") and c.flat_inputs()[0].dtype.name in PRECISE
+]
+
+
+def test_derivatives_of_kernels_have_cases():
+    assert {c.op for c in DERIVED_CASES} == DERIVED
+
+
+@pytest.mark.parametrize("case", DERIVED_CASES, ids=lambda c: f"{c.op}-{c.name}")
+def test_derivatives_of_kernels_are_taken_apart(case):
+    built = Built(case, case.flat_inputs())
+    wanted = [t for t in built.op.inputs if t.dtype.name in PRECISE]
+    outputs = [t for t in built.op.outputs if t.dtype.name in PRECISE]
+    feeds = built.feeds()
+    with built.graph.as_default(), tf.Session() as session:
+        seeds = [tf.ones_like(t) * 0.7 for t in outputs]
+        grads = [g for g in tf.gradients(outputs, wanted, seeds) if g is not None]
+        assert {op.type for op in built.graph.get_operations()} & {"SymbolicGradient"}
+        expected = session.run(grads, feeds)
+        message = graph_def_for_files(built.graph)
+    assert unknown(message) == []
+    assert own_operations(message) == []
+    with tf.Graph().as_default(), tf.Session() as session:
+        import_graph_def(message, name="")
+        found = session.run([g.name for g in grads], {t.name: v for t, v in feeds.items()})
+    for mine, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, other, 1e-4, 1e-5)
 
 
 def trained():

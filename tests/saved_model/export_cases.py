@@ -330,6 +330,83 @@ def shapes_and_slices(folder: Path) -> Case:
     )
 
 
+def decoder(folder: Path) -> Case:
+    """A beam search with attention, whose arrays grow."""
+    x = _x(None, 4, 3)
+    seq2seq = tf.contrib.seq2seq
+    memory = seq2seq.tile_batch(tf.layers.dense(x, 5), 2)
+    attention = seq2seq.LuongAttention(5, memory)
+    cell = seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(5), attention, attention_layer_size=5)
+    count = tf.shape(x)[0]
+    search = seq2seq.BeamSearchDecoder(
+        cell,
+        tf.get_variable("embedding", [7, 5]),
+        tf.fill([count], 1),
+        2,
+        cell.zero_state(count * 2, tf.float32),
+        2,
+        output_layer=tf.layers.Dense(7),
+    )
+    outputs, _, _ = seq2seq.dynamic_decode(search, maximum_iterations=6)
+    return Case({"x": x}, {"ids": outputs.predicted_ids}, {"x": values(2, 4, 3)})
+
+
+def labels_of_sequences(folder: Path) -> Case:
+    x = _x(None, 5, 3)
+    lengths = tf.constant([5, 3])
+    likelihood, moves = tf.contrib.crf.crf_log_likelihood(
+        x, tf.constant([[0, 1, 2, 0, 1]] * 2), lengths
+    )
+    best, score = tf.contrib.crf.crf_decode(x, moves, lengths)
+    outputs = {"likelihood": likelihood, "best": best, "score": score}
+    return Case({"x": x}, outputs, {"x": values(2, 5, 3)})
+
+
+def second_derivatives(folder: Path) -> Case:
+    x = _x(3)
+    w = tf.get_variable("w", [3])
+    top, _ = tf.nn.top_k(tf.tanh(x * w), 2)
+    f = tf.reduce_sum(tf.nn.softmax(x * w) ** 3) + tf.reduce_sum(tf.sigmoid(top) * top)
+    (first,) = tf.gradients(f, x)
+    (second,) = tf.gradients(tf.reduce_sum(first**2), w)
+    return Case({"x": x}, {"first": first, "second": second}, {"x": values(3)})
+
+
+def trained_loops_in_loops(folder: Path) -> Case:
+    x = _x(None, 3)
+    w = tf.get_variable("w", [3, 3])
+
+    def outer(i: Any, a: Any) -> Any:
+        def inner(j: Any, b: Any) -> Any:
+            return j + 1, tf.tanh(tf.matmul(b, w)) * tf.reduce_sum(x)
+
+        return i + 1, tf.while_loop(lambda j, _: j < 2, inner, [0, a])[1]
+
+    looped = tf.while_loop(lambda i, _: i < 3, outer, [0, x])[1]
+    scanned = tf.scan(lambda a, r: tf.map_fn(lambda e: e * 2.0, a) + tf.reduce_sum(w) * r, x)
+    loss = tf.reduce_sum(looped) + tf.reduce_sum(scanned)
+    (grad,) = tf.gradients(tf.reduce_sum(looped), x)
+    loss = _trained(loss, tf.train.GradientDescentOptimizer(0.01))
+    return Case({"x": x}, {"loss": loss, "grad": grad}, {"x": values(3, 3) * 0.3}, steps=1)
+
+
+def averaged(folder: Path) -> Case:
+    """Moving averages, a decaying rate, summaries, metrics and queues beside what is served."""
+    x = _x(None, 3)
+    loss = tf.reduce_mean(tf.layers.dense(x, 2) ** 2)
+    tf.summary.scalar("loss", loss)
+    tf.metrics.mean(x)
+    tf.train.batch([tf.train.input_producer(tf.constant([1.0, 2.0])).dequeue()], 2)
+    step = tf.train.get_or_create_global_step()
+    rate = tf.train.exponential_decay(0.1, step, 1, 0.9)
+    train = tf.train.AdamOptimizer(rate).minimize(loss, step)
+    with tf.control_dependencies([train]):
+        kept = tf.train.ExponentialMovingAverage(0.9).apply(tf.trainable_variables())
+    with tf.control_dependencies([kept]):
+        loss = tf.identity(loss)
+    return Case({"x": x}, {"loss": loss}, {"x": values(2, 3)}, steps=3)
+
+
 def counted(folder: Path) -> Case:
     """A signature that changes a variable."""
     x = _x()
@@ -351,6 +428,7 @@ CASES = {
     for function in (
         *(dense, convolutions, normalised_with_dropout, embeddings, recurrent, loops, scans),
         *(partitioned, tables, strings, examples, trained_embeddings, trained_recurrent),
-        *(trained_convolutions, ragged, beams, shapes_and_slices, counted),
+        *(trained_convolutions, ragged, beams, shapes_and_slices, counted, averaged),
+        *(decoder, labels_of_sequences, second_derivatives, trained_loops_in_loops),
     )
 } | {f"trained_with_{name}": _optimizer_case(make) for name, make in OPTIMIZERS.items()}

@@ -264,6 +264,17 @@ def _handing_out(body: FuncGraph, index: int, op: Operation) -> FuncGraph:
 # -- lists --------------------------------------------------------------------------------------
 
 
+@lowers("TensorListSetItem")
+def _set_item(op: Operation, inputs: Sequence[Tensor]) -> list[Any] | None:
+    """TensorFlow 1.15 writes only where a list has a place already."""
+    if not op.attrs["resize_if_index_out_of_bounds"]:
+        return None
+    value, index, item = inputs
+    needed = raw.AddV2(index, constant(np.int32(1)))
+    longer = raw.TensorListResize(value, raw.Maximum(raw.TensorListLength(value), needed))
+    return [raw.TensorListSetItem(longer, index, item)]
+
+
 @lowers("TensorListOneItem")
 def _one_item(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
     length, index, item = inputs

@@ -33,9 +33,10 @@ OWN: dict[str, str] = {
     "HeadraceForestStatus": "its trees are ours",
 }
 
-#: Operations of TensorFlow that here can hand out inner values as well.
-_HANDING_OUT = frozenset(
+#: Operations of TensorFlow that are taken apart only where they do more than in 1.15.
+_SOMETIMES = frozenset(
     (
+        *("SymbolicGradient", "TensorListSetItem"),
         *("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"),
         *("PartitionedCall", "StatefulPartitionedCall"),
     )
@@ -118,13 +119,13 @@ def has_own_operations(graph: Graph) -> bool:
     waiting = list(graph._ops)
     waiting += [op for function in functions_of(waiting) for op in function._ops]
     return any(
-        op.type in OWN or op.attrs.get("_saved") or op.type in _rules.keys() - _HANDING_OUT
+        op.type in OWN or op.attrs.get("_saved") or op.type in _rules.keys() - _SOMETIMES
         for op in waiting
     )
 
 
 def _load_rules() -> None:
-    from headrace.ops import export_control, export_rules  # noqa: F401
+    from headrace.ops import export_control, export_gradients, export_rules  # noqa: F401
 
 
 def _expansion(op: Operation) -> Expansion | None:

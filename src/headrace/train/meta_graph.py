@@ -194,6 +194,9 @@ def _inside(name: str, scope: str | None) -> bool:
 def _fill_graph(out: Any, full: Any, scope: str | None, clear_devices: bool) -> set[str]:
     """Copy the nodes inside ``scope``; returns the names of their inputs from outside."""
     unbound: set[str] = set()
+    if not scope and not clear_devices:
+        out.CopyFrom(full)
+        return unbound
     out.versions.CopyFrom(full.versions)
     out.library.CopyFrom(full.library)
     for node in full.node:
