@@ -82,6 +82,7 @@ from headrace.ops import (
     tables,
     tensor_list,
     tensor_list_whole,
+    tokens,
     training,
 )
 
@@ -166,6 +167,7 @@ __all__ = [
     "tables",
     "tensor_list",
     "tensor_list_whole",
+    "tokens",
     "training",
     "vjp",
 ]

@@ -113,7 +113,7 @@ ROWS: dict[str, Row] = {
     "python.ops.clip_ops": _row(),
     "python.ops.constant_op": _row(),
     "python.ops.io_ops": _row("headrace", _INTERNALS),
-    "python.ops.control_flow_ops": _row("headrace", _INTERNALS),
+    "python.ops.control_flow_ops": _row("headrace.compat.control_flow_ops", "headrace", _INTERNALS),
     "python.ops.control_flow_util": _row(_INTERNALS),
     "python.ops.data_flow_ops": _row(
         "headrace",

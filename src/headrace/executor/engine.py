@@ -21,6 +21,7 @@ from headrace.executor.region import RegionOptions
 from headrace.executor.resources import ResourceStore
 from headrace.executor.tracing_step import StepContext, fill_metadata
 from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.tokens import raised
 from headrace.passes.ir import StepGraph, build_step
 from headrace.passes.pipeline import is_wanted, optimize
 from headrace.placement.devices import DeviceAttributes, default_device, local_devices
@@ -75,6 +76,9 @@ class Engine:
         last: Sequence[int] = (),
     ) -> Plan:
         """The plan for one kind of step. Nobody is waited for, so ``timeout`` means nothing."""
+        by_functions = raised(fetches, feeds, targets)
+        if by_functions is not None:
+            fetches, feeds, targets = by_functions
         step = build_step(fetches, feeds, targets, last)
         with self._placing:
             self._place(step)
