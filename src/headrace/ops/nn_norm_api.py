@@ -13,6 +13,7 @@ from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Tensor
 from headrace.ops import nn_norm as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.elementwise_cast import saturate_cast
 from headrace.ops.nn_util import cast, required
 from headrace.ops.reduction_api import either, one_of, reduce_mean, reduce_sum
 
@@ -182,6 +183,8 @@ def moments(
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over ``axes``; 16-bit types are computed in 32 bits.
 
+    For integers both are cut towards zero, and the variance is about the cut mean.
+
     ``shift`` is accepted and not needed.
     """
     keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
@@ -190,13 +193,21 @@ def moments(
         low = x.dtype in (dtypes.float16, dtypes.bfloat16)
         wide = raw.Cast(x, DstT=dtypes.float32) if low else x
         mean = reduce_mean(wide, axes, keepdims=True, name="mean")
-        distances = raw.SquaredDifference(wide, raw.StopGradient(mean))
-        variance = reduce_mean(distances, axes, keepdims=True, name="variance")
+        variance = _variance(wide, raw.StopGradient(mean), axes)
         if not keep:
             mean, variance = _squeezed(mean, axes), _squeezed(variance, axes)
         if low:
             mean, variance = raw.Cast(mean, DstT=x.dtype), raw.Cast(variance, DstT=x.dtype)
         return mean, variance
+
+
+def _variance(x: Tensor, mean: Tensor, axes: Sequence[int]) -> Tensor:
+    dtype = x.dtype
+    if dtype.is_integer:  # squares would leave the type
+        x, mean = raw.Cast(x, DstT=dtypes.float64), raw.Cast(mean, DstT=dtypes.float64)
+    distances = raw.SquaredDifference(x, mean)
+    variance: Tensor = reduce_mean(distances, axes, keepdims=True, name="variance")
+    return saturate_cast(variance, dtype) if dtype.is_integer else variance
 
 
 def _squeezed(x: Tensor, axes: Any) -> Tensor:

@@ -13,6 +13,7 @@ from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.build import raw
 from headrace.ops.elementwise_util import BOOLEAN, NUMBERS, REALS, scalar, shape_of
+from headrace.ops.kernels.means import integer_mean
 from headrace.ops.registry import NotDifferentiable, OpDef, define_op
 from headrace.ops.static import static_value
 
@@ -114,8 +115,8 @@ def _count(x: Any, axes: Axes) -> int:
 def _mean(x: Any, axes: Axes) -> Any:
     count = _count(x, axes)
     if x.dtype.kind in "iu":
-        total = lax.reduce_sum(x, axes)
-        return lax.div(total, lax.full_like(total, max(count, 1)))
+        many = max(count, 1)
+        return integer_mean(jnp, x, many, many, lambda part: lax.reduce_sum(part, axes))
     wide = lax.convert_element_type(x, np.float32) if _is_half(x) else x
     total = lax.reduce_sum(wide, axes)
     return lax.convert_element_type(lax.div(total, lax.full_like(total, count)), x.dtype)
@@ -124,9 +125,12 @@ def _mean(x: Any, axes: Axes) -> Any:
 def _mean_np(x: Any, axes: Axes, keep: bool) -> Any:
     count = _count(x, axes)
     if x.dtype.kind in "iu":
-        total = np.sum(x, axis=axes, keepdims=keep, dtype=x.dtype)
-        divisor = scalar(max(count, 1), x)
-        return (total - np.fmod(total, divisor)) // divisor
+        many = max(count, 1)
+
+        def add(part: Any) -> Any:
+            return np.sum(part, axis=axes, keepdims=keep, dtype=part.dtype)
+
+        return integer_mean(np, x, many, many, add)
     wide = x.astype(np.float32) if _is_half(x) else x
     total = np.sum(wide, axis=axes, keepdims=keep)
     return (total / scalar(count, wide)).astype(x.dtype)
@@ -161,7 +165,18 @@ def _min_np(x: Any, axes: Axes, keep: bool) -> Any:
     return np.min(x, axis=axes, keepdims=keep, initial=_highest(x.dtype))
 
 
+def _norm_of_integers(xp: Any, x: Any, add: Callable[[Any], Any]) -> Any:
+    """Cut towards zero, and to the range of the type: squares of integers soon leave theirs."""
+    wide = x.astype(np.float64)
+    norm = xp.floor(xp.sqrt(add(wide * wide)))
+    highest = np.iinfo(x.dtype).max
+    fits = norm < float(highest)
+    return xp.where(fits, xp.where(fits, norm, 0).astype(x.dtype), x.dtype.type(highest))
+
+
 def _euclidean_norm(x: Any, axes: Axes) -> Any:
+    if x.dtype.kind in "iu":
+        return _norm_of_integers(jnp, x, lambda part: lax.reduce_sum(part, axes))
     if x.dtype.kind == "c":
         squares = lax.mul(x, lax.conj(x))
     elif _is_half(x):
@@ -169,13 +184,12 @@ def _euclidean_norm(x: Any, axes: Axes) -> Any:
         return lax.convert_element_type(_euclidean_norm(wide, axes), x.dtype)
     else:
         squares = lax.mul(x, x)
-    total = lax.reduce_sum(squares, axes)
-    if x.dtype.kind in "iu":
-        return lax.convert_element_type(lax.sqrt(total.astype(np.float64)), x.dtype)
-    return lax.sqrt(total)
+    return lax.sqrt(lax.reduce_sum(squares, axes))
 
 
 def _euclidean_norm_np(x: Any, axes: Axes, keep: bool) -> Any:
+    if x.dtype.kind in "iu":
+        return _norm_of_integers(np, x, lambda part: np.sum(part, axis=axes, keepdims=keep))
     wide = x.astype(np.float32) if _is_half(x) else x
     squares = wide * np.conj(wide) if x.dtype.kind == "c" else wide * wide
     total = np.sum(squares, axis=axes, keepdims=keep, dtype=wide.dtype)

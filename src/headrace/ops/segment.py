@@ -22,6 +22,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.array_util import int_const, require_rank, shape_tensor, static_int
 from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.kernels.means import integer_mean
 from headrace.ops.registry import CHECKS, define_op
 from headrace.ops.static import static_value
 
@@ -61,21 +62,29 @@ def _start(kind: str, dtype: Any, infinite: bool) -> Any:
     return 1 if kind == "Prod" else 0
 
 
+def widened(rows: Any) -> Any:
+    """Floats of 16 bits in 32: many of them cannot be added up in their own type."""
+    is_half = rows.dtype.itemsize == 2 and jnp.issubdtype(rows.dtype, jnp.inexact)
+    return rows.astype(np.float32) if is_half else rows
+
+
 def scatter_rows(kind: str, rows: Any, ids: Any, size: Any, infinite: bool = False) -> Any:
     """Reduce ``rows[k, ...]`` into ``[size, ...]`` by ids (traced); too large ids drop their rows.
 
     A negative id must have been replaced by ``size``. A maximum or minimum of no rows is infinite
     or the end of the type's range.
     """
-    out = jnp.full((size, *rows.shape[1:]), _start(kind, rows.dtype, infinite), rows.dtype)
-    return getattr(out.at[ids], _REDUCERS[kind][0])(rows, mode="drop")
+    wide = rows if kind in ("Max", "Min") else widened(rows)
+    out = jnp.full((size, *rows.shape[1:]), _start(kind, rows.dtype, infinite), wide.dtype)
+    return getattr(out.at[ids], _REDUCERS[kind][0])(wide, mode="drop").astype(rows.dtype)
 
 
 def scatter_rows_np(kind: str, rows: Array, ids: Array, size: int, infinite: bool = False) -> Array:
     """``scatter_rows`` on arrays; all ids are in range."""
-    out = np.full((size, *rows.shape[1:]), _start(kind, rows.dtype, infinite), rows.dtype)
-    _REDUCERS[kind][1].at(out, ids, rows)
-    return out
+    wide = rows if kind in ("Max", "Min") else widened(rows)
+    out = np.full((size, *rows.shape[1:]), _start(kind, rows.dtype, infinite), wide.dtype)
+    _REDUCERS[kind][1].at(out, ids, wide)
+    return out.astype(rows.dtype)
 
 
 # -- sorted ids ---------------------------------------------------------------------------------
@@ -144,20 +153,23 @@ def column(vector: Any, like: Any) -> Any:
     return vector.reshape(-1, *[1] * (like.ndim - 1))
 
 
-def mean_of(xp: Any, total: Any, counts: Any) -> Any:
-    """Sums over counts; integers are divided towards zero."""
-    if jnp.issubdtype(total.dtype, jnp.inexact):
-        return total / column(counts, total)
-    quotient = abs(total) // column(counts, total)
-    return xp.where(total < 0, -quotient, quotient).astype(total.dtype)
+def _segment_means(xp: Any, data: Any, ids: Array, size: int, add: Callable[[Any], Any]) -> Any:
+    """The mean of each segment, given what adds up its rows. Integers are cut towards zero."""
+    if jnp.issubdtype(data.dtype, jnp.inexact):
+        wide = widened(data)
+        counts = column(per_segment(np, ids, size, wide.dtype), data)
+        return (add(wide) / counts).astype(data.dtype)
+    counts = per_segment(np, ids, size, np.int64)
+    return integer_mean(xp, data, column(counts[ids], data), column(counts, data), add)
 
 
 def _sorted_np(kind: str, data: Array, ids: Array) -> Any:
     require_matching(data, ids)
     size = require_sorted(ids)
     if kind == "Mean":
-        total = scatter_rows_np("Sum", data, ids, size)
-        return mean_of(np, total, per_segment(np, ids, size, data.dtype))
+        return _segment_means(
+            np, data, ids, size, lambda rows: scatter_rows_np("Sum", rows, ids, size)
+        )
     return _fill_gaps(np, kind, scatter_rows_np(kind, data, ids, size, True), ids, size)
 
 
@@ -165,8 +177,9 @@ def _sorted_traced(kind: str, data: Any, ids: Array) -> Any:
     require_matching(data, ids)
     size = require_sorted(ids)
     if kind == "Mean":
-        total = scatter_rows("Sum", data, ids, size)
-        return mean_of(jnp, total, per_segment(np, ids, size, data.dtype))
+        return _segment_means(
+            jnp, data, ids, size, lambda rows: scatter_rows("Sum", rows, ids, size)
+        )
     return _fill_gaps(jnp, kind, scatter_rows(kind, data, ids, size, True), ids, size)
 
 

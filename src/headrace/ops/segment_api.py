@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace.graph import dtypes
 from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
@@ -128,6 +129,9 @@ def _divided(data: Any, segment_ids: Any, num_segments: Any, name: str, root: bo
     with get_default_graph().name_scope(name):
         data = convert_to_tensor(data, name="data")
         ids = convert_to_tensor(segment_ids, name="segment_ids")
+        if data.dtype.is_integer:  # sums of integers would leave their type
+            small = data.dtype.size < 4
+            data = raw.Cast(data, DstT=dtypes.float32 if small else dtypes.float64)
         counts = _counts(data, ids, num_segments)
         total = raw.UnsortedSegmentSum(data, ids, num_segments)
         return raw.RealDiv(total, raw.Sqrt(counts) if root else counts)  # type: ignore[no-any-return]

@@ -19,7 +19,6 @@ from headrace.ops.segment import (
     column,
     first_dimension,
     lower_with_known,
-    mean_of,
     per_segment,
     require_sorted,
     scatter_rows,
@@ -62,7 +61,7 @@ def _reduce(xp: Any, kind: str, data: Any, indices: Any, ids: Any, size: int) ->
     if kind == "Sum":
         return total
     counts = per_segment(xp, ids, size, total.dtype)
-    return mean_of(xp, total, counts if kind == "Mean" else xp.sqrt(counts))
+    return total / column(counts if kind == "Mean" else xp.sqrt(counts), total)
 
 
 def _with_known_ids(xp: Any, kind: str, data: Any, indices: Any, ids: Any) -> Any:
