@@ -25,6 +25,7 @@ from headrace.executor.resources import (
     handle_for,
     uninitialized,
 )
+from headrace.executor.rounding import in_order
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Tensor
 from headrace.ops import checks
@@ -332,7 +333,8 @@ class Tracing(Evaluation):
         if p.interpret is not None and p.outputs and foldable(node, args):
             with np.errstate(all="ignore"), checks.collecting(None):
                 return as_outputs(p.interpret(*grouped(args, p.groups)), p.outputs)
-        outputs = as_outputs(p.kernel(*grouped(args, p.groups)), p.outputs)  # type: ignore[misc]
+        inputs = grouped(in_order(node, args), p.groups)
+        outputs = as_outputs(p.kernel(*inputs), p.outputs)  # type: ignore[misc]
         if self._whole:
             found = [self._whole[id(a)][0] for a in args if id(a) in self._whole]
             outputs = self._read_before(node, found, outputs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -33,6 +34,8 @@ _NO_GRADIENT = NotDifferentiable("it is a gradient itself")
 
 def _nudged(xp: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> Any:
     """(smallest value, largest value, width of a step), all float32; 0 is on a step."""
+    if not isinstance(low, jax.Array) and not isinstance(high, jax.Array):
+        xp = np  # XLA may round known numbers in another way, and move what lies between two steps
     first, last = np.float32(narrow_range), np.float32(2**num_bits - 1)
     low, high = xp.asarray(low, np.float32), xp.asarray(high, np.float32)
     empty = (low == 0) & (high == 0)
@@ -44,8 +47,12 @@ def _nudged(xp: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> 
 def _quantized(xp: Any, x: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> Any:
     bottom, top, scale, empty = _nudged(xp, low, high, num_bits, narrow_range)
     inverse = np.float32(1) / scale
-    zero = xp.floor(-bottom * inverse + np.float32(0.5))
-    steps = (xp.minimum(xp.maximum(x, bottom), top) - bottom) * inverse
+    zero = (np if isinstance(scale, np.generic | np.ndarray) else xp).floor(
+        -bottom * inverse + np.float32(0.5)
+    )
+    # The maximum changes nothing, but keeps the compiler from rounding the product and the sum that
+    # follows in one: halves would go the other way than in an interpreted run.
+    steps = xp.maximum((xp.minimum(xp.maximum(x, bottom), top) - bottom) * inverse, np.float32(0))
     result = xp.floor(steps - zero + np.float32(0.5)) * scale
     return xp.where(empty, np.float32(0), result)
 
