@@ -1,9 +1,17 @@
-"""Algebra: identities that save work and change no value."""
+"""Algebra: identities that save work and change no value.
+
+They change no error either: what an operation that goes would have refused when it runs must be
+impossible, or refused by what takes its place. So the rules ask for shapes that the graph knows.
+"""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
+from headrace.graph.tensor import Dims
 from headrace.passes.ir import Edge, Node
 from headrace.passes.rewrite import (
     Bindings,
@@ -39,16 +47,46 @@ def _same_shape(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
 
 
 def _reshape_once(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
-    if not is_constant(found["inner"]):
+    if not is_constant(found["inner"]) or not _inner_fits(found):
         return None
     return rewriter.make("Reshape", [found["x"], found["shape"]], node)
+
+
+def _inner_fits(found: Bindings) -> bool:
+    """Whether the inner of two reshapes takes all that comes, or all that the outer one takes."""
+    dims = _dims(found["x"])
+    if dims is not None and None not in dims:
+        return True  # looked at while the graph was built
+    if not is_constant(found["shape"]):
+        return False
+    inner, outer = found["inner"][0].attrs["value"], found["shape"][0].attrs["value"]
+    if (outer < 0).any():
+        return False
+    elements: int = math.prod(outer.tolist())
+    fixed: int = math.prod(inner[inner >= 0].tolist())
+    if (inner >= 0).all():
+        return elements == fixed
+    return fixed > 0 and elements % fixed == 0
+
+
+def _dims(edge: Edge) -> Dims:
+    return edge[0].dims[edge[1]]
+
+
+def _takes(edge: Edge, order: Any) -> bool:
+    """Whether the transposition by ``order`` certainly takes this value."""
+    dims = _dims(edge)
+    return dims is not None and sorted(order.tolist()) == list(range(len(dims)))
 
 
 def _transpose_once(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
     outer, inner = found["outer"][0], found["inner"][0]
     if not is_constant(found["outer"]) or not is_constant(found["inner"]):
         return None
-    order = inner.attrs["value"][outer.attrs["value"]]
+    first, then = inner.attrs["value"], outer.attrs["value"]
+    if not _takes(found["x"], first) or not np.array_equal(np.sort(then), np.arange(first.size)):
+        return None
+    order = first[then]
     if np.array_equal(order, np.arange(order.size)):
         return found["x"]
     perm = rewriter.make("Const", [], outer, {"value": order})
@@ -59,7 +97,8 @@ def _no_transpose(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | Non
     if not is_constant(found["perm"]):
         return None
     value = found["perm"][0].attrs["value"]
-    return found["x"] if np.array_equal(value, np.arange(value.size)) else None
+    in_order = np.array_equal(value, np.arange(value.size))
+    return found["x"] if in_order and _takes(found["x"], value) else None
 
 
 def _square(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:

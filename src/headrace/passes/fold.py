@@ -20,13 +20,19 @@ def fold_constants(step: StepGraph) -> int:
     """Replace nodes of known value by constants; returns how many."""
     mapping: dict[Edge, Edge] = {}
     known: dict[Edge, Any] = {}
+    #: Nodes that may refuse what comes to them, or depend on one that does.
+    uncertain: set[Node] = set()
     count = 0
     for node in step.nodes:
         if node.type == "Const" and not node.control:
             known[(node, 0)] = node.attrs["value"]
             continue
         values = _values(node, known)
+        if values is not None and any(n in uncertain for n, _ in node.inputs):
+            values = None  # the shape is known, but whether there is a value is not
         if values is None:
+            if _may_fail(node) or any(n in uncertain for n, _ in node.inputs):
+                uncertain.add(node)
             continue
         count += 1
         for i, value in enumerate(values):
@@ -52,6 +58,14 @@ def _values(node: Node, known: dict[Edge, Any]) -> list[np.ndarray[Any, Any]] | 
         return None
     dims = [n.dims[i] for n, i in node.inputs]
     return fold_values(d, node.attrs, [known.get(e) for e in node.inputs], dims, MAX_ELEMENTS)
+
+
+def _may_fail(node: Node) -> bool:
+    """Whether a node may end the step: by a check, or for shapes that the graph does not know."""
+    if not node.inputs:
+        return False
+    unknown = any(n.dims[i] is None or None in n.dims[i] for n, i in node.inputs)  # type: ignore[operator]
+    return unknown or node.op_def.effects.checks or node.op_def.host is not None
 
 
 def _constant(node: Node, index: int, value: Any) -> Node:

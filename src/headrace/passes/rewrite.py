@@ -29,9 +29,10 @@ class Var:
 
 @dataclass(frozen=True)
 class Scalar:
-    """Matches a constant all of whose elements equal ``value``."""
+    """Matches a constant all of whose elements equal ``value``; ``name`` gives its edge."""
 
     value: float
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,9 @@ def match(pattern: Any, edge: Edge, found: Bindings, root: bool = False) -> bool
     if node.control and not root:
         return False
     if isinstance(pattern, Scalar):
-        return _is_scalar(node, pattern.value)
+        if not _is_scalar(node, pattern.value):
+            return False
+        return not pattern.name or found.setdefault(pattern.name, edge) == edge
     if node.op_def.name not in pattern.types or index != 0 or len(node.dtypes) != 1:
         return False
     if len(node.inputs) != len(pattern.inputs):

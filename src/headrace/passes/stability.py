@@ -10,14 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.passes.ir import Edge, Node
-from headrace.passes.rewrite import Bindings, Match, Rewriter, Rule, Scalar, Var, match, op
+from headrace.passes.rewrite import (
+    Bindings,
+    Match,
+    Rewriter,
+    Rule,
+    Scalar,
+    Var,
+    keeps_shape,
+    match,
+    op,
+)
 
 Build = Callable[[Rewriter, Node, Bindings], Edge | None]
 
 _x, _g = Var("x"), Var("g")
 _softmax = op("Softmax", _x, name="y")
 _sigmoid = op("Sigmoid", _x, name="y")
-_one_minus = op("Sub", Scalar(1), _sigmoid, name="rest")
+_one = Scalar(1, name="one")
+_one_minus = op("Sub", _one, _sigmoid, name="rest")
 
 
 def _over(gradient: Var, value: Match) -> tuple[Match, ...]:
@@ -42,6 +53,8 @@ def _log_sigmoid(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None
 
 
 def _log_one_minus_sigmoid(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    if not _keeps_size(node, found):
+        return None
     return rewriter.make("Neg", [rewriter.make("Softplus", [found["x"]], node)], node)
 
 
@@ -52,6 +65,8 @@ def _log_sigmoid_gradient(rewriter: Rewriter, node: Node, found: Bindings) -> Ed
 
 
 def _log_one_minus_sigmoid_gradient(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    if not _keeps_size(node, found):
+        return None
     product = rewriter.make("Mul", [found["g"], found["y"]], node)
     return rewriter.make("Neg", [product], node)
 
@@ -78,11 +93,20 @@ def _spread_over_sum(position: int, patterns: tuple[Match, ...]) -> Build:
     return build
 
 
+def _keeps_size(node: Node, found: Bindings) -> bool:
+    """Whether the one that goes is no larger than ``x``, so that nothing is spread over it."""
+    return found["one"][0].attrs["value"].ndim == 0 or keeps_shape(node, found["x"])
+
+
 def _log1p(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    if not _keeps_size(node, found):
+        return None
     return rewriter.make("Log1p", [found["x"]], node)
 
 
 def _expm1(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    if not _keeps_size(node, found):
+        return None
     return rewriter.make("Expm1", [found["x"]], node)
 
 
@@ -185,8 +209,8 @@ RULES = (
         )
         for d in _over(_g, _one_minus)
     ],
-    Rule("log(1 + x) = log1p(x)", op("Log", op("Add|AddV2", _x, Scalar(1), commutes=True)), _log1p),
-    Rule("exp(x) - 1 = expm1(x)", op("Sub", op("Exp", _x), Scalar(1)), _expm1),
+    Rule("log(1 + x) = log1p(x)", op("Log", op("Add|AddV2", _x, _one, commutes=True)), _log1p),
+    Rule("exp(x) - 1 = expm1(x)", op("Sub", op("Exp", _x), _one), _expm1),
     Rule(
         "log(sum(exp(x))) = max + log(sum(exp(x - max)))",
         op("Log", _sum_exp),
