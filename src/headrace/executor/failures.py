@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -10,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, OpError, ResourceExhaustedError
-from headrace.graph.graph import Graph
+from headrace.graph.shape_errors import is_foreign, raised_by_us
 from headrace.graph.tensor import Operation, Tensor
+from headrace.graph.value_graph import ValueGraph
 from headrace.ops.build import CONST, PLACEHOLDER
 from headrace.ops.kernels.tensor_list import TensorList
 from headrace.passes.ir import Edge, Node
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_RAISE = dis.opmap["RAISE_VARARGS"]
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory", "array is too big")
 
 
@@ -51,7 +49,8 @@ def kernel_error(node: Node | None, error: Exception, args: Sequence[Any] = ()) 
     reason = shape_problem(node, args)
     if reason is None:
         # What NumPy or JAX says differs between them, and stays with the error as its cause.
-        is_ours = node.op_def.host is not None or _raised_by_us(error)
+        host = node.op_def.host is not None and not is_foreign(error)
+        is_ours = host or raised_by_us(error)
         reason = _reason(error) if is_ours else f"{node.type} cannot take inputs of these shapes"
     return InvalidArgumentError(None, op, reason.rstrip(".") + came(node, args))
 
@@ -127,25 +126,12 @@ def _reason(error: Exception) -> str:
     return text.split("\n\n")[0].split("\n---")[0].strip().rstrip(".") or type(error).__name__
 
 
-def _raised_by_us(error: Exception) -> bool:
-    """Whether a ``raise`` of this package made the error, with a text for users."""
-    trace = error.__traceback__
-    if trace is None or not isinstance(error, (ValueError, TypeError, NotImplementedError)):
-        return False
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    code = trace.tb_frame.f_code
-    # NumPy's C functions have no frame: the innermost one is then the call in our kernel.
-    is_raise = code.co_code[trace.tb_lasti] == _RAISE
-    return is_raise and os.path.abspath(code.co_filename).startswith(_PACKAGE)
-
-
 def shape_problem(node: Node, args: Sequence[Any]) -> str | None:
     """What the shape rule of the node's op says against inputs of these shapes, None if nothing."""
     definition = node.op_def
     if definition.shape is None or len(args) != len(node.inputs):
         return None
-    graph = Graph()
+    graph = ValueGraph()
     static = static_inputs(node)
     try:
         inputs = [_stand_in(graph, node, i, a, i in static) for i, a in enumerate(args)]
@@ -153,14 +139,14 @@ def shape_problem(node: Node, args: Sequence[Any]) -> str | None:
             Operation(graph, node.name, definition, tuple(inputs), node.attrs), node.dtypes
         )
     except ValueError as error:
-        return str(error)
+        return None if is_foreign(error) else str(error)
     except Exception:
         # The rule is not made for such inputs: the kernel's own error has to do.
         return None
     return None
 
 
-def _stand_in(graph: Graph, node: Node, position: int, value: Any, is_static: bool) -> Tensor:
+def _stand_in(graph: ValueGraph, node: Node, position: int, value: Any, is_static: bool) -> Tensor:
     """A tensor with the shape of a value; with its contents if kernels need these to compile."""
     source, index = node.inputs[position]
     dtype = source.dtypes[index]

@@ -11,6 +11,7 @@ from headrace.config import flags
 from headrace.errors import suggest
 from headrace.graph.dtypes import DType
 from headrace.graph.scopes import ControlScope, ControlStack, DeviceStack, NameTable
+from headrace.graph.shape_errors import building_error, is_foreign, place
 from headrace.graph.site import user_site
 from headrace.graph.stacks import DefaultStack
 from headrace.graph.tensor import Operation, Tensor
@@ -76,8 +77,8 @@ class Graph:
             op.site = user_site()
             try:
                 dims = op_def.infer_shapes(op, output_types)
-            except ValueError as error:
-                raise ValueError(_shape_message(op, error)) from None
+            except Exception as error:
+                raise building_error(op, error) from (error if is_foreign(error) else None)
             op.outputs = tuple([Tensor(op, i, t, dims[i]) for i, t in enumerate(output_types)])
             # Device functions see the whole op: some decide by the sizes of its outputs.
             self._apply_scopes(op, control_inputs, device)
@@ -205,7 +206,7 @@ class Graph:
     def _local_control(self, op: Operation) -> Operation | None:
         if op.graph is not self:
             raise ValueError(
-                f"Control dependency '{op.name}' (made at {_place(op)}) belongs to another graph "
+                f"Control dependency '{op.name}' (made at {place(op)}) belongs to another graph "
                 "than the one being built."
             )
         return op
@@ -575,7 +576,7 @@ def reset_default_graph() -> None:
 
 def foreign_tensor(tensor: Tensor) -> str:
     """Why a tensor cannot be used outside its graph."""
-    where = f"Tensor {tensor.name} (made at {_place(tensor.op)})"
+    where = f"Tensor {tensor.name} (made at {place(tensor.op)})"
     if tensor.graph.building_function:
         return (
             f"{where} belongs to the body of a loop, branch or function and has no value outside "
@@ -584,17 +585,4 @@ def foreign_tensor(tensor: Tensor) -> str:
     return (
         f"{where} is from another graph than the one being built. Build both in the same graph: "
         "`with graph.as_default():`."
-    )
-
-
-def _place(op: Operation) -> str:
-    site = op.site
-    return "an unknown line" if site is None else f"{site.filename}:{site.lineno}"
-
-
-def _shape_message(op: Operation, error: ValueError) -> str:
-    inputs = ", ".join(f"{t.name}: {t.shape} {t.dtype.name}" for t in op.inputs)
-    return (
-        f"{error} (building operation '{op.name}' of type {op.type}"
-        f"{' from ' + inputs if inputs else ''}; made at {_place(op)})"
     )
