@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-from headrace.ops.kernels import conv, norm, pool
+from headrace.ops.kernels import conv, dilation, norm, pool
 
 RNG_SEED = 7
 FORMATS = {2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
@@ -463,9 +463,9 @@ def test_dilation_and_its_gradients(stride: int, rate: int, padding: str) -> Non
         dx[n, *at, c] += dy[n, *o, c]
         dw[*q, c] += dy[n, *o, c]
     attrs = {"strides": [1, *strides, 1], "rates": [1, *rates, 1], "padding": padding}
-    back_input = jitted(pool.dilation2d_backprop_input, **attrs)
-    back_filter = jitted(pool.dilation2d_backprop_filter, **attrs)
-    np.testing.assert_array_equal(jitted(pool.dilation2d, **attrs)(x, w), y)
+    back_input = jitted(dilation.dilation2d_backprop_input, **attrs)
+    back_filter = jitted(dilation.dilation2d_backprop_filter, **attrs)
+    np.testing.assert_array_equal(jitted(dilation.dilation2d, **attrs)(x, w), y)
     np.testing.assert_allclose(back_input(x, w, dy), dx, atol=1e-12)
     np.testing.assert_allclose(back_filter(x, w, dy), dw, atol=1e-12)
 

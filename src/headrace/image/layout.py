@@ -6,6 +6,7 @@ channels]`` too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -61,10 +62,18 @@ def _rank(image: Tensor) -> int:
 
 
 def _shaped(image: Tensor, result: Tensor) -> Tensor:
-    """``result`` with the shape of ``image``, or at least its rank."""
-    dims = image._dims
-    result.set_shape([None, None, None] if dims is None else dims)
+    """``result`` with the shape of ``image``."""
+    result.set_shape(image._dims)
     return result
+
+
+def _exchanged(image: Tensor) -> Tensor:
+    """Rows and columns of images exchanged; whether there is a batch need not be known."""
+    if image._dims is not None:
+        return raw.Transpose(image, [1, 0, 2] if _rank(image) == 3 else [0, 2, 1, 3])  # type: ignore[no-any-return]
+    rank = raw.Rank(image)
+    last = raw.AddV2(raw.ExpandDims(rank, 0), [-2, -3, -1])
+    return raw.Transpose(image, raw.ConcatV2([raw.Range(0, raw.Sub(rank, 3), 1), last], 0))  # type: ignore[no-any-return]
 
 
 # -- flips and turns ----------------------------------------------------------------------------
@@ -83,8 +92,8 @@ def flip_up_down(image: Any) -> Tensor:
 def _flip(image: Any, axis: int, name: str) -> Tensor:
     with get_default_graph().name_scope(name):
         image = image_tensor(image)
-        rank = _rank(image)
-        return _shaped(image, raw.ReverseV2(image, [axis + rank - 3]))
+        _rank(image)
+        return _shaped(image, raw.ReverseV2(image, [axis - 3]))
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
@@ -103,7 +112,7 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
         if _rank(image) == 3:
             # Both are at hand sooner than a branch is taken.
             flip = raw.Less(random_uniform([], 0, 1.0, seed=seed), 0.5)
-            flipped = raw.SelectV2(flip, raw.ReverseV2(image, [axis]), image, name=scope)
+            flipped = raw.SelectV2(flip, raw.ReverseV2(image, [axis - 3]), image, name=scope)
             return _shaped(image, flipped)
         count = raw.StridedSlice(raw.Shape(image), [0], [1], [1])
         drawn = random_uniform(count, 0, 1.0, seed=seed)
@@ -116,9 +125,9 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
 def transpose(image: Any, name: str | None = None) -> Tensor:
     """Exchange rows and columns of images."""
     with get_default_graph().name_scope(name or "transpose"):
-        image = image_tensor(image)
-        order = [1, 0, 2] if _rank(image) == 3 else [0, 2, 1, 3]
-        return raw.Transpose(image, order)  # type: ignore[no-any-return]
+        image = convert_to_tensor(image, name="image")
+        _rank(image)
+        return _exchanged(image)
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
@@ -130,13 +139,12 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "rot90") as scope:
         image = image_tensor(image)
         first = _rank(image) - 3
-        rows, columns = first, first + 1
-        order = [1, 0, 2] if first == 0 else [0, 2, 1, 3]
-        turns = [
+        rows, columns = -3, -2
+        turns: list[Callable[[], Tensor]] = [
             lambda: image,
-            lambda: raw.Transpose(raw.ReverseV2(image, [columns]), order),
+            lambda: _exchanged(raw.ReverseV2(image, [columns])),
             lambda: raw.ReverseV2(image, [rows, columns]),
-            lambda: raw.ReverseV2(raw.Transpose(image, order), [columns]),
+            lambda: raw.ReverseV2(_exchanged(image), [columns]),
         ]
         if not isinstance(k, Tensor):
             turned: Tensor = turns[int(k) % 4]()
@@ -145,9 +153,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         pairs = [(raw.Equal(quarter, i), turns[i]) for i in (1, 2, 3)]
         result = raw.Identity(case(pairs, default=turns[0], exclusive=True), name=scope)
         dims = image._dims
-        if dims is None:
-            result.set_shape([None, None, None])
-        else:
+        if dims is not None:
             result.set_shape([*dims[:first], None, None, dims[-1]])
         return result  # type: ignore[no-any-return]
 

@@ -172,7 +172,11 @@ class Flatten(Layer):
         if self._first and rank > 1:
             inputs = raw.Transpose(inputs, [0, *range(2, rank), 1])
         batch = inputs.shape.as_list()[0] or array_api.shape(inputs)[0]
-        outputs = array_api.reshape(inputs, (batch, -1))
+        # The number of elements does not tell that of the rows if there are none.
+        count = self.compute_output_shape(inputs.shape).as_list()[1]
+        if count is None and not inputs.shape.as_list()[0]:
+            count = raw.Prod(array_api.shape(inputs)[1:], 0)
+        outputs = array_api.reshape(inputs, (batch, -1 if count is None else count))
         outputs.set_shape(self.compute_output_shape(inputs.shape))
         return outputs
 

@@ -185,12 +185,35 @@ def _bitcast_shape(op: Operation) -> list[Dims]:
 
 def _bitcast(x: Any, *, type: Any) -> Any:
     if jnp.issubdtype(x.dtype, jnp.complexfloating) or type.is_complex:
-        raise fail("Bitcast of complex values runs only outside compiled programs.")
+        return _from_bytes(_bytes_of(x), x.shape, x.dtype.itemsize, type)
     return jax.lax.bitcast_convert_type(x, type.np_dtype)
+
+
+def _bytes_of(x: Any) -> Any:
+    """The bytes of all elements, one after another."""
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        x = jnp.stack([jnp.real(x), jnp.imag(x)], axis=-1)
+    return jax.lax.bitcast_convert_type(x, np.uint8).reshape(-1)
+
+
+def _from_bytes(flat: Any, dims: tuple[int, ...], have: int, type: Any) -> Any:
+    """Elements of ``type`` made of the bytes of elements of shape ``dims``, ``have`` bytes each."""
+    want = type.size
+    if have != want:
+        dims = (*dims, have // want) if have > want else dims[:-1]
+    if not type.is_complex:
+        parts = flat.reshape((*dims, want) if want > 1 else dims)
+        return jax.lax.bitcast_convert_type(parts, type.np_dtype)
+    real = np.float32 if want == 8 else np.float64
+    parts = jax.lax.bitcast_convert_type(flat.reshape((*dims, 2, want // 2)), real)
+    return jax.lax.complex(parts[..., 0], parts[..., 1])
 
 
 def _bitcast_np(x: Any, *, type: Any) -> Any:
     have, want = x.dtype.itemsize, np.dtype(type.np_dtype).itemsize
+    if x.size == 0:  # there are no bytes that tell the size of the elements
+        kept = x.shape[: x.ndim - (have < want)]
+        return np.zeros((*kept, have // want) if have > want else kept, type.np_dtype)
     flat = np.ascontiguousarray(x).reshape(-1).view(type.np_dtype)
     if have == want:
         return flat.reshape(x.shape)

@@ -131,10 +131,20 @@ define_op(
 
 
 def _concat_offset(xp: Any, concat_dim: Any, shapes: list[Any]) -> Any:
-    at = checked_axis(_scalar_axis(concat_dim, "concat_dim"), shapes[0].size, "concat_dim")
-    chosen = np.arange(shapes[0].size) == at
+    rank = shapes[0].size
+    at = checked_axis(_scalar_axis(concat_dim, "concat_dim"), rank, "concat_dim")
+    chosen = np.arange(rank) == at
     result, total = [], 0
-    for shape in shapes:
+    for i, shape in enumerate(shapes):
+        if shape.shape != (rank,):
+            raise ValueError(
+                f"input {i} should contain {rank} elements, as input 0 does, but its shape is "
+                f"{shape_text(shape.shape)}"
+            )
+        checks.require(
+            xp.all((shape == shapes[0]) | chosen),
+            f"All dimensions except {at} must match: input {i} has another shape than input 0",
+        )
         result.append(xp.where(chosen, total, xp.zeros_like(shape)).astype(shape.dtype))
         total = total + shape[at]
     return result
@@ -147,6 +157,7 @@ define_op(
     **both(_concat_offset),
     gradient=NotDifferentiable("its values are integers"),
     static=(0,),
+    effects=CHECKS,
 )
 
 # -- stacking -----------------------------------------------------------------------------------

@@ -83,8 +83,9 @@ def space_to_batch(
     block_shape: Any = None,
 ) -> Tensor:
     """Blocks of space moved into the batch: ``[b, h, w, c]`` -> ``[b s s, h / s, w / s, c]``."""
-    if block_shape is not None:
-        return space_to_batch_nd(input, _block(block_size, block_shape), paddings, name)
+    if block_shape is not None or block_size == 1:  # the old op has no blocks of one
+        block = _block(block_size, block_shape)
+        return space_to_batch_nd(input, block, paddings, name)
     return raw.SpaceToBatch(input, paddings, block_size=block_size, name=name)  # type: ignore[no-any-return]
 
 
@@ -92,14 +93,16 @@ def batch_to_space(
     input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
     """The inverse of ``space_to_batch``, cropped by ``crops``."""
-    if block_shape is not None:
+    if block_shape is not None or block_size == 1:
         return batch_to_space_nd(input, _block(block_size, block_shape), crops, name)
     return raw.BatchToSpace(input, crops, block_size=block_size, name=name)  # type: ignore[no-any-return]
 
 
 def _block(block_size: Any, block_shape: Any) -> Any:
-    if block_size is not None:
+    if block_size is not None and block_shape is not None:
         raise ValueError("Cannot specify both 'block_shape' and 'block_size'")
+    if block_shape is None:
+        block_shape = block_size
     if isinstance(block_shape, int):
         return [block_shape, block_shape]
     return block_shape

@@ -8,9 +8,10 @@ import numpy as np
 
 from headrace.graph.shapes import compatible_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops import checks
 from headrace.ops.array_util import both, checked_axis, fail, static_int
 from headrace.ops.build import raw
-from headrace.ops.registry import NotDifferentiable, define_op
+from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
 
 
 def _at_least(dims: Dims, rank: int) -> None:
@@ -113,6 +114,13 @@ def _band_shape(op: Operation) -> list[Dims]:
 
 def _band(xp: Any, x: Any, num_lower: Any, num_upper: Any) -> Any:
     rows, columns = x.shape[-2:]
+    for limit, most, what in ((num_lower, rows, "lower"), (num_upper, columns, "upper")):
+        lines = "rows" if what == "lower" else "columns"
+        checks.require(
+            limit <= most,
+            f"num_{what} must be negative or at most the number of {lines} ({most}), got: {{0}}",
+            limit,
+        )
     below = np.arange(rows)[:, None] - np.arange(columns)
     inside = ((num_lower < 0) | (below <= num_lower)) & ((num_upper < 0) | (-below <= num_upper))
     return xp.where(inside, x, _zero(x))
@@ -124,6 +132,7 @@ define_op(
     shape=_band_shape,
     **both(_band),
     gradient=lambda op, grad: [raw.MatrixBandPart(grad, *op.inputs[1:]), None, None],
+    effects=CHECKS,
 )
 
 # -- tensors as diagonals -----------------------------------------------------------------------

@@ -19,7 +19,7 @@ from headrace.ops.array_util import (
 )
 from headrace.ops.build import raw
 from headrace.ops.registry import define_op
-from headrace.ops.static import static_shape
+from headrace.ops.static import static_shape, static_value
 
 Pairs = list[tuple[int, int]]
 
@@ -40,9 +40,14 @@ def _static_pairs(paddings: Tensor) -> Pairs | None:
 def _pairs(paddings: Any, rank: int, what: str = "paddings") -> Pairs:
     if paddings.shape != (rank, 2):
         raise fail(f"The {what} must have shape ({rank}, 2), got {shape_text(paddings.shape)}.")
-    if (paddings < 0).any():
-        raise fail(f"The {what} must be non-negative: {paddings.tolist()}")
-    return [(int(a), int(b)) for a, b in paddings.tolist()]
+    pairs = [(int(a), int(b)) for a, b in paddings.tolist()]
+    _check_not_negative(pairs, what)
+    return pairs
+
+
+def _check_not_negative(pairs: Pairs, what: str) -> None:
+    if any(a < 0 or b < 0 for a, b in pairs):
+        raise ValueError(f"{what.capitalize()} must be non-negative: {pairs}.")
 
 
 def _pad_shape(op: Operation) -> list[Dims]:
@@ -60,8 +65,7 @@ def _pad_shape(op: Operation) -> list[Dims]:
         added = _partly_known(op.inputs[1], len(dims))
         known = zip(dims, added, strict=True)
         return [tuple([None if d is None or n is None else d + n for d, n in known])]
-    if any(a < 0 or b < 0 for a, b in pairs):
-        raise ValueError(f"Paddings must be non-negative: {pairs}.")
+    _check_not_negative(pairs, "paddings")
     return [tuple(None if d is None else a + d + b for d, (a, b) in zip(dims, pairs, strict=True))]
 
 
@@ -254,6 +258,11 @@ def _block_dims(dims: Dims, block: list[int] | None, pairs: Pairs | None, to_bat
         return None if dims is None else unknown(len(dims))
     if len(dims) < 1 + len(block):
         raise ValueError(f"input rank should be >= {1 + len(block)} instead of {len(dims)}")
+    if pairs is not None and len(pairs) != len(block):
+        raise ValueError(
+            f"block_shape has {len(block)} sizes, paddings or crops have {len(pairs)} rows: one of "
+            "each is needed for each dimension of space."
+        )
     count = int(np.prod(block, dtype=int))
     batch = dims[0]
     if batch is not None:
@@ -267,6 +276,8 @@ def _block_dims(dims: Dims, block: list[int] | None, pairs: Pairs | None, to_bat
             sizes.append(None)
             continue
         total = size + sum(pairs[i]) if to_batch else size * b - sum(pairs[i])
+        if total < 0:
+            raise ValueError(f"Crops {pairs[i]} leave nothing of a dimension of size {size * b}.")
         if to_batch and total % b:
             raise ValueError(f"Padded size {total} of dimension {1 + i} is not divisible by {b}.")
         sizes.append(total // b if to_batch else total)
@@ -276,11 +287,12 @@ def _block_dims(dims: Dims, block: list[int] | None, pairs: Pairs | None, to_bat
 def _nd_shape(to_batch: bool) -> Any:
     def rule(op: Operation) -> list[Dims]:
         x, block, pairs = op.inputs
-        known = static_ints(block)
-        dims = _block_dims(
-            x._dims, None if known is None else list(known), _static_pairs(pairs), to_batch
-        )
-        return [dims]
+        known, around = static_value(block), _static_pairs(pairs)
+        if around is not None:
+            _check_not_negative(around, "paddings" if to_batch else "crops")
+        return [
+            _block_dims(x._dims, None if known is None else _checked_block(known), around, to_batch)
+        ]
 
     return rule
 
@@ -288,7 +300,10 @@ def _nd_shape(to_batch: bool) -> Any:
 def _old_shape(to_batch: bool) -> Any:
     def rule(op: Operation) -> list[Dims]:
         x, pairs = op.inputs
-        return [_block_dims(x._dims, [op.attrs["block_size"]] * 2, _static_pairs(pairs), to_batch)]
+        around = _static_pairs(pairs)
+        if around is not None:
+            _check_not_negative(around, "paddings" if to_batch else "crops")
+        return [_block_dims(x._dims, [op.attrs["block_size"]] * 2, around, to_batch)]
 
     return rule
 
@@ -304,9 +319,16 @@ def _batch_to_space_nd(xp: Any, x: Any, block_shape: Any, crops: Any) -> Any:
 
 
 def _checked_block(block_shape: Any) -> list[int]:
+    """The sizes of a block.
+
+    Raises:
+        ValueError: unless they are a vector of positive numbers.
+    """
+    if block_shape.ndim != 1:
+        raise ValueError(f"block_shape must be a vector, got {block_shape.tolist()}.")
     block: list[int] = block_shape.tolist()
     if min(block, default=1) < 1:
-        raise fail(f"All values in block_shape must be positive, got {block}.")
+        raise ValueError(f"All values in block_shape must be positive, got {block}.")
     return block
 
 

@@ -10,7 +10,7 @@ none or one). Gradients ask for them (see autodiff.control_flow).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from jax import numpy as jnp
 from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
-from headrace.graph.tensor import Dims, Operation
+from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.checks import NeedsValue
 from headrace.ops.kernels import control
 from headrace.ops.kernels import tensor_list as lists
@@ -28,6 +28,7 @@ from headrace.ops.kernels.control import is_known
 from headrace.ops.kernels.tensor_list import TensorList
 from headrace.ops.kernels.trip_count import trip_count
 from headrace.ops.registry import EXTERNAL, PURE, define_op
+from headrace.ops.shape_flow import output_dims
 
 _SAVED = "_saved: list(string) = [], _Tsaved: list(type) = []"
 
@@ -408,8 +409,9 @@ def _interpret_scan(
         carry = outputs[: len(carry)]
         for kept, value in zip(rows, outputs[len(carry) :], strict=True):
             kept[t] = value
+    empty = {} if size else _result_dims(body, carry, sequences, captures)
     ys = [
-        TensorList(tuple(kept)) if as_list else _stack(kept, tensor)
+        TensorList(tuple(kept)) if as_list else _stack(kept, tensor, empty)
         for kept, as_list, tensor in zip(
             rows, attrs["y_lists"], body.outputs[len(carry) :], strict=False
         )
@@ -417,9 +419,20 @@ def _interpret_scan(
     return [*carry, *ys, *[TensorList(tuple(kept)) for kept in rows[count:]]]
 
 
-def _stack(rows: list[Any], tensor: Any) -> Any:
+def _result_dims(
+    body: FuncGraph, carry: list[Any], sequences: list[Any], captures: list[Any]
+) -> dict[Tensor, Dims]:
+    """The shapes of one iteration's results, where there is no iteration to tell them."""
+    given = [getattr(v, "shape", None) for v in carry]
+    given += [s.shape[1:] if isinstance(s, np.ndarray) else None for s in sequences]
+    given += [getattr(v, "shape", None) for v in captures]
+    return dict(zip(body.outputs, output_dims(body, given), strict=True))
+
+
+def _stack(rows: list[Any], tensor: Tensor, empty: Mapping[Tensor, Dims]) -> Any:
     if not rows:
-        return np.zeros((0, *[d or 0 for d in tensor.dims or ()]), tensor.dtype.np_dtype)
+        dims = [d or 0 for d in empty[tensor] or ()]
+        return np.zeros((0, *dims), tensor.dtype.np_dtype)
     shapes = {np.shape(r) for r in rows}
     if len(shapes) > 1:
         raise ValueError(f"the results of the iterations have different shapes: {sorted(shapes)}")

@@ -261,7 +261,8 @@ def _digamma_grad(op: Operation, g: Tensor) -> Grads:
 # -- the table ----------------------------------------------------------------------------------
 # Each row: op, types, kernel, NumPy form (None: compiled alone), gradient, what it is.
 
-_abs = unary("Abs", REALS, lax.abs, np.abs, _abs_grad, "The absolute value.")
+_WITH_SIGN = "{bfloat16, float16, float32, float64, int8, int16, int32, int64}"
+_abs = unary("Abs", _WITH_SIGN, lax.abs, np.abs, _abs_grad, "The absolute value.")
 negative = unary("Neg", SIGNED, lax.neg, np.negative, _neg_grad, "``-x``.")
 sign = unary("Sign", SIGNED, lax.sign, np.sign, _sign_grad, "-1, 0 or 1; ``x / |x|`` if complex.")
 reciprocal = unary("Reciprocal", INEXACT, _reciprocal, np.reciprocal, _inv_grad, "``1 / x``.")

@@ -39,6 +39,8 @@ def _same_shape(rank: int, op: Operation) -> list[Dims]:
 def _transform(xp: Any, name: str, rank: int, value: Any) -> Any:
     _at_least(rank, value.shape)
     axes = tuple(range(-rank, 0))
+    if value.size == 0:
+        return value
     return getattr(xp.fft, name)(value, axes=axes).astype(value.dtype)
 
 
@@ -63,7 +65,7 @@ def _from_real(xp: Any, rank: int, value: Any, lengths: Any, *, Tcomplex: DType)
     _at_least(rank, value.shape)
     sizes = tuple(int(n) for n in lengths)
     axes = tuple(range(-rank, 0))
-    if 0 in sizes:
+    if 0 in sizes or value.size == 0:
         shape = (*value.shape[:-rank], *sizes[:-1], sizes[-1] // 2 + 1 if sizes[-1] else 0)
         return xp.zeros(shape, Tcomplex.np_dtype)
     return xp.fft.rfftn(value, s=sizes, axes=axes).astype(Tcomplex.np_dtype)
@@ -73,7 +75,7 @@ def _to_real(xp: Any, rank: int, value: Any, lengths: Any, *, Treal: DType) -> A
     _at_least(rank, value.shape)
     sizes = tuple(int(n) for n in lengths)
     axes = tuple(range(-rank, 0))
-    if 0 in sizes:
+    if 0 in sizes or value.size == 0:
         return xp.zeros((*value.shape[:-rank], *sizes), Treal.np_dtype)
     return xp.fft.irfftn(value, s=sizes, axes=axes).astype(Treal.np_dtype)
 

@@ -68,8 +68,8 @@ def _patches(
             parts.append(
                 padded[
                     :,
-                    y : y + (counts[0] - 1) * strides[1] + 1 : strides[1],
-                    x : x + (counts[1] - 1) * strides[2] + 1 : strides[2],
+                    y : y + counts[0] * strides[1] : strides[1],
+                    x : x + counts[1] * strides[2] : strides[2],
                 ]
             )
     return xp.concatenate(parts, axis=3)

@@ -6,9 +6,10 @@ from typing import Any
 
 from headrace.graph.shapes import compatible_static, num_elements_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.graph.value_graph import is_built
 from headrace.ops.array_util import shape_tensor
 from headrace.ops.build import raw
-from headrace.ops.kernels import conv, pool
+from headrace.ops.kernels import conv, dilation
 from headrace.ops.nn_util import (
     FLOATS,
     FORMATS_2D,
@@ -78,6 +79,7 @@ def _windows(op: Operation, sizes: _Sizes, window: _Sizes) -> _Sizes:
             attrs["dilations"][axis],
             attrs["padding"],
             (flat[2 * axis], flat[2 * axis + 1]),
+            must_fit="Backprop" not in op.type and is_built(op),
         )
         for i, axis in enumerate(axes)
     )
@@ -353,7 +355,7 @@ define_op(
     "Dilation2D(input: T, filter: T) -> output: T",
     attrs=_DILATION,
     shape=lambda op: [_dilation_dims(op)],
-    kernel=pool.dilation2d,
+    kernel=dilation.dilation2d,
     gradient=_dilation_gradient,
 )
 
@@ -374,11 +376,11 @@ define_op(
     "Dilation2DBackpropInput(input: T, filter: T, out_backprop: T) -> in_backprop: T",
     attrs=_DILATION,
     shape=_dilation_grad_shape(0),
-    kernel=pool.dilation2d_backprop_input,
+    kernel=dilation.dilation2d_backprop_input,
 )
 define_op(
     "Dilation2DBackpropFilter(input: T, filter: T, out_backprop: T) -> filter_backprop: T",
     attrs=_DILATION,
     shape=_dilation_grad_shape(1),
-    kernel=pool.dilation2d_backprop_filter,
+    kernel=dilation.dilation2d_backprop_filter,
 )

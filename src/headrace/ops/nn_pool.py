@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.graph.shapes import compatible_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.graph.value_graph import is_built
 from headrace.ops.array_util import shape_tensor
 from headrace.ops.build import raw
 from headrace.ops.kernels import pool
@@ -47,13 +48,16 @@ def _pooled(op: Operation, x: Dims, ksize: Any, strides: Any) -> Dims:
             f"none otherwise, but padding is {attrs['padding']} and it has {len(flat)}."
         )
     return tuple(
-        window_size(
+        size
+        if ksize[axis] == strides[axis] == 1  # windows of one: the batch, which may be empty
+        else window_size(
             size,
             ksize[axis],
             strides[axis],
             1,
             attrs["padding"],
             (flat[2 * axis], flat[2 * axis + 1]) if flat else (0, 0),
+            must_fit="Grad" not in op.type and is_built(op),
         )
         for axis, size in enumerate(checked_rank(x, rank, "the input"))
     )

@@ -49,11 +49,18 @@ def window_size(
     dilation: int,
     padding: str,
     pads: tuple[int, int] = (0, 0),
+    must_fit: bool = False,
 ) -> int | None:
     """How many windows fit along one dimension; None when a size is unknown.
 
+    As TensorFlow has it: 0 for a window that is larger than the padded dimension, by less than
+    two strides.
+
+    Args:
+        must_fit: refuse all windows that are larger. What builds a graph does, kernels do not.
+
     Raises:
-        ValueError: if the window is larger than the padded dimension.
+        ValueError: if the window is too large.
     """
     if padding == "SAME":
         return None if size is None else -(-size // stride)
@@ -61,12 +68,13 @@ def window_size(
         return None
     extent = (window - 1) * dilation + 1
     padded = size + pads[0] + pads[1]
-    if extent > padded:
+    excess = extent - padded
+    if excess > 0 and (must_fit or excess >= 2 * stride):
         raise ValueError(
             f"Negative dimension size caused by subtracting {extent} from {padded}: a window of "
             f"{extent} does not fit into a dimension of {padded}."
         )
-    return (padded - extent) // stride + 1
+    return max(0, (padded - extent) // stride + 1)
 
 
 def checked_rank(dims: Dims, rank: int, what: str) -> tuple[int | None, ...]:

@@ -528,7 +528,7 @@ def _slice(x: Any, begin: Any, size: Any) -> Any:
         return x[tuple([slice(s, s + n) for s, n in zip(starts, counts, strict=True)])]
     for i, (d, n) in enumerate(zip(x.shape, counts, strict=True)):
         if n < 0:
-            if d != 1 and n == -1:
+            if n == -1 and d:
                 raise checks.NeedsValue("size -1 needs the value of begin")
             counts[i] = d
         checks.require(

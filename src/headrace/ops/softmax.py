@@ -314,8 +314,12 @@ def _as_matrix(tensor: Tensor) -> Tensor:
     """All axes but the last made one: labels may have other outer axes than the logits."""
     if tensor.dims is not None and len(tensor.dims) == 2:
         return tensor
-    last = raw.StridedSlice(raw.Shape(tensor), [-1], [0], [1], shrink_axis_mask=1)
-    return raw.Reshape(tensor, raw.Pack([-1, last]))  # type: ignore[no-any-return]
+    shape = raw.Shape(tensor)
+    last = raw.StridedSlice(shape, [-1], [0], [1], shrink_axis_mask=1)
+    # How many rows there are does not follow from the number of elements if there are no classes.
+    has_classes = tensor.dims is not None and bool(tensor.dims[-1])
+    rows = -1 if has_classes else raw.Prod(raw.StridedSlice(shape, [0], [-1], [1]), 0)
+    return raw.Reshape(tensor, raw.Pack([rows, last]))  # type: ignore[no-any-return]
 
 
 def _last_by_rank(rank: Tensor, axis: int) -> Tensor:
@@ -381,8 +385,7 @@ def _sparse_any_rank(logits: Tensor, labels: Tensor) -> Tensor:
     if logits.dims is not None and len(logits.dims) == 2:
         return raw.SparseSoftmaxCrossEntropyWithLogits(logits, labels)[0]  # type: ignore[no-any-return]
     shape = raw.Shape(labels)
-    last = raw.StridedSlice(raw.Shape(logits), [-1], [0], [1], shrink_axis_mask=1)
-    matrix = raw.Reshape(logits, raw.Pack([-1, last]))
+    matrix = _as_matrix(logits)
     flat = raw.Reshape(labels, [-1])
     loss = raw.SparseSoftmaxCrossEntropyWithLogits(matrix, flat)[0]
     return raw.Reshape(loss, shape)  # type: ignore[no-any-return]

@@ -172,11 +172,18 @@ def _windows(x: jax.Array, kernel: Sequence[int], geo: _Geometry) -> list[jax.Ar
 
 def _out_sizes(sizes: Sequence[int], kernel: Sequence[int], geo: _Geometry) -> tuple[int, ...]:
     return tuple(
-        (n + lo + hi - (k - 1) * d - 1) // s + 1
+        max(0, (n + lo + hi - (k - 1) * d - 1) // s + 1)  # 0 where no window fits
         for n, (lo, hi), k, d, s in zip(
             sizes, geo.pads, kernel, geo.dilations, geo.strides, strict=True
         )
     )
+
+
+def _out_shape(x_shape: Sequence[int], w_shape: Sequence[int], geo: _Geometry) -> tuple[int, ...]:
+    """The shape of the convolution."""
+    sizes = x_shape[1:-1] if geo.channels_last else x_shape[2:]
+    out = _out_sizes(sizes, w_shape[: geo.rank], geo)
+    return (x_shape[0], *out, w_shape[-1]) if geo.channels_last else (x_shape[0], w_shape[-1], *out)
 
 
 def _shift_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
@@ -248,6 +255,9 @@ def _from_channels_last(x: jax.Array, geo: _Geometry) -> jax.Array:
 
 def _forward(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
     """The convolution of `x` (any data format) with `w`; linear in each operand."""
+    shape = _out_shape(x.shape, w.shape, geo)
+    if 0 in x.shape or 0 in shape:
+        return jnp.zeros(shape, x.dtype)
     return _run(_form(x.dtype, w.shape, geo), x, w, geo)
 
 
@@ -262,6 +272,8 @@ def _input_gradient(
     x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: _Geometry
 ) -> jax.Array:
     _check_gradient(dy, x_shape, w.shape, geo)
+    if 0 in x_shape or 0 in dy.shape:
+        return jnp.zeros(x_shape, dy.dtype)
     if geo.cpu and max(geo.strides) > 1:
         dx = _phase_input_gradient(x_shape, w, dy, geo)
         if dx is not None:
@@ -335,6 +347,8 @@ def _filter_gradient(
     x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: _Geometry
 ) -> jax.Array:
     _check_gradient(dy, x.shape, w_shape, geo)
+    if 0 in x.shape or 0 in dy.shape:
+        return jnp.zeros(w_shape, dy.dtype)
     form = _form(x.dtype, w_shape, geo)
     if form in (_shift_conv, _split_conv):
         last = replace(geo, channels_last=True)
@@ -369,10 +383,7 @@ def _split_filter_gradient(
 def _check_gradient(
     dy: jax.Array, x_shape: Sequence[int], w_shape: Sequence[int], geo: _Geometry
 ) -> None:
-    sizes = x_shape[1:-1] if geo.channels_last else x_shape[2:]
-    out = _out_sizes(sizes, w_shape[: geo.rank], geo)
-    channels = w_shape[-1]
-    shape = (x_shape[0], *out, channels) if geo.channels_last else (x_shape[0], channels, *out)
+    shape = _out_shape(x_shape, w_shape, geo)
     if tuple(dy.shape) != shape:
         raise ValueError(
             f"gradient of a convolution of input {tuple(x_shape)} with filter {tuple(w_shape)} "

@@ -1,4 +1,4 @@
-"""Pooling and greyscale dilation with TensorFlow's semantics, as functions JAX can trace.
+"""Pooling with TensorFlow's semantics, as functions JAX can trace.
 
 `ksize`, `strides` and `explicit_paddings` follow the dimension order of `data_format` and have an
 entry for every dimension, as in the graph attributes; windows over depth therefore need no case
@@ -31,7 +31,7 @@ _MAX_UNROLLED = 64
 
 
 @dataclass(frozen=True)
-class _Windows:
+class Windows:
     """Windows over every dimension of an array of shape `sizes`."""
 
     sizes: tuple[int, ...]
@@ -43,7 +43,10 @@ class _Windows:
     @property
     def out(self) -> tuple[int, ...]:
         rows = zip(self.sizes, self.ksize, self.strides, self.pads, self.dilations, strict=True)
-        return tuple((n + lo + hi - (k - 1) * d - 1) // s + 1 for n, k, s, (lo, hi), d in rows)
+        # 0 where no window fits
+        return tuple(
+            max(0, (n + lo + hi - (k - 1) * d - 1) // s + 1) for n, k, s, (lo, hi), d in rows
+        )
 
     @property
     def padded(self) -> bool:
@@ -55,6 +58,8 @@ class _Windows:
 
     def slices(self, x: jax.Array, fill: np.ndarray) -> list[jax.Array]:
         """For each window position, the element of every window that stands there."""
+        if 0 in self.out:
+            return [jnp.zeros(self.out, x.dtype)] * len(self.positions)
         padded = lax.pad(x, fill, [(lo, hi, 0) for lo, hi in self.pads])
         taken = []
         for position in self.positions:
@@ -85,14 +90,14 @@ class _Windows:
         return None if mask.all() else mask
 
 
-def _windows(
+def windows_of(
     sizes: Sequence[int],
     ksize: Sequence[int],
     strides: Sequence[int],
     padding: str,
     explicit_paddings: Sequence[int] = (),
     dilations: Sequence[int] | None = None,
-) -> _Windows:
+) -> Windows:
     if not len(sizes) == len(ksize) == len(strides):
         raise ValueError(
             f"ksize {tuple(ksize)} and strides {tuple(strides)} must have an entry for each "
@@ -105,7 +110,7 @@ def _windows(
     for k, pad in zip(ksize, pads, strict=True):
         if padding == "EXPLICIT" and max(pad) >= k > 0 and max(pad) > 0:
             raise ValueError(f"padding {pad} must be smaller than the window size {k}")
-    return _Windows(
+    return Windows(
         tuple(int(n) for n in sizes),
         tuple(int(k) for k in ksize),
         tuple(int(s) for s in strides),
@@ -114,11 +119,13 @@ def _windows(
     )
 
 
-def _unrolls(windows: _Windows, platform: str) -> bool:
+def _unrolls(windows: Windows, platform: str) -> bool:
+    if 0 in windows.out:  # nothing to unroll
+        return True
     return platform == "cpu" and math.prod(windows.ksize) <= _MAX_UNROLLED
 
 
-def _whole_axes(windows: _Windows) -> tuple[int, ...]:
+def _whole_axes(windows: Windows) -> tuple[int, ...]:
     """The axes that a single window covers, when pooling is a reduction over just those axes."""
     axes = tuple(axis for axis, k in enumerate(windows.ksize) if k > 1)
     expected = tuple(1 if axis in axes else n for axis, n in enumerate(windows.sizes))
@@ -127,7 +134,7 @@ def _whole_axes(windows: _Windows) -> tuple[int, ...]:
     return axes if whole and plain and windows.out == expected else ()
 
 
-def _lowest(dtype: np.dtype) -> np.ndarray:
+def lowest(dtype: np.dtype) -> np.ndarray:
     """What pads a maximum: it never exceeds an element, and in floating point equals no maximum."""
     # Concrete, not traced: only then does lax recognise a maximum that it can differentiate.
     if jnp.issubdtype(dtype, jnp.floating):
@@ -142,7 +149,7 @@ def _floor(dtype: np.dtype) -> np.ndarray:
     return np.array(np.iinfo(dtype).min, dtype)
 
 
-def _zero(x: jax.Array) -> np.ndarray:
+def zero(x: jax.Array) -> np.ndarray:
     return np.zeros((), x.dtype)
 
 
@@ -162,22 +169,22 @@ def max_pool(
 
     Padding never wins. Raises ValueError for windows that do not fit the rank.
     """
-    windows = _windows(x.shape, ksize, strides, padding, explicit_paddings)
+    windows = windows_of(x.shape, ksize, strides, padding, explicit_paddings)
     return _maximum(x, windows, platform)
 
 
-def _maximum(x: jax.Array, windows: _Windows, platform: str) -> jax.Array:
-    lowest, floor = _lowest(x.dtype), _floor(x.dtype)
+def _maximum(x: jax.Array, windows: Windows, platform: str) -> jax.Array:
+    least, floor = lowest(x.dtype), _floor(x.dtype)
     whole = _whole_axes(windows)
     if whole:
         return jnp.max(_larger(x, floor), axis=whole, keepdims=True)
     if not _unrolls(windows, platform):
         x = _larger(x, floor)
         return jnp.asarray(
-            lax.reduce_window(x, lowest, lax.max, windows.ksize, windows.strides, windows.pads)
+            lax.reduce_window(x, least, lax.max, windows.ksize, windows.strides, windows.pads)
         )
     best: jax.Array = jnp.full(windows.out, floor)
-    for candidate in windows.slices(x, lowest):
+    for candidate in windows.slices(x, least):
         best = _larger(candidate, best)
     return best
 
@@ -187,13 +194,13 @@ def _larger(candidate: jax.Array, best: jax.Array | np.ndarray) -> jax.Array:
     return jnp.where(candidate > best, candidate, best)
 
 
-def _winners(x: jax.Array, y: jax.Array, windows: _Windows) -> jax.Array:
+def _winners(x: jax.Array, y: jax.Array, windows: Windows) -> jax.Array:
     """For each window the number of its first maximal element (row-major), shaped like `y`."""
     floating = jnp.issubdtype(x.dtype, jnp.floating)
     first = _first_inside(windows)
     dtype = jnp.int8 if len(windows.positions) < 127 else jnp.int32
     winner = jnp.broadcast_to(jnp.asarray(first, dtype), y.shape)
-    slices = windows.slices(x, _lowest(x.dtype))
+    slices = windows.slices(x, lowest(x.dtype))
     # From the last to the first, so that the first equal element stays.
     for number in reversed(range(len(slices))):
         candidate = slices[number]
@@ -207,7 +214,7 @@ def _winners(x: jax.Array, y: jax.Array, windows: _Windows) -> jax.Array:
     return winner
 
 
-def _first_inside(windows: _Windows) -> np.ndarray:
+def _first_inside(windows: Windows) -> np.ndarray:
     """The number of the first element of each window that is no padding, broadcastable to out."""
     first: np.ndarray = np.zeros((1,) * len(windows.sizes), np.int64)
     rows = zip(windows.ksize, windows.strides, windows.pads, windows.out, strict=True)
@@ -242,13 +249,13 @@ def max_pool_grad(
 
     `orig_output` must be the pool of `orig_input`. The result is shaped like `orig_input`.
     """
-    windows = _windows(orig_input.shape, ksize, strides, padding, explicit_paddings)
-    _check_shape("grad", grad, windows.out)
-    _check_shape("orig_output", orig_output, windows.out)
+    windows = windows_of(orig_input.shape, ksize, strides, padding, explicit_paddings)
+    check_shape("grad", grad, windows.out)
+    check_shape("orig_output", orig_output, windows.out)
     if not _unrolls(windows, platform):
         _, pullback = jax.vjp(
             lambda x: lax.reduce_window(
-                x, _lowest(x.dtype), lax.max, windows.ksize, windows.strides, windows.pads
+                x, lowest(x.dtype), lax.max, windows.ksize, windows.strides, windows.pads
             ),
             orig_input,
         )
@@ -275,9 +282,9 @@ def max_pool3d_grad(
 
     That is TensorFlow's rule in three dimensions. The result is shaped like `orig_input`.
     """
-    windows = _windows(orig_input.shape, ksize, strides, padding)
-    _check_shape("grad", grad, windows.out)
-    _check_shape("orig_output", orig_output, windows.out)
+    windows = windows_of(orig_input.shape, ksize, strides, padding)
+    check_shape("grad", grad, windows.out)
+    check_shape("orig_output", orig_output, windows.out)
 
     def equal(lag: tuple[int, ...], number: np.ndarray, covered: np.ndarray) -> jax.Array:
         return (_spread(windows, orig_output, lag) == orig_input) & covered
@@ -288,8 +295,10 @@ def max_pool3d_grad(
 _Chooser = Callable[[tuple[int, ...], np.ndarray, np.ndarray], jax.Array]
 
 
-def _gather(windows: _Windows, grad: jax.Array, chosen: _Chooser | None) -> jax.Array:
+def _gather(windows: Windows, grad: jax.Array, chosen: _Chooser | None) -> jax.Array:
     """Sum, for each input element, of the `grad` of the windows over it that it is `chosen` by."""
+    if 0 in grad.shape or 0 in windows.sizes:
+        return jnp.zeros(windows.sizes, grad.dtype)
     # An element belongs to at most ceil(k / s) windows along each dimension: its `lag`-th window
     # is the one that starts `lag` strides before the last one to start at or before it.
     lags = [range(-(-k // s)) for k, s in zip(windows.ksize, windows.strides, strict=True)]
@@ -298,15 +307,15 @@ def _gather(windows: _Windows, grad: jax.Array, chosen: _Chooser | None) -> jax.
         number, covered = _place(windows, lag)
         term = _spread(windows, grad, lag)
         if chosen is not None:
-            term = jnp.where(chosen(lag, number, covered), term, _zero(grad))
+            term = jnp.where(chosen(lag, number, covered), term, zero(grad))
         elif not covered.all():
-            term = jnp.where(covered, term, _zero(grad))
+            term = jnp.where(covered, term, zero(grad))
         total = term if total is None else total + term
     assert total is not None
     return total
 
 
-def _place(windows: _Windows, lag: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _place(windows: Windows, lag: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Which element of its `lag`-th window each input element is, and whether it is in one."""
     rank = len(windows.sizes)
     number = np.zeros((1,) * rank, np.int64)
@@ -324,7 +333,7 @@ def _place(windows: _Windows, lag: tuple[int, ...]) -> tuple[np.ndarray, np.ndar
     return number, covered
 
 
-def _spread(windows: _Windows, values: jax.Array, lag: tuple[int, ...]) -> jax.Array:
+def _spread(windows: Windows, values: jax.Array, lag: tuple[int, ...]) -> jax.Array:
     """`values` of the `lag`-th window of each input element; zeros where there is none."""
     padding, wide, start, joined = [], [], [], []
     for axis, o in enumerate(values.shape):
@@ -335,7 +344,7 @@ def _spread(windows: _Windows, values: jax.Array, lag: tuple[int, ...]) -> jax.A
         wide += [steps, s]
         joined.append(steps * s)
         start.append(before)
-    values = lax.pad(values, _zero(values), padding)
+    values = lax.pad(values, zero(values), padding)
     axes = tuple(range(0, 2 * values.ndim, 2))
     values = lax.broadcast_in_dim(values, wide, axes).reshape(joined)
     return lax.slice(values, start, [a + n for a, n in zip(start, windows.sizes, strict=True)])
@@ -357,10 +366,10 @@ def max_pool_grad_grad(
     `grad` is shaped like `orig_input`, the result like `orig_output`. Same form on all platforms.
     """
     del platform
-    windows = _windows(orig_input.shape, ksize, strides, padding, explicit_paddings)
-    _check_shape("grad", grad, windows.sizes)
+    windows = windows_of(orig_input.shape, ksize, strides, padding, explicit_paddings)
+    check_shape("grad", grad, windows.sizes)
     winner = _winners(orig_input, orig_output, windows)
-    return _pick(windows.slices(grad, _zero(grad)), winner)
+    return _pick(windows.slices(grad, zero(grad)), winner)
 
 
 def max_pool_with_argmax(
@@ -378,14 +387,14 @@ def max_pool_with_argmax(
     The index of (b, y, x, c) is (y * w + x) * c_count + c, with b * h before y when
     `include_batch_in_index`. Both results are shaped [n, oh, ow, c].
     """
-    windows = _windows(x.shape, ksize, strides, padding)
+    windows = windows_of(x.shape, ksize, strides, padding)
     y = _maximum(x, windows, platform)
     winner = _winners(x, y, windows)
-    y = _pick(windows.slices(x, _lowest(x.dtype)), winner)
+    y = _pick(windows.slices(x, lowest(x.dtype)), winner)
     return y, _flat_index(winner, windows, include_batch_in_index).astype(argmax_dtype)
 
 
-def _flat_index(winner: jax.Array, windows: _Windows, include_batch: bool) -> jax.Array:
+def _flat_index(winner: jax.Array, windows: Windows, include_batch: bool) -> jax.Array:
     flat = jnp.zeros((), jax.dtypes.canonicalize_dtype(np.int64))
     rest = winner.astype(flat.dtype)
     step, steps = 1, []
@@ -427,7 +436,7 @@ def avg_pool(
     platform: str = "cpu",
 ) -> jax.Array:
     """Mean over each window of `x`, padding not counted; any rank, the dtype of `x`."""
-    windows = _windows(x.shape, ksize, strides, padding)
+    windows = windows_of(x.shape, ksize, strides, padding)
     return (_window_sum(_wide(x), windows, platform) / _counts(windows)).astype(x.dtype)
 
 
@@ -444,9 +453,11 @@ def avg_pool_grad(
 
     The result has the shape `orig_input_shape`; ValueError when `grad` is not a pool of that.
     """
-    windows = _windows(tuple(int(n) for n in orig_input_shape), ksize, strides, padding)
-    _check_shape("grad", grad, windows.out)
+    windows = windows_of(tuple(int(n) for n in orig_input_shape), ksize, strides, padding)
+    check_shape("grad", grad, windows.out)
     share = _wide(grad) / _counts(windows)
+    if 0 in windows.out:
+        return jnp.zeros(windows.sizes, grad.dtype)
     if platform == "cpu":
         lags = math.prod(-(-k // s) for k, s in zip(windows.ksize, windows.strides, strict=True))
         if lags <= _MAX_UNROLLED:
@@ -461,22 +472,22 @@ def _wide(x: jax.Array) -> jax.Array:
     return x.astype(jnp.float32) if x.dtype.itemsize < 4 else x
 
 
-def _window_sum(x: jax.Array, windows: _Windows, platform: str) -> jax.Array:
+def _window_sum(x: jax.Array, windows: Windows, platform: str) -> jax.Array:
     whole = _whole_axes(windows)
     if whole:
         return jnp.sum(x, axis=whole, keepdims=True)
     if not _unrolls(windows, platform):
         return jnp.asarray(
-            lax.reduce_window(x, _zero(x), lax.add, windows.ksize, windows.strides, windows.pads)
+            lax.reduce_window(x, zero(x), lax.add, windows.ksize, windows.strides, windows.pads)
         )
-    slices = windows.slices(x, _zero(x))
+    slices = windows.slices(x, zero(x))
     total = slices[0]
     for window in slices[1:]:
         total = total + window
     return total
 
 
-def _counts(windows: _Windows) -> np.ndarray:
+def _counts(windows: Windows) -> np.ndarray:
     """How many elements of each window are no padding, broadcastable to `windows.out`."""
     counts = np.ones((1,) * len(windows.sizes), np.float32)
     for axis, (n, k, s, (lo, _), o) in enumerate(
@@ -493,108 +504,6 @@ def _counts(windows: _Windows) -> np.ndarray:
     return counts
 
 
-# --- greyscale dilation ----------------------------------------------------------------------
-
-
-def dilation2d(
-    x: jax.Array,
-    filter: jax.Array,
-    *,
-    strides: Sequence[int],
-    rates: Sequence[int],
-    padding: str,
-) -> jax.Array:
-    """Maximum over each window of `x` [n, h, w, c] plus `filter` [kh, kw, c]; padding never wins.
-
-    Neighbours in a window are `rates` apart. Raises ValueError when the depths differ.
-    """
-    windows = _filter_windows(x.shape, filter.shape, strides, rates, padding)
-    total = None
-    for candidate in _raised(x, filter, windows):
-        total = candidate if total is None else jnp.maximum(total, candidate)
-    assert total is not None
-    return total
-
-
-def dilation2d_backprop_input(
-    x: jax.Array,
-    filter: jax.Array,
-    dy: jax.Array,
-    *,
-    strides: Sequence[int],
-    rates: Sequence[int],
-    padding: str,
-) -> jax.Array:
-    """Gradient of `dilation2d` for `x`: each `dy` goes to the first maximum of its window."""
-    windows = _filter_windows(x.shape, filter.shape, strides, rates, padding)
-    _check_shape("dy", dy, windows.out)
-    winner = _first_raised(x, filter, windows)
-    like = jax.ShapeDtypeStruct(x.shape, dy.dtype)  # type: ignore[no-untyped-call]
-
-    def chosen(x: jax.Array) -> list[jax.Array]:
-        return windows.slices(x, _zero(x))
-
-    parts = [jnp.where(winner == i, dy, _zero(dy)) for i in range(len(windows.positions))]
-    return jnp.asarray(jax.linear_transpose(chosen, like)(parts)[0])
-
-
-def dilation2d_backprop_filter(
-    x: jax.Array,
-    filter: jax.Array,
-    dy: jax.Array,
-    *,
-    strides: Sequence[int],
-    rates: Sequence[int],
-    padding: str,
-) -> jax.Array:
-    """Gradient of `dilation2d` for `filter`: the `dy` of the windows that each element won."""
-    windows = _filter_windows(x.shape, filter.shape, strides, rates, padding)
-    _check_shape("dy", dy, windows.out)
-    winner = _first_raised(x, filter, windows)
-    parts = [
-        jnp.sum(jnp.where(winner == i, dy, _zero(dy)), axis=(0, 1, 2))
-        for i in range(len(windows.positions))
-    ]
-    return jnp.stack(parts).reshape(filter.shape)
-
-
-def _filter_windows(
-    x_shape: Sequence[int],
-    filter_shape: Sequence[int],
-    strides: Sequence[int],
-    rates: Sequence[int],
-    padding: str,
-) -> _Windows:
-    if len(x_shape) != 4 or len(filter_shape) != 3 or x_shape[3] != filter_shape[2]:
-        raise ValueError(
-            "dilation expects an input [n, h, w, c] and a filter [kh, kw, c], "
-            f"got {tuple(x_shape)} and {tuple(filter_shape)}"
-        )
-    ksize = (1, filter_shape[0], filter_shape[1], 1)
-    return _windows(x_shape, ksize, strides, padding, dilations=rates)
-
-
-def _raised(x: jax.Array, filter: jax.Array, windows: _Windows) -> list[jax.Array]:
-    taps = filter.reshape(-1, filter.shape[-1])
-    lowest = _lowest(x.dtype)
-    raised = [part + taps[i] for i, part in enumerate(windows.slices(x, lowest))]
-    if jnp.issubdtype(x.dtype, jnp.floating):
-        return raised
-    # Among integers nothing stays lowest when a filter element is added to it.
-    masks = [windows.inside(position) for position in windows.positions]
-    return [p if m is None else jnp.where(m, p, lowest) for p, m in zip(raised, masks, strict=True)]
-
-
-def _first_raised(x: jax.Array, filter: jax.Array, windows: _Windows) -> jax.Array:
-    best = jnp.full(windows.out, _lowest(x.dtype), x.dtype)
-    winner = jnp.zeros(windows.out, jnp.int32)
-    for number, candidate in enumerate(_raised(x, filter, windows)):
-        better = candidate > best
-        best = jnp.where(better, candidate, best)
-        winner = jnp.where(better, number, winner)
-    return winner
-
-
-def _check_shape(name: str, value: jax.Array, shape: tuple[int, ...]) -> None:
+def check_shape(name: str, value: jax.Array, shape: tuple[int, ...]) -> None:
     if tuple(value.shape) != shape:
         raise ValueError(f"{name} of this pooling must have shape {shape}, got {value.shape}")
