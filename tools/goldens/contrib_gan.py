@@ -224,7 +224,7 @@ def parts(tf: Any, session: Any) -> Outputs:
     return found
 
 
-@golden(rtol=1e-4, atol=1e-5)
+@golden(rtol=1e-4, atol=1e-5, slow=True)
 def scores(tf: Any) -> Outputs:
     evaluate = module(tf).eval
     real, fake = RNG(12).randn(20, 4).astype("float32"), RNG(13).randn(30, 4).astype("float32")

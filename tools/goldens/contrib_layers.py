@@ -306,7 +306,7 @@ def variables_of_models(tf: Any) -> Outputs:
     }
 
 
-@golden(rtol=1e-4, atol=1e-5)
+@golden(rtol=1e-4, atol=1e-5, slow=True)
 def orthogonal_convolutions(tf: Any) -> Outputs:
     framework = tf.contrib.framework
     delta = framework.convolutional_delta_orthogonal(gain=1.5, seed=3)

@@ -93,21 +93,21 @@ def inception_v1_parts(tf: Any, session: Any) -> Outputs:
         return described(tf, *net.inception_v1(images(tf, 224), 10))
 
 
-@golden(with_session=True)
+@golden(with_session=True, slow=True)
 def inception_v2_parts(tf: Any, session: Any) -> Outputs:
     net = module_of(tf, "inception")
     with tf.contrib.slim.arg_scope(net.inception_v2_arg_scope()):
         return described(tf, *net.inception_v2(images(tf, 224), 10))
 
 
-@golden(with_session=True)
+@golden(with_session=True, slow=True)
 def inception_v3_parts(tf: Any, session: Any) -> Outputs:
     net = module_of(tf, "inception")
     with tf.contrib.slim.arg_scope(net.inception_v3_arg_scope()):
         return described(tf, *net.inception_v3(images(tf, 299), 10))
 
 
-@golden(with_session=True)
+@golden(with_session=True, slow=True)
 def thin_parts(tf: Any, session: Any) -> Outputs:
     """Smaller images, fewer channels, no batch normalisation."""
     net = module_of(tf, "inception")
@@ -165,7 +165,7 @@ def features_of_plain_nets(tf: Any, session: Any) -> Outputs:
     return computed(tf, session, means, {x: session.run(images(tf, 67))})
 
 
-@golden(with_session=True, rtol=1e-3, atol=1e-3)
+@golden(with_session=True, rtol=1e-3, atol=1e-3, slow=True)
 def features_of_residual_nets(tf: Any, session: Any) -> Outputs:
     slim = tf.contrib.slim
     outputs = {}
