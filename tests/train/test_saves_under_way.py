@@ -173,6 +173,32 @@ def test_what_a_killed_process_left_goes_with_the_next_save(tmp_path: Path, own:
     assert f"n-100.{ONE}" in names(tmp_path)  # of another saver
 
 
+def test_files_that_are_being_copied_are_left_alone(tmp_path: Path) -> None:
+    write(str(tmp_path / "m-1"), state(1))
+    copied = (tmp_path / f"m-1.{ONE}").read_bytes()
+    (tmp_path / f"m-2.{ONE}").write_bytes(copied)  # its index has not come yet
+    write(str(tmp_path / "m-3"), state(3))
+    assert (tmp_path / f"m-2.{ONE}").read_bytes() == copied
+
+
+def test_a_kill_while_a_checkpoint_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(str(tmp_path / "m-1"), state(1))
+
+    def killed(path: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "discard", killed)
+        with pytest.raises(KeyboardInterrupt):
+            saving.remove(str(tmp_path / "m-1"))
+    assert not (tmp_path / "m-1.index").exists()
+    assert (tmp_path / f"m-1.{ONE}").exists()
+    write(str(tmp_path / "m-2"), state(2))
+    assert names(tmp_path) == {"m-2.index", f"m-2.{ONE}"}
+
+
 @pytest.mark.process
 def test_a_save_under_way_elsewhere_is_left_alone(tmp_path: Path) -> None:
     child = Child(str(tmp_path / "m-100"))

@@ -12,7 +12,7 @@ from headrace import logging
 from headrace.errors import OpError
 from headrace.files import system
 from headrace.files.paths import as_path, is_local
-from headrace.train.checkpoint import storage, v1
+from headrace.train.checkpoint import saving, storage, v1
 from headrace.train.checkpoint.layout import index_path
 
 __all__ = [
@@ -196,9 +196,7 @@ def remove_checkpoint(
     """Remove the files of a checkpoint, first of all the one that makes it visible."""
     checkpoint_prefix = as_path(checkpoint_prefix)
     storage.discard(meta_path(checkpoint_prefix, meta_graph_suffix))
-    storage.discard(index_path(checkpoint_prefix))
-    for path in storage.siblings(f"{checkpoint_prefix}.data-"):
-        storage.discard(path)
+    saving.remove(checkpoint_prefix)
     if checkpoint_format_version == 1 and not system.is_directory(checkpoint_prefix):
         storage.discard(checkpoint_prefix)
 

@@ -4,10 +4,11 @@ A checkpoint is its index: data files count for nothing until an index names the
 data files have their count in them, and TensorFlow's readers take any; so a save over a checkpoint
 writes its data under another count, replaces the index at once, and then removes the old data.
 
-A local save holds a lock on the file that becomes the index. The system takes the lock from a
-process that ends, however it ends: data files beside an index file without a lock, or without any,
-are what killed saves left, and the next save removes them. Object stores have no locks. There,
-data without an index is removed when nothing was written beside it for an hour.
+A local save holds a lock on the file that becomes the index, its mark. The system takes the lock
+from a process that ends, however it ends: data files without an index, beside a mark that nobody
+holds, are what killed saves left, and the next save removes them. Files without a mark are somebody
+else's, such as a copy that has not arrived whole. Object stores have no locks. There, data without
+an index is removed when nothing was written beside it for an hour.
 """
 
 from __future__ import annotations
@@ -232,6 +233,20 @@ def _remove_unnamed(prefix: str, counts: set[int] | None = None) -> None:
                 storage.discard(path)
 
 
+def remove(prefix: str) -> None:
+    """Remove the index and the data of a checkpoint. If this is killed, the next save goes on."""
+    index = as_path(index_path(prefix))
+    if is_local(index) and system.exists(index):
+        with contextlib.suppress(OpError):
+            storage.move(index, storage.temporary_name(index))
+    storage.discard(index)
+    for path in storage.data_files_of(prefix):
+        storage.discard(path)
+    for path in _marks(prefix) if is_local(index) else []:
+        if not _is_locked(path):
+            storage.discard(path)
+
+
 # -- what saves under other names left ------------------------------------------------------------
 
 _STEP = re.compile(r"(.+)-\d+")
@@ -274,7 +289,8 @@ def _is_dead(other: str, files: list[str], prefix: str) -> bool:
     """Whether the save that wrote these files is over, and no index names them."""
     if not is_local(as_path(other)):
         return _are_forgotten(files, prefix) and not system.exists(index_path(other))
-    if any(_is_locked(path) for path in _marks(other)):
+    marks = _marks(other)
+    if not marks or any(_is_locked(path) for path in marks):
         return False
     # In this order: a save that ends meanwhile has its index before it gives up its lock.
     return not system.exists(index_path(other))
