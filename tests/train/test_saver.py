@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,32 @@ def test_restores_what_was_saved(tmp_path: Path) -> None:
         saver.restore(session, path)
         after = session.run(made_here)
     assert all(same(before[k], after[k]) for k in before)
+
+
+def test_restoring_copies_nothing(tmp_path: Path) -> None:
+    size = 1 << 20
+    v = tf.get_variable("v", initializer=np.ones(size, np.float32))
+    saver = tf.train.Saver()
+    more = v.assign_add(tf.ones([size]))
+    with tf.Session() as session:
+        session.run(v.initializer)
+        path = saver.save(session, str(tmp_path / "m"))
+        for _ in range(3):
+            tracemalloc.start()
+            saver.restore(session, path)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak < 1.5 * 4 * size
+            # What was read and fetched stays as it was when the variable changes.
+            read = tf.get_default_graph().get_operation_by_name("save/RestoreV2").outputs[0]
+            restored, _ = session.run(
+                [read, saver.saver_def.restore_op_name],
+                {saver.saver_def.filename_tensor_name: path},
+            )
+            session.run(more.op)
+            session.run(more.op)
+            assert session.run(v)[0] == 3
+            assert restored.max() == 1
 
 
 def test_the_graph_ops_can_be_run_by_name(tmp_path: Path) -> None:

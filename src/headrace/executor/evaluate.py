@@ -410,6 +410,14 @@ def _small(dims: Any) -> bool:
     return size <= FOLD_LIMIT
 
 
+def _is_constant(value: Any) -> bool:
+    """Whether this is an array of its own that is not to be changed, as RestoreV2 gives out."""
+    if type(value) is not np.ndarray:
+        return False
+    flags = value.flags
+    return not flags.writeable and flags.owndata and flags.c_contiguous
+
+
 class Interpreting(Evaluation):
     """Evaluation on arrays, right away. State is a session's store (its lock is held).
 
@@ -454,8 +462,8 @@ class Interpreting(Evaluation):
         return np.asarray(value)
 
     def write(self, key: StateKey, value: Any) -> None:
-        # A private copy: the caller may change an array it fed.
-        self.store.put(key, np.array(value))
+        # A private copy, unless nobody can change the array: the caller may change what it fed.
+        self.store.put(key, value if _is_constant(value) else np.array(value))
 
     def evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:
         if self.watcher is None:

@@ -54,6 +54,9 @@ _FILLING_OPERATIONS = 8
 #: Ops that hand on what they get.
 _MOVES = frozenset({"ReadVariableOp", "Identity"})
 
+#: What restoring consists of: a program would only copy the values into other memory.
+_STORES = frozenset({"AssignVariableOp", "Identity", "NoOp"})
+
 
 def runs_before_compiling(
     nodes: Sequence[Node], outputs: Sequence[Edge], call: float = CALL
@@ -68,7 +71,7 @@ def runs_before_compiling(
     if flags.interpret == "never":
         return 0
     alone = _compiled_alone(nodes)
-    if flags.interpret == "always":
+    if flags.interpret == "always" or all(n.op_def.name in _STORES for n in nodes):
         return NEVER
     if alone is None:
         return 0

@@ -149,7 +149,10 @@ def _restore(
         if problem is not None:
             raise InvalidArgumentError(None, None, problem)
         requests.append(Request(name, None if spec is None else spec[1]))
-    return (reader.read(requests),)
+    values = reader.read(requests)
+    for value in values:
+        value.flags.writeable = False  # so that a variable may keep it, without a copy
+    return (values,)
 
 
 def check_entry(
