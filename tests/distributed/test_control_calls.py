@@ -65,7 +65,7 @@ def forget_peak():
 def refused(one, name, body=b"", metadata=()):
     """The code of the refusal of a bare call."""
     with pytest.raises(grpc.RpcError) as caught:
-        one.channel.unary_unary(SERVICE + name)(body, timeout=10, metadata=metadata)
+        one._channel.unary_unary(SERVICE + name)(body, timeout=10, metadata=metadata)
     return caught.value.code()
 
 
@@ -157,7 +157,7 @@ def test_calls_without_a_ticket_get_nothing_but_one(server, control_of, metadata
 def test_pipes_through_the_control_port_need_a_proof_too(server, control_of):
     one = control_of(server)
     with pytest.raises(grpc.RpcError) as caught:
-        list(one.channel.stream_stream(grpc_pipe.METHOD)(iter([b"x" * 100]), timeout=10))
+        list(one._channel.stream_stream(grpc_pipe.METHOD)(iter([b"x" * 100]), timeout=10))
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
@@ -165,7 +165,7 @@ def test_pipes_through_the_control_port_need_a_proof_too(server, control_of):
 def test_a_flood_of_strangers_leaves_members_served(server, control_of):
     strangers = control_of(server, Security(token=b"another"))
     calls = [
-        strangers.channel.stream_unary(SERVICE + "Status").future(endless(), timeout=20)
+        strangers._channel.stream_unary(SERVICE + "Status").future(endless(), timeout=20)
         for _ in range(200)
     ]
     assert control_of(server).call("Status", cpb.StatusRequest(), 10.0).tasks
@@ -188,7 +188,7 @@ def test_an_observed_call_works_once_and_for_nothing_else(server, control_of):
     metadata = sealed(one, "Status")
     for name in ("Shutdown", "Reset", "ListDevices"):
         assert refused(one, name, b"", metadata) is grpc.StatusCode.PERMISSION_DENIED
-    one.channel.unary_unary(SERVICE + "Status")(b"", timeout=10, metadata=metadata)
+    one._channel.unary_unary(SERVICE + "Status")(b"", timeout=10, metadata=metadata)
     for name in ("Status", "Status"):
         assert refused(one, name, b"", metadata) is grpc.StatusCode.UNAUTHENTICATED
     assert not server._stopped.is_set()
@@ -235,7 +235,7 @@ def test_a_body_that_is_not_the_sealed_one_is_not_parsed(server, control_of, mon
         one = control_of(server)
         one._caller.renew(server._control._doors._gate.ticket())
         metadata = one._caller.metadata(one._caller.call(SERVICE + "Reset", body))
-        reply = one.channel.unary_unary(SERVICE + "Reset")(changed, timeout=10, metadata=metadata)
+        reply = one._channel.unary_unary(SERVICE + "Reset")(changed, timeout=10, metadata=metadata)
         assert reply[:1] == b"\1"
         assert b"arrived damaged, or not whole" in reply
 
@@ -258,7 +258,7 @@ def test_a_body_that_is_no_message_is_a_clear_error_and_no_traceback(server, con
     for _ in range(3):
         body = b"\xff\xff\xff"
         metadata = sealed(one, "Status", body)
-        reply = one.channel.unary_unary(SERVICE + "Status")(body, timeout=10, metadata=metadata)
+        reply = one._channel.unary_unary(SERVICE + "Status")(body, timeout=10, metadata=metadata)
         assert b"The body of Status is no message of that kind" in reply
     assert not [record for record in caplog.records if record.exc_info]
 

@@ -12,9 +12,13 @@ from server_clusters import eventually
 
 import headrace as tf
 from headrace.config import flags
+from headrace.distributed import control
 from headrace.distributed.certs import make_cluster_files
+from headrace.distributed.control import Control
+from headrace.distributed.protocol import control_pb2 as cpb
+from headrace.distributed.security import Security
 from headrace.distributed.transport import connect, grpc_pipe
-from headrace.errors import UnavailableError
+from headrace.errors import DeadlineExceededError, UnavailableError
 
 PS = "/job:ps/replica:0/task:0"
 
@@ -121,7 +125,8 @@ def test_flips_anywhere_are_right_values_or_unavailable(way, seed):
         right += one.is_right(value)
         if number % 10 == 9:
             one.proxy.calm()
-            assert one.is_right(value)
+            # A bit that flipped before may still end the link under the first of them.
+            assert one.is_right(value) or one.is_right(value)
     one.proxy.calm()
     assert one.is_right(value) or one.is_right(value)
     assert one.proxy.flipped > 60
@@ -138,10 +143,7 @@ def test_loopback_has_no_checksums_unless_asked_for(way):
 @pytest.mark.parametrize("seed", range(2))
 def test_flips_in_tls_are_retried_as_what_they_are(cluster, monkeypatch, tmp_path, seed):
     """In the middle of a link, and in its handshakes."""
-    security = make_cluster_files(tmp_path / "certs", ["127.0.0.1"]).security("127.0.0.1")
-    monkeypatch.setenv("HEADRACE_TLS_CA", security.ca_file)
-    monkeypatch.setenv("HEADRACE_TLS_CERT", security.cert_file)
-    monkeypatch.setenv("HEADRACE_TLS_KEY", security.key_file)
+    use_tls(monkeypatch, tmp_path)
     monkeypatch.setenv("HEADRACE_CLUSTER_TOKEN", "token")
     one = Way(cluster(ps=1, worker=1), monkeypatch)
     rng = random.Random(seed)
@@ -153,11 +155,63 @@ def test_flips_in_tls_are_retried_as_what_they_are(cluster, monkeypatch, tmp_pat
             one.proxy.flip(rng.choice(["up", "down"]), rng.randrange(reach), rng.randrange(8))
             failed += not one.is_right(value)
         one.proxy.calm()
-        assert one.is_right(value)
+        assert one.is_right(value) or one.is_right(value)
         assert failed
         assert one.proxy.flipped > 3
     finally:
         one.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("secured", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_flips_in_control_calls(cluster, monkeypatch, tmp_path, caplog, secured, seed):
+    """Each gives its answer or UnavailableError: neither is the end of a monitored session."""
+    if secured:
+        use_tls(monkeypatch, tmp_path)
+    monkeypatch.setenv("HEADRACE_CLUSTER_TOKEN", "token")
+    options = {**dict(control._CHANNEL_OPTIONS), **IMPATIENT}
+    monkeypatch.setattr(control, "_CHANNEL_OPTIONS", list(options.items()))
+    server = cluster(worker=1)["worker", 0]
+    proxy = FlippingProxy(int(server.address.rpartition(":")[2]))
+    one = Control(f"127.0.0.1:{proxy.port}", Security.from_environment())
+    request = cpb.EndpointRequest(version=control.PROTOCOL_VERSION)
+    expected = one.call("Endpoint", request, 10.0)
+    rng = random.Random(seed)
+    right = 0
+    for _ in range(30):
+        reach = rng.choice([50, 400, 2000])
+        proxy.flip(rng.choice(["up", "down"]), rng.randrange(reach), rng.randrange(8))
+        try:
+            assert one.call("Endpoint", request, 1.0) == expected
+            right += 1
+        except (UnavailableError, DeadlineExceededError):
+            proxy.calm()
+            assert eventually(lambda: calls(one, request) == expected)
+    assert proxy.flipped > 10
+    assert right > 3
+    assert not [record for record in caplog.records if record.exc_info]
+    one.close()
+    proxy.close()
+
+
+#: A damaged length lets a connection hang until it answers no ping.
+IMPATIENT = {"grpc.keepalive_time_ms": 200, "grpc.keepalive_timeout_ms": 200}
+
+
+def calls(one, request):
+    try:
+        return one.call("Endpoint", request, 2.0)
+    except (UnavailableError, DeadlineExceededError):
+        return None
+
+
+def use_tls(monkeypatch, folder):
+    """This process has certificates of an authority of its own."""
+    security = make_cluster_files(folder / "certs", ["127.0.0.1"]).security("127.0.0.1")
+    monkeypatch.setenv("HEADRACE_TLS_CA", security.ca_file)
+    monkeypatch.setenv("HEADRACE_TLS_CERT", security.cert_file)
+    monkeypatch.setenv("HEADRACE_TLS_KEY", security.key_file)
 
 
 @pytest.mark.parametrize("checked", [True, False])

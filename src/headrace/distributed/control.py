@@ -22,7 +22,7 @@ from headrace.distributed.failures import to_error, to_failure
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.protocol import step_pb2
 from headrace.distributed.security import Security
-from headrace.distributed.throttled import Throttled
+from headrace.distributed.throttled import Throttled, one_line_each
 from headrace.distributed.tls import diagnose
 from headrace.errors import (
     DeadlineExceededError,
@@ -33,7 +33,6 @@ from headrace.errors import (
     ResourceExhaustedError,
     UnavailableError,
     UnimplementedError,
-    UnknownError,
 )
 from headrace.executor.threads import Threads
 
@@ -70,6 +69,8 @@ _MOST_ARRIVING = 2**31 - 1 + (64 << 20)
 _MOST_ANSWER = 64 << 20
 #: The first byte of a reply.
 _ANSWER, _FAILURE = b"\0", b"\1"
+#: What says that a call has not begun.
+_REFUSALS = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNIMPLEMENTED)
 #: A call gets at least so many seconds.
 _LEAST_SECONDS = 0.05
 #: A client asks for so many tickets before it gives up: the first may be too old.
@@ -89,8 +90,24 @@ _SERVER_OPTIONS = [
     ("grpc.max_receive_message_length", MOST_MESSAGE),
     ("grpc.max_concurrent_streams", 1024),
     ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 100),
+    ("grpc.http2.max_ping_strikes", 0),
 ]
-_CHANNEL_OPTIONS = [*_OPTIONS, ("grpc.max_receive_message_length", _MOST_ANSWER)]
+_CHANNEL_OPTIONS = [
+    *_OPTIONS,
+    ("grpc.max_receive_message_length", _MOST_ANSWER),
+    # A length that was damaged on its way makes one side wait for bytes that never come: a
+    # connection that does not answer pings is given up.
+    ("grpc.keepalive_time_ms", 5000),
+    ("grpc.keepalive_timeout_ms", 4000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    # Else a new channel would get the connection of an old one.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+]
+
+# gRPC logs a traceback for each call whose metadata make no sense.
+one_line_each(logging.getLogger("grpc._cython.cygrpc"))
 
 #: ``handle(request) -> response``; an OpError that it raises reaches the caller.
 Handler = Callable[[Any], Message]
@@ -297,11 +314,12 @@ def _body_of(name: str, call: Admitted, messages: Iterator[bytes]) -> bytes:
     """
     pieces: list[bytes] = []
     got = 0
-    for message in messages:
-        got += len(message)
-        if got > call.nbytes:
-            break
-        pieces.append(message)
+    with contextlib.suppress(grpc.RpcError):  # the caller is gone, or its connection
+        for message in messages:
+            got += len(message)
+            if got > call.nbytes:
+                break
+            pieces.append(message)
     body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
     if got > call.nbytes or not call.fits(body):
         text = f"The body of {name} arrived damaged, or not whole."
@@ -324,11 +342,28 @@ class Control:
         self.address = address
         self._security = security
         self._caller = Caller(security)
-        credentials = security.channel_credentials()
+        self._channel = self.new_channel()
+        self._retired: list[grpc.Channel] = []
+        self._lock = threading.Lock()
+
+    def new_channel(self) -> grpc.Channel:
+        """A connection of its own to the address; it belongs to the caller."""
+        credentials = self._security.channel_credentials()
         if credentials is None:
-            self.channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
-        else:
-            self.channel = grpc.secure_channel(address, credentials, options=_CHANNEL_OPTIONS)
+            return grpc.insecure_channel(self.address, options=_CHANNEL_OPTIONS)
+        return grpc.secure_channel(self.address, credentials, options=_CHANNEL_OPTIONS)
+
+    def _retire(self, channel: grpc.Channel) -> None:
+        """Leave a connection on which an answer did not come: what HTTP/2 keeps of it may have
+        been damaged on the way, and stays so. Calls that wait there get some time."""
+        with self._lock:
+            if channel is self._channel:
+                self._channel = self.new_channel()
+                self._retired.append(channel)
+            old = self._retired[:-1]
+            del self._retired[:-1]
+        for one in old:
+            one.close()
 
     def call(self, name: str, request: Any, timeout: float) -> Any:
         """The answer to a request.
@@ -341,6 +376,7 @@ class Control:
         method = f"/{_SERVICE}/{name}"
         body = request.SerializeToString()
         deadline = time.monotonic() + timeout
+        refused = None
         try:
             if not self._caller.has_ticket:
                 self._get_ticket(method, deadline)
@@ -349,6 +385,12 @@ class Control:
                     return _METHODS[name][1].FromString(self._answer(method, body, deadline))
                 except Stale as stale:
                     self._caller.renew(stale.ticket)
+                except grpc.RpcError as error:
+                    # Refused before it began: by whoever is there, or for a bit that flipped on
+                    # the way. That is not so twice.
+                    if error.code() not in _REFUSALS or error.code() is refused:
+                        raise
+                    refused = error.code()
         except grpc.RpcError as error:
             raise self._explained(name, error, timeout) from None
         except DecodeError:
@@ -382,7 +424,7 @@ class Control:
         reply, seal = self._send(method, body, self._caller.metadata(call), deadline)
         if not self._caller.is_answer(call, reply, seal):
             text = f"The answer of {self.address} to {method} arrived damaged"
-            if not seal:
+            if not seal and not self._caller.has_ticket:
                 text = f"What listens at {self.address} is no Headrace server of this release"
                 raise FailedPreconditionError(None, None, text)
             raise UnavailableError(None, None, text)
@@ -401,19 +443,22 @@ class Control:
         """
         pieces = [body[i : i + _PIECE] for i in range(0, len(body), _PIECE)]
         timeout = max(_LEAST_SECONDS, deadline - time.monotonic())
+        channel = self._channel
         try:
             if len(pieces) <= 1:
-                unary = self.channel.unary_unary(method, None, None)
+                unary = channel.unary_unary(method, None, None)
                 reply, done = unary.with_call(body, timeout=timeout, metadata=metadata)
             else:
-                stream = self.channel.stream_unary(method, None, None)
+                stream = channel.stream_unary(method, None, None)
                 reply, done = stream.with_call(iter(pieces), timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
             ticket = _trailing(error, TICKET)
             if error.code() is grpc.StatusCode.UNAUTHENTICATED and ticket:
                 raise Stale(ticket) from None
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                self._retire(channel)
             raise
-        return reply, _trailing(done, SEAL)
+        return reply or b"", _trailing(done, SEAL)  # None: it was lost on the way
 
     def _explained(self, name: str, error: Any, timeout: float) -> OpError:
         code, details = error.code(), error.details()
@@ -434,11 +479,14 @@ class Control:
         if code is grpc.StatusCode.UNIMPLEMENTED:
             text = f"What listens at {self.address} is no Headrace server, or a very old one"
             return UnimplementedError(None, None, f"{text} ({details}).")
-        return UnknownError(None, None, f"{name} at {self.address} failed: {code}: {details}")
+        # What a server has to say comes as an answer; this comes from gRPC, or from damage.
+        text = f"The answer of {self.address} to {name} is none ({code}: {details})"
+        return UnavailableError(None, None, text)
 
     def close(self) -> None:
-        """Free the connection."""
-        self.channel.close()
+        """Free the connections."""
+        for channel in (self._channel, *self._retired):
+            channel.close()
 
 
 def _trailing(call: Any, wanted: str) -> bytes:

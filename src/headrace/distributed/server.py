@@ -326,7 +326,9 @@ def dial(
         try:
             control = controls.at(address)
             proof = control.proof(grpc_pipe.METHOD, timeout)
-            found = grpc_pipe.connect(control.channel, security, hello, deadline, metadata=proof)
+            found = grpc_pipe.connect(
+                control.new_channel(), security, hello, deadline, owns_channel=True, metadata=proof
+            )
         except (Refused, OSError):
             raise error from None
     _log.warning("The data port of %s cannot be reached, gRPC is used", task)

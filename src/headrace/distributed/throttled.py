@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
-__all__ = ["Throttled"]
+__all__ = ["Throttled", "one_line_each"]
 
 #: What is alike is said once in so many seconds.
 _SECONDS: Final = 60.0
@@ -52,3 +52,26 @@ class Throttled:
         old = [kind for kind, (said, _) in self._kinds.items() if now - said >= _SECONDS]
         for kind in old:
             del self._kinds[kind]
+
+
+class _OneLine(logging.Filter):
+    """Lets a record through without its traceback, and what is alike once a minute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.exc_info = record.exc_text = None
+        now = time.monotonic()
+        text = str(record.msg)  # the same for all that is alike: the rest is in its arguments
+        if now - self._said.get(text, -_SECONDS) < _SECONDS:
+            return False
+        self._said[text] = now
+        return True
+
+
+def one_line_each(log: logging.Logger) -> None:
+    """Keep what the logger of a library says to one line a minute for each kind."""
+    if not any(isinstance(one, _OneLine) for one in log.filters):
+        log.addFilter(_OneLine())
