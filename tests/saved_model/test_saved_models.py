@@ -267,6 +267,7 @@ def test_what_only_training_needs_is_left_out_and_named(tmp_path, caplog):
         assert "learn" not in graph._by_name
         assert "SymbolicGradient" not in {n.op for n in message.graph_def.node}
         assert "train_op" not in message.collection_def
+        assert not message.meta_info_def.HasField("any_info")
         np.testing.assert_array_equal(sess.run("y:0", {"x:0": [[1.0, 1.0]]}), [[3.0]])
 
 

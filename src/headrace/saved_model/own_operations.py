@@ -134,6 +134,7 @@ def _drop(message: Any, dropped: set[str], functions: set[str]) -> None:
     kept.library.function.extend(library)
     kept.versions.CopyFrom(graph_def.versions)
     graph_def.CopyFrom(kept)
+    message.meta_info_def.ClearField("any_info")  # the graph before this: no reader takes it now
     for key in list(message.collection_def):
         names = message.collection_def[key].node_list.value
         if any(_node(n) in dropped for n in names):
