@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 
 from headrace.graph.tensor import Dims, Operation, Tensor
@@ -27,7 +28,8 @@ def _bounds(signed: bool, bits: int, narrow: bool) -> tuple[int, int]:
 def _scaled(xp: Any, least: Any, most: Any, low: int, high: int) -> Any:
     """Scale, its inverse, and the ends of the range: the end that needs more decides."""
     kind = least.dtype
-    none = xp.asarray(np.finfo(np.float32).max, kind)
+    most_of_type = float(ml_dtypes.finfo(kind).max)  # type: ignore[no-untyped-call]
+    none = xp.asarray(min(most_of_type, float(np.finfo(np.float32).max)), kind)
     one = xp.ones((), kind)
     below, above = low * least > 0, high * most > 0
     by_least = xp.where(below, low / xp.where(below, least, one), none).astype(kind)
@@ -67,7 +69,7 @@ def _round_trip(
         least, most = (xp.reshape(f(x, axis=axes), shape) for f in (xp.min, xp.max))
     scale, inverse, a, b = _scaled(xp, least, most, low, high)
     if range_given:
-        x = xp.clip(x, a, b)
+        x = xp.clip(x, a, b).astype(x.dtype)  # NumPy would widen bfloat16
     steps = x * scale
     whole = (
         xp.round(steps) if round_mode == "HALF_TO_EVEN" else xp.floor(steps + steps.dtype.type(0.5))
