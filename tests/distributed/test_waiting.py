@@ -19,7 +19,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(flags, "connect_timeout", 0.1)
 
 
-def test_only_tasks_that_the_step_needs_are_waited_for(cluster, either, impatient, monkeypatch):
+def test_only_tasks_that_the_step_needs_are_waited_for(cluster, either, monkeypatch):
     c = cluster(start=False, ps=2, worker=2)
     c.start("ps", 0)
     c.start("worker", 0)
@@ -28,8 +28,10 @@ def test_only_tasks_that_the_step_needs_are_waited_for(cluster, either, impatien
     with tf.device("/job:ps/task:1"):
         far = tf.Variable(2.0)
     with tf.Session(c.target()) as session:
+        monkeypatch.setattr(flags, "connect_timeout", 10.0)
         session.run(near.initializer)
         assert session.run(near) == 1.0
+        monkeypatch.setattr(flags, "connect_timeout", 0.1)
         with pytest.raises(tf.errors.UnavailableError) as caught:
             session.run(far.initializer)
         assert f"Task {PS1} cannot be reached: no answer at" in caught.value.message
@@ -82,7 +84,7 @@ def test_the_sessions_own_limits(cluster, either):
     c.start("worker")
     with tf.device("/job:ps/task:0"):
         v = tf.Variable(1.0)
-    config = tf.ConfigProto(operation_timeout_in_ms=100)
+    config = tf.ConfigProto(operation_timeout_in_ms=400)
     began = time.monotonic()
     with (
         tf.Session(c.target(), config=config) as session,
@@ -93,7 +95,7 @@ def test_the_sessions_own_limits(cluster, either):
         tf.Session(c.target()) as session,
         pytest.raises((tf.errors.UnavailableError, tf.errors.DeadlineExceededError), match=PS0),
     ):
-        session.run(v.initializer, options=tf.RunOptions(timeout_in_ms=100))
+        session.run(v.initializer, options=tf.RunOptions(timeout_in_ms=400))
     assert time.monotonic() - began < 20
 
 
@@ -103,8 +105,8 @@ def test_a_step_that_takes_too_long(cluster, either, limit):
     with tf.device("/job:ps/task:0"):
         queue = tf.FIFOQueue(1, tf.int32, shared_name="q")
         got, put = queue.dequeue(), queue.enqueue(5)
-    config = tf.ConfigProto(operation_timeout_in_ms=50 if limit == "config" else 0)
-    options = tf.RunOptions(timeout_in_ms=50 if limit == "options" else 0)
+    config = tf.ConfigProto(operation_timeout_in_ms=300 if limit == "config" else 0)
+    options = tf.RunOptions(timeout_in_ms=300 if limit == "options" else 0)
     with tf.Session(c.target(), config=config) as session:
         with pytest.raises(tf.errors.DeadlineExceededError) as caught:
             session.run(got, options=options)
