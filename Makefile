@@ -71,6 +71,7 @@ test-pythons:
 
 goldens: $(PEER_STAMP)
 	$(PEER_VENV)/bin/python tools/make_goldens.py
+	$(PEER_VENV)/bin/python tools/fuzz_ops.py record
 	@if [ -x $(PEER_115_VENV)/bin/python ]; \
 	then $(PEER_115_VENV)/bin/python tools/make_goldens.py; \
 	else echo "No $(PEER_115_VENV): goldens of tf.contrib stay as they are (tools/peer/README.md)."; fi
