@@ -323,7 +323,7 @@ def test_changes_happen_in_place_and_a_bad_index_changes_nothing(change, make, m
                 np.testing.assert_allclose(mine, other, rtol=1e-4)
         before = {n: np.array(a) for n, a in _state(session).items()}
         for name, value in before.items():
-            np.testing.assert_allclose(value, after[name], rtol=1e-4, atol=1e-5, err_msg=name)
+            np.testing.assert_allclose(value, after[name], rtol=5e-4, atol=1e-5, err_msg=name)
         for _ in range(2):
             with pytest.raises(tf.errors.InvalidArgumentError) as caught:
                 session.run(fetches, bad)
