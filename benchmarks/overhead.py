@@ -72,6 +72,30 @@ def update(count: int) -> Callable[[tf.Session], Step]:
     return make
 
 
+def loop(count: int, is_known: bool) -> Callable[[tf.Session], Step]:
+    """A loop of a known number of iterations asks nobody whether it goes on, others may."""
+
+    def make(sess: tf.Session) -> Step:
+        x, n = tf.placeholder(tf.float32, [8, 8]), tf.placeholder(tf.int32, [])
+        end = count if is_known else n
+        start = [tf.constant(0), x]
+        y = tf.while_loop(lambda i, _: i < end, lambda i, y: (i + 1, y @ y * 0.1 + 1.0), start)[1]
+        feeds = {x: np.ones((8, 8), np.float32), n: count}
+        return lambda: sess.run(y, feeds)
+
+    return make
+
+
+def rnn(sess: tf.Session) -> Step:
+    x, lengths = tf.placeholder(tf.float32, [16, 20, 32]), tf.placeholder(tf.int32, [16])
+    cell = tf.nn.rnn_cell.BasicLSTMCell(64)
+    outputs, _ = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32)
+    train = tf.train.AdamOptimizer().minimize(tf.reduce_mean(outputs**2))
+    sess.run(tf.global_variables_initializer())
+    feeds = {x: np.ones((16, 20, 32), np.float32), lengths: np.full(16, 20, np.int32)}
+    return lambda: sess.run(train, feeds)
+
+
 ROWS: dict[str, Callable[[tf.Session], Step]] = {
     "no-op": no_op,
     "constant": constant,
@@ -79,6 +103,9 @@ ROWS: dict[str, Callable[[tf.Session], Step]] = {
     "the same, by make_callable": fed_callable,
     "update of 2 variables": update(2),
     "update of 100 variables": update(100),
+    **{f"while_loop, {k} iterations": loop(k, True) for k in (10, 100, 1000)},
+    **{f"while_loop, {k} fed": loop(k, False) for k in (10, 100, 1000)},
+    "LSTM, 20 steps, training": rnn,
 }
 
 

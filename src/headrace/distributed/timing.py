@@ -28,7 +28,7 @@ class Timing:
     tick: float = 0.25
     heartbeat: float = 0.5
     silence: float = 4.0
-    drain: float = 2.0
+    drain: float = 0.2
     reconnect: float = 1.0
     send: float = 5.0
     hold: float = 60.0

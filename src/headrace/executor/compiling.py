@@ -65,7 +65,7 @@ def _ordinal(number: int) -> str:
 
 def _inputs(program: Program, args: Any) -> str:
     edges = program.region.dynamic
-    values = args[len(args) - len(edges) - len(program.recycled.positions) :]
+    values = args[len(program.region.donated) + len(program.region.kept) :][: len(edges)]
     named = [
         f"{node.name if ':' in node.name else f'{node.name}:{index}'} {tuple(value.shape)}"
         for (node, index), value in zip(edges, values, strict=False)

@@ -32,9 +32,13 @@ from headrace.ops import checks
 from headrace.ops.kernels import philox
 from headrace.ops.registry import grouped
 from headrace.passes.ir import Node, StepGraph, function_step, partial_step
+from headrace.placement.cost import node_cost
 
 #: Arrays above this size are not computed while tracing: XLA does it when the program runs.
 FOLD_LIMIT = 1 << 16
+
+#: About what a compiled program takes, on one core: for each op, byte it makes and operation.
+_SECONDS_PER_OP, _SECONDS_PER_BYTE, _SECONDS_PER_OPERATION = 3e-7, 2e-10, 1e-10
 
 Values = dict[Node, Sequence[Any]]
 
@@ -87,7 +91,7 @@ class Prepared:
         self.host = _bind(d.host, d.host_params, node.attrs)
         self.outputs = len(node.dtypes)
         #: What a host op has worked out and keeps for its next run.
-        self.memo: dict[str, Any] = {}
+        self.memo: dict[Any, Any] = {}
         #: Whether an op in its bodies may wait for another; worked out on first use.
         self.may_block: bool | None = None
         #: Input shapes that the shape rule has accepted; None when the graph's own shapes say all.
@@ -144,8 +148,14 @@ class Evaluation:
     #: The node being evaluated.
     current: Node | None = None
     platform = "cpu"
+    #: How compiled loops ask whether they go on (`executor.interrupts`); None: they do not.
+    polls: Any = None
+    #: Estimated, of what was traced so far as it will run.
+    seconds = 0.0
     #: The key under which a traced program carries the outcome of its checks.
     checks_key = RandomStream("/checks")
+    #: The key under which it carries whether a loop was told to end.
+    stopped_key = RandomStream("/stopped")
 
     def run(self, nodes: Iterable[Node], values: Values) -> None:
         """Evaluate ``nodes`` (in order) into ``values``; nodes already there are left alone."""
@@ -296,6 +306,10 @@ class Tracing(Evaluation):
     def _count(self, node: Node, outputs: Sequence[Any], args: Sequence[Any]) -> None:
         size = count_bytes(node.op, outputs, args)
         self.bytes += size
+        if node.type not in _WHOLE:
+            self.seconds += _SECONDS_PER_OP + size * _SECONDS_PER_BYTE
+        if node.op_def.cost is not None:
+            self.seconds += node_cost(node) * _SECONDS_PER_OPERATION
         if size > self.largest[0]:
             self.largest = (size, node)
 
@@ -429,6 +443,8 @@ class Interpreting(Evaluation):
 
     compiles_loops = True
     allowance: int | None = None
+    #: Raises when the step is given up.
+    interrupt: Callable[[], None] | None = None
 
     def __init__(
         self, store: ResourceStore, host: Any, platform: str = "cpu", watcher: Any = None
@@ -445,7 +461,10 @@ class Interpreting(Evaluation):
 
         Raises:
             TookTooLong: when the allowance is spent.
+            OpError: when the step is given up.
         """
+        if self.interrupt is not None:
+            self.interrupt()
         if self.allowance is not None:
             self.allowance -= len(step.nodes) + 1
             if self.allowance < 0:

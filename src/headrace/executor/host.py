@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, OpError, UnimplementedError
+from headrace.executor.claims import held
 from headrace.executor.evaluate import (
     Interpreting,
     NeedsHost,
@@ -21,10 +22,11 @@ from headrace.executor.evaluate import (
     raise_as,
     random_stream,
 )
+from headrace.executor.interrupts import Watch
 from headrace.executor.loops import BoundedLoops
 from headrace.executor.region import Region, RegionOptions
-from headrace.executor.resources import ResourceHandle, ResourceStore, owned
-from headrace.executor.touched import may_block
+from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, owned
+from headrace.executor.touched import RegionState, may_block
 from headrace.graph.attrs import attrs_key
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops import checks
@@ -51,7 +53,7 @@ class HostContext:
         self.step = step
 
     @property
-    def memo(self) -> dict[str, Any]:
+    def memo(self) -> dict[Any, Any]:
         """What earlier runs of the node have worked out from its attributes."""
         return prepared(self.node).memo
 
@@ -142,7 +144,9 @@ class HostRunner:
 
     def interpreter(self, store: ResourceStore, step: Any = None) -> Interpreting:
         """An evaluation of single nodes; ``step`` (a StepContext) watches it."""
-        return Interpreting(store, _BoundRunner(self, store, step), watcher=step)
+        made = Interpreting(store, _BoundRunner(self, store, step), watcher=step)
+        made.interrupt = Watch(store, step).interrupt
+        return made
 
     def to_device(self, value: Any) -> Any:
         """A large constant as a device array, so that programs share it."""
@@ -164,15 +168,19 @@ class HostRunner:
         bound = _BoundRunner(self, store, step)
         if node.calls is not None:
             with np.errstate(all="ignore"):
-                return _Calling(node.calls, store, bound).guarded(node, args)
-        evaluation = Interpreting(store, bound)
+                return _Calling(node, store, bound).guarded(node, args)
         d = node.op_def
-        # What waits must not hold the lock: it may wait for a step that needs it.
+        # What waits must not hold state: it may wait for a step that needs it.
         touches_state = (d.lower is not None and not may_block(node)) or (
             d.host is None and d.lower is None and not d.effects.pure
         )
-        lock = store.lock if touches_state else contextlib.nullcontext()
-        with lock, np.errstate(all="ignore"):
+        watch = Watch(store, step)
+        holding: Any = contextlib.nullcontext()
+        if touches_state:
+            holding = held(store, *_touched(node, args), watch.check)
+        with holding, np.errstate(all="ignore"):
+            evaluation = Interpreting(store, bound)
+            evaluation.interrupt = watch.interrupt
             return evaluation.guarded(node, args)
 
     def run_host_op(
@@ -208,7 +216,9 @@ class HostRunner:
             return entry.call(args)
         return evaluation._stateful_call(node, lambda *a, **k: entry.call_state(a, k), args, p)
 
-    def run_traced(self, node: Node, args: Sequence[Any], store: ResourceStore) -> Sequence[Any]:
+    def run_traced(
+        self, node: Node, args: Sequence[Any], store: ResourceStore, step: Any = None
+    ) -> Sequence[Any]:
         """Run a node that only exists in traced form: as a program of its own.
 
         Raises:
@@ -227,7 +237,8 @@ class HostRunner:
                 [node], [e for _, e in dynamic], [e for _, e in static], outputs, handles, options
             )
         try:
-            results = region.run(store, [args[i] for i, _ in dynamic], [args[i] for i, _ in static])
+            given = [args[i] for i, _ in dynamic]
+            results = region.run(store, given, [args[i] for i, _ in static], step)
         except NeedsHost as signal:
             raise UnimplementedError(
                 None,
@@ -235,6 +246,21 @@ class HostRunner:
                 f"The gradient of {node.attrs['f'].name} cannot be computed: {signal.why}.",
             ) from None
         return [np.asarray(r) for r in results]
+
+
+def _touched(node: Node, args: Sequence[Any]) -> tuple[list[StateKey], list[StateKey]]:
+    """The state that a node reads, and what it writes."""
+    memo = prepared(node).memo
+    handles = {e: a for e, a in zip(node.inputs, args, strict=True) if _is_handle(a)}
+    key = ("touched", *handles.values())
+    if key not in memo:
+        touched = RegionState([node], handles, set())
+        memo[key] = list(touched.reads), list(touched.writes)
+    return memo[key]  # type: ignore[no-any-return]
+
+
+def _is_handle(value: Any) -> bool:
+    return isinstance(value, ResourceHandle)
 
 
 def _plain_error(error: Exception) -> OpError:
@@ -315,12 +341,12 @@ class _BoundRunner:
         return self.runner.run_host_op(node, args, self.store, self.step)
 
     def run_traced(self, node: Node, args: Sequence[Any]) -> Sequence[Any]:
-        return self.runner.run_traced(node, args, self.store)
+        return self.runner.run_traced(node, args, self.store, self.step)
 
     def run_bounded_loop(self, node: Node, args: Sequence[Any]) -> list[Any] | None:
         if node.calls is not None:
             return None  # no program can ask other tasks
-        return self.runner.loops.run(node, args, self.store)
+        return self.runner.loops.run(node, args, self.store, self.step)
 
     def run_compiled_op(self, node: Node, args: list[Any]) -> Sequence[Any]:
         evaluation = Interpreting(self.store, self)
@@ -331,13 +357,15 @@ class _Calling(Interpreting):
     """Evaluates a control flow op some of whose bodies run on several tasks.
 
     Args:
-        calls: (function, saved tensors) -> such a body, which the step knows how to run.
+        node: its ``calls`` are (function, saved tensors) -> such a body; the step can run it.
     """
 
-    def __init__(self, calls: Any, store: ResourceStore, bound: _BoundRunner) -> None:
+    def __init__(self, node: Node, store: ResourceStore, bound: _BoundRunner) -> None:
         super().__init__(store, bound)
-        self.calls = calls
+        self.node = node
+        self.calls: Any = node.calls
         self.step = bound.step
+        self.interrupt = Watch(store, bound.step).interrupt
 
     def call(
         self, function: FuncGraph, args: Sequence[Any], extra: tuple[str, ...] = ()
@@ -345,8 +373,11 @@ class _Calling(Interpreting):
         body = self.calls.get((function, tuple(extra)))
         if body is not None:
             return [lists.to_host(v) for v in self.step.call_body(body.plan, args)]
-        # The lock is held for this body only: one that runs elsewhere may wait for another step.
+        # State is held for this body only: one that runs elsewhere may wait for another step.
         if any(map(may_block, function_step(function, extra).nodes)):
             return super().call(function, args, extra)
-        with self.store.lock:
+        touched = RegionState([], {}, set())
+        touched.add_bodies(self.node, [function], [a for a in args if _is_handle(a)])
+        check = Watch(self.store, self.step).check
+        with held(self.store, list(touched.reads), list(touched.writes), check):
             return super().call(function, args, extra)

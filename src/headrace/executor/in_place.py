@@ -15,14 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from headrace.executor.claims import held
 from headrace.executor.compiling import Compilation
 from headrace.executor.early_checks import Covered, EarlyChecks, covered_by, reshaped
 from headrace.executor.evaluate import flat_static
+from headrace.executor.interrupts import Watch
 from headrace.executor.null import is_null
 from headrace.executor.program import InPlace
 from headrace.executor.region import Region, RegionOptions, label_of
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, Transaction
-from headrace.executor.touched import RegionState, functions_of
+from headrace.executor.touched import RegionState, functions_of, has_loops
+from headrace.executor.tracing_step import StepContext
 from headrace.passes.ir import Edge, Node, function_step
 from headrace.placement.cost import state_bytes
 
@@ -211,7 +214,7 @@ class _Parting:
         inside = set(self.nodes)
         for node in self.nodes:
             state = access.of(node)
-            if node in early or not state.may_fail:
+            if not (has_loops([node]) or (state.may_fail and node not in early)):
                 continue
             looks_at = node.op_def.checked_inputs(node.attrs)
             edges = node.inputs if looks_at is None else [node.inputs[i] for i in looks_at]
@@ -354,23 +357,32 @@ class PartedRegion:
         self.first.keep_old(keeps_old or bool(self.first.written))
         self.rest.keep_old(keeps_old)
 
-    def run(self, store: ResourceStore, dynamic: Sequence[Any], static: Sequence[Any]) -> list[Any]:
+    def run(
+        self,
+        store: ResourceStore,
+        dynamic: Sequence[Any],
+        static: Sequence[Any],
+        context: StepContext | None = None,
+    ) -> list[Any]:
         """Run once, as a region does."""
         values = dict(zip(self._edges, (*dynamic, *static), strict=True))
-        with store.lock:
+        with held(store, (), self.written, Watch(store, context).check):
             if not self.first.written:
-                self._run_parts(store, values)
+                self._run_parts(store, values, context)
             else:
                 transaction = Transaction(store)
-                self._run_parts(transaction, values)
+                self._run_parts(transaction, values, context)
                 transaction.commit()
         return [values[e] for e in self.outputs]
 
-    def _run_parts(self, store: ResourceStore, values: dict[Edge, Any]) -> None:
+    def _run_parts(
+        self, store: ResourceStore, values: dict[Edge, Any], context: StepContext | None
+    ) -> None:
         for part in (self.first, self.rest):
             dynamic = [values[e] for e in part.dynamic]
             static = [values[e] for e in part.static]
-            values.update(zip(part.outputs, part.run(store, dynamic, static), strict=True))
+            outputs = part.run(store, dynamic, static, context)
+            values.update(zip(part.outputs, outputs, strict=True))
 
     @property
     def label(self) -> str:

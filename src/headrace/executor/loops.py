@@ -17,6 +17,7 @@ from headrace.errors import InvalidArgumentError, OpError
 from headrace.executor.evaluate import NeedsHost
 from headrace.executor.region import Region, RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore
+from headrace.executor.tracing_step import StepContext
 from headrace.graph import dtypes
 from headrace.passes.ir import Node
 
@@ -34,7 +35,9 @@ class BoundedLoops:
         self._host = host
         self._loops: WeakKeyDictionary[Any, _BoundedLoop] = WeakKeyDictionary()
 
-    def run(self, node: Node, args: Sequence[Any], store: ResourceStore) -> list[Any] | None:
+    def run(
+        self, node: Node, args: Sequence[Any], store: ResourceStore, context: StepContext | None
+    ) -> list[Any] | None:
         """The outputs of a loop; None if it has to be interpreted."""
         if flags.interpret == "always":
             return None
@@ -43,7 +46,7 @@ class BoundedLoops:
         loop = self._loops.get(key)
         if loop is None or loop.node.attrs != node.attrs:
             loop = self._loops[key] = _BoundedLoop(node, self._host)
-        return loop.run(args, store)
+        return loop.run(args, store, context)
 
 
 class _Interpret(Exception):
@@ -65,7 +68,9 @@ class _BoundedLoop:
         self.impossible = False
         self._regions: dict[tuple[int, Any], Region] = {}
 
-    def run(self, args: Sequence[Any], store: ResourceStore) -> list[Any] | None:
+    def run(
+        self, args: Sequence[Any], store: ResourceStore, context: StepContext | None
+    ) -> list[Any] | None:
         while not self.impossible:
             region = self._region(args)
             if region.written:
@@ -73,7 +78,7 @@ class _BoundedLoop:
                 return None
             dynamic = [a for a in args if not isinstance(a, ResourceHandle)]
             try:
-                *outputs, unfinished = region.run(store, dynamic, [])
+                *outputs, unfinished = region.run(store, dynamic, [], context)
             except NeedsHost:
                 self.impossible = True
                 return None

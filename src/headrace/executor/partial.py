@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.executor.claims import held
 from headrace.executor.evaluate import Interpreting, Values
+from headrace.executor.interrupts import Watch
 from headrace.executor.resources import ResourceStore
+from headrace.executor.touched import touched_by
 from headrace.passes.ir import FEED, StepGraph, order
 
 
@@ -55,7 +58,9 @@ class PartialRun:
                 raise InvalidArgumentError(
                     None, node.op, f"Must feed {node.name} before fetching what depends on it."
                 )
-        with self.store.lock, np.errstate(all="ignore"):
+        touched = touched_by(nodes)
+        check = Watch(self.store, None).check
+        with held(self.store, touched, touched, check), np.errstate(all="ignore"):
             self.evaluation.run(nodes, self.values)
         self._fetched.update(positions)
         return [self.values[n][i] for n, i in edges]

@@ -5,18 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from headrace.errors import INTERNAL, OpError
+from headrace.executor.claims import held
 from headrace.executor.evaluate import NeedsHost, Values
 from headrace.executor.host import HostCall, HostRunner, is_plain_host_op
+from headrace.executor.interrupts import Watch, wait_until_ready
 from headrace.executor.region import RegionOptions
-from headrace.executor.resources import ResourceStore, Transaction
+from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, Transaction
 from headrace.executor.stages import is_large, known_values
 from headrace.executor.stepping import Driver, Flow, StepRun
+from headrace.executor.touched import touched_by
 from headrace.executor.tracing_step import StepContext
 from headrace.executor.transfers import SEND
 from headrace.executor.units import Slots, Splitter, Unit
@@ -88,6 +92,17 @@ class Plan:
             for edge, slot in self._slots.index.items()
             if edge not in self._known and slot not in kept and _is_much(edge)
         )
+
+    @property
+    def _writes(self) -> bool:
+        """Whether the programs of a step change variables."""
+        written = (k for u in self.units if u.region is not None for k in u.region.written)
+        return any(isinstance(k, ResourceHandle) for k in written)
+
+    @cached_property
+    def _touched(self) -> list[StateKey]:
+        """All state that the step may touch."""
+        return touched_by(self.step.nodes)
 
     @property
     def units(self) -> list[Unit]:
@@ -163,7 +178,7 @@ class Plan:
                     call.run(table, call.values(table))
             return [table[slot] for slot in self._fetch_slots]
         self._run_in_order(schedule, table, context)
-        return self.results(table)
+        return self.results(table, context)
 
     def _table(self, feeds: Sequence[Any]) -> list[Any]:
         table = self._schedule.template.copy()
@@ -171,13 +186,20 @@ class Plan:
             table[slot] = value
         return table
 
-    def results(self, table: list[Any]) -> list[Any]:
-        """The fetched values; where there are none, waits until all has been computed."""
+    def results(self, table: list[Any], context: StepContext | None = None) -> list[Any]:
+        """The fetched values; where there are none, waits until all has been computed.
+
+        With a ``context`` whoever gives up the step need not wait for what is being computed, if
+        that changes no variable: it is finished and dropped.
+        """
         if not self._fetch_slots:
             for unit in self._schedule.units:
                 if unit.region is not None:
                     unit.region.wait()
-        return [table[slot] for slot in self._fetch_slots]
+        fetched = [table[slot] for slot in self._fetch_slots]
+        if context is not None and not self._writes:
+            wait_until_ready(fetched, Watch(self.store, context))
+        return fetched
 
     def begin(self, feeds: Sequence[Any], context: StepContext) -> StepRun:
         """One run of a stepped plan, for a Driver of `run_unit`."""
@@ -190,7 +212,7 @@ class Plan:
         ended.wait()
         if run.error is not None:
             raise run.error
-        return self.results(run.table)
+        return self.results(run.table, run.context)
 
     def run_unit(self, unit: Unit, table: list[Any], context: Any) -> None:
         """Run one unit of a stepped plan, or the parts that it had to be split into."""
@@ -210,8 +232,9 @@ class Plan:
         if not schedule.transactional:
             units = self._run_units(units, table, context, self.store)
         if units:
-            with self.store.lock:
-                transaction = Transaction(self.store)
+            touched = self._touched
+            with held(self.store, touched, touched, Watch(self.store, context).check) as values:
+                transaction = Transaction(self.store, values)
                 self._run_units(units, table, context, transaction)
                 transaction.commit()
 
@@ -244,8 +267,10 @@ class Plan:
         if self._blocks:
             return self.run(feeds, context)
         values: Values = {f: (v,) for f, v in zip(self.step.feeds, feeds, strict=True)}
-        transaction = Transaction(self.store)
-        with self.store.lock, np.errstate(all="ignore"):
+        touched = self._touched
+        holding = held(self.store, touched, touched, Watch(self.store, context).check)
+        with holding as state, np.errstate(all="ignore"):
+            transaction = Transaction(self.store, state)
             self.host.interpreter(transaction, context).run(self.step.nodes, values)
             transaction.commit()
         return [values[n][i] for n, i in self.step.fetches]
@@ -296,7 +321,7 @@ class Plan:
         region = unit.region
         if region is not None:
             static = [_known(table[i]) for i in unit.static]
-            outputs: Sequence[Any] = region.run(store, inputs, static)
+            outputs: Sequence[Any] = region.run(store, inputs, static, context)
         elif unit.node.op_def is SEND:  # type: ignore[union-attr]
             context.send(unit.node.attrs["transfer"], inputs)  # type: ignore[union-attr]
             return

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.config import flags
+from headrace.executor.touched import LOOPS
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.shapes import num_elements_static
@@ -48,7 +49,6 @@ _PATIENCE = 3.0
 _MANY_LEVELS = 32
 #: Runs assumed for the body of a loop; it has the sizes of sequences that change at each step.
 _ITERATIONS = 32
-_LOOPS = frozenset({"While", "StatelessWhile", "Scan", "StatelessScan"})
 #: More operations for each element that a region makes are not filling but computing.
 _FILLING_OPERATIONS = 8
 #: Ops that hand on what they get.
@@ -171,7 +171,7 @@ def _with_bodies(
     """The nodes, and those of each function body among them: outputs, and how often it runs."""
     yield nodes, outputs, times
     for node in nodes:
-        turns = _ITERATIONS if node.op_def.name in _LOOPS else 1
+        turns = _ITERATIONS if node.op_def.name in LOOPS else 1
         for body in _bodies(node):
             step = function_step(body)
             yield from _with_bodies(step.nodes, step.fetches, times * turns)

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
-import numpy as np
 from jax import numpy as jnp
 
 from headrace.executor.compiling import timed
 from headrace.executor.early_checks import Covered
 from headrace.executor.evaluate import Tracing, Values
+from headrace.executor.interrupts import NOBODY, LoopPolls
 from headrace.executor.recycling import Recycled
 from headrace.executor.region_checks import CheckSink
 from headrace.executor.resources import StateKey
@@ -50,6 +50,10 @@ class _HasChecks(Exception):
     """A program that was to reuse the buffers of old state has checks among its kernels."""
 
 
+class _MayStop(Exception):
+    """A program that was to reuse the buffers of old state has loops that may be told to end."""
+
+
 class Program:
     """A region for given shapes of its inputs and values of its static inputs.
 
@@ -73,6 +77,10 @@ class Program:
         self.donates = not region.keeps_old
         #: Whether the checks are a program of their own, which runs first.
         self.checks_first = False
+        #: Whether it hands back the outcome of checks.
+        self.has_checks = False
+        #: Whether its loops ask if they go on.
+        self.asks = False
         #: Code of each check.
         self.messages: dict[tuple[Node | None, str], int] = {}
         #: Where outputs only pass through: the large ones.
@@ -86,11 +94,12 @@ class Program:
         spare = len(self.recycled.positions)
         count = len(region.donated) + len(region.kept) + len(region.dynamic)
         donated += range(count, count + spare)
+        has_loops = region.has_loops
 
         # A function of its own: bound methods are equal, so JAX would file what it compiles under
         # the method of a program that is given up, forget it with that, and compile once more.
         def program(*args: Any) -> Any:
-            return self._trace(*args[:count])
+            return self._trace(args[:count], args[-1] if has_loops else None)
 
         return jax.jit(
             program,
@@ -109,9 +118,15 @@ class Program:
 
         return jax.jit(checker, compiler_options=self.region.compiler_options)
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether a call returns at once, and nothing is to be waited for after it."""
+        waits = self.asks or self.has_checks or self.checks_first or self.largest is not None
+        return self.proven and not waits
+
     def bytes_needed(self, args: Sequence[Any]) -> int:
         """Compile the program; the bytes that it takes beside its inputs and what it reuses."""
-        args = self._with_spare(args)
+        args = self._with_spare(args, NOBODY)
         memory = timed(self, args, lambda: self._compiled(args).memory_analysis())
         if memory is None:  # the platform does not tell
             self.needed = LARGE
@@ -122,63 +137,69 @@ class Program:
 
     def _compiled(self, args: Sequence[Any]) -> Any:
         """What JAX calls from now on for such arguments."""
-        try:
-            traced = self.function.trace(*args)  # type: ignore[attr-defined]
-        except _HasChecks:
-            self._part_with_checks()
-            traced = self.function.trace(*args)  # type: ignore[attr-defined]
-        return traced.lower().compile()
+        while True:
+            try:
+                return self.function.trace(*args).lower().compile()  # type: ignore[attr-defined]
+            except (_HasChecks, _MayStop) as why:
+                self._part_with(why)
 
-    def call(self, args: Sequence[Any]) -> Any:
-        """Run the program.
+    def check(self, args: Sequence[Any]) -> Any:
+        """The outcome of checks that run first, None without any."""
+        return self.checker(*args) if self.checks_first else None
+
+    def call(self, args: Sequence[Any], token: Any = NOBODY) -> Any:
+        """Run the program; checks that run first have been made.
+
+        Args:
+            token: whom its loops ask; see `executor.interrupts`.
 
         Returns:
             Outputs, new state, the outcome of the checks (or None), and something to wait for (or
-            None). There is no new state if checks that run first have failed.
+            None).
         """
-        try:
-            return self._call(args)
-        except _HasChecks:
-            self._part_with_checks()
-            return self._call(args)
+        while True:
+            try:
+                results = self._call(self._with_spare(args, token))
+            except (_HasChecks, _MayStop) as why:
+                self._part_with(why)
+                continue
+            if self.recycled.positions:
+                self.recycled.keep(results[0])
+            return results
 
-    def _part_with_checks(self) -> None:
+    def _call(self, args: Sequence[Any]) -> Any:
+        if self.proven or self.needed is not None:
+            return self.function(*args)
+        if self.region.has_loops:  # the call may take long, and is no part of compiling
+            timed(self, args, lambda: self._compiled(args))
+            return self.function(*args)
+        return timed(self, args, lambda: self.function(*args))
+
+    def _part_with(self, why: Exception) -> None:
         """Large state is changed in place, by a program without checks; else old state is kept."""
         del self.function
-        if self.region.in_place.is_large:
+        if isinstance(why, _HasChecks) and self.region.in_place.is_large:
             self.checks_first = True
         else:
             self.donates = False
 
-    def _call(self, args: Sequence[Any]) -> Any:
-        if self.checks_first:
-            outcome = self.checker(*args)
-            if outcome is not None and np.asarray(outcome)[0]:
-                return [], [], outcome, None
-        args = self._with_spare(args)
-        if self.proven or self.needed is not None:
-            results = self.function(*args)
-        else:
-            results = timed(self, args, lambda: self.function(*args))
+    def _with_spare(self, args: Sequence[Any], token: Any) -> Sequence[Any]:
         if self.recycled.positions:
-            self.recycled.keep(results[0])
-        if self.largest is not None:
-            # XLA may run out of memory after the call: nothing may rest on its results.
-            for array in jax.tree.leaves(results[:2]):
-                array.block_until_ready()
-        return results
-
-    def _with_spare(self, args: Sequence[Any]) -> Sequence[Any]:
-        return [*args, *self.recycled.take()] if self.recycled.positions else args
+            args = [*args, *self.recycled.take()]
+        return [*args, token] if self.region.has_loops else args
 
     def _evaluate(
-        self, args: Sequence[Any], collects: bool = True
+        self, args: Sequence[Any], collects: bool = True, token: Any = None
     ) -> tuple[Values, dict[Any, Any]]:
         """Trace the nodes; returns their values, and state after them."""
         region = self.region
         state_keys = (*region.donated, *region.kept)
         state: dict[StateKey, Any] = dict(zip(state_keys, args, strict=False))
         tracing = Tracing(state, region.platform, region.in_place.ordered)
+        polls = None
+        if token is not None:
+            polls = tracing.polls = LoopPolls(token)
+            state[tracing.stopped_key] = jnp.bool_(False)
         values: Values = {}
         bind_edges(values, zip(region.dynamic, args[len(state_keys) :], strict=True))
         bind_edges(values, self.static.items())
@@ -190,15 +211,20 @@ class Program:
             state.pop(CheckSink.KEY, None)
         if tracing.bytes > LARGE:
             self.largest = tracing.largest[1]
+        self.asks = polls is not None and polls.used > 0
         return values, state
 
-    def _trace(self, *args: Any) -> tuple[list[Any], list[Any], Any, Any]:
+    def _trace(self, args: Sequence[Any], token: Any) -> tuple[list[Any], list[Any], Any, Any]:
         """Outputs, new state, outcome of the checks (or None), something to wait for (or None)."""
         region = self.region
-        values, state = self._evaluate(args, collects=not self.checks_first)
+        values, state = self._evaluate(args, collects=not self.checks_first, token=token)
         failed = state.get(CheckSink.KEY)
-        if failed is not None and self.donates and region.donated:
-            raise _HasChecks
+        if self.donates and region.donated:
+            if self.asks:
+                raise _MayStop
+            if failed is not None:
+                raise _HasChecks
+        self.has_checks = failed is not None
         outputs = [_result(values[n][i]) for n, i in region.outputs]
         new_state = [state[k] for k in region.written]
         # Without outputs there must be something to wait for that no other step can take away.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
 
 from headrace.errors import OpError
+from headrace.executor.claims import held
 from headrace.executor.compiling import Compilation
 from headrace.executor.early_checks import EarlyChecks
 from headrace.executor.evaluate import (
@@ -20,6 +21,7 @@ from headrace.executor.evaluate import (
     initial_stream,
     with_op,
 )
+from headrace.executor.interrupts import Watch, is_ready, wait_until_ready
 from headrace.executor.null import NullProgram, is_null
 from headrace.executor.policy import NEVER, costs_less_as_run
 from headrace.executor.program import LARGE, NOTHING_LARGE, InPlace, Program, bind_edges
@@ -32,7 +34,8 @@ from headrace.executor.resources import (
     Transaction,
     uninitialized,
 )
-from headrace.executor.touched import RegionState
+from headrace.executor.touched import RegionState, has_loops
+from headrace.executor.tracing_step import StepContext
 from headrace.executor.waiting import TookTooLong, Waiting
 from headrace.graph.dtypes import variant
 from headrace.ops import checks
@@ -106,8 +109,22 @@ class Region:
         touched = self.touched
         return not (self.outputs or self.written or touched.reads or touched.may_fail)
 
-    def run(self, store: ResourceStore, dynamic: Sequence[Any], static: Sequence[Any]) -> list[Any]:
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether its programs are told whom their loops ask."""
+        return has_loops(self.nodes)
+
+    def run(
+        self,
+        store: ResourceStore,
+        dynamic: Sequence[Any],
+        static: Sequence[Any],
+        context: StepContext | None = None,
+    ) -> list[Any]:
         """Run once. ``dynamic`` and ``static`` are arrays for the edges of the same names.
+
+        Args:
+            context: of the step, which may be given up meanwhile.
 
         Raises:
             OpError: when an op fails; no variable has changed then.
@@ -116,17 +133,26 @@ class Region:
         if self.null is not None:
             return self.null.run(store)
         if self.reads_only is not None:
-            return self._read(store, self.reads_only)
+            return self._read(store, self.reads_only, context)
         if self.takes_lists:
             dynamic = [lists.to_program(a) for a in dynamic]
         with store.lock:
             program = self._program(dynamic, static)
-            if self.waiting.interprets(program.turn, dynamic):
+            interprets = self.waiting.interprets(program.turn, dynamic)
+            if program.is_quick and not interprets and self._are_there(dynamic):
+                return self._run_quickly(program, store, dynamic, context)
+        watch = Watch(store, context)
+        with held(store, self._read_keys, self.written, watch.check) as values:
+            if interprets:
                 try:
-                    return self.interpret(store, dynamic, static, program)
+                    return self.interpret(store, dynamic, static, program, watch, values)
                 except TookTooLong:
                     self.waiting.give_up(program.turn)
-            return self._execute(program, store, dynamic)
+            return self._run_patiently(program, store, dynamic, watch, values)
+
+    def _are_there(self, dynamic: Sequence[Any]) -> bool:
+        """Whether early checks have what they look at: nobody waits under the lock."""
+        return not self.early.checks or all(map(is_ready, dynamic))
 
     @property
     def label(self) -> str:
@@ -149,14 +175,28 @@ class Region:
         found = [h for h in read if isinstance(h, ResourceHandle)]
         return found if len(found) == len(read) else None
 
-    def _read(self, store: ResourceStore, handles: Sequence[ResourceHandle]) -> list[Any]:
+    def _read(
+        self,
+        store: ResourceStore,
+        handles: Sequence[ResourceHandle],
+        context: StepContext | None,
+    ) -> list[Any]:
         """The values of variables. XLA reuses no buffer of which such a view is alive."""
         with store.lock:
             values = store.get_all(handles)
             for position, value in enumerate(values):
                 if value is None:
                     values[position] = self._first_value(store, handles[position])
+            pending = [v for v in values if not is_ready(v)]
+            if not pending:
+                return [np.asarray(v) for v in values]
+            store.claims.lend(pending)
+        try:
+            wait_until_ready(pending, Watch(store, context))
             return [np.asarray(v) for v in values]
+        finally:
+            with store.lock:
+                store.claims.give_back(pending)
 
     def keep_old(self, keeps_old: bool) -> None:
         """Say whether a later unit may fail: old values must then survive until the step ends."""
@@ -176,38 +216,101 @@ class Region:
         program.last_run = self.waiting.runs
         return program
 
-    def _execute(self, program: Program, store: ResourceStore, dynamic: Sequence[Any]) -> list[Any]:
+    def _args(
+        self,
+        program: Program,
+        store: ResourceStore,
+        dynamic: Sequence[Any],
+        state: list[Any],
+    ) -> list[Any]:
+        """What a program takes, after the early checks."""
         if self.early.checks:
             given = [*zip(self.dynamic, dynamic, strict=True), *program.static.items()]
             self.early.run(store, self.options.host, given)
-        args = store.get_all(self._read_keys)
-        for position, value in enumerate(args):
+        for position, value in enumerate(state):
             if value is None:
-                args[position] = self._first_value(store, self._read_keys[position])
+                state[position] = self._first_value(store, self._read_keys[position])
+        return [*state, *dynamic]
+
+    def _run_quickly(
+        self,
+        program: Program,
+        store: ResourceStore,
+        dynamic: Sequence[Any],
+        context: StepContext | None,
+    ) -> list[Any]:
+        """Hand a program to XLA, with the lock held: there is nothing to wait for."""
+        claims = store.claims
+        if claims.writers:
+            keys = [store.claim_key(k) for k in self.written]
+            claims.wait_until_free(keys, Watch(store, context).check)
+        args = self._args(program, store, dynamic, store.get_all(self._read_keys))
+        self._to_donate(program, store, args)
+        with self.options.scope():
+            try:
+                outputs, new_state, _, self.pending = program.call(args)
+            except Exception as error:
+                self._raise_explained(error, program, store, dynamic, args, [])
+        store.put_all(self.written, new_state)
+        return outputs  # type: ignore[no-any-return]
+
+    def _to_donate(self, program: Program, store: ResourceStore, args: list[Any]) -> None:
+        """Replace state that XLA is about to reuse and that others read by copies."""
+        if store.claims.lent and program.donates:
+            count = len(self.donated)
+            args[:count] = store.claims.to_donate(args[:count])
+
+    def _run_patiently(
+        self,
+        program: Program,
+        store: ResourceStore,
+        dynamic: Sequence[Any],
+        watch: Watch,
+        values: dict[StateKey, Any],
+    ) -> list[Any]:
+        """Run a program that is to be compiled, that has checks, or that may take long.
+
+        The state is held, so there is time. A program that reuses the memory of state changes it
+        for all from its call on; the others do so in the end, if nothing comes in between.
+        """
+        args = self._args(program, store, dynamic, list(values.values()))
+        values.clear()
         if not program.proven:
             self._move(store, args)
-        args += dynamic
         saved: list[Any] = []
-        with self.options.scope():
+        explain = partial(self._explain, program, store, dynamic)
+        new_state: list[Any] = []
+        before = store.get_all(self.written)
+        with self.options.scope(), watch:
             try:
                 if not program.proven and self.donated:
                     saved = self._save(program, args[: len(self.donated)], args)
-                outputs, new_state, outcome, self.pending = program.call(args)
-            except OpError:
-                # What cannot be traced may be what an assertion before it was to find.
-                for node, message in program.messages:
-                    if message == checks.SHOWS_TENSORS and node is not None:
-                        self._explain(program, store, dynamic, node)
-                raise
-            except NeedsHost:
-                raise
+                first = program.check(args)
+                if first is not None:
+                    raise_failed(first, program.messages, explain)
+                watch.check()
+                donates = program.donates and bool(self.donated)
+                with store.lock if donates else contextlib.nullcontext():
+                    self._to_donate(program, store, args)
+                    token = np.int32(watch.token)
+                    outputs, new_state, outcome, self.pending = program.call(args, token)
+                    if donates:
+                        store.put_all(self.written, new_state)
+                if program.asks or program.largest is not None:
+                    self._wait((outputs, new_state, outcome), None if donates else watch)
+                elif outcome is not None:
+                    self._wait(outcome, watch)
             except Exception as error:
-                self._check_arrays(args)
-                raise self._failed(program, store, saved, error) from error
+                self._take_back(store, before, new_state)
+                self._raise_explained(error, program, store, dynamic, args, saved)
+        if watch.stopped:
+            watch.check()
         program.proven = True
         if outcome is not None:
-            raise_failed(outcome, program.messages, partial(self._explain, program, store, dynamic))
-        store.put_all(self.written, new_state)
+            raise_failed(outcome, program.messages, explain)
+        if not donates:
+            with store.lock:
+                store.put_all(self.written, new_state)
         return outputs  # type: ignore[no-any-return]
 
     def _move(self, store: ResourceStore, args: list[Any]) -> None:
@@ -222,6 +325,49 @@ class Region:
                     args[position] = value = jax.device_put(value, may_alias=False)
                     store.put(key, value)
                     value.block_until_ready()
+
+    def _wait(self, results: Any, watch: Watch | None) -> None:
+        """Wait for what a program gives.
+
+        Args:
+            watch: None for a program that has changed state: then there is no way back.
+        """
+        arrays = jax.tree.leaves(results)
+        if watch is not None:
+            wait_until_ready(arrays, watch)
+        for array in arrays:
+            array.block_until_ready()  # raises what went wrong
+
+    def _take_back(self, store: ResourceStore, before: list[Any], new: list[Any]) -> None:
+        """State that a failed program was to compute is what it was."""
+        with store.lock:
+            for key, old, value in zip(self.written, before, new, strict=False):
+                if store.get(key) is value:
+                    if old is None:
+                        store.drop(key)
+                    else:
+                        store.put(key, old)
+
+    def _raise_explained(
+        self,
+        error: Exception,
+        program: Program,
+        store: ResourceStore,
+        dynamic: Sequence[Any],
+        args: list[Any],
+        saved: Sequence[Any],
+    ) -> NoReturn:
+        """Raise what went wrong with a program as users should see it."""
+        if isinstance(error, OpError):
+            # What cannot be traced may be what an assertion before it was to find.
+            for node, message in program.messages:
+                if message == checks.SHOWS_TENSORS and node is not None and not program.proven:
+                    self._explain(program, store, dynamic, node)
+            raise error
+        if isinstance(error, NeedsHost):
+            raise error
+        self._check_arrays(args)
+        raise self._failed(program, store, saved, error) from error
 
     def _save(self, program: Program, state: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         """Copies of the state whose memory a new program takes, in case it gets no more of it.
@@ -299,24 +445,25 @@ class Region:
         store: ResourceStore,
         dynamic: Sequence[Any],
         static: Sequence[Any],
-        program: Program | None = None,
+        program: Program,
+        watch: Watch,
+        state: Mapping[StateKey, Any],
     ) -> list[Any]:
         """Run the nodes one by one on NumPy; all their writes happen, or none. ``program`` is told
-        when that is the fastest way."""
-        transaction = Transaction(store)
+        when that is the fastest way; ``state``: the values of what is read."""
+        transaction = Transaction(store, state)
         evaluation: Interpreting = self.options.host.interpreter(transaction)
         evaluation.compiles_loops = False
+        evaluation.interrupt = watch.interrupt
         values = self._values(dynamic, static)
-        if program is not None:
-            self.waiting.begin(program.turn, evaluation)
+        self.waiting.begin(program.turn, evaluation)
         with np.errstate(all="ignore"):
             evaluation.run(self.nodes, values)
         transaction.commit()
-        if program is not None:
-            self.waiting.end(program.turn, evaluation)
-            is_open = program.turn.is_open and self.between_hosts
-            if is_open and costs_less_as_run(self.nodes, values):
-                program.turn.interpretations = NEVER
+        self.waiting.end(program.turn, evaluation)
+        is_open = program.turn.is_open and self.between_hosts
+        if is_open and costs_less_as_run(self.nodes, values):
+            program.turn.interpretations = NEVER
         return [values[n][i] for n, i in self.outputs]
 
     def _values(self, dynamic: Sequence[Any], static: Iterable[Any]) -> Values:

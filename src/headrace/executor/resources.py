@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from headrace.errors import CancelledError, FailedPreconditionError
 from headrace.executor.borrowed import Borrowed
+from headrace.executor.claims import Claims
 from headrace.ops.registry import HostResource
 
 #: Begins the kind of resources that each session has for itself.
@@ -68,7 +70,8 @@ StateKey = ResourceHandle | RandomStream
 
 
 class ResourceStore:
-    """The state of a session on one device. ``lock`` is held while a region reads and replaces it.
+    """The state of a session on one device. ``lock`` is held for moments, while values are read and
+    replaced; see `executor.claims` for runs that take longer.
 
     Variables hold immutable arrays (NumPy or JAX); an update stores a new array, so a reader never
     sees half of one.
@@ -78,7 +81,17 @@ class ResourceStore:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.claims = Claims(self.lock)
         self._values: dict[Hashable, Any] = {}
+
+    def claim_key(self, key: StateKey) -> Hashable:
+        """By what the claims know a key."""
+        return key
+
+    def check_open(self) -> None:
+        """Raise CancelledError if the store is closed."""
+        if self._is_closed:
+            raise CancelledError(None, None, "The session has been closed.")
 
     def get(self, key: StateKey) -> Any:
         """The value, or None when there is none yet."""
@@ -107,16 +120,14 @@ class ResourceStore:
             CancelledError: if the store is closed.
         """
         with self.lock:
-            if self._is_closed:
-                raise CancelledError(None, None, "The session has been closed.")
+            self.check_open()
             if key not in self._values:
                 self._values[key] = make()
             return self._values[key]
 
     def items(self) -> list[tuple[Hashable, Any]]:
         """Everything there is, for those who only look."""
-        with self.lock:
-            return list(self._values.items())
+        return list(self._values.items())
 
     def clear(self, containers: set[str] | None = None) -> None:
         """Forget all state, or that of some containers; who waits there is cancelled."""
@@ -131,23 +142,41 @@ class ResourceStore:
                 value.abandon()
 
     def close(self) -> None:
-        """Forget all state for good."""
+        """Forget all state for good; steps that use it end."""
         with self.lock:
             self._is_closed = True
+            self.claims.freed.notify_all()
         self.clear()
 
 
 class Transaction(ResourceStore):
-    """Writes of a part of a step, which reach the store only when all of it has succeeded."""
+    """Writes of a part of a step, which reach the store only when all of it has succeeded.
 
-    def __init__(self, base: ResourceStore) -> None:
+    Args:
+        values: what keys had when it began; it sees no later values of these.
+    """
+
+    def __init__(
+        self, base: ResourceStore, values: Mapping[Any, Any] = MappingProxyType({})
+    ) -> None:
         self.lock = base.lock
+        self.claims = base.claims
         self._base = base
+        self._begin = values
         #: New values; None for what was dropped.
         self._values = {}
 
+    def claim_key(self, key: StateKey) -> Hashable:
+        return self._base.claim_key(key)
+
+    def check_open(self) -> None:
+        self._base.check_open()
+
     def get(self, key: StateKey) -> Any:
-        return self._values[key] if key in self._values else self._base.get(key)
+        if key in self._values:
+            return self._values[key]
+        value = self._begin.get(key)
+        return self._base.get(key) if value is None else value
 
     def get_all(self, keys: Sequence[StateKey]) -> list[Any]:
         return [self.get(k) for k in keys]
@@ -162,11 +191,12 @@ class Transaction(ResourceStore):
 
     def commit(self) -> None:
         """Hand everything to the store."""
-        for key, value in self._values.items():
-            if value is None:
-                self._base.drop(key)  # type: ignore[arg-type]
-            else:
-                self._base.put(key, value)  # type: ignore[arg-type]
+        with self.lock:
+            for key, value in self._values.items():
+                if value is None:
+                    self._base.drop(key)  # type: ignore[arg-type]
+                else:
+                    self._base.put(key, value)  # type: ignore[arg-type]
 
 
 class SessionStore(ResourceStore):
@@ -174,9 +204,13 @@ class SessionStore(ResourceStore):
 
     def __init__(self, shared: ResourceStore) -> None:
         self.lock = shared.lock
+        self.claims = shared.claims
         self._shared = shared
         #: Random streams, and host resources without a shared name.
         self._values = {}
+
+    def claim_key(self, key: StateKey) -> Hashable:
+        return (id(self), key) if self._of(key) is self else key
 
     def get(self, key: StateKey) -> Any:
         return self._of(key)._values.get(key)

@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace.executor.policy import node_cost
 from headrace.executor.threads import step_threads
+from headrace.executor.touched import has_loops
 from headrace.executor.tracing_step import StepContext
 from headrace.executor.transfers import RECV, SEND
 from headrace.executor.units import Unit
@@ -69,7 +70,8 @@ def _is_heavy(unit: Unit) -> bool:
             return False
         # A Python function may wait for what another unit or step does.
         return unit.blocks or node.calls is not None or node.op_def.effects.external
-    return sum(node_cost(n) for n in unit.region.nodes) > INLINE_COST
+    # Nobody may be kept from hearing that the step is given up.
+    return has_loops(unit.region.nodes) or sum(map(node_cost, unit.region.nodes)) > INLINE_COST
 
 
 class StepRun:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace.executor.evaluate import prepared, random_stream
-from headrace.executor.resources import ResourceHandle, StateKey
+from headrace.executor.resources import ResourceHandle, StateKey, handle_for
 from headrace.graph.func_graph import FuncGraph
 from headrace.passes.ir import Edge, Node, function_step
 
@@ -45,9 +45,9 @@ class RegionState:
             bodies = functions_of(node)
             known = [handles[e] for e in node.inputs if e in handles]
             used = [h for h in known if isinstance(h, ResourceHandle)]
-            self._add_bodies(node, bodies, used)
+            self.add_bodies(node, bodies, used)
 
-    def _add_bodies(self, node: Node, bodies: list[FuncGraph], used: list[ResourceHandle]) -> None:
+    def add_bodies(self, node: Node, bodies: list[FuncGraph], used: list[ResourceHandle]) -> None:
         """Bodies may read whatever handles they are given, and write them if they write at all."""
         inner = list(bodies)
         writes = False
@@ -79,6 +79,33 @@ def may_block(node: Node) -> bool:
     return p.may_block
 
 
+def touched_by(nodes: Iterable[Node]) -> list[StateKey]:
+    """All state that may be touched by nodes among which are those that make its handles."""
+    found: dict[StateKey, None] = {}
+    for node in nodes:
+        if node.op_def.makes_handle:
+            found[handle_for(node)] = None
+        if node.op_def.effects.random:
+            found[random_stream(node)] = None
+        bodies = functions_of(node) if node.op_def.lower is not None else ()
+        for body in bodies:
+            found.update(dict.fromkeys(touched_by(function_step(body).nodes)))
+    return list(found)
+
+
+#: Ops whose bodies run more than once.
+LOOPS = frozenset({"While", "StatelessWhile", "Scan", "StatelessScan"})
+
+
+def has_loops(nodes: Iterable[Node]) -> bool:
+    """Whether there is a loop among nodes and their function bodies."""
+    return any(
+        n.op_def.name in LOOPS or any(has_loops(function_step(f).nodes) for f in functions_of(n))
+        for n in nodes
+        if n.op_def.lower is not None
+    )
+
+
 def functions_of(node: Node) -> list[FuncGraph]:
     """The function bodies among a node's attributes, nested attribute lists included."""
     found: list[FuncGraph] = []
@@ -97,4 +124,4 @@ def functions_of(node: Node) -> list[FuncGraph]:
     return found
 
 
-__all__ = ["RegionState", "functions_of", "may_block"]
+__all__ = ["LOOPS", "RegionState", "functions_of", "has_loops", "may_block"]

@@ -22,6 +22,11 @@ from headrace.ops.kernels.tensor_list import TensorList, Uniformity
 
 Call = Callable[[Sequence[Any]], Sequence[Any]]
 
+#: An iteration is taken to last no less.
+_LEAST_SECONDS = 1e-8
+#: Runs assumed for the body of a loop whose number of iterations is not known.
+_ITERATIONS = 32
+
 
 def is_known(value: Any) -> bool:
     """Whether a value is known while tracing: a NumPy value or a resource handle."""
@@ -60,6 +65,7 @@ class Probe:
         known: for each output its value if that is known while tracing, else None.
         shapes: for each output its shape and type (None where known).
         written: shapes of the state it writes.
+        seconds: estimated, of one run.
     """
 
     def __init__(
@@ -67,6 +73,7 @@ class Probe:
     ) -> None:
         self.known: list[Any] = []
         keys: list[Any] = []
+        before = evaluation.seconds
 
         def run(values: Any) -> Any:
             was, evaluation.probing = evaluation.probing, True
@@ -81,6 +88,8 @@ class Probe:
 
         self.shapes, written = jax.eval_shape(run, operands)
         self.written = dict(zip(keys, written, strict=True))
+        self.seconds = evaluation.seconds - before
+        evaluation.seconds = before
 
 
 def _shape_key(value: Any) -> Any:
@@ -191,6 +200,7 @@ def branches(
     merged = [_merge(i, probes) for i in range(len(probes[0].known))]
     written = {k: s for p in probes for k, s in p.written.items()}
     state = carried_state(evaluation, written)
+    seconds = evaluation.seconds + sum(p.seconds for p in probes)
 
     def branch(call: Call) -> Callable[[], Any]:
         def run() -> Any:
@@ -214,6 +224,7 @@ def branches(
         found, changed = lax.switch(index, runs)
     for key, value in zip(state, changed, strict=True):
         evaluation.write(key, value)
+    evaluation.seconds = seconds
     rest = iter(found)
     return [known if target is None else next(rest) for known, target in merged]
 
@@ -270,6 +281,8 @@ class Loop:
     ) -> None:
         self.evaluation = evaluation
         self.step = step
+        #: Whether it was told to end, once it has run, if it asks.
+        self.stopped: Any = None
 
     def prepare(self, start: Sequence[Any], extra: Any, more: Callable[[Any], Any] | None) -> None:
         """Find the form of the carried values and the state that is written.
@@ -288,8 +301,11 @@ class Loop:
                 break
             self.start = grown
         written = dict(probe.written)
+        self._before, self._each = self.evaluation.seconds, probe.seconds
         if more is not None:
-            written.update(Probe(self.evaluation, lambda v: [more(v)], self.start).written)
+            test = Probe(self.evaluation, lambda v: [more(v)], self.start)
+            written.update(test.written)
+            self._each += test.seconds
         self.targets = [_struct(v) for v in self.start]
         self.state = carried_state(self.evaluation, written)
         count = len(self.start)
@@ -328,20 +344,38 @@ class Loop:
         ]
         return new_values, new_state, others
 
-    def probed(self, rows: int, size: Any) -> tuple[list[Any], list[TensorList]]:
+    def probed(self, rows: int | None, size: Any, poll: Any) -> tuple[list[Any], list[TensorList]]:
         """What the loop gives, as far as a probe asks: values of the right forms.
 
         Args:
-            rows: how many elements the buffers of collected values have.
+            rows: how many elements the buffers of collected values have, if there are any.
             size: how many of them the loop fills.
+            poll: how it asks whether to go on.
         """
-        self.finish([_of_form(_struct(value)) for value in self.state.values()])
-        buffers = [lists.empty_rows(s, rows) for s in self.other_shapes if s is not None]
+        if poll is not None:
+            self.stopped = self.evaluation.state[self.evaluation.stopped_key]
+        self.finish([_of_form(_struct(value)) for value in self.state.values()], rows)
+        buffers = [lists.empty_rows(s, rows or 0) for s in self.other_shapes if s is not None]
         return [_of_form(t) for t in self.targets], self.collected(buffers, size)
 
-    def finish(self, state: Sequence[Any]) -> None:
+    def poll(self, most: int | None) -> Any:
+        """How the loop asks whether to go on; None if it is short, or nobody wants to know.
+
+        Args:
+            most: how many iterations there are at most, if that is known.
+        """
+        polls = self.evaluation.polls
+        return None if polls is None else polls.of(max(self._each, _LEAST_SECONDS), most)
+
+    def finish(self, state: Sequence[Any], count: int | None = None) -> None:
+        """After the last iteration; ``count``: how many there were, if that is known."""
+        self.evaluation.seconds = self._before + self._each * (
+            _ITERATIONS if count is None else count
+        )
         for key, value in zip(self.state, state, strict=True):
             self.evaluation.write(key, value)
+        if self.stopped is not None:
+            self.evaluation.write(self.evaluation.stopped_key, self.stopped)
 
     def collected(self, buffers: Sequence[Any], size: Any) -> list[TensorList]:
         """The collected values of all iterations, as lists."""
@@ -365,8 +399,11 @@ def scanned(
     """A loop over the rows of ``xs`` (pytrees with a leading axis of ``count``)."""
     sample = jax.tree.map(lambda x: _shaped(x.shape[1:], x.dtype), xs)
     loop.prepare(start, jax.tree.map(_zeros, sample), None)
+    poll = loop.poll(count)
     if loop.evaluation.probing:
-        return loop.probed(count, count)
+        return loop.probed(count, count, poll)
+    if poll is not None:
+        return _rows_in_turn(loop, xs, count, count, reverse, poll)
 
     def step(carry: Any, x: Any) -> Any:
         values, state, others = loop.advance(carry[0], carry[1], x)
@@ -374,8 +411,39 @@ def scanned(
 
     carry = (loop.start, list(loop.state.values()))
     (values, state), rows = lax.scan(step, carry, xs, length=count, reverse=reverse)
-    loop.finish(state)
+    loop.finish(state, count)
     return values, loop.collected(rows, count)
+
+
+def _while(
+    loop: Loop, go_on: Callable[[Any], Any], step: Callable[[Any], Any], first: Any, poll: Any
+) -> Any:
+    """A loop over ``(..., state, collected, iterations done)``.
+
+    With ``poll`` the loop pauses after each chunk of iterations to ask how far to go on. When it is
+    told to end, so are those around it; their values mean nothing then.
+    """
+    if poll is None:
+        return lax.while_loop(go_on, step, first)
+    key = loop.evaluation.stopped_key
+    position = list(loop.state).index(key) if key in loop.state else None
+
+    def goes_on(values: Any) -> Any:
+        go = go_on(values)
+        return go if position is None else go & ~values[-3][position]
+
+    def chunk(turn: Any) -> Any:
+        values, end = turn
+        values = lax.while_loop(lambda c: goes_on(c) & (c[-1] < end), step, values)
+        end = lax.cond(goes_on(values), lambda: poll.ask(values[-1]), lambda: end)
+        return values, end
+
+    end = jnp.where(loop.evaluation.state[key], -1, poll.first).astype(jnp.int32)
+    values, end = lax.while_loop(
+        lambda turn: goes_on(turn[0]) & (turn[1] >= 0), chunk, (first, end)
+    )
+    loop.stopped = (end < 0) if position is None else (end < 0) | values[-3][position]
+    return values
 
 
 def repeated_while(
@@ -393,8 +461,9 @@ def repeated_while(
     traced_others = [s for s in loop.other_shapes if s is not None]
     if loop.other_shapes and bound is None:
         raise NeedsValue("the number of iterations is not known")
+    poll = loop.poll(bound)
     if evaluation.probing:
-        return *loop.probed(bound or 0, jnp.int32(0)), jnp.bool_(False)
+        return *loop.probed(bound, jnp.int32(0), poll), jnp.bool_(False)
     buffers = [lists.empty_rows(s, bound or 0) for s in traced_others]
 
     def test(values: Any, state: list[Any]) -> tuple[Any, list[Any]]:
@@ -416,8 +485,8 @@ def repeated_while(
     go, state = test(loop.start, list(loop.state.values()))
     first: Any = (go, loop.start, state, buffers, jnp.int32(0))
     end = np.iinfo(np.int32).max if bound is None else bound
-    go, values, state, collected, t = lax.while_loop(lambda c: c[0] & (c[4] < end), step, first)
-    loop.finish(state)
+    go, values, state, collected, t = _while(loop, lambda c: c[0] & (c[4] < end), step, first, poll)
+    loop.finish(state, bound)
     return values, loop.collected(collected, t), go
 
 
@@ -428,20 +497,28 @@ def scanned_dynamic(
     sample = jax.tree.map(lambda x: _shaped(x.shape[1:], x.dtype), xs)
     loop.prepare(start, jax.tree.map(_zeros, sample), None)
     rows = lists.capacity(xs)
+    poll = loop.poll(rows)
     if loop.evaluation.probing:
-        return loop.probed(rows, size)
+        return loop.probed(rows, size, poll)
+    return _rows_in_turn(loop, xs, rows, size, reverse, poll)
+
+
+def _rows_in_turn(
+    loop: Loop, xs: list[Any], rows: int, size: Any, reverse: bool, poll: Any
+) -> tuple[list[Any], list[TensorList]]:
+    """A loop over the first ``size`` of some rows; ``rows``: how many there are at most."""
     buffers = [lists.empty_rows(s, rows) for s in loop.other_shapes if s is not None]
 
     def step(carry: Any) -> Any:
-        t, values, state, collected = carry
+        values, state, collected, t = carry
         at = size - 1 - t if reverse else t
         values, state, others = loop.advance(values, state, lists.row(xs, at))
         collected = [lists.set_row(b, at, o) for b, o in zip(collected, others, strict=True)]
-        return t + 1, values, state, collected
+        return values, state, collected, t + 1
 
-    first = (jnp.int32(0), loop.start, list(loop.state.values()), buffers)
-    _, values, state, collected = lax.while_loop(lambda c: c[0] < size, step, first)
-    loop.finish(state)
+    first = (loop.start, list(loop.state.values()), buffers, jnp.int32(0))
+    values, state, collected, _ = _while(loop, lambda c: c[3] < size, step, first, poll)
+    loop.finish(state, rows)
     return values, loop.collected(collected, size)
 
 

@@ -144,6 +144,8 @@ def _fixed(
     evaluation: Any, function: FuncGraph, body: FuncGraph, tensor: Tensor, args: list[Any]
 ) -> Any:
     """The value of a tensor that is the same in each iteration and known, else None."""
+    if tensor.op.type == "Const":  # whatever it waits for
+        return tensor.op.attrs["value"]
     positions = _inputs_of(function, tensor)
     if positions is None:
         return None

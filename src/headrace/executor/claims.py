@@ -1,0 +1,122 @@
+"""State that a run uses for longer than a moment, without a lock that others would wait for.
+
+The lock of a store is held for moments only: to read and replace values, and to hand a program to
+XLA that returns at once. Nothing is awaited, compiled or interpreted under it. A run that takes a
+while *holds* its state instead:
+
+- what it writes is *claimed*: other writers wait until it ends, while readers get the old value;
+- what it reads is *lent* to it: a program that would change such an array in place changes a copy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+if TYPE_CHECKING:
+    from headrace.executor.resources import ResourceStore
+
+__all__ = ["Claims", "held"]
+
+
+class Claims:
+    """Who holds which state of a store; all of it is used with the store's lock held.
+
+    Attributes:
+        writers: key -> the thread that has claimed it, and how often.
+        lent: identity of an array -> the array, and the threads that read it.
+        freed: notified when something is given back, or the store is closed.
+    """
+
+    def __init__(self, lock: Any) -> None:
+        self.freed = threading.Condition(lock)
+        self.writers: dict[Hashable, list[int]] = {}
+        self.lent: dict[int, tuple[Any, list[int]]] = {}
+
+    def are_free(self, keys: Iterable[Hashable]) -> bool:
+        """Whether no other thread has claimed any of the keys."""
+        own = threading.get_ident()
+        return all(self.writers[k][0] == own for k in keys if k in self.writers)
+
+    def wait_until_free(self, keys: Sequence[Hashable], check: Callable[[], float | None]) -> None:
+        """Wait for other writers.
+
+        Args:
+            check: raises when the step is given up; tells for how many seconds to wait at most.
+        """
+        while not self.are_free(keys):
+            self.freed.wait(check())
+
+    def claim(self, keys: Iterable[Hashable]) -> None:
+        """This thread will write these keys."""
+        own = threading.get_ident()
+        for key in keys:
+            self.writers.setdefault(key, []).append(own)
+
+    def release(self, keys: Iterable[Hashable]) -> None:
+        """It has."""
+        for key in keys:
+            owners = self.writers[key]
+            owners.pop()
+            if not owners:
+                del self.writers[key]
+        self.freed.notify_all()
+
+    def lend(self, arrays: Iterable[Any]) -> None:
+        """This thread reads these arrays."""
+        own = threading.get_ident()
+        for array in arrays:
+            self.lent.setdefault(id(array), (array, []))[1].append(own)
+
+    def give_back(self, arrays: Iterable[Any]) -> None:
+        """It does not read them any more."""
+        own = threading.get_ident()
+        for array in arrays:
+            readers = self.lent[id(array)][1]
+            readers.remove(own)
+            if not readers:
+                del self.lent[id(array)]
+
+    def to_donate(self, arrays: Sequence[Any]) -> list[Any]:
+        """The arrays, with copies of those that others read."""
+        own = threading.get_ident()
+        found = [self.lent.get(id(a)) for a in arrays]
+        return [
+            a if lent is None or all(t == own for t in lent[1]) else a.copy()
+            for a, lent in zip(arrays, found, strict=True)
+        ]
+
+
+@contextlib.contextmanager
+def held(
+    store: ResourceStore,
+    reads: Sequence[Any],
+    writes: Sequence[Any],
+    check: Callable[[], float | None],
+) -> Iterator[dict[Any, Any]]:
+    """Hold state within the block, which gets the values of what it reads; later ones are not its.
+
+    Args:
+        check: see `Claims.wait_until_free`.
+    """
+    if not (reads or writes):
+        yield {}
+        return
+    claims = store.claims
+    keys = [store.claim_key(k) for k in writes]
+    with store.lock:
+        claims.wait_until_free(keys, check)
+        claims.claim(keys)
+        values = dict(zip(reads, store.get_all(reads), strict=True))
+        arrays = [a for a in values.values() if isinstance(a, jax.Array)]
+        claims.lend(arrays)
+    try:
+        yield values
+    finally:
+        with store.lock:
+            claims.give_back(arrays)
+            claims.release(keys)

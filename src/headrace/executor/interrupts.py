@@ -1,0 +1,188 @@
+"""Ending a step that computes: what it is asked, and what asks.
+
+A step is given up when its deadline passes, when it is cancelled, or when its session is closed.
+Between ops and iterations that are interpreted this is looked at directly. A compiled loop asks by
+a host callback after each of its *chunks* of iterations; the answer is up to which iteration the
+next one goes, or that the loop is to end. A chunk is sized by the clock, so that it takes some
+hundredths of a second: values do not depend on where chunks end. What a loop that was ended gives
+means nothing; the step drops it and raises.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import threading
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jax import numpy as jnp
+
+if TYPE_CHECKING:
+    from headrace.executor.resources import ResourceStore
+    from headrace.executor.tracing_step import StepContext
+
+__all__ = ["NOBODY", "LoopPolls", "Watch", "is_ready", "wait_until_ready"]
+
+#: A loop that is estimated to take no longer asks nobody; seconds.
+SHORT_LOOP = 0.1
+#: The first chunk of a loop is estimated to take so many seconds; a callback takes about 1e-4.
+_FIRST_CHUNK = 5e-3
+#: Chunks grow until they take about so many seconds.
+_CHUNK = 0.03
+#: Who waits looks so often whether the step was given up, at first and at most; seconds.
+_LOOK_FIRST, _LOOK = 1e-5, 2e-3
+
+#: The token of a run that is not watched: its loops are certain to be short.
+NOBODY = np.int32(0)
+_MOST = np.iinfo(np.int32).max
+_numbers = itertools.count(1)
+_watches: dict[int, Watch] = {}
+_lock = threading.Lock()
+
+
+class Watch:
+    """What one run of a program, or of an interpreter, asks whether it is to go on.
+
+    Args:
+        store: the state that it uses; when that is closed, so is its session.
+        context: of its step, if that has one.
+
+    Attributes:
+        stopped: whether a loop was told to end.
+    """
+
+    def __init__(self, store: ResourceStore, context: StepContext | None) -> None:
+        self.store = store
+        self.context = context
+        self.stopped = False
+        self.token = 0
+        #: Of each loop when it asked last, at which iteration, and the size of the chunk.
+        self._loops: dict[int, tuple[float, int]] = {}
+        self._began = time.monotonic()
+
+    def check(self) -> float | None:
+        """Raise if the step is given up; else the seconds that it has left, or None."""
+        self.store.check_open()
+        if self.context is None:
+            return None
+        self.context.check_cancelled()
+        self.context.check_deadline()
+        return self.context.remaining()
+
+    def interrupt(self) -> None:
+        """Raise if the step is given up."""
+        self.check()
+
+    def __enter__(self) -> Watch:
+        with _lock:
+            self.token = next(_numbers) & 0x7FFFFFFF
+            _watches[self.token] = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with _lock:
+            del _watches[self.token]
+
+    def answer(self, loop: int, done: int, first: int) -> int:
+        """Up to which iteration a loop goes on that has done so many; -1: it ends."""
+        try:
+            self.check()
+        except Exception:
+            self.stopped = True
+            return -1
+        now = time.monotonic()
+        asked, chunk = self._loops.get(loop, (self._began, first))
+        took = now - asked
+        if took < _CHUNK / 2:
+            chunk = min(2 * chunk, _MOST)
+        elif took > 2 * _CHUNK:
+            chunk = max(1, int(chunk * _CHUNK / took))
+        self._loops[loop] = now, chunk
+        return min(done + chunk, _MOST)
+
+
+def _answer(loop: int, first: int, token: Any, done: Any) -> Any:
+    if int(token) == NOBODY:
+        return np.int32(_MOST)
+    watch = _watches.get(int(token))
+    # A program whose watch is gone was given up by whoever waited for it.
+    return np.int32(-1 if watch is None else watch.answer(loop, int(done), first))
+
+
+@atexit.register
+def _end_all() -> None:
+    """Programs that outlive the interpreter could not ask it any more."""
+    _watches.clear()
+
+
+class LoopPolls:
+    """How the loops of one program ask, while it is traced.
+
+    Args:
+        token: which `Watch` they ask: an integer scalar that the program is given.
+
+    Attributes:
+        used: how many loops ask.
+    """
+
+    def __init__(self, token: Any) -> None:
+        self._token = token
+        self.used = 0
+
+    def of(self, seconds: float, most: int | None) -> LoopPoll | None:
+        """How a loop asks; None for one that is certain to be short.
+
+        Args:
+            seconds: estimated, of one iteration; ``most``: how many there are, if that is known.
+        """
+        if most is not None and most * seconds <= SHORT_LOOP:
+            return None
+        self.used += 1
+        first = int(min(max(1.0, _FIRST_CHUNK / seconds), _MOST))
+        return LoopPoll(self._token, self.used, first)
+
+
+class LoopPoll:
+    """How one loop asks.
+
+    Attributes:
+        first: the iterations of its first chunk.
+    """
+
+    def __init__(self, token: Any, number: int, first: int) -> None:
+        self._token = token
+        self._number = number
+        self.first = first
+
+    def ask(self, done: Any) -> Any:
+        """Up to which iteration to go on, or -1, as a traced int32."""
+        form = jax.ShapeDtypeStruct((), jnp.int32)  # type: ignore[no-untyped-call]
+        call = partial(_answer, self._number, self.first)
+        return jax.pure_callback(call, form, self._token, done)
+
+
+def is_ready(value: Any) -> bool:
+    """Whether a value is there, rather than being computed."""
+    return not isinstance(value, jax.Array) or value.is_ready()  # type: ignore[attr-defined]
+
+
+def wait_until_ready(arrays: Sequence[Any], watch: Watch) -> None:
+    """Wait for arrays that are being computed, but not beyond the deadline of the step.
+
+    Who cancels a step does not wait for a kernel that is under way, and loops end by themselves; so
+    without a deadline there is nothing to look at, and looking costs time.
+    """
+    if watch.context is None or watch.context.deadline is None:
+        jax.block_until_ready(arrays)  # type: ignore[no-untyped-call]
+        return
+    pause = _LOOK_FIRST
+    for array in arrays:
+        while not is_ready(array):
+            left = watch.check()
+            time.sleep(pause if left is None else min(pause, left))
+            pause = min(pause * 1.25, _LOOK)
