@@ -9,9 +9,11 @@ import jax
 import numpy as np
 import pytest
 
+import headrace as tf
 import headrace.ops.array
-import headrace.ops.elementwise_binary  # noqa: F401
+import headrace.ops.elementwise_binary
 import headrace.random as random_namespace
+from headrace.config import flags
 from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph
@@ -198,3 +200,22 @@ def test_stateless_numbers_depend_on_the_seed_alone() -> None:
     for same, again, other in zip(*runs, strict=True):
         np.testing.assert_array_equal(same, again)
         assert not np.array_equal(same, other)
+
+
+@pytest.mark.parametrize("draw", ["random_normal", "truncated_normal"])
+def test_many_numbers_are_drawn_outside_of_programs(draw, monkeypatch):
+    """By all cores, where a program has one: the same numbers, in each run."""
+    numbers = getattr(tf, draw)([1 << 17], seed=5)
+    total = tf.reduce_sum(numbers * 2.0)
+    with tf.Session() as session:
+        plan = session._engine.plan([total], [], [])
+        assert [unit.node.type for unit in plan._schedule.units if unit.node is not None] == [
+            {"random_normal": "RandomStandardNormal"}.get(draw, "TruncatedNormal")
+        ]
+        drawn = [session.run([numbers, total]) for _ in range(3)]
+    monkeypatch.setattr(flags, "interpret", "never")
+    with tf.Session() as session:
+        for once in drawn:
+            again = session.run([numbers, total])
+            np.testing.assert_array_equal(again[0], once[0])
+            np.testing.assert_allclose(again[1], once[1], rtol=1e-3)

@@ -387,7 +387,7 @@ class PartedRegion:
     @property
     def label(self) -> str:
         """As for a region."""
-        return label_of(self.nodes)
+        return label_of(self.nodes, self.outputs)
 
     @property
     def compiled(self) -> Compilation | None:

@@ -157,7 +157,7 @@ class Region:
     @property
     def label(self) -> str:
         """How the region is called in traces and messages."""
-        return label_of(self.nodes)
+        return label_of(self.nodes, self.outputs)
 
     @cached_property
     def between_hosts(self) -> bool:
@@ -475,9 +475,11 @@ class Region:
         return values
 
 
-def label_of(nodes: Sequence[Node]) -> str:
-    """How a region of these nodes is called."""
-    return f"region of {len(nodes)} op{'s' * (len(nodes) > 1)} to {nodes[-1].name}"
+def label_of(nodes: Sequence[Node], outputs: Sequence[Edge]) -> str:
+    """How a region of these nodes is called: by what it gives, else by what it does last."""
+    names = list(dict.fromkeys(n.name for n, _ in outputs)) or [nodes[-1].name]
+    shown = ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
+    return f"region of {len(nodes)} op{'s' * (len(nodes) > 1)} to {shown}"
 
 
 def _static_key(value: Any) -> Any:
@@ -485,6 +487,10 @@ def _static_key(value: Any) -> Any:
         return tuple([None if item is None else _static_key(item) for item in value.items or ()])
     array = np.asarray(value)
     return (array.dtype.str, array.shape, array.tobytes())
+
+
+#: So many outputs are named where a region is.
+_SHOWN = 4
 
 
 class RegionOptions:

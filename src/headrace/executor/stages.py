@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from headrace.config import flags
 from headrace.executor.evaluate import FOLD_LIMIT, flat_static
 from headrace.executor.in_place import waiting_changes
 from headrace.executor.resources import ResourceHandle, handle_for
 from headrace.executor.touched import may_block
 from headrace.executor.transfers import RECV, SEND
 from headrace.graph import dtypes
+from headrace.graph.shapes import num_elements_static
 from headrace.passes.ir import FEED, Edge, Node
 from headrace.placement.cost import state_bytes
 
@@ -102,6 +104,7 @@ class Staging:
             or n.calls is not None
             or n in self.force_host
             or may_block(n)
+            or _is_faster_outside(n)
             or (n not in inside and _handles_text(n))
             or has_odd_handle(n)
         }
@@ -146,6 +149,14 @@ class Staging:
                     level = max(level, stage[source] + (0 if joined else 1))
             stage[node] = level
         return stage
+
+
+def _is_faster_outside(node: Node) -> bool:
+    """Whether a CPU makes the output of a node faster outside of programs."""
+    least = node.op_def.interpret_from
+    if least is None or flags.interpret == "never" or "/device:CPU:" not in node.device:
+        return False
+    return (num_elements_static(node.dims[0]) or 0) >= least
 
 
 def _handles_text(node: Node, known: Container[Edge] = ()) -> bool:

@@ -32,6 +32,8 @@ _SEEDS = "seed: int = 0, seed2: int = 0"
 _FLOATS = "floating"
 _NO_GRADIENT = NotDifferentiable("random numbers do not depend on the inputs")
 _CHECKED_RANDOM = Effects(random=True, checks=True)
+#: From so many elements on, all cores draw faster than one in a program.
+_DRAWN_BY_ALL_CORES = 1 << 17
 
 Draw = Callable[..., Any]
 
@@ -74,6 +76,7 @@ def _define_float(name: str, draw_np: Draw, draw_jax: Draw) -> None:
         interpret=interpret,
         gradient=_NO_GRADIENT,
         static=(0,),
+        interpret_from=_DRAWN_BY_ALL_CORES if name != "RandomUniform" else None,
         effects=RANDOM,
     )
 

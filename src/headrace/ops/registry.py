@@ -229,6 +229,9 @@ class OpDef:
     effects: Effects = PURE
     cost: Callable[[Operation], float] | None = None
     shape_only: bool = False
+    #: With so many elements of output, a CPU makes them faster by ``interpret``, on all cores, than
+    #: in a program, on one.
+    interpret_from: int | None = None
     #: The kind of resource whose handle this op makes ("variable", "queue" ...).
     makes_handle: str = ""
     provide: Callable[[Any, Any, Any], None] | None = None
@@ -310,6 +313,7 @@ def define_op(
     effects: Effects = PURE,
     cost: Callable[[Operation], float] | None = None,
     shape_only: bool = False,
+    interpret_from: int | None = None,
     makes_handle: str = "",
     provide: Callable[[Any, Any, Any], None] | None = None,
     early_check: EarlyCheck | None = None,
@@ -351,6 +355,7 @@ def define_op(
         effects=effects,
         cost=cost,
         shape_only=shape_only,
+        interpret_from=interpret_from,
         makes_handle=makes_handle,
         provide=provide,
         early_check=early_check,
