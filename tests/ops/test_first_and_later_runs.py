@@ -30,3 +30,11 @@ def test_halves_between_two_steps(interpret):
 def test_unsigned_integers_have_no_absolute_value(dtype):
     with pytest.raises(TypeError, match="not in the list of allowed values"):
         tf.abs(tf.placeholder(dtype, [2]))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "float16"])
+def test_what_is_nearly_equal(dtype, interpret):
+    x, y = tf.placeholder(dtype, [3]), tf.placeholder(dtype, [3])
+    near = tf.math.approximate_equal(x, y, tolerance=2.0)
+    with tf.Session() as sess:
+        assert sess.run(near, {x: [1, 5, 9], y: [1, 4, 5]}).tolist() == [True, True, False]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from jax import lax
+from jax import numpy as jnp
 
 from headrace.graph.composite import composite_function
 from headrace.graph.tensor import Operation, Tensor
@@ -116,7 +117,7 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 
 
 def _approximate(x: Any, y: Any, *, tolerance: float) -> Any:
-    distance = lax.abs(lax.sub(*broadcast(x, y)))
+    distance = jnp.abs(lax.sub(*broadcast(x, y)))
     return lax.lt(distance, lax.full_like(distance, tolerance))
 
 
