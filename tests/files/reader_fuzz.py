@@ -217,7 +217,9 @@ def try_once(reader: Reader, folder: Path, seed: int) -> str | None:
     try:
         with warnings.catch_warnings():
             # Protobuf's own word on a damaged escape in a text: a warning is no failure to read.
-            warnings.filterwarnings("ignore", "decoding with 'unicode_escape'", DeprecationWarning)
+            warnings.filterwarnings(
+                "ignore", "invalid (octal )?escape sequence", DeprecationWarning
+            )
             reader.read(folder)
     except reader.accepts as error:
         named = (str(folder), *reader.names)
