@@ -10,9 +10,8 @@ while *holds* its state instead:
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -30,10 +29,12 @@ class Claims:
         writers: key -> the thread that has claimed it, and how often.
         lent: identity of an array -> the array, and the threads that read it.
         freed: notified when something is given back, or the store is closed.
+        waiting: how many threads wait for that.
     """
 
     def __init__(self, lock: Any) -> None:
         self.freed = threading.Condition(lock)
+        self.waiting = 0
         self.writers: dict[Hashable, list[int]] = {}
         self.lent: dict[int, tuple[Any, list[int]]] = {}
 
@@ -49,7 +50,11 @@ class Claims:
             check: raises when the step is given up; tells for how many seconds to wait at most.
         """
         while not self.are_free(keys):
-            self.freed.wait(check())
+            self.waiting += 1
+            try:
+                self.freed.wait(check())
+            finally:
+                self.waiting -= 1
 
     def claim(self, keys: Iterable[Hashable]) -> None:
         """This thread will write these keys."""
@@ -64,7 +69,8 @@ class Claims:
             owners.pop()
             if not owners:
                 del self.writers[key]
-        self.freed.notify_all()
+        if self.waiting:
+            self.freed.notify_all()
 
     def lend(self, arrays: Iterable[Any]) -> None:
         """This thread reads these arrays."""
@@ -91,32 +97,48 @@ class Claims:
         ]
 
 
-@contextlib.contextmanager
-def held(
-    store: ResourceStore,
-    reads: Sequence[Any],
-    writes: Sequence[Any],
-    check: Callable[[], float | None],
-) -> Iterator[dict[Any, Any]]:
+class held:
     """Hold state within the block, which gets the values of what it reads; later ones are not its.
+
+    A class, since each small step comes through here: a generator would take twice as long.
 
     Args:
         check: see `Claims.wait_until_free`.
     """
-    if not (reads or writes):
-        yield {}
-        return
-    claims = store.claims
-    keys = [store.claim_key(k) for k in writes]
-    with store.lock:
-        claims.wait_until_free(keys, check)
-        claims.claim(keys)
-        values = dict(zip(reads, store.get_all(reads), strict=True))
-        arrays = [a for a in values.values() if isinstance(a, jax.Array)]
-        claims.lend(arrays)
-    try:
-        yield values
-    finally:
+
+    __slots__ = ("_arrays", "_check", "_keys", "_reads", "_store", "_writes")
+
+    def __init__(
+        self,
+        store: ResourceStore,
+        reads: Sequence[Any],
+        writes: Sequence[Any],
+        check: Callable[[], float | None],
+    ) -> None:
+        self._store = store
+        self._reads = reads
+        self._writes = writes
+        self._check = check
+
+    def __enter__(self) -> dict[Any, Any]:
+        store, reads, writes = self._store, self._reads, self._writes
+        if not (reads or writes):
+            return {}
+        claims = store.claims
+        self._keys = keys = [store.claim_key(k) for k in writes]
         with store.lock:
-            claims.give_back(arrays)
-            claims.release(keys)
+            if keys:
+                claims.wait_until_free(keys, self._check)
+                claims.claim(keys)
+            values = dict(zip(reads, store.get_all(reads), strict=True))
+            self._arrays = arrays = [a for a in values.values() if isinstance(a, jax.Array)]
+            claims.lend(arrays)
+        return values
+
+    def __exit__(self, *_: object) -> None:
+        if self._reads or self._writes:
+            claims = self._store.claims
+            with self._store.lock:
+                claims.give_back(self._arrays)
+                if self._keys:
+                    claims.release(self._keys)
