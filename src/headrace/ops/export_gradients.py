@@ -15,31 +15,27 @@ import numpy as np
 
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import constant, raw
-from headrace.ops.export_graph import _rules, lowers
+from headrace.ops.export_graph import lowers, rule_of, scalar_like
 from headrace.ops.functions import gradients_of
 
 #: What an operation computes, by operations that have gradients: ``form(attrs, *inputs)``.
 Form = Callable[..., list[Any]]
 
 
-def _like(value: float, x: Tensor) -> Tensor:
-    return constant(np.array(value, x.dtype.np_dtype), x.dtype)
-
-
 def _sigmoid_grad(attrs: Any, y: Tensor, dy: Tensor) -> list[Any]:
-    return [raw.Mul(dy, raw.Mul(y, raw.Sub(_like(1, y), y)))]
+    return [raw.Mul(dy, raw.Mul(y, raw.Sub(scalar_like(1, y), y)))]
 
 
 def _tanh_grad(attrs: Any, y: Tensor, dy: Tensor) -> list[Any]:
-    return [raw.Mul(dy, raw.Sub(_like(1, y), raw.Square(y)))]
+    return [raw.Mul(dy, raw.Sub(scalar_like(1, y), raw.Square(y)))]
 
 
 def _sqrt_grad(attrs: Any, y: Tensor, dy: Tensor) -> list[Any]:
-    return [raw.RealDiv(raw.Mul(dy, _like(0.5, y)), y)]
+    return [raw.RealDiv(raw.Mul(dy, scalar_like(0.5, y)), y)]
 
 
 def _rsqrt_grad(attrs: Any, y: Tensor, dy: Tensor) -> list[Any]:
-    return [raw.Mul(raw.Mul(dy, _like(-0.5, y)), raw.Mul(y, raw.Square(y)))]
+    return [raw.Mul(raw.Mul(dy, scalar_like(-0.5, y)), raw.Mul(y, raw.Square(y)))]
 
 
 def _reciprocal_grad(attrs: Any, y: Tensor, dy: Tensor) -> list[Any]:
@@ -47,7 +43,7 @@ def _reciprocal_grad(attrs: Any, y: Tensor, dy: Tensor) -> list[Any]:
 
 
 def _softsign_grad(attrs: Any, dy: Tensor, x: Tensor) -> list[Any]:
-    return [raw.RealDiv(dy, raw.Square(raw.AddV2(_like(1, x), raw.Abs(x))))]
+    return [raw.RealDiv(dy, raw.Square(raw.AddV2(scalar_like(1, x), raw.Abs(x))))]
 
 
 def _top_k(attrs: Any, x: Tensor, k: Tensor | None = None) -> list[Any]:
@@ -129,7 +125,8 @@ def _outputs(inner: Any, xs: list[Tensor]) -> Sequence[Any] | None:
         return form(inner.attrs, *xs)
     if inner.name in ("SoftmaxGrad", "LogSoftmaxGrad", "SymbolicGradient"):
         stand_in: Any = SimpleNamespace(type=inner.name, attrs=inner.attrs)
-        made = _rules[inner.name](stand_in, xs)
+        rule = rule_of(inner.name)
+        made = None if rule is None else rule(stand_in, xs)
         return None if isinstance(made, Operation) else made
     return None
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace.graph.expanded import Expansion, expanded_graph_def
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph
 from headrace.graph.graph_def import functions_of
 from headrace.graph.proto import GraphDef, NodeDef
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import function_placeholder, raw
+from headrace.ops.build import constant, function_placeholder, raw
 from headrace.ops.registry import find_op_def
 
 #: ``rule(op, inputs)``: the outputs of ``op``, made of ``inputs`` by ops that TensorFlow has, or
@@ -102,6 +104,16 @@ def lowers(*op_types: str) -> Callable[[Rule], Rule]:
     return register
 
 
+def rule_of(op_type: str) -> Rule | None:
+    """The rule for operations of this type."""
+    return _rules.get(op_type)
+
+
+def scalar_like(value: float, like: Tensor) -> Tensor:
+    """A constant of the type of ``like``, for rules."""
+    return constant(np.array(value, like.dtype.np_dtype), like.dtype)
+
+
 def graph_def_for_files(graph: Graph, add_shapes: bool = True) -> GraphDef:
     """``graph`` as a GraphDef of TensorFlow's operations, as far as there are rules for its own.
 
@@ -129,7 +141,7 @@ def _load_rules() -> None:
 
 
 def _expansion(op: Operation) -> Expansion | None:
-    rule = _rules.get(op.type)
+    rule = rule_of(op.type)
     if rule is None:
         return None
     scratch = FuncGraph(f"{op.name.replace('/', '_')}_parts", Graph(), function_placeholder)
@@ -206,4 +218,13 @@ def _called(node: Any) -> Iterator[str]:
         yield from (f.name for f in value.list.func)
 
 
-__all__ = ["OWN", "graph_def_for_files", "lowers", "own_operations"]
+__all__ = [
+    "OWN",
+    "VALIDATE_SHAPE",
+    "graph_def_for_files",
+    "has_own_operations",
+    "lowers",
+    "own_operations",
+    "rule_of",
+    "scalar_like",
+]

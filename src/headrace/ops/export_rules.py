@@ -10,18 +10,14 @@ import numpy as np
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import constant, raw
-from headrace.ops.export_graph import lowers
+from headrace.ops.export_graph import lowers, scalar_like
 
 
 def _int(*values: int) -> Tensor:
     return constant(np.array(values, np.int32))
 
 
-def _scalar(value: float, like: Tensor) -> Tensor:
-    return constant(np.array(value, like.dtype.np_dtype), like.dtype)
-
-
-def _last(x: Tensor) -> Tensor:
+def _last() -> Tensor:
     return constant(np.int32(-1))
 
 
@@ -36,14 +32,14 @@ def _sum_like(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
 @lowers("SoftmaxGrad")
 def _softmax_grad(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
     grad, softmax = inputs
-    inner = raw.Sum(raw.Mul(grad, softmax), _last(grad), keep_dims=True)
+    inner = raw.Sum(raw.Mul(grad, softmax), _last(), keep_dims=True)
     return [raw.Mul(raw.Sub(grad, inner), softmax)]
 
 
 @lowers("LogSoftmaxGrad")
 def _log_softmax_grad(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
     grad, softmax = inputs
-    return [raw.Sub(grad, raw.Mul(raw.Sum(grad, _last(grad), keep_dims=True), softmax))]
+    return [raw.Sub(grad, raw.Mul(raw.Sum(grad, _last(), keep_dims=True), softmax))]
 
 
 @lowers("FiniteOrZero")
@@ -109,7 +105,7 @@ def _one() -> Tensor:
 def _sparse_adam(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
     var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, indices = inputs
     graph, dtype = get_default_graph(), grad.dtype
-    one = _scalar(1, lr)
+    one = scalar_like(1, lr)
     moments = []
     indices, places = raw.Unique(indices)
     grad = raw.UnsortedSegmentSum(grad, places, raw.Size(indices))
@@ -155,7 +151,7 @@ def _check_splits(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
     first = raw.StridedSlice(splits, _int(0), _int(1), _int(1), shrink_axis_mask=1)
     last = raw.StridedSlice(splits, _int(-1), _int(0), _int(1), end_mask=1, shrink_axis_mask=1)
     ordered = _all(raw.LessEqual(starts, ends))
-    begins = raw.Equal(first, _scalar(0, splits))
+    begins = raw.Equal(first, scalar_like(0, splits))
     fits = raw.LogicalAnd(begins, raw.Equal(last, values))
     return _asserted(
         splits,
@@ -175,8 +171,8 @@ def _same_splits(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
 def _check_dense(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
     splits, rows, columns = inputs
     starts, ends = _ends(splits)
-    count = raw.Sub(raw.Size(splits, out_type=splits.dtype), _scalar(1, splits))
-    one = _scalar(1, splits)
+    count = raw.Sub(raw.Size(splits, out_type=splits.dtype), scalar_like(1, splits))
+    one = scalar_like(1, splits)
     tall = raw.LogicalOr(raw.Equal(rows, count), raw.Equal(rows, one))
     even = _all(raw.Equal(raw.Sub(ends, starts), columns))
     wide = raw.LogicalOr(raw.Equal(columns, one), even)
@@ -197,12 +193,12 @@ def _row_ids(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
 @lowers("RaggedRowIdsToSplits")
 def _row_splits(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
     ids, rows = inputs
-    return [_positions("LowerBound", ids, raw.Add(rows, _scalar(1, rows)))]
+    return [_positions("LowerBound", ids, raw.Add(rows, scalar_like(1, rows)))]
 
 
 def _positions(bound: str, ordered: Tensor, count: Tensor) -> Any:
     """Where each number below ``count`` belongs among the ``ordered`` ones."""
-    numbers = raw.Range(_scalar(0, ordered), count, _scalar(1, ordered))
+    numbers = raw.Range(scalar_like(0, ordered), count, scalar_like(1, ordered))
     axis = _int(0)
     found = getattr(raw, bound)(
         raw.ExpandDims(ordered, axis), raw.ExpandDims(numbers, axis), out_type=ordered.dtype
