@@ -63,7 +63,7 @@ class Claims:
             self.writers.setdefault(key, []).append(own)
 
     def release(self, keys: Iterable[Hashable]) -> None:
-        """It has."""
+        """This thread has written these keys."""
         for key in keys:
             owners = self.writers[key]
             owners.pop()

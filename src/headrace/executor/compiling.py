@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headrace.config import flags
 
 if TYPE_CHECKING:
-    from headrace.executor.region import Program
+    from headrace.executor.program import Program
 
 _log = logging.getLogger(__name__)
 

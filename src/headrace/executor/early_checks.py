@@ -277,12 +277,16 @@ class EarlyChecks:
         Interpreting(store, host).run(views, values)
 
 
-def _declared(table: Edge) -> Dims:
-    """The shape of a variable as its handle's maker states it."""
-    node = table[0]
+def maker_of(node: Node) -> Node:
+    """The node that makes the handle which ``node`` gives or hands on."""
     while not node.op_def.makes_handle and node.inputs:
         node = node.inputs[0][0]
-    shape = node.attrs.get("shape")
+    return node
+
+
+def _declared(table: Edge) -> Dims:
+    """The shape of a variable as its handle's maker states it."""
+    shape = maker_of(table[0]).attrs.get("shape")
     return None if shape is None else shape.as_tuple
 
 
@@ -328,4 +332,4 @@ def _root(edge: Edge) -> Edge:
     return edge
 
 
-__all__ = ["Check", "Covered", "EarlyChecks", "covered_by", "reshaped"]
+__all__ = ["Check", "Covered", "EarlyChecks", "covered_by", "maker_of", "reshaped"]

@@ -17,7 +17,13 @@ from typing import Any
 
 from headrace.executor.claims import held
 from headrace.executor.compiling import Compilation
-from headrace.executor.early_checks import Covered, EarlyChecks, covered_by, reshaped
+from headrace.executor.early_checks import (
+    Covered,
+    EarlyChecks,
+    covered_by,
+    maker_of,
+    reshaped,
+)
 from headrace.executor.evaluate import flat_static
 from headrace.executor.interrupts import Watch
 from headrace.executor.null import is_null
@@ -133,9 +139,7 @@ def _sizes(handles: Mapping[Edge, Any]) -> dict[StateKey, float]:
     found: dict[StateKey, float] = {}
     for (node, _), handle in handles.items():
         if isinstance(handle, ResourceHandle):
-            maker = node
-            while not maker.op_def.makes_handle and maker.inputs:
-                maker = maker.inputs[0][0]
+            maker = maker_of(node)
             shape = maker.attrs.get("shape")
             known = shape is not None and shape.as_tuple is not None
             found[handle] = state_bytes(maker) if known else float("inf")
@@ -296,7 +300,7 @@ def make_region(
         return Region(nodes, dynamic, static, outputs, handles, options)
     parting = _Parting(access, dynamic, static, handles)
     if not parting.first:
-        in_place = InPlace(True, frozenset(), access.partial, True)
+        in_place = InPlace(is_large=True, ordered=access.partial)
         return Region(nodes, dynamic, static, outputs, handles, options, in_place)
     rest_dynamic, rest_static, rest_handles = inputs(parting.rest, set(parting.rest))
     wanted = {*outputs, *rest_dynamic, *rest_static}
@@ -317,7 +321,7 @@ def make_region(
         [e for e in outputs if e[0] in rest_own],
         rest_handles,
         options,
-        InPlace(True, parting.trusted(handles), access.partial, True),
+        InPlace(is_large=True, trusted=parting.trusted(handles), ordered=access.partial),
     )
     return PartedRegion(nodes, dynamic, static, outputs, first, rest)
 

@@ -61,7 +61,7 @@ class Watch:
         self.context = context
         self.stopped = False
         self.token = 0
-        #: Of each loop when it asked last, at which iteration, and the size of the chunk.
+        #: When each loop asked last, and the size of its chunk.
         self._loops: dict[int, tuple[float, int]] = {}
         self._began = time.monotonic()
 
@@ -80,7 +80,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         with _lock:
-            self.token = next(_numbers) & 0x7FFFFFFF
+            self.token = 1 + next(_numbers) % _MOST  # never `NOBODY`
             _watches[self.token] = self
         return self
 

@@ -31,16 +31,15 @@ class InPlace(NamedTuple):
     """What a region is told because it changes large variables.
 
     Attributes:
-        follows: whether early checks follow views of what comes in.
+        is_large: whether it changes large variables at all; early checks then follow views of
+            what comes in.
         trusted: what has been checked before the region runs.
         ordered: large variables that it changes in part: what reads them comes first.
-        is_large: whether it changes large variables at all.
     """
 
-    follows: bool = False
+    is_large: bool = False
     trusted: frozenset[Covered] = frozenset()
     ordered: frozenset[StateKey] = frozenset()
-    is_large: bool = False
 
 
 NOTHING_LARGE = InPlace()

@@ -78,7 +78,7 @@ class Region:
         self.takes_lists = any(n.dtypes[i] is variant for n, i in dynamic)
         self.in_place = in_place
         self.early = EarlyChecks(
-            nodes, [*dynamic, *static], handles, in_place.follows, in_place.trusted
+            nodes, [*dynamic, *static], handles, in_place.is_large, in_place.trusted
         )
         touched = RegionState(nodes, handles, self.early.nodes)
         self.touched = touched
@@ -532,4 +532,4 @@ class RegionOptions:
         return stack
 
 
-__all__ = ["Program", "Region", "RegionOptions", "label_of"]
+__all__ = ["Region", "RegionOptions", "label_of"]
