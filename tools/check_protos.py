@@ -2,6 +2,10 @@
 
     python tools/gen_protos.py --descriptors /tmp/headrace.pb
     PEER_PYTHON tools/check_protos.py /tmp/headrace.pb
+    PEER_PYTHON tools/check_protos.py /tmp/headrace.pb --trees BOOSTED_TREES_LIBRARY
+
+The last line compares the messages of `tf.contrib.boosted_trees` alone: TensorFlow 1.15 keeps their
+descriptors in the library of its ops, `contrib/boosted_trees/python/ops/_boosted_trees_ops.so`.
 
 The second line runs under an interpreter that has TensorFlow; nothing of ours is imported. Checked
 for each message and enum: fields by number, name, type, label, packing, presence and oneof; enum
@@ -20,6 +24,8 @@ OURS = "headrace."
 PEERS = "tensorflow."
 #: Ours that have another name there.
 RENAMED = {"headrace.ErrorCode": "tensorflow.error.Code"}
+#: Packages that only a library of TensorFlow 1.15 has.
+TREES = "headrace.boosted_trees."
 #: Messages that are only a part of TensorFlow's, and the fields that are not in ours.
 LEFT_OUT: dict[str, set[str]] = {
     "MetaGraphDef": {"object_graph_def"},
@@ -44,6 +50,26 @@ def peer_pool():
     return descriptor_pool.Default()
 
 
+def library_pool(library: Path):
+    """The descriptors of the messages of boosted trees that a library holds, as bytes."""
+    from google.protobuf import descriptor_pb2, descriptor_pool
+    from google.protobuf.message import DecodeError
+
+    data, pool = library.read_bytes(), descriptor_pool.DescriptorPool()
+    for name in ("tree_config", "split_info", "learner", "quantiles"):
+        path = f"tensorflow/contrib/boosted_trees/proto/{name}.proto".encode()
+        start = data.index(b"\x0a" + bytes([len(path)]) + path + b"\x12")
+        for end in range(start, start + 10_000):  # `syntax` comes last
+            try:
+                file = descriptor_pb2.FileDescriptorProto.FromString(data[start:end])
+            except DecodeError:
+                continue
+            if file.syntax == "proto3":
+                pool.Add(file)
+                break
+    return pool
+
+
 def our_pool(path: Path):
     from google.protobuf import descriptor_pb2, descriptor_pool
 
@@ -57,6 +83,8 @@ def our_pool(path: Path):
 def translated(name: str) -> str:
     if name in RENAMED:
         return RENAMED[name]
+    if name.startswith(f"{TREES}quantiles."):
+        return name.replace(f"{TREES}quantiles.", "boosted_trees.")
     return PEERS + name.removeprefix(OURS) if name.startswith(OURS) else name
 
 
@@ -132,13 +160,15 @@ def look_up_and_compare(mine, pool) -> list[str]:
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
+    trees = sys.argv[2:3] == ["--trees"]
+    if len(sys.argv) != (4 if trees else 2):
         print(__doc__)
         return 2
-    pool = peer_pool()
+    pool = library_pool(Path(sys.argv[3])) if trees else peer_pool()
     found, count = [], 0
     for file in our_pool(Path(sys.argv[1])):
-        if not file.package.startswith(OURS.rstrip(".")):
+        is_of_trees = file.package.startswith(TREES)
+        if not file.package.startswith(OURS.rstrip(".")) or is_of_trees != trees:
             continue
         for mine in [*file.message_types_by_name.values(), *file.enum_types_by_name.values()]:
             count += 1

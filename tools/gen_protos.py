@@ -24,6 +24,7 @@ GENERATOR = ("grpcio-tools==1.64.3", "setuptools<81")  # its protoc is version 2
 SOURCE_ROOT = Path(__file__).resolve().parent.parent / "src"
 PROTO_DIRS = (
     SOURCE_ROOT / "headrace" / "graph" / "proto",
+    SOURCE_ROOT / "headrace" / "graph" / "proto" / "boosted_trees",
     SOURCE_ROOT / "headrace" / "distributed" / "protocol",
 )
 

@@ -55,10 +55,12 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_rnn",
     "contrib_seq2seq",
     "contrib_crf",
+    "contrib_boosted_trees",
 )
 
 #: Families that combine what others test: run op by op, for compiling takes seconds.
 INTERPRETED = (
+    "contrib_boosted_trees",
     "contrib_crf",
     "contrib_gan",
     "contrib_legacy_seq2seq",

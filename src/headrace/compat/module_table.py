@@ -15,6 +15,7 @@ __all__ = ["ROWS", "Row", "row_of"]
 _INTERNALS = "headrace.compat.internals"
 _INNER = "headrace.compat.inner_functions"
 _GENERATED = "headrace.compat.gen_ops"
+_TREES = "headrace.contrib.boosted_trees"
 
 
 @dataclass(frozen=True)
@@ -279,6 +280,22 @@ ROWS: dict[str, Row] = {
     "contrib.tensor_forest": _row("headrace.contrib.tensor_forest"),
     "contrib.tensor_forest.python": _row("headrace.contrib.tensor_forest"),
     "contrib.tensor_forest.python.tensor_forest": _row("headrace.contrib.tensor_forest"),
+    "contrib.boosted_trees": _row(_TREES),
+    "contrib.boosted_trees.python": _row(_TREES),
+    "contrib.boosted_trees.python.ops": _row(_TREES),
+    "contrib.boosted_trees.python.ops.model_ops": _row(f"{_TREES}.model_ops"),
+    "contrib.boosted_trees.python.ops.prediction_ops": _row(f"{_TREES}.prediction_ops"),
+    "contrib.boosted_trees.python.ops.gen_model_ops": _row(_GENERATED),
+    "contrib.boosted_trees.python.ops.gen_prediction_ops": _row(_GENERATED),
+    "contrib.boosted_trees.python.utils": _row(_TREES),
+    "contrib.boosted_trees.python.utils.losses": _row(f"{_TREES}.losses"),
+    "contrib.boosted_trees.proto": _row(f"{_TREES}.proto"),
+    **{
+        f"contrib.boosted_trees.proto.{name}_pb2": _row(
+            f"headrace.graph.proto.boosted_trees.{name}_pb2"
+        )
+        for name in ("learner", "quantiles", "split_info", "tree_config")
+    },
     "models": _row("headrace.contrib"),
     "models.rnn": Row(()),
     "models.rnn.rnn": _row("headrace.nn", "headrace.contrib.rnn"),

@@ -7,6 +7,7 @@ from headrace.missing import attribute_error as _attribute_error
 
 #: Parts that are imported when first asked for.
 _MODULES = (
+    "boosted_trees",
     "crf",
     "cudnn_rnn",
     "cluster_resolver",

@@ -33,6 +33,21 @@ OWN: dict[str, str] = {
     "HeadraceForestTrain": "its trees are ours",
     "HeadraceForestPredict": "its trees are ours",
     "HeadraceForestStatus": "its trees are ours",
+    **dict.fromkeys(
+        (
+            "CreateTreeEnsembleVariable",
+            "DecisionTreeEnsembleResourceHandleOp",
+            "GradientTreesPartitionExamples",
+            "GradientTreesPrediction",
+            "GradientTreesPredictionVerbose",
+            "TreeEnsembleDeserialize",
+            "TreeEnsembleIsInitializedOp",
+            "TreeEnsembleSerialize",
+            "TreeEnsembleStampToken",
+            "TreeEnsembleUsedHandlers",
+        ),
+        "only programs that load tf.contrib.boosted_trees have it",
+    ),
 }
 
 #: Operations of TensorFlow that are taken apart only where they do more than in 1.15.

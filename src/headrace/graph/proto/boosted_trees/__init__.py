@@ -1,0 +1,1 @@
+"""The messages of ``tf.contrib.boosted_trees``; the bytes are TensorFlow's, the packages ours."""
