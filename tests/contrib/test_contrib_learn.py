@@ -112,6 +112,13 @@ def test_the_operations_of_a_graph_are_listed() -> None:
     assert tf.contrib.util.constant_value(x) is None
 
 
+def test_the_operations_in_the_branches_of_a_case_are_listed() -> None:
+    x = tf.placeholder(tf.float32, [])
+    tf.switch_case(tf.placeholder(tf.int32, []), [lambda: tf.erf(x), lambda: tf.lgamma(x)])
+    graph_def = tf.get_default_graph().as_graph_def()
+    assert {"Erf", "Lgamma"} <= tf.contrib.util.ops_used_by_graph_def(graph_def)
+
+
 def test_there_is_no_eager_mode() -> None:
     with pytest.raises(RuntimeError, match="no eager mode"):
         tf.contrib.eager.enable_eager_execution()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.graph.graph_def import op_def_to_proto
+from headrace.graph.graph_def import called_functions, op_def_to_proto
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
@@ -41,7 +41,7 @@ def ops_used_by_graph_def(graph_def: Any) -> set[str]:
         else:
             used.add(node.op)
             called = set()
-        called |= {a.func.name for a in node.attr.values() if a.HasField("func")}
+        called.update(called_functions(node))
         for name in called - seen:
             seen.add(name)
             if name in functions:

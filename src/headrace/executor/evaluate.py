@@ -433,7 +433,7 @@ def _is_constant(value: Any) -> bool:
 
 
 class Interpreting(Evaluation):
-    """Evaluation on arrays, right away. State is a session's store (its lock is held).
+    """Evaluation on arrays, right away. State is a session's store (`executor.claims.held`).
 
     Attributes:
         compiles_loops: whether loops that keep values become programs: where whole regions are

@@ -181,6 +181,14 @@ def held_functions(values: Iterable[Any]) -> Iterator[FuncGraph]:
             yield from (v for v in value if isinstance(v, FuncGraph))
 
 
+def called_functions(node: Any) -> Iterator[str]:
+    """The names of the functions that a NodeDef has among its attributes."""
+    for value in node.attr.values():
+        if value.HasField("func"):
+            yield value.func.name
+        yield from (f.name for f in value.list.func)
+
+
 def library_of(graph: Graph) -> dict[str, FuncGraph]:
     """The functions that programs have added to a graph itself, by name."""
     kept = graph.outermost.get_collection_ref(_LIBRARY)

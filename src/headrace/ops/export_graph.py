@@ -6,7 +6,7 @@ operations. What has no such rule stays as it is, and `own_operations` names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from headrace.graph.expanded import Expansion, expanded_graph_def
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph
-from headrace.graph.graph_def import functions_of
+from headrace.graph.graph_def import called_functions, functions_of
 from headrace.graph.proto import GraphDef, NodeDef
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import constant, function_placeholder, raw
@@ -219,18 +219,11 @@ def own_operations(graph_def: Any) -> list[tuple[str, str]]:
         node = waiting.pop()
         if node.op in OWN:
             found.append((node.name, node.op))
-        for name in _called(node):
+        for name in called_functions(node):
             if name in functions and name not in seen:
                 seen.add(name)
                 waiting.extend(functions[name].node_def)
     return sorted(found)
-
-
-def _called(node: Any) -> Iterator[str]:
-    for value in node.attr.values():
-        if value.HasField("func"):
-            yield value.func.name
-        yield from (f.name for f in value.list.func)
 
 
 __all__ = [

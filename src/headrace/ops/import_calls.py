@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from headrace.graph.graph_def import called_functions
 from headrace.graph.proto import FunctionDef, NodeDef
 from headrace.ops.registry import find_op_def
 
@@ -102,8 +103,7 @@ class _Calls:
         definition = find_op_def(node.op)
         if definition is None:
             return node.op in self.functions and self.is_stateful(node.op)
-        called = [a.func.name for a in node.attr.values() if a.HasField("func")]
-        called += [f.name for a in node.attr.values() for f in a.list.func]
+        called = list(called_functions(node))
         if called:
             return any(name in self.functions and self.is_stateful(name) for name in called)
         return not definition.effects.pure

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from headrace import logging
+from headrace.graph.graph_def import called_functions
 from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import VariableDef
 from headrace.ops.export_graph import OWN, own_operations
@@ -27,7 +28,9 @@ def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:
         return
     bad = {f.signature.name for f in message.graph_def.library.function if _is_own(f, message)}
     dropped = {
-        n.name for n in message.graph_def.node if n.op in OWN or not bad.isdisjoint(_called(n))
+        n.name
+        for n in message.graph_def.node
+        if n.op in OWN or not bad.isdisjoint(called_functions(n))
     }
     reasons = dict(found)
     users: dict[str, list[str]] = {}
@@ -70,18 +73,11 @@ def _is_own(function: Any, message: Any) -> bool:
         for node in waiting.pop().node_def:
             if node.op in OWN:
                 return True
-            for name in _called(node):
+            for name in called_functions(node):
                 if name in library and name not in seen:
                     seen.add(name)
                     waiting.append(library[name])
     return False
-
-
-def _called(node: Any) -> Iterable[str]:
-    for value in node.attr.values():
-        if value.HasField("func"):
-            yield value.func.name
-        yield from (f.name for f in value.list.func)
 
 
 def _node(source: str) -> str:
