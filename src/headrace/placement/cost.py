@@ -38,7 +38,8 @@ class CostModel(Protocol):
 
 def node_cost(node: Node) -> float:
     """Estimated floating point operations: the op's own rule, else one per output element."""
-    if node.op_def.cost is not None and node.op is not None:
+    # A node that is differentiated within another's operation has no operation of its own to ask.
+    if node.op_def.cost is not None and node.op is not None and node.op.op_def is node.op_def:
         return node.op_def.cost(node.op)
     total = 0.0
     for dims in node.dims:
