@@ -130,9 +130,14 @@ class held:
             if keys:
                 claims.wait_until_free(keys, self._check)
                 claims.claim(keys)
-            values = dict(zip(reads, store.get_all(reads), strict=True))
-            self._arrays = arrays = [a for a in values.values() if isinstance(a, jax.Array)]
-            claims.lend(arrays)
+            try:
+                values = dict(zip(reads, store.get_all(reads), strict=True))
+                self._arrays = arrays = [a for a in values.values() if isinstance(a, jax.Array)]
+                claims.lend(arrays)
+            except BaseException:  # also an interrupt: without this others would wait for ever
+                if keys:
+                    claims.release(keys)
+                raise
         return values
 
     def __exit__(self, *_: object) -> None:
