@@ -36,6 +36,6 @@ def in_pieces(count: int, size: int, work: Callable[[int, int], None]) -> None:
         for begin in begins:
             run(begin)
         return
-    with ThreadPoolExecutor(cores, thread_name_prefix="headrace-random") as pool:
+    with ThreadPoolExecutor(cores, thread_name_prefix="headrace-pieces") as pool:
         for _ in pool.map(run, begins):
             pass
