@@ -55,11 +55,13 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_rnn",
     "contrib_seq2seq",
     "contrib_crf",
+    "contrib_boosted_stats",
     "contrib_boosted_trees",
 )
 
 #: Families that combine what others test: run op by op, for compiling takes seconds.
 INTERPRETED = (
+    "contrib_boosted_stats",
     "contrib_boosted_trees",
     "contrib_crf",
     "contrib_gan",

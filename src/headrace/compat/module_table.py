@@ -285,6 +285,11 @@ ROWS: dict[str, Row] = {
     "contrib.boosted_trees.python.ops": _row(_TREES),
     "contrib.boosted_trees.python.ops.model_ops": _row(f"{_TREES}.model_ops"),
     "contrib.boosted_trees.python.ops.prediction_ops": _row(f"{_TREES}.prediction_ops"),
+    "contrib.boosted_trees.python.ops.batch_ops_utils": _row(f"{_TREES}.batch_ops_utils"),
+    "contrib.boosted_trees.python.ops.stats_accumulator_ops": _row(
+        f"{_TREES}.stats_accumulator_ops"
+    ),
+    "contrib.boosted_trees.python.ops.gen_stats_accumulator_ops": _row(_GENERATED),
     "contrib.boosted_trees.python.ops.gen_model_ops": _row(_GENERATED),
     "contrib.boosted_trees.python.ops.gen_prediction_ops": _row(_GENERATED),
     "contrib.boosted_trees.python.utils": _row(_TREES),

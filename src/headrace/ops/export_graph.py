@@ -45,6 +45,15 @@ OWN: dict[str, str] = {
             "TreeEnsembleSerialize",
             "TreeEnsembleStampToken",
             "TreeEnsembleUsedHandlers",
+            *("CreateStatsAccumulatorScalar", "CreateStatsAccumulatorTensor"),
+            *(
+                f"StatsAccumulator{kind}{name}"
+                for kind in ("Scalar", "Tensor")
+                for name in (
+                    *("Add", "Deserialize", "Flush", "IsInitialized", "MakeSummary"),
+                    *("ResourceHandleOp", "Serialize"),
+                )
+            ),
         ),
         "only programs that load tf.contrib.boosted_trees have it",
     ),

@@ -11,7 +11,14 @@ from typing import Any as _Any
 from headrace.contrib.folders import Folder as _Folder
 from headrace.missing import attribute_error as _attribute_error
 
-_MODULES = ("losses", "model_ops", "prediction_ops", "proto")
+_MODULES = (
+    "batch_ops_utils",
+    "losses",
+    "model_ops",
+    "prediction_ops",
+    "proto",
+    "stats_accumulator_ops",
+)
 
 #: Where the files are in TensorFlow's sources.
 python = _Folder(__name__, "python")

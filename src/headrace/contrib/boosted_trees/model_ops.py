@@ -147,7 +147,8 @@ def tree_ensemble_variable(
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     ensemble = tree_ensemble_variable(3, "", name="trees")
     ...     _ = sess.run(initialize_resources(shared_resources()))
-    ...     print(sess.run(tree_ensemble_stamp_token(ensemble)))
+    ...     stamp = sess.run(tree_ensemble_stamp_token(ensemble))
+    >>> int(stamp)
     3
     """
     with name_scope(name, "TreeEnsembleVariable") as scope:

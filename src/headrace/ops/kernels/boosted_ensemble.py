@@ -43,6 +43,12 @@ class StampedResource(HostResource):
             message = f"stamp_token is {stamp}, but the stamp of the resource is {self.stamp}."
             raise FailedPreconditionError(None, None, message)
 
+    def check_next(self, stamp: int, following: int) -> None:
+        """The same, and raises InvalidArgumentError unless the next stamp is another one."""
+        self.check_stamp(stamp)
+        if following == stamp:
+            raise invalid(f"next_stamp_token must be another stamp than stamp_token, {stamp}.")
+
 
 class TreeEnsemble(StampedResource):
     """A DecisionTreeEnsembleConfig that ops read and change, in ``config``."""
