@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
+from headrace.ops.array_util import both
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.registry import CHECKS, define_op
 
@@ -93,41 +93,11 @@ _OPTIONS = (
 )
 
 
-def _form(xp: Any) -> Any:
-    def run(
-        input: Any,
-        input_min: Any,
-        input_max: Any,
-        *,
-        signed_input: bool,
-        num_bits: int,
-        range_given: bool,
-        round_mode: str,
-        narrow_range: bool,
-        axis: int,
-    ) -> Any:
-        return _round_trip(
-            xp,
-            input,
-            input_min,
-            input_max,
-            signed_input=signed_input,
-            num_bits=num_bits,
-            range_given=range_given,
-            round_mode=round_mode,
-            narrow_range=narrow_range,
-            axis=axis,
-        )
-
-    return run
-
-
 define_op(
     "QuantizeAndDequantizeV2(input: T, input_min: T, input_max: T) -> output: T",
     attrs=_OPTIONS,
     shape=_checked_shape,
-    kernel=_form(jnp),
-    interpret=_form(np),
+    **both(_round_trip),
     # As if there were no steps.
     gradient=lambda op, grad: [grad, None, None],
     effects=CHECKS,

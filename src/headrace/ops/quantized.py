@@ -19,7 +19,7 @@ from headrace.graph import dtypes
 from headrace.graph.shapes import merge_static
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
-from headrace.ops.array_util import fail
+from headrace.ops.array_util import both, fail
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
 from headrace.ops.static import static_value
@@ -153,34 +153,7 @@ define_op(
     "'HALF_TO_EVEN'} = 'HALF_AWAY_FROM_ZERO', narrow_range: bool = False, axis: int = -1, "
     "ensure_minimum_range: float = 0.01",
     shape=_quantize_shape,
-    kernel=lambda x, a, b, *, T, mode, round_mode, narrow_range, axis, ensure_minimum_range: (
-        _quantized(
-            jnp,
-            x,
-            a,
-            b,
-            T=T,
-            mode=mode,
-            round_mode=round_mode,
-            narrow_range=narrow_range,
-            axis=axis,
-            ensure_minimum_range=ensure_minimum_range,
-        )
-    ),
-    interpret=lambda x, a, b, *, T, mode, round_mode, narrow_range, axis, ensure_minimum_range: (
-        _quantized(
-            np,
-            x,
-            a,
-            b,
-            T=T,
-            mode=mode,
-            round_mode=round_mode,
-            narrow_range=narrow_range,
-            axis=axis,
-            ensure_minimum_range=ensure_minimum_range,
-        )
-    ),
+    **both(_quantized),
     gradient=_STEPS,
     effects=CHECKS,
 )
@@ -235,12 +208,7 @@ define_op(
     attrs=f"T: {_TYPES}, mode: {_MODES} = 'MIN_COMBINED', narrow_range: bool = False, "
     "axis: int = -1, dtype: {bfloat16, float32} = float32",
     shape=_dequantize_shape,
-    kernel=lambda q, a, b, *, T, mode, narrow_range, axis, dtype: _dequantized(
-        jnp, q, a, b, T=T, mode=mode, narrow_range=narrow_range, axis=axis, dtype=dtype
-    ),
-    interpret=lambda q, a, b, *, T, mode, narrow_range, axis, dtype: _dequantized(
-        np, q, a, b, T=T, mode=mode, narrow_range=narrow_range, axis=axis, dtype=dtype
-    ),
+    **both(_dequantized),
     gradient=_STEPS,
 )
 
