@@ -48,16 +48,9 @@ class BaseSaverBuilder:
     def save_op(self, filename_tensor: Tensor, saveables: Sequence[SaveableObject]) -> Operation:
         """An operation that writes ``saveables`` to a checkpoint."""
         specs = [spec for s in saveables for spec in s.specs]
-        names = constant(
-            [s.name for s in specs], dtypes.string, [len(specs)], "SaveV2/tensor_names"
-        )
-        slices = constant(
-            [s.slice_spec for s in specs], dtypes.string, [len(specs)], "SaveV2/shape_and_slices"
-        )
         saved: Operation = raw.SaveV2(
             filename_tensor,
-            names,
-            slices,
+            *_names_and_slices(specs, "SaveV2/"),
             [convert_to_tensor(s.tensor) for s in specs],
             dtypes=[s.dtype for s in specs],
             _max_file_bytes=self.max_file_bytes,
@@ -287,15 +280,23 @@ class BulkSaverBuilder(BaseSaverBuilder):
         return _read(filename_tensor, saveables)
 
 
+def _names_and_slices(
+    specs: Sequence[saveable.SaveSpec], prefix: str = ""
+) -> tuple[Tensor, Tensor]:
+    """What ops that save and restore are told of tensors; ``prefix``: of the constants' names."""
+    size = [len(specs)]
+    return (
+        constant([s.name for s in specs], dtypes.string, size, f"{prefix}tensor_names"),
+        constant([s.slice_spec for s in specs], dtypes.string, size, f"{prefix}shape_and_slices"),
+    )
+
+
 def _read(filename_tensor: Tensor, saveables: Sequence[SaveableObject]) -> list[Tensor]:
     specs = [spec for s in saveables for spec in s.specs]
     return list(
         raw.RestoreV2(
             filename_tensor,
-            constant([s.name for s in specs], dtypes.string, [len(specs)], "tensor_names"),
-            constant(
-                [s.slice_spec for s in specs], dtypes.string, [len(specs)], "shape_and_slices"
-            ),
+            *_names_and_slices(specs),
             dtypes=[s.dtype for s in specs],
             name="RestoreV2",
         )
