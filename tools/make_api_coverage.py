@@ -56,7 +56,8 @@ bit |
 With a seed of the graph only (`tf.set_random_seed`) an operation's second seed is the number of
 random operations before it. That is the rule of TensorFlow 2 in graph mode, whose numbers come out
 the same; 1.x counted all operations of the graph, so programs that set the graph's seed only repeat
-themselves here, but not the runs of 1.x.
+themselves here, but not the runs of 1.x, unless `HEADRACE_GRAPH_SEEDS=operations` is set
+([old-programs.md](old-programs.md)).
 
 """
 
