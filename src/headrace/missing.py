@@ -24,7 +24,7 @@ REASONS = {
     "autograph": "Headrace builds graphs from calls, it does not rewrite Python code",
     "contrib.autograph": "Headrace builds graphs from calls, it does not rewrite Python code",
     "contrib.boosted_trees": "its ops on tree ensembles, predictions and gradients are there, "
-    "those that grow trees are still to come",
+    "quantiles and those that find splits are still to come",
     "contrib.boosted_trees.estimator_batch": "Estimators are still to come; the ops on trees are "
     "there",
     "contrib.cluster_resolver": "clusters come from TF_CONFIG and tf.train.ClusterSpec",

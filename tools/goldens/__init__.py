@@ -56,12 +56,14 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_seq2seq",
     "contrib_crf",
     "contrib_boosted_stats",
+    "contrib_boosted_training",
     "contrib_boosted_trees",
 )
 
 #: Families that combine what others test: run op by op, for compiling takes seconds.
 INTERPRETED = (
     "contrib_boosted_stats",
+    "contrib_boosted_training",
     "contrib_boosted_trees",
     "contrib_crf",
     "contrib_gan",

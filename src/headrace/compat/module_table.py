@@ -290,6 +290,8 @@ ROWS: dict[str, Row] = {
         f"{_TREES}.stats_accumulator_ops"
     ),
     "contrib.boosted_trees.python.ops.gen_stats_accumulator_ops": _row(_GENERATED),
+    "contrib.boosted_trees.python.ops.training_ops": _row(f"{_TREES}.training_ops"),
+    "contrib.boosted_trees.python.ops.gen_training_ops": _row(_GENERATED),
     "contrib.boosted_trees.python.ops.gen_model_ops": _row(_GENERATED),
     "contrib.boosted_trees.python.ops.gen_prediction_ops": _row(_GENERATED),
     "contrib.boosted_trees.python.utils": _row(_TREES),

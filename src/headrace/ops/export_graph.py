@@ -44,6 +44,7 @@ OWN: dict[str, str] = {
             "TreeEnsembleIsInitializedOp",
             "TreeEnsembleSerialize",
             "TreeEnsembleStampToken",
+            *("CenterTreeEnsembleBias", "GrowTreeEnsemble", "TreeEnsembleStats"),
             "TreeEnsembleUsedHandlers",
             *("CreateStatsAccumulatorScalar", "CreateStatsAccumulatorTensor"),
             *(

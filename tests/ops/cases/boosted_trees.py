@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-COVERED = dict.fromkeys(
-    [
-        "CreateTreeEnsembleVariable",
-        "DecisionTreeEnsembleResourceHandleOp",
-        "GradientTreesPartitionExamples",
-        "GradientTreesPrediction",
-        "GradientTreesPredictionVerbose",
-        "TreeEnsembleDeserialize",
-        "TreeEnsembleIsInitializedOp",
-        "TreeEnsembleSerialize",
-        "TreeEnsembleStampToken",
-        "TreeEnsembleUsedHandlers",
-    ],
-    "tests/contrib/test_boosted_trees.py",
-) | dict.fromkeys(
-    [
-        "CreateStatsAccumulatorScalar",
-        "CreateStatsAccumulatorTensor",
-        "StatsAccumulatorScalarAdd",
-        "StatsAccumulatorScalarDeserialize",
-        "StatsAccumulatorScalarFlush",
-        "StatsAccumulatorScalarIsInitialized",
-        "StatsAccumulatorScalarMakeSummary",
-        "StatsAccumulatorScalarResourceHandleOp",
-        "StatsAccumulatorScalarSerialize",
-        "StatsAccumulatorTensorAdd",
-        "StatsAccumulatorTensorDeserialize",
-        "StatsAccumulatorTensorFlush",
-        "StatsAccumulatorTensorIsInitialized",
-        "StatsAccumulatorTensorMakeSummary",
-        "StatsAccumulatorTensorResourceHandleOp",
-        "StatsAccumulatorTensorSerialize",
-    ],
-    "tests/contrib/test_boosted_stats.py",
+COVERED = (
+    dict.fromkeys(
+        [
+            "CreateTreeEnsembleVariable",
+            "DecisionTreeEnsembleResourceHandleOp",
+            "GradientTreesPartitionExamples",
+            "GradientTreesPrediction",
+            "GradientTreesPredictionVerbose",
+            "TreeEnsembleDeserialize",
+            "TreeEnsembleIsInitializedOp",
+            "TreeEnsembleSerialize",
+            "TreeEnsembleStampToken",
+            "TreeEnsembleUsedHandlers",
+        ],
+        "tests/contrib/test_boosted_trees.py",
+    )
+    | dict.fromkeys(
+        [
+            "CreateStatsAccumulatorScalar",
+            "CreateStatsAccumulatorTensor",
+            "StatsAccumulatorScalarAdd",
+            "StatsAccumulatorScalarDeserialize",
+            "StatsAccumulatorScalarFlush",
+            "StatsAccumulatorScalarIsInitialized",
+            "StatsAccumulatorScalarMakeSummary",
+            "StatsAccumulatorScalarResourceHandleOp",
+            "StatsAccumulatorScalarSerialize",
+            "StatsAccumulatorTensorAdd",
+            "StatsAccumulatorTensorDeserialize",
+            "StatsAccumulatorTensorFlush",
+            "StatsAccumulatorTensorIsInitialized",
+            "StatsAccumulatorTensorMakeSummary",
+            "StatsAccumulatorTensorResourceHandleOp",
+            "StatsAccumulatorTensorSerialize",
+        ],
+        "tests/contrib/test_boosted_stats.py",
+    )
+    | dict.fromkeys(
+        ["CenterTreeEnsembleBias", "GrowTreeEnsemble", "TreeEnsembleStats"],
+        "tests/contrib/test_boosted_training.py",
+    )
 )

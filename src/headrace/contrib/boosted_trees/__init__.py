@@ -18,6 +18,7 @@ _MODULES = (
     "prediction_ops",
     "proto",
     "stats_accumulator_ops",
+    "training_ops",
 )
 
 #: Where the files are in TensorFlow's sources.
