@@ -147,12 +147,11 @@ def _broadcast_args(a: Any, b: Any) -> Any:
 
 
 def _broadcast_args_np(a: Any, b: Any) -> Any:
-    try:
-        return np.asarray(np.broadcast_shapes(tuple(a), tuple(b)), a.dtype)
-    except ValueError:
-        raise fail(
-            f"Incompatible shapes: cannot broadcast {a.tolist()} and {b.tolist()}."
-        ) from None
+    rank = max(a.size, b.size)
+    x, y = (np.concatenate([np.ones(rank - s.size, s.dtype), s]) for s in (a, b))
+    if not ((x == y) | (x == 1) | (y == 1)).all():
+        raise fail(f"Incompatible shapes: cannot broadcast {a.tolist()} and {b.tolist()}.")
+    return np.where(x == 1, y, x)
 
 
 define_op(

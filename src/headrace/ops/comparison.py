@@ -117,13 +117,26 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 
 
 def _approximate(x: Any, y: Any, *, tolerance: float) -> Any:
-    distance = jnp.abs(lax.sub(*broadcast(x, y)))
+    x, y = broadcast(x, y)
+    if np.dtype(x.dtype).kind in "iu":
+        return _near_integers(jnp, x, y, tolerance)
+    distance = jnp.abs(lax.sub(x, y))
     return lax.lt(distance, lax.full_like(distance, tolerance))
 
 
 def _approximate_np(x: Any, y: Any, *, tolerance: float) -> Any:
+    if x.dtype.kind in "iu":
+        return _near_integers(np, x, y, tolerance)
     distance = np.abs(x - y)
     return distance < scalar(tolerance, distance)
+
+
+def _near_integers(xp: Any, x: Any, y: Any, tolerance: float) -> Any:
+    """The distance of two integers fits the unsigned type of their width, and wraps into it."""
+    unsigned = np.dtype(f"u{np.dtype(x.dtype).itemsize}")
+    limit = min(max(0, int(tolerance)), int(np.iinfo(unsigned).max))
+    distance = xp.maximum(x, y).astype(unsigned) - xp.minimum(x, y).astype(unsigned)
+    return distance < unsigned.type(limit)
 
 
 define_op(

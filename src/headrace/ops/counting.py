@@ -37,7 +37,7 @@ def _bins(xp: Any, values: Any, value_range: Any, count: int) -> Any:
     wide = values.astype(np.float64)
     low, high = value_range.astype(np.float64)[0], value_range.astype(np.float64)[1]
     scaled = xp.floor((wide - low) / ((high - low) / count))
-    return xp.clip(scaled, 0, count - 1).astype(np.int32)
+    return xp.where(scaled > 0, xp.minimum(scaled, count - 1), 0).astype(np.int32)  # NaN: the first
 
 
 def _histogram(values: Any, value_range: Any, nbins: Any, *, dtype: Any) -> Any:

@@ -91,7 +91,24 @@ def _einsum_np(inputs: list[Any], *, equation: str) -> Any:
     dtype = inputs[0].dtype
     if dtype.itemsize == 2 and dtype.kind in "fV":
         inputs = [x.astype(np.float32) for x in inputs]
-    return np.asarray(np.einsum(equation, *inputs)).astype(dtype)
+    return np.asarray(np.einsum(*_summed_alone(equation, inputs))).astype(dtype)
+
+
+def _summed_alone(equation: str, inputs: list[Any]) -> list[Any]:
+    """Labels of one input alone are summed before anything is multiplied.
+
+    That is the order of compiled programs and of TensorFlow; infinities tell it from others.
+    """
+    labels, output = _split(equation)
+    if len(inputs) == 1:
+        return [equation, *inputs]
+    kept, arrays = [], []
+    for i, (own, array) in enumerate(zip(labels, inputs, strict=True)):
+        needed = {*output, *"".join(labels[:i] + labels[i + 1 :]), "."}
+        rest = "".join(c for c in own if c in needed)
+        kept.append(rest)
+        arrays.append(array if rest == own else np.einsum(f"{own}->{rest}", array))
+    return [f"{','.join(kept)}->{output}", *arrays]
 
 
 def _einsum_cost(op: Operation) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from jax import lax
+from jax import numpy as jnp
 
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops import checks
@@ -21,6 +22,7 @@ from headrace.ops.elementwise_util import (
     Kernel,
     binary,
     binary_function,
+    broadcast,
     conj,
     lifted,
     no_gradient,
@@ -222,7 +224,22 @@ def _pow(xp: Any, x: Any, y: Any) -> Any:
         checks.require(
             known.all(y >= scalar(0, y)), "Integers to negative integer powers are not allowed"
         )
-    return xp.power(x, xp.maximum(y, scalar(0, y)))
+    y = xp.maximum(y, scalar(0, y))
+    if xp is np or (isinstance(y, np.ndarray | np.generic) and y.size and y.max() < 64):
+        return xp.power(x, y)
+    return _int_pow(*broadcast(x, y))
+
+
+def _int_pow(x: Any, y: Any) -> Any:
+    """By squaring, every bit of the exponent: products that leave the type wrap around."""
+
+    def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        power, square, rest = state
+        power = jnp.where(rest & 1 == 1, power * square, power)
+        return power, square * square, rest >> 1
+
+    start = (jnp.ones_like(x), x, y)
+    return lax.while_loop(lambda state: jnp.any(state[2] > 0), step, start)[0]
 
 
 def _squared_difference(x: Any, y: Any) -> Any:

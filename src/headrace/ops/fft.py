@@ -44,8 +44,17 @@ def _transform(xp: Any, name: str, rank: int, value: Any) -> Any:
     return getattr(xp.fft, name)(value, axes=axes).astype(value.dtype)
 
 
+_COMPLEX_OF = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
+
+
 def _real_shape(rank: int, forward: bool) -> Callable[[Operation], list[Dims]]:
     def rule(op: Operation) -> list[Dims]:
+        if _COMPLEX_OF[op.attrs["Treal"]] != op.attrs["Tcomplex"]:
+            raise ValueError(
+                f"Wrong types for {'forward' if forward else 'backward'} real FFT: "
+                f"{op.attrs['Treal'].name} goes with {_COMPLEX_OF[op.attrs['Treal']].name}, not "
+                f"with {op.attrs['Tcomplex'].name}."
+            )
         dims = _at_least(rank, op.inputs[0].dims)
         lengths = static_ints(op.inputs[1])
         if lengths is not None and len(lengths) != rank:

@@ -7,6 +7,7 @@ eigenvectors) are always compiled, so that a program gets one answer from all it
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial, wraps
 from typing import Any
 
@@ -140,13 +141,18 @@ def _cholesky(matrix: Any) -> Any:
 
 def _cholesky_np(matrix: Any) -> Any:
     _require_square(matrix)
+    return _cholesky_factor(matrix, _NOT_POSITIVE)
+
+
+def _cholesky_factor(matrix: Any, message: str) -> Any:
+    """Matrices with what is not finite get NaN; others without a factor fail with `message`."""
     out = np.empty_like(matrix)
     for index in np.ndindex(matrix.shape[:-2]):
         try:
             out[index] = np.linalg.cholesky(np.tril(matrix[index]))
         except np.linalg.LinAlgError:
-            checks.require(not np.isfinite(np.tril(matrix[index])).all(), _NOT_POSITIVE)
-            out[index] = np.nan
+            checks.require(not np.isfinite(np.tril(matrix[index])).all(), message)
+            out[index] = np.tril(np.full_like(matrix[index], np.nan))
     return out
 
 
@@ -155,9 +161,17 @@ def _cholesky_grad(xp: Any, factor: Any, grad: Any) -> Any:
     factor = xp.tril(factor)
     middle = xp.tril(_adjoint(factor) @ grad)
     middle = middle * (1 - xp.eye(factor.shape[-1], dtype=factor.dtype) / 2)
-    inverse = np.linalg.inv(factor) if xp is np else _triangular_inverse(factor)
+    inverse = (_triangular_inverse_np if xp is np else _triangular_inverse)(factor)
     result = _adjoint(inverse) @ middle @ inverse
     return (result + _adjoint(result)) / 2
+
+
+def _triangular_inverse_np(factor: Any) -> Any:
+    if np.isfinite(factor).all():
+        with suppress(np.linalg.LinAlgError):
+            return np.linalg.inv(factor)
+    identity = np.broadcast_to(np.eye(factor.shape[-1], dtype=factor.dtype), factor.shape)
+    return _substituted(factor, identity, lower=True)
 
 
 def _triangular_inverse(factor: Any) -> Any:
@@ -339,7 +353,9 @@ def _determinant(xp: Any, matrix: Any) -> Any:
     _require_square(matrix)
     if matrix.shape[-1] == 0:
         return xp.ones(matrix.shape[:-2], matrix.dtype)
-    return xp.asarray(xp.linalg.det(matrix), matrix.dtype)
+    result = xp.asarray(xp.linalg.det(matrix), matrix.dtype)
+    bad = xp.isnan(matrix).any(axis=(-2, -1))
+    return xp.where(bad, xp.asarray(np.nan, matrix.dtype), result)
 
 
 def _log_determinant(xp: Any, matrix: Any) -> Any:
@@ -448,7 +464,8 @@ def _triangular_np(matrix: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
     if adjoint:
         triangle, lower = _adjoint(triangle), not lower
     if np.isfinite(triangle).all():
-        return np.linalg.solve(triangle, rhs)
+        with suppress(np.linalg.LinAlgError):  # too small a pivot beside what is large
+            return np.linalg.solve(triangle, rhs)
     return _substituted(triangle, rhs, lower)
 
 
@@ -492,7 +509,9 @@ def _least_squares(xp: Any, matrix: Any, rhs: Any, regularizer: Any, *, fast: bo
     rows, columns = matrix.shape[-2:]
     if not fast:
         smallest = 10 * max(rows, columns) * float(np.finfo(matrix.dtype).eps)
-        return xp.linalg.pinv(matrix, rtol=smallest) @ rhs
+        bad = ~xp.isfinite(matrix)
+        inverse = xp.linalg.pinv(xp.where(bad, matrix.dtype.type(0), matrix), rtol=smallest)
+        return _spoiled(xp, bad, inverse @ rhs)
     adjoint = _adjoint(matrix)
     tall = rows >= columns
     gram = adjoint @ matrix if tall else matrix @ adjoint
@@ -504,7 +523,7 @@ def _least_squares(xp: Any, matrix: Any, rhs: Any, regularizer: Any, *, fast: bo
 
 def _positive_solve(gram: Any, rhs: Any) -> Any:
     factor = lax.linalg.cholesky(gram)
-    checks.require(~jnp.isnan(factor).any(), _RANK_DEFICIENT)
+    checks.require(~(jnp.isnan(factor).any() & jnp.isfinite(gram).all()), _RANK_DEFICIENT)
     half = lax.linalg.triangular_solve(factor, rhs, left_side=True, lower=True)
     return lax.linalg.triangular_solve(
         factor, half, left_side=True, lower=True, transpose_a=True, conjugate_a=True
@@ -512,10 +531,7 @@ def _positive_solve(gram: Any, rhs: Any) -> Any:
 
 
 def _positive_solve_np(gram: Any, rhs: Any) -> Any:
-    try:
-        factor = np.linalg.cholesky(gram)
-    except np.linalg.LinAlgError:
-        checks.require(False, _RANK_DEFICIENT)
+    factor = _cholesky_factor(gram, _RANK_DEFICIENT)
     return np.linalg.solve(_adjoint(factor), np.linalg.solve(factor, rhs))
 
 

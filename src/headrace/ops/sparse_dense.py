@@ -313,9 +313,7 @@ def _dense_binary(xp: Any, kind: str, indices: Any, values: Any, shape: Any, den
     if values.dtype.kind not in "iu":
         return values / other
     checks.require(~xp.any(other == 0), "Integer division by zero")
-    if xp is np:
-        return np.trunc(values / other).astype(values.dtype) if values.size else values
-    return jnp.asarray(jnp.trunc(values / other), values.dtype)
+    return (values - xp.fmod(values, other)) // other
 
 
 def _dense_places(op: Operation) -> tuple[Tensor, Tensor]:

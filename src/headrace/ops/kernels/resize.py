@@ -213,12 +213,13 @@ def nearest_grad(
     xp: Any, grads: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool
 ) -> Any:
     """The gradient by an image of ``size``: each old pixel gets the sum of the new ones."""
+    wide = np.dtype(np.float32) if grads.dtype.itemsize == 2 else grads.dtype
     matrices = []
     for axis in (1, 2):
         old, new = int(size[axis - 1]), grads.shape[axis]
         index = _nearest(old, new, align_corners, half_pixel_centers)
-        matrices.append((np.arange(old)[:, None] == index).astype(grads.dtype))
-    return _product(xp, matrices, grads)
+        matrices.append((np.arange(old)[:, None] == index).astype(wide))
+    return _product(xp, matrices, grads.astype(wide)).astype(grads.dtype)
 
 
 # -- area ---------------------------------------------------------------------------------------
