@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from headrace.files.paths import as_path, is_local
+from headrace.files.paths import as_path, is_local, translate
 from headrace.files.system import write_bytes
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
@@ -285,9 +286,14 @@ def write_message(message: Any, path: str, as_text: bool) -> str:
     if not is_local(path):
         write_bytes(path, data)
         return path
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     temporary = f"{path}.tmp{os.getpid()}"
-    with open(temporary, "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(temporary, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
+        raise translate(path, error) from error
     return path

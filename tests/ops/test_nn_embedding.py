@@ -177,3 +177,18 @@ def test_in_top_k_of_fed_scores() -> None:
     assert got.tolist() == [True, False]
     with pytest.raises(ValueError, match="not compatible"):
         tf.nn.in_top_k(tf.zeros([4, 3]), [0, 2], 1)
+
+
+def test_sparse_ids_of_unknown_rank():
+    ids = tf.sparse_placeholder(tf.int64)
+    found = tf.nn.safe_embedding_lookup_sparse(
+        [tf.constant([[1.0, 2.0], [3.0, 4.0]])], ids, combiner="sum"
+    )
+    rows = tf.SparseTensorValue([[0, 0], [0, 1], [2, 0]], [0, 1, 1], [3, 2])
+    cube = tf.SparseTensorValue([[0, 0, 0], [1, 1, 0]], [0, 1], [2, 2, 1])
+    with tf.Session() as session:
+        assert session.run(found, {ids: rows}).tolist() == [[4.0, 6.0], [0.0, 0.0], [3.0, 4.0]]
+        assert session.run(found, {ids: cube}).tolist() == [
+            [[1.0, 2.0], [0.0, 0.0]],
+            [[0.0, 0.0], [3.0, 4.0]],
+        ]

@@ -315,3 +315,24 @@ def test_attributes_that_are_set_as_messages_are_read_as_values():
     assert op.get_attr("_kind") == b"x"
     with tf.get_default_graph()._attr_scope({"_on": tf.AttrValue(b=True)}):
         assert tf.no_op().get_attr("_on") is True
+
+
+def test_variables_do_not_share_memory_with_read_only_arrays_that_are_fed():
+    """Whoever made such an array may make it writeable again."""
+    v = tf.Variable(tf.zeros([4]))
+    fed = tf.placeholder(tf.float32, [4])
+    assign = v.assign(fed)
+    queue = tf.FIFOQueue(2, tf.float32, [[4]])
+    put, got = queue.enqueue(fed), queue.dequeue()
+    array = np.ones(4, np.float32)
+    array.flags.writeable = False
+    with tf.Session() as session:
+        session.run(v.initializer)
+        for _ in range(2):
+            session.run([assign.op, put], {fed: array})
+            array.flags.writeable = True
+            array[:] = 7.0
+            assert session.run(v).tolist() == [1.0] * 4
+            assert session.run(got).tolist() == [1.0] * 4
+            array[:] = 1.0
+            array.flags.writeable = False

@@ -1,4 +1,8 @@
-"""Arrays over memory that belongs to somebody else and goes back when the last array dies."""
+"""Whose the memory of an array is.
+
+It may belong to somebody else and go back when the last array dies (`lend`), or to nobody who could
+still change it (`give_away`). What is neither may be changed by whoever made it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Borrowed", "lend"]
+__all__ = ["Borrowed", "give_away", "is_given_away", "lend"]
 
 
 class Borrowed:
@@ -49,3 +53,39 @@ def lend(
     `storage` is kept alive as long as the array, or anything made from it without a copy, lives.
     """
     return np.asarray(Borrowed(storage, address, nbytes, give_back))
+
+
+class _Given:
+    """The base object of an array whose maker has given it up: nobody can write to it any more."""
+
+    __slots__ = ("__array_interface__", "_array")
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+        self.__array_interface__ = {
+            "data": (array.ctypes.data, True),
+            "shape": (array.nbytes,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+
+def give_away(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A read-only array over the memory of one that the caller has made and forgets.
+
+    A variable may keep it without a copy. Texts and arrays that are no block of memory come back as
+    they are.
+    """
+    if array.dtype.kind == "O" or not array.nbytes or not array.flags.c_contiguous:
+        return array
+    return np.asarray(_Given(array)).view(array.dtype).reshape(array.shape)
+
+
+def is_given_away(value: Any) -> bool:
+    """Whether this is an array of `give_away`, all of it."""
+    if type(value) is not np.ndarray or not value.flags.c_contiguous:
+        return False
+    root: Any = value
+    while isinstance(root, np.ndarray):
+        root = root.base
+    return isinstance(root, _Given) and root._array.nbytes == value.nbytes

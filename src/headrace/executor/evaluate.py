@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 
 from headrace.errors import InvalidArgumentError, OpError
+from headrace.executor.borrowed import is_given_away
 from headrace.executor.failures import came, count_bytes, kernel_error, shape_problem
 from headrace.executor.resources import (
     RandomStream,
@@ -424,14 +425,6 @@ def _small(dims: Any) -> bool:
     return size <= FOLD_LIMIT
 
 
-def _is_constant(value: Any) -> bool:
-    """Whether this is an array of its own that is not to be changed, as RestoreV2 gives out."""
-    if type(value) is not np.ndarray:
-        return False
-    flags = value.flags
-    return not flags.writeable and flags.owndata and flags.c_contiguous
-
-
 class Interpreting(Evaluation):
     """Evaluation on arrays, right away. State is a session's store (`executor.claims.held`).
 
@@ -482,7 +475,7 @@ class Interpreting(Evaluation):
 
     def write(self, key: StateKey, value: Any) -> None:
         # A private copy, unless nobody can change the array: the caller may change what it fed.
-        self.store.put(key, value if _is_constant(value) else np.array(value))
+        self.store.put(key, value if is_given_away(value) else np.array(value))
 
     def evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:
         if self.watcher is None:

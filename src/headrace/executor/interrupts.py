@@ -22,6 +22,8 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
+from headrace.executor.signals import DeferredSignals
+
 if TYPE_CHECKING:
     from headrace.executor.resources import ResourceStore
     from headrace.executor.tracing_step import StepContext
@@ -54,12 +56,15 @@ class Watch:
 
     Attributes:
         stopped: whether a loop was told to end.
+        raised: what a signal handler of the program raised meanwhile.
     """
 
     def __init__(self, store: ResourceStore, context: StepContext | None) -> None:
         self.store = store
         self.context = context
         self.stopped = False
+        self.raised: BaseException | None = None
+        self.signals = DeferredSignals()
         self.token = 0
         #: When each loop asked last, and the size of its chunk.
         self._loops: dict[int, tuple[float, int]] = {}
@@ -90,6 +95,12 @@ class Watch:
 
     def answer(self, loop: int, done: int, first: int) -> int:
         """Up to which iteration a loop goes on that has done so many; -1: it ends."""
+        try:
+            self.signals.deliver()
+        except BaseException as error:  # it is raised where the program was called
+            self.raised = error
+            self.stopped = True
+            return -1
         try:
             self.check()
         except Exception:

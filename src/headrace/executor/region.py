@@ -293,7 +293,9 @@ class Region:
                 with store.lock if donates else contextlib.nullcontext():
                     self._to_donate(program, store, args)
                     token = np.int32(watch.token)
-                    outputs, new_state, outcome, self.pending = program.call(args, token)
+                    with watch.signals if self.has_loops else contextlib.nullcontext():
+                        called = program.call(args, token)
+                    outputs, new_state, outcome, self.pending = called
                     if donates:
                         store.put_all(self.written, new_state)
                 if program.asks or program.largest is not None:
@@ -303,6 +305,9 @@ class Region:
             except Exception as error:
                 self._take_back(store, before, new_state)
                 self._raise_explained(error, program, store, dynamic, args, saved)
+        if watch.raised is not None:
+            self._take_back(store, before, new_state)
+            raise watch.raised
         if watch.stopped:
             watch.check()
         program.proven = True

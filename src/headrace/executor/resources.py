@@ -272,5 +272,5 @@ def owned(value: Any) -> Any:
         if root.flags.writeable:
             break
         root = root.base
-    foreign = root.flags.writeable if isinstance(root, np.ndarray) else isinstance(root, Borrowed)
-    return value.copy() if foreign else value
+    # A read-only array that has its memory itself: its owner may make it writeable again.
+    return value.copy() if isinstance(root, (np.ndarray, Borrowed)) else value

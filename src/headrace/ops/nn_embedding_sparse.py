@@ -127,8 +127,6 @@ def safe_embedding_lookup_sparse(
         raise TypeError("sparse_ids must be SparseTensor")
     with get_default_graph().name_scope(name or "embedding_lookup") as scope:
         original, rank = sparse_ids.dense_shape, (sparse_ids.dense_shape._dims or (None,))[0]
-        if rank is None:
-            raise ValueError("safe_embedding_lookup_sparse needs ids of known rank.")
         ids, weights = _as_matrix(sparse_ids, sparse_weights, rank)
         valid = raw.GreaterEqual(ids.values, ids.values.dtype.np_dtype.type(0))
         if weights is not None and combiner != "sum":
@@ -146,19 +144,20 @@ def safe_embedding_lookup_sparse(
         if default_id is None:
             zeros = raw.ZerosLike(result)
             result = raw.SelectV2(raw.ExpandDims(empty, 1), zeros, result, name=scope)
-        before = raw.StridedSlice(raw.Cast(original, DstT=dtypes.int32), [0], [rank - 1], [1])
+        before = raw.StridedSlice(raw.Cast(original, DstT=dtypes.int32), [0], [-1], [1])
         after = raw.StridedSlice(raw.Shape(result), [1], [0], [1], end_mask=1)
         final: Tensor = raw.Reshape(result, raw.ConcatV2([before, after], 0))
-        outer = (static_shape(original) or (None,) * rank)[: rank - 1]
-        final.set_shape((*outer, *(result._dims or (None,))[1:]))
+        if rank is not None:
+            outer = (static_shape(original) or (None,) * rank)[: rank - 1]
+            final.set_shape((*outer, *(result._dims or (None,))[1:]))
         return final
 
 
-def _as_matrix(ids: SparseTensor, weights: Any, rank: int) -> tuple[SparseTensor, Any]:
+def _as_matrix(ids: SparseTensor, weights: Any, rank: int | None) -> tuple[SparseTensor, Any]:
     """Ids and weights with all dimensions but the last made one."""
     if rank != 2:
-        outer = raw.StridedSlice(ids.dense_shape, [0], [rank - 1], [1])
-        last = raw.StridedSlice(ids.dense_shape, [rank - 1], [rank], [1])
+        outer = raw.StridedSlice(ids.dense_shape, [0], [-1], [1])
+        last = raw.StridedSlice(ids.dense_shape, [-1], [0], [1], end_mask=1)
         rows = raw.Prod(outer, 0, keep_dims=True)
         ids = sparse_reshape(ids, raw.ConcatV2([rows, last], 0))
     if weights is not None:
