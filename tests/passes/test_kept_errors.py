@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.passes.control import drop_dead_control
+from headrace.passes.ir import build_step
 
 SHAPES = ((), (0,), (1,), (2,), (3,), (6,), (2, 3), (3, 2), (1, 6), (2, 0), (1, 2, 3))
 KNOWN = ("full", "rank", "nothing")
@@ -85,3 +87,43 @@ def test_a_transposition_in_order_refuses_another_rank():
         assert sess.run(y, {x: np.ones((2, 3))}).shape == (2, 3)
         with pytest.raises(tf.errors.InvalidArgumentError, match="vector of size 3"):
             sess.run(y, {x: np.ones((2, 3, 4))})
+
+
+def waiting(known, build):
+    """Whether a step fails that waits for what ``build`` makes of shapes of two and three."""
+    x, y = tf.placeholder(tf.float32, known), tf.placeholder(tf.float32, known)
+    with tf.control_dependencies([build(x, y)]):
+        z = tf.identity(7.0)
+    with tf.Session() as sess:
+        assert sess.run(z, {x: np.ones(2), y: np.ones(2)}) == 7.0
+        try:
+            sess.run(z, {x: np.ones(2), y: np.ones(3)})
+        except tf.errors.InvalidArgumentError as error:
+            return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("known", [None, [None]])
+@pytest.mark.parametrize("behind", [False, True])
+def test_waiting_for_shapes_that_do_not_fit_fails(known, behind, interpret):
+    text = waiting(known, lambda x, y: tf.negative(x + y) if behind else x + y)
+    assert "Incompatible shapes" in text
+
+
+def test_waiting_for_a_size_that_is_known_late_fails():
+    size = tf.placeholder(tf.int32, [1])
+    with tf.control_dependencies([tf.reshape(tf.random_normal([4]), size)]):
+        z = tf.identity(7.0)
+    with tf.Session() as sess:
+        assert sess.run(z, {size: [4]}) == 7.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="eshape"):
+            sess.run(z, {size: [5]})
+
+
+def test_waiting_for_what_cannot_fail_goes():
+    x, batch = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [None])
+    with tf.control_dependencies([x + x, tf.exp(batch)]):
+        z = tf.identity(7.0)
+    step = build_step([z], [x, batch], [])
+    assert drop_dead_control(step) == 1
+    assert not any(node.control for node in step.nodes)

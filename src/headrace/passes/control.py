@@ -1,11 +1,18 @@
-"""Dead control edges: waiting for a node that has no effects is waiting for nothing."""
+"""Dead control edges: waiting for a node that has no effects is waiting for nothing.
+
+A node that may fail has an effect: the step that waits for it fails with it.
+"""
 
 from __future__ import annotations
 
-from headrace.passes.ir import Node, StepGraph
+from headrace.graph.tensor import Dims
+from headrace.ops import array_util, elementwise_util
+from headrace.passes.ir import Edge, Node, StepGraph
 
 #: A node behind which more effects lie keeps its control edges: they are fewer.
 _MANY = 16
+#: Shape rules of ops that have, with one input, nothing to refuse.
+_TAKE_ANY_SHAPE = (array_util.like_first, elementwise_util.like_first)
 
 
 def drop_dead_control(step: StepGraph) -> int:
@@ -32,13 +39,13 @@ def drop_dead_control(step: StepGraph) -> int:
 
 
 def _effects_behind(node: Node) -> list[Node]:
-    """The nearest nodes with effects among a node and all it depends on; itself if many."""
+    """The nearest nodes that matter, of a node and all it depends on; itself if many."""
     found: dict[Node, None] = {}
     seen = {node}
     stack = [node]
     while stack:
         current = stack.pop()
-        if has_effect(current):
+        if has_effect(current) or may_refuse_shapes(current):
             found[current] = None
             if len(found) > _MANY:
                 return [node]
@@ -48,6 +55,29 @@ def _effects_behind(node: Node) -> list[Node]:
                 seen.add(source)
                 stack.append(source)
     return list(found)
+
+
+def may_refuse_shapes(node: Node) -> bool:
+    """Whether the shapes, or the sizes that an input gives, may turn out wrong when the step runs.
+
+    They cannot where the graph knows them, and where an op of one input takes any shape.
+    """
+    d = node.op_def
+    if not node.inputs or d.shape is None or d.shape_only:
+        return False
+    if all(_is_full(source.dims[i]) for source, i in node.inputs):
+        return any(n.type != "Const" for n, _ in _static_inputs(node))
+    return d.shape not in _TAKE_ANY_SHAPE or len(node.inputs) > 1
+
+
+def _is_full(dims: Dims) -> bool:
+    return dims is not None and None not in dims
+
+
+def _static_inputs(node: Node) -> list[Edge]:
+    static = node.op_def.static
+    positions = static(node.attrs) if callable(static) else static
+    return [node.inputs[i] for i in positions if i < len(node.inputs)]
 
 
 def has_effect(node: Node) -> bool:
