@@ -78,7 +78,8 @@ def give_away(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """
     if array.dtype.kind == "O" or not array.nbytes or not array.flags.c_contiguous:
         return array
-    return np.asarray(_Given(array)).view(array.dtype).reshape(array.shape)
+    given: np.ndarray[Any, Any] = np.asarray(_Given(array)).view(array.dtype)
+    return given.reshape(array.shape)
 
 
 def is_given_away(value: Any) -> bool:
