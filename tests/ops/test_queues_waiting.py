@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.executor.borrowed import lend
+from headrace.executor.borrowed import give_away, lend
 from headrace.executor.engine import Engine
 from headrace.executor.resources import ResourceStore, SessionStore, owned
 from headrace.executor.tracing_step import StepContext
@@ -320,11 +320,13 @@ def test_borrowed_memory_is_copied() -> None:
 
 
 def test_owned_copies_only_what_others_may_change() -> None:
-    mine = np.arange(3)
-    mine.flags.writeable = False
-    assert owned(mine) is mine
-    view = mine[1:]
+    given = give_away(np.arange(3))
+    assert owned(given) is given
+    view = given[1:]
     assert owned(view) is view
+    closed = np.arange(3)
+    closed.flags.writeable = False  # which its owner may take back
+    assert owned(closed) is not closed
     open_view = np.arange(3)[1:]
     open_view.flags.writeable = False
     assert owned(open_view) is not open_view
