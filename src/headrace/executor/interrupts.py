@@ -64,7 +64,7 @@ class Watch:
         self.context = context
         self.stopped = False
         self.raised: BaseException | None = None
-        self.signals = DeferredSignals()
+        self._signals: DeferredSignals | None = None
         self.token = 0
         #: When each loop asked last, and the size of its chunk.
         self._loops: dict[int, tuple[float, int]] = {}
@@ -93,10 +93,16 @@ class Watch:
         with _lock:
             del _watches[self.token]
 
+    def deferring(self) -> DeferredSignals:
+        """A block around a program that asks: signals wait until it does."""
+        self._signals = DeferredSignals()
+        return self._signals
+
     def answer(self, loop: int, done: int, first: int) -> int:
         """Up to which iteration a loop goes on that has done so many; -1: it ends."""
         try:
-            self.signals.deliver()
+            if self._signals is not None:
+                self._signals.deliver()
         except BaseException as error:  # it is raised where the program was called
             self.raised = error
             self.stopped = True

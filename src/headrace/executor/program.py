@@ -85,6 +85,11 @@ class Program:
         #: Where outputs only pass through: the large ones.
         self.recycled = Recycled(region.outputs if region.options.passes_on else ())
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether its loops ask, or it has not been traced, so that nobody knows."""
+        return self.asks or (not self.proven and self.region.has_loops)
+
     @cached_property
     def function(self) -> Callable[..., Any]:
         """The compiled program; XLA reuses the buffers of state that nobody may need again."""

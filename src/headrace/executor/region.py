@@ -293,7 +293,7 @@ class Region:
                 with store.lock if donates else contextlib.nullcontext():
                     self._to_donate(program, store, args)
                     token = np.int32(watch.token)
-                    with watch.signals if self.has_loops else contextlib.nullcontext():
+                    with watch.deferring() if program.may_ask else contextlib.nullcontext():
                         called = program.call(args, token)
                     outputs, new_state, outcome, self.pending = called
                     if donates:
