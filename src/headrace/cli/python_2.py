@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from headrace.compat.older_python import MODULES, NAMES
+
 __all__ = ["python_2_sign"]
 
 #: What a SyntaxError says of Python 2's grammar.
@@ -17,50 +19,16 @@ _PYTHON_2_LINE = re.compile(
     r"^\s*(print\s+[\"'\w%]|print\s*>>|exec\s+[\"'\w]|raise\s+\w+\s*,|except\s+[\w.]+\s*,)"
     r"|<>|\bur[\"']|`|\b0[0-7]+\b|\b\d+[lL]\b"
 )
-#: Names, modules and methods that only Python 2 has.
-_PYTHON_2_NAMES = frozenset(
-    [
-        "basestring",
-        "cmp",
-        "execfile",
-        "file",
-        "long",
-        "raw_input",
-        "reduce",
-        "reload",
-        "unichr",
-        "unicode",
-        "xrange",
-    ]
-)
-_PYTHON_2_MODULES = frozenset(
-    [
-        "BaseHTTPServer",
-        "ConfigParser",
-        "Cookie",
-        "HTMLParser",
-        "Queue",
-        "SocketServer",
-        "StringIO",
-        "Tkinter",
-        "__builtin__",
-        "anydbm",
-        "cPickle",
-        "cStringIO",
-        "commands",
-        "cookielib",
-        "copy_reg",
-        "dummy_thread",
-        "httplib",
-        "md5",
-        "sets",
-        "sha",
-        "thread",
-        "urllib2",
-        "urlparse",
-        "xmlrpclib",
-    ]
-)
+#: Names and modules that only Python 2 has: what files are given, and what has no likeness.
+_PYTHON_2_NAMES = NAMES.keys() | {"execfile", "file"}
+_PYTHON_2_MODULES = MODULES.keys() | {
+    "BaseHTTPServer",
+    "anydbm",
+    "dummy_thread",
+    "md5",
+    "sets",
+    "sha",
+}
 _PYTHON_2_ATTRIBUTE = re.compile(
     r"'dict' object has no attribute '(has_key|iteritems|iterkeys|itervalues|viewitems)'"
     r"|module 'urllib' has no attribute '(urlopen|urlretrieve|quote|unquote|urlencode)'"

@@ -24,10 +24,10 @@ from typing import Any
 
 from headrace.compat.older_numpy import set_method
 
-__all__ = ["help_files_below", "names_for"]
+__all__ = ["MODULES", "NAMES", "help_files_below", "names_for"]
 
 #: Built-in names.
-_NAMES: dict[str, Any] = {
+NAMES: dict[str, Any] = {
     "basestring": (str, bytes),
     "cmp": lambda a, b: (a > b) - (a < b),
     "long": int,
@@ -39,7 +39,7 @@ _NAMES: dict[str, Any] = {
     "xrange": range,
 }
 #: Modules that have another name now, and the same contents as far as programs use them.
-_MODULES = {
+MODULES = {
     "ConfigParser": "configparser",
     "Cookie": "http.cookies",
     "HTMLParser": "html.parser",
@@ -110,9 +110,9 @@ def names_for(source: str | bytes | None) -> dict[str, Any]:
     except (SyntaxError, ValueError):
         return {}
     uses = _Uses(tree)
-    for module in uses.modules & _MODULES.keys():
+    for module in uses.modules & MODULES.keys():
         try:
-            sys.modules.setdefault(module, importlib.import_module(_MODULES[module]))
+            sys.modules.setdefault(module, importlib.import_module(MODULES[module]))
         except ImportError:  # a Python without Tk, say: the program's own import says so
             continue
     for module, name in uses.attributes:
@@ -120,9 +120,7 @@ def names_for(source: str | bytes | None) -> dict[str, Any]:
     for name in uses.methods & _DICT_METHODS.keys():
         if not hasattr(dict, name):
             set_method(dict, name, _DICT_METHODS[name])
-    return {
-        name: _NAMES[name] for name in uses.names & _NAMES.keys() if not hasattr(builtins, name)
-    }
+    return {name: NAMES[name] for name in uses.names & NAMES.keys() if not hasattr(builtins, name)}
 
 
 def _provide_attribute(module_name: str, name: str) -> None:
