@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import Any
+
+
+def _one_of(default: str, *others: str) -> Any:
+    """A setting that takes one of some words."""
+    return field(default=default, metadata={"choices": (default, *others)})
 
 
 @dataclass
@@ -31,7 +37,7 @@ class Flags:
             before, as 1.x did, which gives old programs their old numbers.
     """
 
-    interpret: str = "auto"
+    interpret: str = _one_of("auto", "always", "never")
     interpret_limit: float = 2e7
     verify: bool = False
     dump_passes: bool = False
@@ -40,25 +46,34 @@ class Flags:
     data_port: int = 0
     shared_memory: bool = True
     trace_ops: bool = False
-    graph_seeds: str = "counted"
-    checksums: str = "auto"
+    graph_seeds: str = _one_of("counted", "operations")
+    checksums: str = _one_of("auto", "1", "0")
 
 
 def _from_environment() -> Flags:
-    env = os.environ
-    return Flags(
-        interpret=env.get("HEADRACE_INTERPRET", "auto"),
-        interpret_limit=float(env.get("HEADRACE_INTERPRET_LIMIT", "2e7")),
-        verify=env.get("HEADRACE_VERIFY", "0") == "1",
-        dump_passes=env.get("HEADRACE_DUMP_PASSES", "0") == "1",
-        keep_memory=env.get("HEADRACE_KEEP_MEMORY", "1") == "1",
-        connect_timeout=float(env.get("HEADRACE_CONNECT_TIMEOUT", "60")),
-        data_port=int(env.get("HEADRACE_DATA_PORT", "0")),
-        shared_memory=env.get("HEADRACE_SHARED_MEMORY", "1") == "1",
-        trace_ops=env.get("HEADRACE_TRACE_OPS", "0") == "1",
-        graph_seeds=env.get("HEADRACE_GRAPH_SEEDS", "counted"),
-        checksums=env.get("HEADRACE_CHECKSUMS", "auto"),
-    )
+    """The settings of ``HEADRACE_`` and their names in capitals; what is not set is as above.
+
+    Raises:
+        ValueError: if a value is none that the setting takes.
+    """
+    given = {}
+    for setting in fields(Flags):
+        variable = f"HEADRACE_{setting.name.upper()}"
+        text = os.environ.get(variable)
+        if text is not None:
+            given[setting.name] = _parsed(variable, text, type(setting.default), setting.metadata)
+    return Flags(**given)
+
+
+def _parsed(variable: str, text: str, kind: type, metadata: Mapping[str, Any]) -> Any:
+    choices = ("1", "0") if kind is bool else metadata.get("choices", ())
+    if choices and text not in choices:
+        raise ValueError(f"{variable} can be {' or '.join(choices)}, but is {text!r}.")
+    try:
+        return text == "1" if kind is bool else kind(text)
+    except ValueError:
+        what = "an integer" if kind is int else "a number"
+        raise ValueError(f"{variable} must be {what}, but is {text!r}.") from None
 
 
 flags = _from_environment()

@@ -124,6 +124,21 @@ def test_the_time_to_wait_comes_from_the_environment(monkeypatch):
     assert config._from_environment().connect_timeout == 60.0
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("CONNECT_TIMEOUT", "abc", "must be a number, but is 'abc'"),
+        ("DATA_PORT", "1.5", "must be an integer, but is '1.5'"),
+        ("SHARED_MEMORY", "true", "can be 1 or 0, but is 'true'"),
+        ("INTERPRET", "sometimes", "can be auto or always or never, but is 'sometimes'"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_named(monkeypatch, variable, value, message):
+    monkeypatch.setenv(f"HEADRACE_{variable}", value)
+    with pytest.raises(ValueError, match=f"HEADRACE_{variable} {message}"):
+        config._from_environment()
+
+
 def test_a_step_that_waits_for_a_task_does_not_stop_others(cluster, either):
     """One thread waits for a task that is not there; another makes a new kind of step."""
     c = cluster(start=False, ps=1, worker=1)
