@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from itertools import pairwise
 
 import pytest
 from server_clusters import eventually
@@ -157,3 +158,22 @@ def test_a_step_that_waits_for_a_task_does_not_stop_others(cluster, either):
         c.start("ps")
         waiting.join(10)
     assert len(seen) == 1
+
+
+def test_a_task_does_not_wait_for_a_queue_that_it_fills(cluster, either):
+    c = cluster(ps=1, worker=1)
+    with tf.device("/job:ps/task:0"):
+        queues = [tf.FIFOQueue(1, tf.float32, shapes=[[]], shared_name=f"q{i}") for i in range(3)]
+
+    def between(value):
+        with tf.device("/job:worker/task:0"):
+            return value * 2.0 + 1.0
+
+    ops = [queues[0].enqueue(between(tf.sqrt(tf.placeholder_with_default(1.0, []))))]
+    for source, target in pairwise(queues):
+        ops.append(target.enqueue(between(source.dequeue())))
+    end = between(queues[-1].dequeue())
+    with tf.Session(c.target()) as session:
+        options = tf.RunOptions(timeout_in_ms=20_000)
+        for fetches in ([end, *ops], [end, *ops[::-1]]):
+            assert session.run(fetches, options=options)[0] == 31.0

@@ -10,6 +10,7 @@ from headrace.executor.in_place import PartedRegion, make_region
 from headrace.executor.region import Region, RegionOptions
 from headrace.executor.stages import Staging, is_large
 from headrace.executor.touched import may_block
+from headrace.executor.wakers import rank, waits_apart
 from headrace.passes.ir import Edge, Node
 
 
@@ -73,10 +74,14 @@ class Splitter:
         """The units in an order that may run; ``wanted`` edges are kept for later users."""
         stage = self.staging.stages()
         groups: dict[Any, list[Node]] = {}
+        apart = waits_apart(self.nodes, self.staging.is_host)
         for node in self.nodes:
-            key: Any = (stage[node], "host", node)
+            key: Any = (stage[node], 0, "host", node)
             if not self.staging.is_host(node):
-                key = (stage[node], node.device, node.group and node.group[1])
+                # In a step over several tasks its partition has told them apart.
+                bits = apart.get(node) if node.group is None else None
+                order = rank(bits) if node.group is None else node.group[1]
+                key = (stage[node], order, node.device, bits)
             groups.setdefault(key, []).append(node)
         unit_of: dict[Node, Unit] = {}
         users: dict[Edge, list[Node]] = {}
@@ -84,9 +89,9 @@ class Splitter:
             for edge in node.inputs:
                 users.setdefault(edge, []).append(node)
         result = []
-        for key in sorted(groups, key=lambda k: k[0]):
+        for key in sorted(groups, key=lambda k: k[:2]):
             members = groups[key]
-            unit = self._unit(members, key[1] == "host", wanted, users)
+            unit = self._unit(members, key[2] == "host", wanted, users)
             result.append(unit)
             unit_of.update(dict.fromkeys(members, unit))
         idle = {u for u in result if u.region is not None and u.region.is_idle}

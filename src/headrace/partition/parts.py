@@ -16,6 +16,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.executor.resources import ResourceHandle
 from headrace.executor.stages import Staging, known_values
 from headrace.executor.transfers import RECV, SEND
+from headrace.executor.wakers import rank, waits_apart
 from headrace.graph import dtypes, wire_precision
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import static_bytes
@@ -154,8 +155,12 @@ class _Splitter:
 
     def run(self) -> Partition:
         components = _components(self.staging, self.stage, self.task)
+        apart = waits_apart(self.staging.nodes, self.staging.is_host)
+        keys = {n: (rank(apart.get(n)), apart.get(n), components.get(n, 0)) for n in self.stage}
+        distinct = sorted(set(keys.values()), key=lambda k: (k[0], k[1] or 0, k[2]))
+        number = {key: i for i, key in enumerate(distinct)}
         for node in self.staging.nodes:
-            node.group = (self.stage[node], components.get(node, 0))
+            node.group = (self.stage[node], number[keys[node]])
         received: dict[tuple[Edge, str], Edge] = {}
         for node in list(self.step.nodes):
             if node.op_def is not FEED:
