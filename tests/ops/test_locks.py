@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
+from collections import deque
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -20,6 +20,29 @@ def switch_interval() -> Iterator[Callable[[float], None]]:
     sys.setswitchinterval(before)
 
 
+class Line(deque[threading.Lock]):
+    """The threads that wait; tells when one has joined."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.joined = threading.Semaphore(0)
+
+    def append(self, call: threading.Lock) -> None:
+        super().append(call)
+        self.joined.release()
+
+
+class Call:
+    """What a thread waits for: it has been called, but does not get to run yet."""
+
+    def __init__(self, call: threading.Lock) -> None:
+        self.run = call.release
+        self.is_called = False
+
+    def release(self) -> None:
+        self.is_called = True
+
+
 def waiting(lock: BargingLock, count: int, work: Callable[[int], None]) -> list[threading.Thread]:
     """Threads that wait for a lock that is held, in their order, and then work with it."""
 
@@ -28,27 +51,25 @@ def waiting(lock: BargingLock, count: int, work: Callable[[int], None]) -> list[
             work(number)
 
     threads = []
+    line = lock._waiting = Line()
     for i in range(count):
         threads.append(threading.Thread(target=run, args=(i,), daemon=True))
         threads[-1].start()
-        while len(lock._waiting) <= i:
-            time.sleep(0)
+        assert line.joined.acquire(timeout=10)
     return threads
 
 
-def test_who_lets_go_may_take_it_again_before_those_who_wait(
-    switch_interval: Callable[[float], None],
-) -> None:
+def test_who_lets_go_may_take_it_again_before_those_who_wait() -> None:
     lock = BargingLock()
     lock.acquire()
     (thread,) = waiting(lock, 1, lambda _: None)
-    switch_interval(60.0)
+    call = Call(lock._waiting.pop())
+    lock._waiting.append(call)
     lock.release()
-    end = time.perf_counter() + 0.01
-    while time.perf_counter() < end:  # the other thread is awake now, but cannot run
-        pass
+    assert call.is_called
     assert lock.acquire(False)
     lock.release()
+    call.run()
     thread.join(10)
     assert not thread.is_alive()
 

@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -34,26 +33,32 @@ pytestmark = [
     pytest.mark.timeout(240),
 ]
 
-#: What a page draws; shadow roots, where TensorBoard's pages keep their parts, are entered.
-_FIND = """
+#: Waits until a page shows something: looks after each frame that the browser draws. Shadow roots,
+#: where TensorBoard's pages keep their parts, are entered.
+_SHOWN = """
+const [selector, done] = arguments;
 function collect(node) {
-  let found = Array.from(node.querySelectorAll(arguments[1]));
+  let found = Array.from(node.querySelectorAll(selector));
   for (const inner of node.querySelectorAll("*")) {
-    if (inner.shadowRoot) { found = found.concat(collect(inner.shadowRoot, arguments[1])); }
+    if (inner.shadowRoot) { found = found.concat(collect(inner.shadowRoot)); }
   }
   return found;
 }
-return collect(document, arguments[0]).map(ARROW);
+function look() {
+  const found = collect(document).map(ASK);
+  if (ENOUGH) { done(found.length); } else { requestAnimationFrame(look); }
+}
+look();
 """
 #: Of each page: which elements to look for, what to ask of them, and when that is enough.
 _PAGES = {
-    "scalars": ("path", "(e) => e.getAttribute('d') || ''", lambda d: max(map(len, d)) > 100),
-    "histograms": ("path", "(e) => e.getAttribute('d') || ''", lambda d: sum(map(bool, d)) >= 20),
-    "images": ("img", "(e) => e.naturalWidth", lambda widths: any(w > 0 for w in widths)),
+    "scalars": ("path", "e => e.getAttribute('d') || ''", "found.some(d => d.length > 100)"),
+    "histograms": ("path", "e => e.getAttribute('d') || ''", "found.filter(d => d).length >= 20"),
+    "images": ("img", "e => e.naturalWidth", "found.some(width => width > 0)"),
     "graphs": (
         "text",
-        "(e) => e.firstChild ? e.firstChild.textContent : ''",
-        lambda t: {"input", "linear"} <= set(t),
+        "e => e.firstChild ? e.firstChild.textContent : ''",
+        "['input', 'linear'].every(name => found.includes(name))",
     ),
 }
 
@@ -86,9 +91,10 @@ def _train(logdir: Path) -> list[float]:
 
 @contextlib.contextmanager
 def _tensorboard(logdir: Path):
-    """The address of a TensorBoard that shows ``logdir``."""
+    """The address of a TensorBoard that shows ``logdir``, which it has read by then."""
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir)]
     command += ["--host", "127.0.0.1", "--port", "0", "--load_fast", "false"]
+    command += ["--reload_task", "blocking", "--reload_interval", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         said = []
@@ -116,19 +122,11 @@ def _browser(profile: Path):
         options.add_argument(f"--{flag}")
     service = webdriver.ChromeService(executable_path=DRIVER)
     driver = webdriver.Chrome(options=options, service=service)
+    driver.set_script_timeout(PATIENCE)
     try:
         yield driver
     finally:
         driver.quit()
-
-
-def _until(what, said):
-    """Wait until ``what()`` is true: pages load by themselves, nothing tells when they are done."""
-    end = time.monotonic() + PATIENCE
-    while not (found := what()):
-        assert time.monotonic() < end, said()
-        time.sleep(0.1)
-    return found
 
 
 def _data(address: str, path: str):
@@ -140,24 +138,13 @@ def test_tensorboard_shows_scalars_histograms_images_and_the_graph(tmp_path):
     losses = _train(tmp_path / "run")
     ARTIFACTS.mkdir(parents=True, exist_ok=True)
     with _tensorboard(tmp_path) as address, _browser(tmp_path / "profile") as browser:
-        rows = _until(
-            lambda: (
-                "run" in _data(address, "scalars/tags")
-                and _data(address, "scalars/scalars?run=run&tag=loss")
-            ),
-            lambda: _data(address, "scalars/tags"),
-        )
+        rows = _data(address, "scalars/scalars?run=run&tag=loss")
         assert [step for _, step, _ in rows] == list(range(20))
         np.testing.assert_allclose([value for *_, value in rows], losses, rtol=1e-6)
         histograms = _data(address, "histograms/histograms?run=run&tag=weights")
         assert len(histograms) == 20
         for page, (selector, ask, enough) in _PAGES.items():
             browser.get(f"{address}/#{page}")
-            drawn = _FIND.replace("ARROW", ask)
-            _until(
-                lambda drawn=drawn, selector=selector, enough=enough: (
-                    (found := browser.execute_script(drawn, selector)) and enough(found)
-                ),
-                lambda page=page: f"{page} does not show what was written",
-            )
+            shown = _SHOWN.replace("ASK", ask).replace("ENOUGH", enough)
+            assert browser.execute_async_script(shown, selector)  # else its time runs out
             browser.save_screenshot(str(ARTIFACTS / f"tensorboard-{page}.png"))
