@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import time
 import tracemalloc
-import warnings
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -215,12 +214,7 @@ def try_once(reader: Reader, folder: Path, seed: int) -> str | None:
     began = time.monotonic()
     problem = None
     try:
-        with warnings.catch_warnings():
-            # Protobuf's own word on a damaged escape in a text: a warning is no failure to read.
-            warnings.filterwarnings(
-                "ignore", "invalid (octal )?escape sequence", DeprecationWarning
-            )
-            reader.read(folder)
+        reader.read(folder)
     except reader.accepts as error:
         named = (str(folder), *reader.names)
         if not any(part in str(error) for part in named):

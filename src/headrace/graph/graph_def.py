@@ -355,6 +355,8 @@ def parse_message(message_type: Any, data: bytes, what: str) -> Any:
     from google.protobuf import message as protobuf_message
     from google.protobuf import text_format
 
+    from headrace.graph.text_messages import parse_text
+
     name = message_type.DESCRIPTOR.name
     reason = "none of its fields is in it" if data else "nothing is in it"
     found = None
@@ -364,7 +366,7 @@ def parse_message(message_type: Any, data: bytes, what: str) -> Any:
         reason = str(error)
     if found is None or not found.ListFields():
         try:
-            found = text_format.Parse(data, message_type())
+            found = parse_text(data, message_type())
         except (text_format.ParseError, ValueError):
             found = None
     if found is None or not found.ListFields():

@@ -13,6 +13,7 @@ from headrace.files import system
 from headrace.files.paths import as_path, inside
 from headrace.graph.graph_def import from_file, parse_message
 from headrace.graph.proto import AssetFileDef, SavedModel
+from headrace.graph.text_messages import parse_text
 from headrace.ops.save_slices import prepend_name_scope
 from headrace.saved_model import constants
 from headrace.saved_model.builder import INIT_OP_SIGNATURE_KEY
@@ -45,7 +46,7 @@ def parse_saved_model(export_dir: str | os.PathLike[str]) -> Any:
         return parse_message(SavedModel, system.read_bytes(binary), f"The file '{binary}'")
     if system.exists(text):
         try:
-            return text_format.Parse(system.read_bytes(text), SavedModel())
+            return parse_text(system.read_bytes(text), SavedModel())
         except (text_format.ParseError, UnicodeDecodeError) as error:
             raise DataLossError(None, None, f"Cannot parse the file '{text}': {error}") from None
     raise OSError(

@@ -12,6 +12,7 @@ from headrace import logging
 from headrace.errors import OpError
 from headrace.files import system
 from headrace.files.paths import as_path, is_local
+from headrace.graph.text_messages import parse_text
 from headrace.train.checkpoint import saving, storage, v1
 from headrace.train.checkpoint.layout import index_path
 
@@ -145,7 +146,7 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
     try:
         if not system.exists(path):
             return None
-        state = text_format.Parse(system.read_bytes(path).decode(), CheckpointState())
+        state = parse_text(system.read_bytes(path), CheckpointState())
     except (OpError, text_format.ParseError, UnicodeDecodeError) as error:
         logging.warning("%s: %s: checkpoint ignored", path, error)
         return None
