@@ -312,6 +312,31 @@ def test_bodies_have_a_limit_by_method_and_one_for_all(server, control_of, monke
     assert arriving._taken == 0
 
 
+def test_a_call_that_waits_for_its_handler_keeps_no_room(server, control_of, monkeypatch):
+    """One that is parsed takes no part of what bodies on their way may take."""
+    asked, go_on = threading.Event(), threading.Event()
+    doors = server._control._doors
+    name, handle = doors._handlers[SERVICE + "Reset"]
+
+    def waits(request):
+        asked.set()
+        assert go_on.wait(30)
+        return handle(request)
+
+    monkeypatch.setitem(doors._handlers, SERVICE + "Reset", (name, waits))
+    monkeypatch.setattr(doors._arriving, "_limit", 1500)
+    request = cpb.ResetRequest(containers=["x" * 1000])
+    one = control_of(server)
+    call = threading.Thread(target=one.call, args=("Reset", request, 30.0))
+    call.start()
+    assert asked.wait(30)
+    assert doors._arriving._taken == 0
+    monkeypatch.setitem(doors._handlers, SERVICE + "Reset", (name, handle))
+    one.call("Reset", request, 10.0)
+    go_on.set()
+    call.join(30)
+
+
 def test_failures_may_be_longer_than_metadata(server, control_of):
     session = control_of(server)
     name = "n" * 100_000

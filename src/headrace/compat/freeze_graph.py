@@ -20,7 +20,7 @@ __all__ = ["freeze_graph", "freeze_graph_with_def_protos"]
 
 def _parsed(kind: Any, path: str) -> Any:
     """The message of a file, binary or text. Raises DataLossError if it is damaged."""
-    return parse_message(kind, system.read_bytes(path), f"The file '{path}'")
+    return parse_message(kind, system.read_regular(path), f"The file '{path}'")
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -257,7 +257,7 @@ class _Doors(grpc.GenericRpcHandler):  # type: ignore[type-arg]
         try:
             with self._arriving.room_for(name, call.nbytes):
                 request = _parsed(name, _body_of(name, call, messages))
-                return _ANSWER + bytes(handle(request).SerializeToString())
+            return _ANSWER + bytes(handle(request).SerializeToString())
         except Exception as error:
             if not isinstance(error, OpError):
                 kind = name, type(error)
@@ -371,6 +371,8 @@ class Control:
         Raises:
             UnavailableError: if nobody answers there in time, or what came was damaged.
             UnauthenticatedError: if the TLS settings of the two sides do not fit.
+            DeadlineExceededError: if the server has not answered after ``timeout`` seconds, or what
+                was asked for took longer there.
             OpError: what the server answered in its place, or that it speaks something else.
         """
         method = f"/{_SERVICE}/{name}"

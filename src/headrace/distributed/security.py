@@ -14,7 +14,6 @@ import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import PermissionDeniedError
@@ -40,6 +39,8 @@ TOKEN_VARIABLE = "HEADRACE_CLUSTER_TOKEN"
 TOKEN_FILE_VARIABLE = "HEADRACE_CLUSTER_TOKEN_FILE"
 INSECURE_VARIABLE = "HEADRACE_INSECURE"
 
+#: Bytes of a token, a certificate or a key.
+_MOST_SECRET = 1 << 20
 _UNIX_PREFIXES = ("unix:", "unix-abstract:")
 
 
@@ -301,11 +302,18 @@ def _reason(error: ssl.SSLError) -> str:
 def _read(variable: str, path: str | None) -> bytes:
     assert path is not None
     try:
-        return Path(path).read_bytes()
+        with open(path, "rb") as file:
+            content = file.read(_MOST_SECRET + 1)  # it may be a pipe, and pipes may have no end
     except OSError as error:
         raise ValueError(
             f"{variable} names {path!r}, which cannot be read: {error.strerror or error}."
         ) from None
+    if len(content) > _MOST_SECRET:
+        raise ValueError(
+            f"{variable} names {path!r}, which has more than {_MOST_SECRET} bytes: it is no token, "
+            "certificate or key."
+        )
+    return content
 
 
 def _token_from(environ: Mapping[str, str]) -> bytes | None:

@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple
 from headrace.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
+    InvalidArgumentError,
     NotFoundError,
     OpError,
     UnimplementedError,
@@ -26,6 +27,8 @@ from headrace.errors import (
 from headrace.files.paths import as_path, is_local, translated
 
 _BLOCK = 1 << 20
+#: Bytes of a protocol buffer.
+MOST_MESSAGE = 2**31 - 1
 
 
 class FileStatistics(NamedTuple):
@@ -77,6 +80,31 @@ def read_bytes(path: Any) -> bytes:
     path = as_path(path)
     with translated(path), open_binary(path, "rb") as file:
         return bytes(file.read())
+
+
+def read_regular(path: Any, most: int | None = MOST_MESSAGE) -> bytes:
+    """The whole content of a file that has an end: for readers that parse it as one.
+
+    Args:
+        most: how many bytes it may have.
+
+    Raises:
+        NotFoundError: if there is no such file.
+        FailedPreconditionError: if it is a directory.
+        InvalidArgumentError: if it is a device, a pipe or a socket, or larger than ``most``.
+    """
+    path = as_path(path)
+    if is_local(path):
+        with translated(path):
+            mode = os.stat(path).st_mode
+        if not (modes.S_ISREG(mode) or modes.S_ISDIR(mode)):
+            text = f"{path} is no regular file (it is a device, a pipe or a socket): it has no end."
+            raise InvalidArgumentError(None, None, f"{text} Give the path of a file.")
+    length = stat(path).length
+    if most is not None and length > most:
+        text = f"{path} has {length} bytes; such a file has {most} at most: it is something else."
+        raise InvalidArgumentError(None, None, text)
+    return read_bytes(path)
 
 
 def write_bytes(path: Any, content: bytes) -> None:

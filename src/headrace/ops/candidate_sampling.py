@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, NotFoundError
+from headrace.files.system import read_regular
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.kernels import samplers
@@ -160,8 +160,8 @@ def _from_file(path: str) -> tuple[float, ...]:
         InvalidArgumentError: if a last column is no number.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
+        lines = read_regular(path, None).decode().splitlines()
+    except NotFoundError:
         raise NotFoundError(None, None, f"vocab_file {path!r} does not exist.") from None
     except UnicodeDecodeError as error:
         raise _error(f"vocab_file {path!r} is no text in UTF-8: {error}") from None

@@ -43,10 +43,10 @@ def parse_saved_model(export_dir: str | os.PathLike[str]) -> Any:
     binary = os.path.join(folder, constants.SAVED_MODEL_FILENAME_PB)
     text = os.path.join(folder, constants.SAVED_MODEL_FILENAME_PBTXT)
     if system.exists(binary):
-        return parse_message(SavedModel, system.read_bytes(binary), f"The file '{binary}'")
+        return parse_message(SavedModel, system.read_regular(binary), f"The file '{binary}'")
     if system.exists(text):
         try:
-            return parse_text(system.read_bytes(text), SavedModel())
+            return parse_text(system.read_regular(text), SavedModel())
         except (text_format.ParseError, UnicodeDecodeError) as error:
             raise DataLossError(None, None, f"Cannot parse the file '{text}': {error}") from None
     raise OSError(

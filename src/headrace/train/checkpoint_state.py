@@ -146,7 +146,7 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
     try:
         if not system.exists(path):
             return None
-        state = parse_text(system.read_bytes(path), CheckpointState())
+        state = parse_text(system.read_regular(path), CheckpointState())
     except (OpError, text_format.ParseError, UnicodeDecodeError) as error:
         logging.warning("%s: %s: checkpoint ignored", path, error)
         return None

@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace import logging
 from headrace.files.paths import as_path
-from headrace.files.system import read_bytes
+from headrace.files.system import read_regular
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
@@ -319,7 +319,7 @@ def read_meta_graph_file(filename: str) -> Any:
     from headrace.graph.graph_def import parse_message
     from headrace.graph.proto import MetaGraphDef
 
-    return parse_message(MetaGraphDef, read_bytes(filename), filename)
+    return parse_message(MetaGraphDef, read_regular(filename), filename)
 
 
 def _as_meta_graph(meta_graph_or_file: Any) -> Any:

@@ -223,7 +223,10 @@ def _places(info: VocabInfo) -> np.ndarray[Any, Any]:
 
 
 def _words(path: Any) -> list[bytes]:
-    return [line.rstrip(b"\r") for line in system.read_bytes(path).removesuffix(b"\n").split(b"\n")]
+    return [
+        line.rstrip(b"\r")
+        for line in system.read_regular(path, None).removesuffix(b"\n").split(b"\n")
+    ]
 
 
 def _start_part(

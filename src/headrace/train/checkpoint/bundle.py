@@ -108,7 +108,7 @@ def shard_count(prefix: str) -> int:
         DataLossError, UnimplementedError: as `load`.
     """
     path = index_path(prefix)
-    for key, value in table.entries(system.read_bytes(path), path):
+    for key, value in table.entries(system.read_regular(path), path):
         return _shards(value if key == b"" else None, path)
     return _shards(None, path)
 

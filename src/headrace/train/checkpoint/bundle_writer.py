@@ -228,7 +228,7 @@ def merge(prefixes: Sequence[str], destination: str) -> None:
         NotFoundError, DataLossError: if one of them is not there or damaged.
         InvalidArgumentError: if two of them hold the same elements.
     """
-    layouts = [bundle.load(p, system.read_bytes(index_path(p))) for p in prefixes]
+    layouts = [bundle.load(p, system.read_regular(index_path(p))) for p in prefixes]
     tensors = _merged(layouts)
     sources = [path for layout in layouts for path in layout.files.values()]
     storage.make_directories(storage.directory_of(destination))

@@ -154,7 +154,7 @@ class CheckpointReader:
         """Whether the checkpoint is still the one that was opened."""
         path = index_path(self.prefix)
         try:
-            return self._index is None or system.read_bytes(path) == self._index
+            return self._index is None or system.read_regular(path) == self._index
         except NotFoundError:
             return False
 
@@ -246,7 +246,7 @@ def _load(prefix: str) -> tuple[Layout, bytes | None]:
             "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
             f"{prefix}.{hint}",
         )
-    data = system.read_bytes(path)
+    data = system.read_regular(path)
     if table.is_table(data):
         return bundle.load(prefix, data), data
     raise DataLossError(

@@ -131,7 +131,7 @@ class Saving:
         if not self._content:
             return False
         try:
-            return system.read_bytes(index_path(self.prefix)) == self._content
+            return system.read_regular(index_path(self.prefix)) == self._content
         except OpError:
             return False
 

@@ -109,7 +109,7 @@ def _read(layout: Layout, form: V1Format, number: int, path: str) -> None:
     from headrace.graph.proto import SavedTensorSlices
 
     shapes: dict[str, tuple[int, ...]] = {}
-    for key, value in table.entries(system.read_bytes(path), path):
+    for key, value in table.entries(system.read_regular(path, None), path):
         entry = SavedTensorSlices.FromString(value)
         if key == b"":
             for meta in entry.meta.tensor:
