@@ -23,8 +23,8 @@ _FILE = Path(__file__).with_name("known_names.txt")
 REASONS = {
     "autograph": "Headrace builds graphs from calls, it does not rewrite Python code",
     "contrib.autograph": "Headrace builds graphs from calls, it does not rewrite Python code",
-    "contrib.boosted_trees": "its ops on tree ensembles, predictions and gradients are there, "
-    "quantiles and those that find splits are still to come",
+    "contrib.boosted_trees": "its ops on tree ensembles, predictions, gradients, quantiles and "
+    "splits are there",
     "contrib.boosted_trees.estimator_batch": "Estimators are still to come; the ops on trees are "
     "there",
     "contrib.cluster_resolver": "clusters come from TF_CONFIG and tf.train.ClusterSpec",

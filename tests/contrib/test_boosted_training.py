@@ -112,15 +112,60 @@ def test_stamps_are_checked():
             sess.run(training_ops.tree_ensemble_stats(model.handle, 4))
 
 
-def test_what_cannot_grow_yet_is_said():
+def oblivious(parents=(0,), children=((1.0,), (-1.0,))):
+    info = split_info_pb2.ObliviousSplitInfo()
+    info.split_node.oblivious_dense_float_binary_split.threshold = 0.5
+    info.children_parent_id.extend(parents)
+    for values in children:
+        info.children.add().vector.value.extend(values)
+    return info
+
+
+def test_an_oblivious_tree_that_has_grown_predicts():
     with tf.Session() as sess:
         model = Model(sess)
-        with pytest.raises(tf.errors.UnimplementedError, match="Oblivious trees do not grow"):
-            model.grow([0], [1.0], [split()], kind=1)
-        start = learner_pb2.LearnerConfig(num_classes=2)
-        start.each_tree_start.nodes.add().leaf.vector.value.append(1.0)
-        with pytest.raises(tf.errors.UnimplementedError, match="each_tree_start"):
-            model.grow([0], [1.0], [split()], learner=start)
+        model.grow([], [1.0], [oblivious()], kind=1)
+        assert model.predict([0.1, 0.9]) == [0.5, -0.5]
+        second = oblivious((2,), ((2.0,), (4.0,)))
+        second.split_node.oblivious_dense_float_binary_split.threshold = 0.8
+        model.grow([], [1.0], [second], kind=1)
+        assert model.predict([0.1, 0.7, 0.9]) == [0.5, 0.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (([], [1.0, 2.0], [oblivious()]), "Gains size must be one for oblivious weak learner: 2"),
+        (([], [1.0], []), "Splits size must be one for oblivious weak learner: 0"),
+        (([], [1.0], [b"\xff\xff"]), "Unable to parse oblivious split info."),
+        (([], [1.0], [oblivious((0, 1))]), "two children for each parent, not 2 for 2."),
+        (([], [1.0], [oblivious((3,))]), "Cannot split nodes [3] of an oblivious tree with leav"),
+        (([0], [1.0], [split()]), "The tree that grows is oblivious"),
+    ],
+)
+def test_an_oblivious_step_that_is_refused_changes_nothing(step, message):
+    with tf.Session() as sess:
+        model = Model(sess)
+        model.grow([], [1.0], [oblivious()], kind=1)
+        before = model.config()
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            model.grow(*step, kind=int(step[0] != [0]))
+        assert message in caught.value.message
+        assert model.config() == before
+
+
+def test_kinds_of_trees_do_not_mix():
+    pruned = learner_pb2.LearnerConfig(num_classes=2, pruning_mode="POST_PRUNE")
+    with tf.Session() as sess:
+        model = Model(sess)
+        invalid = tf.errors.InvalidArgumentError
+        with pytest.raises(invalid, match=r"must be 0 .normal. or 1 .oblivious., not 7"):
+            model.grow([0], [1.0], [split()], kind=7)
+        with pytest.raises(invalid, match="not pruned after they have grown: set PRE_PRUNE"):
+            model.grow([], [1.0], [oblivious()], kind=1, learner=pruned)
+        model.grow([0], [1.0], [split()])
+        with pytest.raises(invalid, match="is not oblivious: it cannot get such a layer"):
+            model.grow([], [1.0], [oblivious((1,))], kind=1)
 
 
 def test_trees_without_metadata_do_not_grow():

@@ -55,6 +55,8 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_rnn",
     "contrib_seq2seq",
     "contrib_crf",
+    "contrib_boosted_quantiles",
+    "contrib_boosted_splits",
     "contrib_boosted_stats",
     "contrib_boosted_training",
     "contrib_boosted_trees",
@@ -62,6 +64,8 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
 
 #: Families that combine what others test: run op by op, for compiling takes seconds.
 INTERPRETED = (
+    "contrib_boosted_quantiles",
+    "contrib_boosted_splits",
     "contrib_boosted_stats",
     "contrib_boosted_training",
     "contrib_boosted_trees",

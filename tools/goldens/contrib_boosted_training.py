@@ -123,3 +123,74 @@ def bias(tf, session):
         results[f"goes_on_{number}"] = session.run(goes_on)
         results[f"bytes_{number}"] = session.run(_bytes(tf, text))
     return results
+
+
+OBLIVIOUS = 1
+
+
+def _oblivious_split(node, parents, leaves):
+    """An ObliviousSplitInfo; leaves that are None are not set."""
+    children = [(2, m.message((1, m.message((1, values)))) if values else b"") for values in leaves]
+    return m.message((1, node), *children, (3, parents))
+
+
+#: Layers of oblivious trees: (gain, split) of each handler.
+OBLIVIOUS_LAYERS = [
+    [
+        (0.5, _oblivious_split(m.oblivious(0, 0.3), [0], [[1.0], [2.0]])),
+        (0.5, _oblivious_split(m.oblivious_id(1, 7), [0], [[3.0], [4.0]])),
+    ],
+    [
+        (9.0, _oblivious_split(m.oblivious(0, 0.1), [1, 2], [[1.0], None, None, [1.0]])),
+        (0.25, _oblivious_split(m.oblivious_id(1, 8), [1, 2], [[1.0], None, [-3.0], [4.0]])),
+    ],
+    [
+        (-0.5, _oblivious_split(m.oblivious(2, 0.2), [3, 5], [[0.5], [0.25], [-0.5], [5.0]])),
+        (-0.75, _oblivious_split(m.oblivious(0, 0.2), [2], [[7.0], [8.0]])),
+    ],
+    [
+        (0.125, _oblivious_split(m.oblivious(2, 0.6), [0], [[1.5], [2.5]])),
+        (0.125, _oblivious_split(m.oblivious(0, 0.7), [0], [[3.5], [4.5]])),
+    ],
+]
+
+
+@golden(with_session=True)
+def oblivious_trees(tf, session):
+    results = {}
+    for pruning in (0, PRE_PRUNE):
+        for growing in (WHOLE_TREE, LAYER_BY_LAYER):
+            # A pre-pruned tree would get no third layer.
+            layers = OBLIVIOUS_LAYERS[:2] if pruning else OBLIVIOUS_LAYERS
+            with tf.Graph().as_default(), tf.Session() as inner:
+                handle = _ensemble(tf, inner, b"")
+                _, text = _module(tf, "ops.model_ops").tree_ensemble_serialize(handle)
+                for number, layer in enumerate(layers):
+                    operation = _training_ops(tf).grow_tree_ensemble(
+                        handle, number, number + 1, 0.5, tf.constant(0, tf.int64), 3, OBLIVIOUS,
+                        [np.zeros(0, np.int32)] * 2,
+                        [np.array([gain], np.float32) for gain, _ in layer],
+                        [tf.constant([split], tf.string) for _, split in layer],
+                        learner_config=_learner(pruning, growing), center_bias=False,
+                    )  # fmt: skip
+                    inner.run(operation)
+                    name = f"{pruning}_{growing}_{number}"
+                    results[name] = inner.run(_bytes(tf, text))
+    return results
+
+
+@golden(with_session=True)
+def trees_with_a_start(tf, session):
+    start = m.tree(m.dense(3, 0.75, 1, 2), m.leaf(0.5), m.leaf(-0.5))
+    results = {}
+    for pruning in (0, POST_PRUNE):
+        learner = _learner(pruning, LAYER_BY_LAYER) + m.message((13, start), (14, 1))
+        for depth, layers in ((1, [LAYERS[0], LAYERS[3]]), (2, [*LAYERS[:2], LAYERS[1]])):
+            if depth == 2 and not pruning:
+                layers = layers[:2]
+            steps = [(layer, 0.25, depth, 0) for layer in layers]
+            results.update(_grow(tf, session, learner, steps, f"{pruning}_{depth}"))
+    loss = [([0], [-0.5], [FIRST])]
+    learner = _learner(POST_PRUNE, LAYER_BY_LAYER) + m.message((13, start), (14, 1))
+    results.update(_grow(tf, session, learner, [(loss, 0.25, 1, 0)], "pruned"))
+    return results

@@ -290,6 +290,10 @@ ROWS: dict[str, Row] = {
         f"{_TREES}.stats_accumulator_ops"
     ),
     "contrib.boosted_trees.python.ops.gen_stats_accumulator_ops": _row(_GENERATED),
+    "contrib.boosted_trees.python.ops.quantile_ops": _row(f"{_TREES}.quantile_ops"),
+    "contrib.boosted_trees.python.ops.gen_quantile_ops": _row(_GENERATED),
+    "contrib.boosted_trees.python.ops.split_handler_ops": _row(f"{_TREES}.split_handler_ops"),
+    "contrib.boosted_trees.python.ops.gen_split_handler_ops": _row(_GENERATED),
     "contrib.boosted_trees.python.ops.training_ops": _row(f"{_TREES}.training_ops"),
     "contrib.boosted_trees.python.ops.gen_training_ops": _row(_GENERATED),
     "contrib.boosted_trees.python.ops.gen_model_ops": _row(_GENERATED),

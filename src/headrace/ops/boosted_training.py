@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import UnimplementedError
 from headrace.ops.boosted_trees import (
     CHANGES,
     NO_GRADIENT,
@@ -57,10 +56,7 @@ def _grow(
     splits: list[Any],
 ) -> Any:
     learner = learner_config(context)
-    growth.check_learner(learner)
-    if scalar_int(weak_learner_type, "weak_learner_type") != learner.NORMAL_DECISION_TREE:
-        message = "Oblivious trees do not grow in Headrace yet: use weak_learner_type 0."
-        raise UnimplementedError(None, None, message)
+    oblivious = _is_oblivious(learner, weak_learner_type)
     following = scalar_int(next_stamp, "next_stamp_token")
     lists = [[np.asarray(part) for part in parts] for parts in (partitions, gains, splits)]
     ensemble = find(context, handle, TreeEnsemble)
@@ -68,21 +64,42 @@ def _grow(
         ensemble.check_next(scalar_int(stamp, "stamp_token"), following)
         config = _changed(ensemble)
         growth.count_attempt(config)
-        best = growth.best_splits(learner, *lists)
-        if best:
+        layer = growth.best_layer(learner, *lists[1:]) if oblivious else None
+        best = {} if oblivious else growth.best_splits(learner, *lists)
+        if best or layer:
             rate = _scalar_float(learning_rate, "learning_rate")
-            growth.growable_tree(config, rate, scalar_int(max_tree_depth, "max_tree_depth"))
+            depth = scalar_int(max_tree_depth, "max_tree_depth")
+            growth.growable_tree(config, rate, depth, oblivious)
             if learner.learning_rate_tuner.WhichOneof("tuner") == "dropout":
                 dropout, centers = learner.learning_rate_tuner.dropout, "center_bias"
                 number = scalar_int(seed, "dropout_seed")
                 growth.reweight(config, dropout, number, context.node.attrs[centers])
             for leaf, split in best.items():
                 growth.split_leaf(config, learner, leaf, split)
+            if layer:
+                growth.split_layer(config, learner, layer)
             prunes = learner.pruning_mode == learner.POST_PRUNE
             if prunes and config.tree_metadata[-1].is_finalized:
                 growth.prune(config)
+                growth.start_tree(config, learner, rate, depth)
         ensemble.config, ensemble.stamp = config, following
     return ()
+
+
+def _is_oblivious(learner: Any, kind: Any) -> bool:
+    """Whether the trees that grow are oblivious.
+
+    Raises:
+        InvalidArgumentError: for another kind than there are, or if such trees are to be pruned.
+    """
+    number = scalar_int(kind, "weak_learner_type")
+    if number not in learner.WeakLearnerType.values():
+        raise invalid(f"weak_learner_type must be 0 (normal) or 1 (oblivious), not {number}.")
+    if number == learner.NORMAL_DECISION_TREE:
+        return False
+    if learner.pruning_mode == learner.POST_PRUNE:
+        raise invalid("Oblivious trees are not pruned after they have grown: set PRE_PRUNE.")
+    return True
 
 
 def _center(

@@ -43,4 +43,30 @@ COVERED = (
         ["CenterTreeEnsembleBias", "GrowTreeEnsemble", "TreeEnsembleStats"],
         "tests/contrib/test_boosted_training.py",
     )
+    | dict.fromkeys(
+        [
+            "BucketizeWithInputBoundaries",
+            "CreateQuantileAccumulator",
+            "MakeQuantileSummaries",
+            "QuantileAccumulatorAddSummaries",
+            "QuantileAccumulatorDeserialize",
+            "QuantileAccumulatorFlush",
+            "QuantileAccumulatorFlushSummary",
+            "QuantileAccumulatorGetBuckets",
+            "QuantileAccumulatorIsInitialized",
+            "QuantileAccumulatorSerialize",
+            "QuantileBuckets",
+            "QuantileStreamResourceHandleOp",
+            "Quantiles",
+        ],
+        "tests/contrib/test_boosted_quantiles.py",
+    )
+    | dict.fromkeys(
+        [
+            "BuildCategoricalEqualitySplits",
+            "BuildDenseInequalitySplits",
+            "BuildSparseInequalitySplits",
+        ],
+        "tests/contrib/test_boosted_splits.py",
+    )
 )

@@ -17,6 +17,8 @@ _MODULES = (
     "model_ops",
     "prediction_ops",
     "proto",
+    "quantile_ops",
+    "split_handler_ops",
     "stats_accumulator_ops",
     "training_ops",
 )

@@ -32,17 +32,18 @@ def grow_tree_ensemble(
         learning_rate: float32 scalar, the weight of a new tree.
         dropout_seed: int64 scalar, that of the predictions the splits come from.
         max_tree_depth: int32 scalar; a tree of that many layers is finished.
-        weak_learner_type: int32 scalar; 0 is a normal decision tree.
+        weak_learner_type: int32 scalar; 0 is a normal decision tree, 1 an oblivious one, whose
+            leaves are all split in the same way.
         partition_ids, gains, splits: for each handler, vectors of one length: int32 leaves, float32
-            gains, and serialized SplitInfos. The best split of each leaf is taken.
+            gains, and serialized SplitInfos. The best split of each leaf is taken. For an oblivious
+            tree one gain and one serialized ObliviousSplitInfo each, and the leaves do not count.
         learner_config: a serialized LearnerConfig.
         center_bias: the first tree is a bias, and never dropped.
 
     Raises:
         FailedPreconditionError: in the step, if the ensemble has another stamp.
         InvalidArgumentError: in the step, for vectors of several lengths, splits that cannot be
-            parsed, and what is no leaf.
-        UnimplementedError: in the step, for oblivious trees and for ``each_tree_start``.
+            parsed, what is no leaf, a tree of the other kind, and oblivious trees with POST_PRUNE.
     """
     grown: Operation = raw.GrowTreeEnsemble(
         tree_ensemble_handle,

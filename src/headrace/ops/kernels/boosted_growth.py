@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.errors import UnimplementedError
 from headrace.ops.kernels.boosted_ensemble import children_of, dropped_trees, invalid
 
 Array = NDArray[Any]
@@ -53,6 +52,15 @@ def _number(node: Any) -> int:
     return int(node.DESCRIPTOR.fields_by_name[node.WhichOneof("node")].number)
 
 
+def _parsed(kind: Any, text: Any, what: str) -> Any:
+    from google.protobuf.message import DecodeError
+
+    try:
+        return kind.FromString(text.encode() if isinstance(text, str) else text)
+    except DecodeError:
+        raise invalid(f"Unable to parse {what}.") from None
+
+
 def best_splits(
     learner: Any, partitions: Sequence[Array], gains: Sequence[Array], splits: Sequence[Array]
 ) -> dict[int, Candidate]:
@@ -61,8 +69,6 @@ def best_splits(
     Raises:
         InvalidArgumentError: for lists of several lengths, or what is no SplitInfo.
     """
-    from google.protobuf.message import DecodeError
-
     from headrace.graph.proto.boosted_trees.split_info_pb2 import SplitInfo
 
     best: dict[int, Candidate] = {}
@@ -72,10 +78,7 @@ def best_splits(
                 message = f"Inconsistent partition Ids and {name} tensors: {leaves.size}"
                 raise invalid(f"{message} != {found.size}")
         for leaf, value, text in zip(leaves.tolist(), gain.tolist(), texts.tolist(), strict=True):
-            try:
-                info = SplitInfo.FromString(text.encode() if isinstance(text, str) else text)
-            except DecodeError:
-                raise invalid("Unable to parse split info.") from None
+            info = _parsed(SplitInfo, text, "split info")
             if not info.split_node.WhichOneof("node"):
                 continue
             if learner.pruning_mode == learner.PRE_PRUNE and value < 0:
@@ -89,23 +92,59 @@ def best_splits(
     return dict(sorted(best.items()))
 
 
-def check_learner(learner: Any) -> None:
-    """Raises UnimplementedError for ways to grow that are not there."""
-    if learner.HasField("each_tree_start"):
-        message = "Trees that grow from LearnerConfig.each_tree_start are not part of Headrace yet."
-        raise UnimplementedError(None, None, message)
+def best_layer(learner: Any, gains: Sequence[Array], splits: Sequence[Array]) -> Candidate | None:
+    """The best candidate for a layer of an oblivious tree, if there is one.
+
+    Raises:
+        InvalidArgumentError: unless each handler has one, an ObliviousSplitInfo of pairs.
+    """
+    from headrace.graph.proto.boosted_trees.split_info_pb2 import ObliviousSplitInfo
+
+    best = None
+    for handler, (gain, texts) in enumerate(zip(gains, splits, strict=True)):
+        for name, found in (("Gains", gain), ("Splits", texts)):
+            if found.size != 1:
+                raise invalid(f"{name} size must be one for oblivious weak learner: {found.size}")
+        info = _parsed(ObliviousSplitInfo, texts.reshape(-1)[0], "oblivious split info")
+        children = info.children
+        if len(children) != 2 * len(info.children_parent_id):
+            raise invalid(
+                f"An oblivious split has two children for each parent, not {len(children)} for "
+                f"{len(info.children_parent_id)}."
+            )
+        value = float(gain.reshape(-1)[0])
+        formed = [child.WhichOneof("leaf") is not None for child in children]
+        if not any(left and right for left, right in zip(formed[::2], formed[1::2], strict=True)):
+            continue  # all examples on one side are no split
+        if learner.pruning_mode == learner.PRE_PRUNE and value < 0:
+            continue
+        new = Candidate(handler, value, info)
+        if best is None or _is_better(new, best):
+            best = new
+    return best
 
 
-def growable_tree(config: Any, learning_rate: float, depth: int) -> Any:
-    """The tree that gets the next layer: the last one, or a new one if that is finished."""
+def _is_oblivious(tree: Any) -> bool:
+    return bool(tree.nodes) and (tree.nodes[0].WhichOneof("node") or "").startswith("oblivious")
+
+
+def growable_tree(config: Any, learning_rate: float, depth: int, oblivious: bool = False) -> Any:
+    """The tree that gets the next layer: the last one, or a new one if that is finished.
+
+    Raises:
+        InvalidArgumentError: if that is no oblivious tree, and the layer is one of such a tree, or
+            the other way round.
+    """
     if not config.trees or config.tree_metadata[-1].is_finalized:
         tree = add_tree(config, learning_rate)
         tree.nodes.add().leaf.SetInParent()
         config.tree_metadata[-1].num_tree_weight_updates = 1
     else:
-        nodes = config.trees[-1].nodes
-        if nodes and (nodes[0].WhichOneof("node") or "").startswith("oblivious"):
+        tree = config.trees[-1]
+        if not oblivious and _is_oblivious(tree):
             raise invalid("The tree that grows is oblivious: it cannot get a layer of other nodes.")
+        if oblivious and len(tree.nodes) > 1 and not _is_oblivious(tree):
+            raise invalid("The tree that grows is not oblivious: it cannot get such a layer.")
         config.tree_metadata[-1].num_layers_grown += 1
     metadata = config.tree_metadata[-1]
     metadata.is_finalized = metadata.num_layers_grown >= max(depth, 1)
@@ -131,9 +170,28 @@ def reweight(config: Any, dropout: Any, seed: int, center_bias: bool) -> None:
         config.tree_metadata[tree].num_tree_weight_updates += 1
 
 
+def start_tree(config: Any, learner: Any, weight: float, depth: int) -> None:
+    """Begin a tree with what the learner says each begins with, if it says so.
+
+    As in TensorFlow, this happens as soon as the tree before it is finished.
+    """
+    if not learner.each_tree_start.nodes:
+        return
+    if config.trees and not config.tree_metadata[-1].is_finalized:
+        return
+    add_tree(config, weight).CopyFrom(learner.each_tree_start)
+    metadata = config.tree_metadata[-1]
+    metadata.is_finalized = depth <= 1
+    metadata.num_tree_weight_updates = 1
+    metadata.num_layers_grown = learner.each_tree_start_num_layers
+
+
 def _merge(source: Any, leaf: Any) -> None:
     """Add the values of the leaf that is split to one that takes its place."""
     kind = source.WhichOneof("leaf")
+    if leaf.WhichOneof("leaf") is None:
+        leaf.CopyFrom(source)
+        return
     if kind is None or not getattr(source, kind).value:
         return
     if leaf.WhichOneof("leaf") != kind:
@@ -176,6 +234,47 @@ def split_leaf(config: Any, learner: Any, leaf: int, split: Candidate) -> None:
     if learner.constraints.max_number_of_unique_feature_columns:
         used = config.growing_metadata.used_handler_ids
         used[:] = sorted({*used, split.handler})
+
+
+def split_layer(config: Any, learner: Any, split: Candidate) -> None:
+    """Add a layer to the oblivious tree that grows last: the same split for all of its leaves.
+
+    A leaf without leaves of its own in the split becomes two like it.
+
+    Raises:
+        InvalidArgumentError: if the split has a parent that is no leaf.
+    """
+    nodes, info = config.trees[-1].nodes, split.info
+    depth = 0
+    while depth < len(nodes) and nodes[depth].WhichOneof("node") != "leaf":
+        depth += 1
+    old = [node.leaf for node in nodes[depth:]]
+    parents = list(info.children_parent_id)
+    strangers = [p for p in parents if not depth <= p < len(nodes)]
+    if strangers or len(set(parents)) != len(parents) or len(old) != 1 << depth:
+        raise invalid(
+            f"Cannot split nodes {parents} of an oblivious tree with leaves {depth} to "
+            f"{len(nodes) - 1}, of which there must be {1 << depth}."
+        )
+    leaves = [type(leaf)() for leaf in old for _ in range(2)]
+    for place, leaf in enumerate(old):
+        new = leaves[2 * place : 2 * place + 2]
+        if depth + place not in parents:
+            for child in new:
+                child.CopyFrom(leaf)
+            continue
+        first = 2 * parents.index(depth + place)
+        for child, given in zip(new, info.children[first : first + 2], strict=True):
+            child.CopyFrom(given)
+            if learner.growing_mode != learner.WHOLE_TREE:
+                _merge(leaf, child)
+    metadata = info.split_node.node_metadata
+    metadata.gain = split.gain
+    metadata.original_oblivious_leaves.extend(old)
+    del nodes[depth:]
+    nodes.add().CopyFrom(info.split_node)
+    for leaf in leaves:
+        nodes.add().leaf.CopyFrom(leaf)
 
 
 def prune(config: Any) -> None:
