@@ -6,7 +6,7 @@ and reshape numbers, which NumPy runs in microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,30 +21,6 @@ from headrace.passes.ir import Edge, Node
 
 #: Stands for the shape of a variable, to see whether a limit depends on anything else.
 _ANY_DIMS = (1,) * 8
-#: Ops that hand on the elements that they get, all and unchanged.
-_SAME_ELEMENTS = frozenset({"Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient"})
-#: Ops whose result takes NumPy no longer than to look at it, for integers.
-_VIEWS = _SAME_ELEMENTS | {
-    "AddV2",
-    "Cast",
-    "ConcatV2",
-    "FloorDiv",
-    "FloorMod",
-    "Maximum",
-    "Minimum",
-    "Mul",
-    "Pack",
-    "Select",
-    "SelectV2",
-    "Shape",
-    "Slice",
-    "Split",
-    "SplitV",
-    "StridedSlice",
-    "Sub",
-    "Transpose",
-    "Unpack",
-}
 #: A longer chain of views is left to a program.
 _MOST_VIEWS = 16
 
@@ -134,7 +110,7 @@ def covered_by(node: Node, handles: Mapping[Edge, Any]) -> Covered | None:
     if rule is None or not rule.is_range:
         return None
     table = node.inputs[0]
-    while table[0].type in ("Identity", "ReadVariableOp") and table not in handles:
+    while table[0].op_def.traits.hands_on == "value" and table not in handles:
         table = table[0].inputs[0]
     handle = handles.get(table)
     rows, others = (7, *_ANY_DIMS), [_ANY_DIMS] * (len(node.inputs) - 1)
@@ -227,7 +203,7 @@ class EarlyChecks:
         node = edge[0]
         if node in views:
             return True
-        if not self._follows or node not in self._inside or node.type not in _VIEWS:
+        if not self._follows or node not in self._inside or not node.op_def.traits.light:
             return False
         whole = all(d.np_dtype.kind in "iub" for d in node.dtypes) and not node.control
         if not whole or not all(self._reaches(e, views) for e in node.inputs):
@@ -308,26 +284,22 @@ def _bound(edge: Edge, known: Mapping[Edge, Any], steps: int = _MOST_VIEWS) -> i
         divisor = _bound(node.inputs[1], known, 0)
         least = 0 if divisor is None else int(np.min(known[node.inputs[1]]))
         return divisor - 1 if divisor is not None and least > 0 else None
-    parts = _BOUND_OF.get(node.type)
+    parts = node.op_def.traits.elements_of
     if parts is None:
         return None
-    found = [_bound(e, known, steps - 1) for e in parts(node.inputs)]
+    found = [_bound(e, known, steps - 1) for e in node.inputs[parts]]
     return None if None in found else max(b for b in found if b is not None)
 
 
-#: Of which inputs the elements of a view are.
-_BOUND_OF: dict[str, Callable[[list[Edge]], list[Edge]]] = {
-    **dict.fromkeys(
-        (*_SAME_ELEMENTS, "Transpose", "StridedSlice", "Slice", "Unpack"), lambda inputs: inputs[:1]
-    ),
-    "ConcatV2": lambda inputs: inputs[:-1],
-    "Pack": lambda inputs: inputs,
-}
+def _hands_on(node: Node) -> bool:
+    """Whether a node gives the elements that it gets, all and unchanged."""
+    d = node.op_def
+    return d.traits.is_view and d.effects.pure and not node.control
 
 
 def _root(edge: Edge) -> Edge:
     """Where the elements of an edge come from."""
-    while edge[0].type in _SAME_ELEMENTS and not edge[0].control:
+    while _hands_on(edge[0]):
         edge = edge[0].inputs[0]
     return edge
 

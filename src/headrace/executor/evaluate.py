@@ -307,7 +307,7 @@ class Tracing(Evaluation):
     def _count(self, node: Node, outputs: Sequence[Any], args: Sequence[Any]) -> None:
         size = count_bytes(node.op, outputs, args)
         self.bytes += size
-        if node.type not in _WHOLE:
+        if not node.op_def.traits.is_view:
             self.seconds += _SECONDS_PER_OP + size * _SECONDS_PER_BYTE
         if node.op_def.cost is not None:
             self.seconds += node_cost(node) * _SECONDS_PER_OPERATION
@@ -366,7 +366,7 @@ class Tracing(Evaluation):
         """
         if not keys:
             return outputs
-        if node.type in _WHOLE:
+        if node.op_def.traits.is_view:
             for value in outputs:
                 self._whole[id(value)] = (keys[0], value)
             return outputs
@@ -378,10 +378,6 @@ class Tracing(Evaluation):
         self.state.update(zip(keys, held, strict=True))
         found = dict(zip(traced, read, strict=True))
         return [found.get(i, value) for i, value in enumerate(outputs)]
-
-
-#: Ops that hand on a whole variable, or its elements in another shape.
-_WHOLE = frozenset({"ReadVariableOp", "Identity", "Reshape", "ExpandDims", "Squeeze"})
 
 
 def _flat_static(p: Prepared) -> tuple[int, ...]:

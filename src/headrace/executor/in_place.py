@@ -41,9 +41,6 @@ LARGE_STATE = 1 << 20
 #: Smaller variables among them may be changed wherever it suits.
 _LARGE_VARIABLE = 64 << 10
 
-#: Ops that hand on a variable as it is: both parts may have one, where a program would copy.
-_HAND_ON = frozenset({"ReadVariableOp", "Identity", "Reshape"})
-
 
 class Access:
     """What each node of a list does to state, and what it has to run after.
@@ -268,8 +265,8 @@ class _Parting:
 
     def _hands_on(self, node: Node) -> bool:
         """Whether a node gives a large variable as it is."""
-        while node.type in _HAND_ON and not node.control:
-            if node.type == "ReadVariableOp":
+        while node.op_def.traits.is_view and not node.control:
+            if node.op_def.effects.reads:
                 return not self._access.large.isdisjoint(self._access.of(node).reads)
             node = node.inputs[0][0]
         return False

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.config import flags
-from headrace.executor.touched import LOOPS
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.shapes import num_elements_static
@@ -51,11 +50,6 @@ _MANY_LEVELS = 32
 _ITERATIONS = 32
 #: More operations for each element that a region makes are not filling but computing.
 _FILLING_OPERATIONS = 8
-#: Ops that hand on what they get.
-_MOVES = frozenset({"ReadVariableOp", "Identity"})
-
-#: What restoring consists of: a program would only copy the values into other memory.
-_STORES = frozenset({"AssignVariableOp", "Identity", "NoOp"})
 
 
 def runs_before_compiling(
@@ -66,12 +60,12 @@ def runs_before_compiling(
     Args:
         call: seconds that calling a compiled program takes.
     """
-    if all(n.op_def.name in _MOVES for n in nodes):
+    if all(n.op_def.traits.hands_on == "value" for n in nodes):
         return NEVER  # a program would only copy the variables
     if flags.interpret == "never":
         return 0
     alone = _compiled_alone(nodes)
-    if flags.interpret == "always" or all(n.op_def.name in _STORES for n in nodes):
+    if flags.interpret == "always" or all(map(_only_stores, nodes)):
         return NEVER
     if alone is None:
         return 0
@@ -90,6 +84,11 @@ def runs_before_compiling(
     if compiling <= _PATIENCE or len(parts) > 1:
         return 1
     return math.ceil(compiling / _seconds_to_interpret(nodes, work))
+
+
+def _only_stores(node: Node) -> bool:
+    """Whether this is of what restoring consists of: a program would only copy the values."""
+    return not node.op_def.traits.computes and not node.op_def.effects.reads
 
 
 def _only_fills(nodes: Sequence[Node], outputs: Sequence[Edge], work: float) -> bool:
@@ -171,7 +170,7 @@ def _with_bodies(
     """The nodes, and those of each function body among them: outputs, and how often it runs."""
     yield nodes, outputs, times
     for node in nodes:
-        turns = _ITERATIONS if node.op_def.name in LOOPS else 1
+        turns = _ITERATIONS if node.op_def.traits.repeats else 1
         for body in _bodies(node):
             step = function_step(body)
             yield from _with_bodies(step.nodes, step.fetches, times * turns)

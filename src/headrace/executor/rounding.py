@@ -17,17 +17,11 @@ from jax import lax
 
 from headrace.passes.ir import Node
 
-_KINDS = {name: "sum" for name in ("Add", "AddV2", "BiasAdd", "Sub")} | {
-    name: "product" for name in ("Div", "Mul", "RealDiv")
-}
-#: What XLA looks through.
-_VIEWS = frozenset(("ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"))
-
 
 def in_order(node: Node, args: Sequence[Any]) -> Sequence[Any]:
     """The inputs of a node that is traced, such that its constants stay where they are."""
-    kind = _KINDS.get(node.type)
-    if kind is None or not node.dtypes[0].is_floating:
+    kind = node.op_def.traits.rounding
+    if not kind or not node.dtypes[0].is_floating:
         return args
     if all(isinstance(a, jax.Array) for a in args):
         return args
@@ -37,10 +31,11 @@ def in_order(node: Node, args: Sequence[Any]) -> Sequence[Any]:
     ]
 
 
-def _kind_of(node: Node) -> str | None:
-    while node.type in _VIEWS:
+def _kind_of(node: Node) -> str:
+    # XLA looks through what hands on elements; a variable is another input of its program.
+    while node.op_def.traits.is_view and node.op_def.effects.pure:
         node = node.inputs[0][0]
-    return _KINDS.get(node.type)
+    return node.op_def.traits.rounding
 
 
 def _as_rounded(value: Any) -> Any:

@@ -42,7 +42,7 @@ def known_values(nodes: Sequence[Node]) -> dict[Edge, Any]:
             known[(node, 0)] = handle_for(node)
         elif node.type == "Const" and not node.control:
             known[(node, 0)] = node.attrs["value"]
-        elif node.type in ("Identity", "IdentityN"):
+        elif node.op_def.traits.hands_on in ("value", "each") and node.op_def.effects.pure:
             for i, source in enumerate(node.inputs):
                 if isinstance(known.get(source), ResourceHandle):
                     known[(node, i)] = known[source]

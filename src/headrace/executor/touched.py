@@ -93,14 +93,10 @@ def touched_by(nodes: Iterable[Node]) -> list[StateKey]:
     return list(found)
 
 
-#: Ops whose bodies run more than once.
-LOOPS = frozenset({"While", "StatelessWhile", "Scan", "StatelessScan"})
-
-
 def has_loops(nodes: Iterable[Node]) -> bool:
     """Whether there is a loop among nodes and their function bodies."""
     return any(
-        n.op_def.name in LOOPS or any(has_loops(function_step(f).nodes) for f in functions_of(n))
+        n.op_def.traits.repeats or any(has_loops(function_step(f).nodes) for f in functions_of(n))
         for n in nodes
         if n.op_def.lower is not None
     )
@@ -124,4 +120,4 @@ def functions_of(node: Node) -> list[FuncGraph]:
     return found
 
 
-__all__ = ["LOOPS", "RegionState", "functions_of", "has_loops", "may_block"]
+__all__ = ["RegionState", "functions_of", "has_loops", "may_block"]

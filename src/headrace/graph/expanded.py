@@ -17,6 +17,7 @@ from headrace.graph.graph_def import (
     held_functions,
     input_name,
     leave_out_checks,
+    own_checks_among,
     write_colocation,
     write_rest,
 )
@@ -71,7 +72,7 @@ def expanded_graph_def(
             written[function.name] = _function_def(function, expand, library, finish)
     for name in sorted(written):
         message.library.function.append(written[name])
-    leave_out_checks(message)
+    leave_out_checks(message, own_checks_among(graph._ops))
     return message
 
 

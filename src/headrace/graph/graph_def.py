@@ -30,10 +30,6 @@ CONSUMER = 2474
 #: What a file can hold: the format counts with 31 bits.
 MAX_BYTES = (1 << 31) - 1
 
-#: Ops of ours that hand on their first input after a look at it: files have Identity for them.
-_HANDS_ON = frozenset({"RequirePositive", "SameRows", "Settled"})
-
-
 #: The collection that holds `library_of` a graph.
 _LIBRARY = "__function_library"
 
@@ -66,7 +62,7 @@ def graph_to_graph_def(
         for _, function in sorted(held.items()):
             message.library.function.append(function_to_function_def(function))
     if not own_checks:
-        leave_out_checks(message)
+        leave_out_checks(message, own_checks_among(ops))
     return message
 
 
@@ -92,11 +88,20 @@ def check_size(ops: Iterable[Operation]) -> None:
     )
 
 
-def leave_out_checks(message: GraphDef) -> None:
-    """Write Identity for the checks that only Headrace knows."""
+def own_checks_among(ops: Iterable[Operation]) -> set[str]:
+    """The types of ``ops``, and of those in their functions, that only Headrace knows as checks."""
+    ops = list(ops)
+    bodies = (op for function in functions_of(ops) for op in function._ops)
+    return {op.type for op in chain(ops, bodies) if op.op_def.traits.own_check}
+
+
+def leave_out_checks(message: GraphDef, checks: set[str]) -> None:
+    """Write Identity for ``checks``, which hand on their first input after a look at it."""
+    if not checks:
+        return
     bodies = (function.node_def for function in message.library.function)
     for node in chain(message.node, *bodies):
-        if node.op in _HANDS_ON:
+        if node.op in checks:
             node.op = "Identity"
             del node.input[1 : sum(not i.startswith("^") for i in node.input)]
             for name in [a for a in node.attr if a != "T" and a[0] != "_"]:

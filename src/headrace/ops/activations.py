@@ -13,12 +13,14 @@ from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops import flops
 from headrace.ops.array_util import both, shape_tensor
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import FLOATS, scalar
 from headrace.ops.kernels.norm import column_sums
 from headrace.ops.nn_util import FORMATS_2D, is_channels_first, platform
 from headrace.ops.registry import define_op
+from headrace.ops.traits import ELEMENTWISE, KEEPS_ZERO, Traits
 
 __all__: list[str] = []
 
@@ -157,6 +159,7 @@ def _define(
         attrs=attrs,
         shape=_like_first,
         gradient=gradient,
+        traits=KEEPS_ZERO if name == "Relu" else ELEMENTWISE,
         **both(kernel),
     )
     define_op(
@@ -164,6 +167,7 @@ def _define(
         attrs=attrs,
         shape=_like_either,
         gradient=grad_gradient,
+        traits=Traits(cheap=name == "Relu"),
         **both(grad_kernel),
     )
 
@@ -283,6 +287,7 @@ define_op(
     kernel=_bias_add,
     interpret=_bias_add,
     gradient=_bias_add_gradient,
+    traits=Traits(rounding="sum", flops=flops.per_element(1)),
 )
 define_op(
     "BiasAddV1(value: T, bias: T) -> output: T",
@@ -299,6 +304,7 @@ define_op(
     kernel=_bias_add_grad,
     interpret=_bias_add_grad_np,
     gradient=_bias_grad_gradient,
+    traits=Traits(flops=flops.reduction),
 )
 
 

@@ -27,6 +27,7 @@ from headrace.ops.array_util import (
 from headrace.ops.build import raw
 from headrace.ops.registry import CHECKS, EXTERNAL, NotDifferentiable, define_op
 from headrace.ops.static import static_shape
+from headrace.ops.traits import PICKED, RESHAPED, SAME, Traits
 
 SHAPE_ONLY = NotDifferentiable("it depends on shapes only")
 INTEGERS = NotDifferentiable("its values are integers")
@@ -68,6 +69,9 @@ def _with_default_shape(op: Operation) -> list[Dims]:
     return [dims]
 
 
+#: Of ragged and sparse tensors it hands on the values.
+_SAME_EACH = SAME.but(elementwise=True, keeps_zero=True)
+
 for _name in ("Identity", "Snapshot", "GuaranteeConst"):
     define_op(
         f"{_name}(input: T) -> output: T",
@@ -77,6 +81,7 @@ for _name in ("Identity", "Snapshot", "GuaranteeConst"):
         interpret=_same,
         gradient=_pass_gradient,
         cost=_free,
+        traits=_SAME_EACH,
     )
 define_op(
     "StopGradient(input: T) -> output: T",
@@ -86,6 +91,7 @@ define_op(
     interpret=_same,
     gradient=NotDifferentiable("it stops gradients"),
     cost=_free,
+    traits=_SAME_EACH,
 )
 define_op(
     "PreventGradient(input: T) -> output: T",
@@ -95,6 +101,7 @@ define_op(
     interpret=_same,
     gradient=_prevented,
     cost=_free,
+    traits=_SAME_EACH,
 )
 define_op(
     "IdentityN(input: T) -> output: T",
@@ -104,6 +111,7 @@ define_op(
     interpret=_same_list,
     gradient=lambda op, *grads: list(grads),
     cost=_free,
+    traits=Traits(hands_on="each", computes=False),
 )
 # Not pure: a step may feed it, so its default must not be taken for its value.
 define_op(
@@ -175,6 +183,7 @@ define_op(
     gradient=SHAPE_ONLY,
     shape_only=True,
     cost=_free,
+    traits=Traits(light=True),
 )
 define_op(
     "ShapeN(input: N * T) -> output: N * out_type",
@@ -289,6 +298,7 @@ define_op(
     gradient=_reshape_back,
     static=(1,),
     cost=_free,
+    traits=RESHAPED,
 )
 
 
@@ -323,6 +333,7 @@ define_op(
     gradient=_reshape_back,
     static=(1,),
     cost=_free,
+    traits=RESHAPED,
 )
 
 
@@ -356,6 +367,7 @@ define_op(
     interpret=_squeeze,
     gradient=_reshape_back,
     cost=_free,
+    traits=RESHAPED,
 )
 
 # -- transposing --------------------------------------------------------------------------------
@@ -410,6 +422,7 @@ define_op(
     **both(_transpose),
     gradient=lambda op, grad: [raw.Transpose(grad, _inverse_perm(op.inputs[1])), None],
     static=(1,),
+    traits=PICKED,
 )
 define_op(
     "ConjugateTranspose(x: T, perm: Tperm) -> y: T",

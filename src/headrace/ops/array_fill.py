@@ -23,6 +23,7 @@ from headrace.ops.array_util import (
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
 from headrace.ops.static import static_shape
+from headrace.ops.traits import ELEMENTWISE, Traits
 
 # -- filling and broadcasting -------------------------------------------------------------------
 
@@ -77,6 +78,7 @@ define_op(
     kernel=jnp.zeros_like,
     interpret=_zeros_np,
     gradient=NotDifferentiable("it depends on shapes only"),
+    traits=ELEMENTWISE,
 )
 define_op(
     "OnesLike(x: T) -> y: T",
@@ -85,6 +87,7 @@ define_op(
     kernel=jnp.ones_like,
     interpret=lambda x: np.ones_like(x),
     gradient=NotDifferentiable("it depends on shapes only"),
+    traits=ELEMENTWISE,
 )
 
 
@@ -131,6 +134,7 @@ define_op(
     **both(_broadcast_to),
     gradient=lambda op, grad: [unbroadcast(grad, op.inputs[0]), None],
     static=(1,),
+    traits=Traits(elements_of=slice(1)),
 )
 
 

@@ -26,6 +26,7 @@ from headrace.ops.array_util import (
 from headrace.ops.build import raw
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
 from headrace.ops.static import static_shape
+from headrace.ops.traits import PICKED, Traits
 
 # -- concatenation ------------------------------------------------------------------------------
 
@@ -118,6 +119,7 @@ define_op(
     **both(_concat),
     gradient=lambda op, grad: [*_concat_gradient(op.inputs[:-1], op.inputs[-1], grad), None],
     static=(1,),
+    traits=Traits(elements_of=slice(-1), light=True),
 )
 define_op(
     "Concat(concat_dim: int32, values: N * T) -> output: T",
@@ -204,6 +206,7 @@ define_op(
     shape=_pack_shape,
     **both(_pack),
     gradient=lambda op, grad: raw.Unpack(grad, num=op.attrs["N"], axis=op.attrs["axis"]),
+    traits=Traits(elements_of=slice(None), light=True),
 )
 
 
@@ -241,6 +244,7 @@ define_op(
     kernel=_unpack,
     interpret=_unpack,
     gradient=_unpack_gradient,
+    traits=PICKED,
 )
 
 
@@ -319,6 +323,7 @@ define_op(
     interpret=_split,
     gradient=lambda op, *grads: [None, _joined(grads, op.inputs[0])],
     static=(0,),
+    traits=Traits(elements_of=slice(1, 2), light=True),
 )
 
 
@@ -371,6 +376,7 @@ define_op(
     interpret=_split_v,
     gradient=lambda op, *grads: [_joined(grads, op.inputs[2]), None, None],
     static=(1, 2),
+    traits=PICKED,
 )
 
 # -- repeating and reversing --------------------------------------------------------------------
@@ -426,6 +432,7 @@ define_op(
     **both(_tile),
     gradient=_tile_gradient,
     static=(1,),
+    traits=Traits(elements_of=slice(1)),
 )
 
 

@@ -16,6 +16,7 @@ from headrace.ops import checks
 from headrace.ops.array_util import like_first
 from headrace.ops.build import raw
 from headrace.ops.registry import CHECKS, EXTERNAL, Effects, NotDifferentiable, define_op
+from headrace.ops.traits import ELEMENTWISE
 
 
 def summary_text(value: Any, limit: int) -> str:
@@ -165,4 +166,5 @@ define_op(
     interpret=_check_numerics_np,
     gradient=_check_numerics_gradient,
     effects=CHECKS,
+    traits=ELEMENTWISE,
 )

@@ -10,6 +10,7 @@ from jax import numpy as jnp
 
 from headrace.graph.composite import composite_function
 from headrace.graph.tensor import Operation, Tensor
+from headrace.ops import flops
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import (
     BOOLEAN,
@@ -24,6 +25,7 @@ from headrace.ops.elementwise_util import (
     scalar,
 )
 from headrace.ops.registry import OpDef, define_op
+from headrace.ops.traits import ELEMENTWISE
 
 __all__ = [
     "equal",
@@ -38,8 +40,14 @@ __all__ = [
 ]
 
 
+#: One floating point operation for each element.
+_COUNTED = ELEMENTWISE.but(flops=flops.per_element(1))
+
+
 def _compare(name: str, kernel: Kernel, interpret: Kernel, doc: str) -> Any:
-    return binary(name, REALS, lifted(kernel), interpret, BOOLEAN, doc, output="bool")
+    return binary(
+        name, REALS, lifted(kernel), interpret, BOOLEAN, doc, output="bool", traits=_COUNTED
+    )
 
 
 greater = _compare("Greater", lax.gt, np.greater, "``x > y``.")
@@ -83,6 +91,7 @@ def _equality(name: str, function: Kernel, numpy: Kernel) -> OpDef:
         kernel=kernel,
         interpret=interpret,
         gradient=BOOLEAN,
+        traits=_COUNTED,
     )
 
 
@@ -97,6 +106,7 @@ def _logical(name: str, kernel: Kernel, interpret: Kernel) -> OpDef:
         kernel=lifted(kernel),
         interpret=interpret,
         gradient=BOOLEAN,
+        traits=ELEMENTWISE,
     )
 
 

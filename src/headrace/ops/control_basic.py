@@ -13,10 +13,17 @@ from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.registry import define_op
+from headrace.ops.traits import Traits
 
 __all__ = ["group", "init_scope", "no_op", "tuple"]
 
-_NO_OP = define_op("NoOp()", shape=lambda op: [], kernel=lambda: (), interpret=lambda: ())
+_NO_OP = define_op(
+    "NoOp()",
+    shape=lambda op: [],
+    kernel=lambda: (),
+    interpret=lambda: (),
+    traits=Traits(computes=False),
+)
 
 
 def no_op(name: str | None = None) -> Operation:

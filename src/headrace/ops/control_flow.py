@@ -29,6 +29,7 @@ from headrace.ops.kernels.tensor_list import TensorList
 from headrace.ops.kernels.trip_count import trip_count
 from headrace.ops.registry import EXTERNAL, PURE, define_op
 from headrace.ops.shape_flow import output_dims
+from headrace.ops.traits import CALL, LOOP
 
 _SAVED = "_saved: list(string) = [], _Tsaved: list(type) = []"
 
@@ -174,6 +175,7 @@ for _name, _effects in (("StatefulPartitionedCall", EXTERNAL), ("PartitionedCall
         f"config_proto: string = '', executor_type: string = '', {_SAVED}",
         shape=_branch_shapes,
         lower=_lower_call,
+        traits=CALL,
         effects=_effects,
     )
 
@@ -311,6 +313,7 @@ for _name, _effects in (("While", EXTERNAL), ("StatelessWhile", PURE)):
         f"parallel_iterations: int = 10, {_SAVED}",
         shape=_while_shapes,
         lower=_lower_while,
+        traits=LOOP,
         effects=_effects,
     )
 
@@ -462,6 +465,7 @@ for _name, _effects in (("Scan", EXTERNAL), ("StatelessScan", PURE)):
         f"f: func, y_lists: list(bool), reverse: bool = False, {_SAVED}",
         shape=_scan_shapes,
         lower=_lower_scan,
+        traits=LOOP,
         effects=_effects,
     )
 

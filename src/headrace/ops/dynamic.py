@@ -25,6 +25,7 @@ from headrace.ops.array_util import (
 )
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
+from headrace.ops.traits import Traits
 
 INDEX_RESULT = NotDifferentiable("its result is a matter of positions, not of values")
 
@@ -140,6 +141,7 @@ define_op(
     shape=_select_shape,
     **both(_select),
     gradient=_select_gradient,
+    traits=Traits(elements_of=slice(1, 3), light=True),
 )
 define_op(
     "SelectV2(condition: bool, t: T, e: T) -> output: T",
@@ -147,6 +149,7 @@ define_op(
     shape=_select_v2_shape,
     **both(_select_v2),
     gradient=_select_v2_gradient,
+    traits=Traits(elements_of=slice(1, 3), light=True),
 )
 
 # -- unique -------------------------------------------------------------------------------------

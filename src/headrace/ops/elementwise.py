@@ -12,6 +12,7 @@ from headrace.graph import dtypes
 from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
+from headrace.ops import flops
 from headrace.ops.array_util import both
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import (
@@ -30,6 +31,7 @@ from headrace.ops.elementwise_util import (
     unary,
 )
 from headrace.ops.registry import define_op
+from headrace.ops.traits import ELEMENTWISE, KEEPS_ZERO, PLAIN, Traits
 
 __all__ = [
     "acos",
@@ -262,48 +264,158 @@ def _digamma_grad(op: Operation, g: Tensor) -> Grads:
 # Each row: op, types, kernel, NumPy form (None: compiled alone), gradient, what it is.
 
 _WITH_SIGN = "{bfloat16, float16, float32, float64, int8, int16, int32, int64}"
-_abs = unary("Abs", _WITH_SIGN, lax.abs, np.abs, _abs_grad, "The absolute value.")
-negative = unary("Neg", SIGNED, lax.neg, np.negative, _neg_grad, "``-x``.")
-sign = unary("Sign", SIGNED, lax.sign, np.sign, _sign_grad, "-1, 0 or 1; ``x / |x|`` if complex.")
-reciprocal = unary("Reciprocal", INEXACT, _reciprocal, np.reciprocal, _inv_grad, "``1 / x``.")
+_abs = unary(
+    "Abs", _WITH_SIGN, lax.abs, np.abs, _abs_grad, "The absolute value.", traits=KEEPS_ZERO
+)
+negative = unary(
+    "Neg",
+    SIGNED,
+    lax.neg,
+    np.negative,
+    _neg_grad,
+    "``-x``.",
+    traits=KEEPS_ZERO.but(cheap=True, flops=flops.per_element(1)),
+)
+sign = unary(
+    "Sign",
+    SIGNED,
+    lax.sign,
+    np.sign,
+    _sign_grad,
+    "-1, 0 or 1; ``x / |x|`` if complex.",
+    traits=KEEPS_ZERO,
+)
+reciprocal = unary(
+    "Reciprocal",
+    INEXACT,
+    _reciprocal,
+    np.reciprocal,
+    _inv_grad,
+    "``1 / x``.",
+    traits=ELEMENTWISE.but(flops=flops.per_element(1)),
+)
 inv = unary("Inv", INEXACT, _reciprocal, np.reciprocal, _inv_grad, "``1 / x``.")
-square = unary("Square", NUMBERS, _square, np.square, _square_grad, "``x * x``.")
-sqrt = unary("Sqrt", INEXACT, lax.sqrt, np.sqrt, _sqrt_grad, "The square root.")
-rsqrt = unary("Rsqrt", INEXACT, lax.rsqrt, _rsqrt_np, _rsqrt_grad, "``1 / sqrt(x)``.")
+square = unary(
+    "Square",
+    NUMBERS,
+    _square,
+    np.square,
+    _square_grad,
+    "``x * x``.",
+    traits=KEEPS_ZERO.but(cheap=True, flops=flops.per_element(1)),
+)
+sqrt = unary("Sqrt", INEXACT, lax.sqrt, np.sqrt, _sqrt_grad, "The square root.", traits=KEEPS_ZERO)
+rsqrt = unary(
+    "Rsqrt",
+    INEXACT,
+    lax.rsqrt,
+    _rsqrt_np,
+    _rsqrt_grad,
+    "``1 / sqrt(x)``.",
+    traits=ELEMENTWISE.but(flops=flops.per_element(2)),
+)
 exp = unary("Exp", INEXACT, lax.exp, np.exp, _exp_grad, "The exponential function.")
-expm1 = unary("Expm1", INEXACT, lax.expm1, np.expm1, _expm1_grad, "``exp(x) - 1``, for small x.")
-log = unary("Log", INEXACT, lax.log, np.log, _log_grad, "The natural logarithm.")
-log1p = unary("Log1p", INEXACT, lax.log1p, np.log1p, _log1p_grad, "``log(1 + x)``, for small x.")
-sin = unary("Sin", INEXACT, lax.sin, np.sin, _sin_grad, "The sine.")
+expm1 = unary(
+    "Expm1",
+    INEXACT,
+    lax.expm1,
+    np.expm1,
+    _expm1_grad,
+    "``exp(x) - 1``, for small x.",
+    traits=KEEPS_ZERO,
+)
+log = unary(
+    "Log",
+    INEXACT,
+    lax.log,
+    np.log,
+    _log_grad,
+    "The natural logarithm.",
+    traits=ELEMENTWISE.but(flops=flops.per_element(1)),
+)
+log1p = unary(
+    "Log1p",
+    INEXACT,
+    lax.log1p,
+    np.log1p,
+    _log1p_grad,
+    "``log(1 + x)``, for small x.",
+    traits=KEEPS_ZERO,
+)
+sin = unary("Sin", INEXACT, lax.sin, np.sin, _sin_grad, "The sine.", traits=KEEPS_ZERO)
 cos = unary("Cos", INEXACT, lax.cos, np.cos, _cos_grad, "The cosine.")
-tan = unary("Tan", INEXACT, lax.tan, np.tan, _tan_grad, "The tangent.")
-asin = unary("Asin", INEXACT, lax.asin, np.arcsin, _asin_grad, "The inverse sine.")
+tan = unary("Tan", INEXACT, lax.tan, np.tan, _tan_grad, "The tangent.", traits=KEEPS_ZERO)
+asin = unary(
+    "Asin", INEXACT, lax.asin, np.arcsin, _asin_grad, "The inverse sine.", traits=KEEPS_ZERO
+)
 acos = unary("Acos", INEXACT, lax.acos, np.arccos, _acos_grad, "The inverse cosine.")
-atan = unary("Atan", INEXACT, lax.atan, np.arctan, _atan_grad, "The inverse tangent.")
-sinh = unary("Sinh", INEXACT, lax.sinh, np.sinh, _sinh_grad, "The hyperbolic sine.")
+atan = unary(
+    "Atan", INEXACT, lax.atan, np.arctan, _atan_grad, "The inverse tangent.", traits=KEEPS_ZERO
+)
+sinh = unary(
+    "Sinh", INEXACT, lax.sinh, np.sinh, _sinh_grad, "The hyperbolic sine.", traits=KEEPS_ZERO
+)
 cosh = unary("Cosh", INEXACT, lax.cosh, np.cosh, _cosh_grad, "The hyperbolic cosine.")
-tanh = unary("Tanh", INEXACT, lax.tanh, np.tanh, _tanh_grad, "The hyperbolic tangent.")
-asinh = unary("Asinh", INEXACT, lax.asinh, np.arcsinh, _asinh_grad, "Inverse hyperbolic sine.")
+tanh = unary(
+    "Tanh", INEXACT, lax.tanh, np.tanh, _tanh_grad, "The hyperbolic tangent.", traits=KEEPS_ZERO
+)
+asinh = unary(
+    "Asinh",
+    INEXACT,
+    lax.asinh,
+    np.arcsinh,
+    _asinh_grad,
+    "Inverse hyperbolic sine.",
+    traits=KEEPS_ZERO,
+)
 acosh = unary("Acosh", INEXACT, lax.acosh, np.arccosh, _acosh_grad, "Inverse hyperbolic cosine.")
-atanh = unary("Atanh", INEXACT, lax.atanh, np.arctanh, _atanh_grad, "Inverse hyperbolic tangent.")
+atanh = unary(
+    "Atanh",
+    INEXACT,
+    lax.atanh,
+    np.arctanh,
+    _atanh_grad,
+    "Inverse hyperbolic tangent.",
+    traits=KEEPS_ZERO,
+)
 sigmoid = unary(
     "Sigmoid", INEXACT, lax.logistic, _sigmoid_np, _sigmoid_grad, "``1 / (1 + exp(-x))``."
 )
-erf = unary("Erf", FLOATS, lax.erf, None, _erf_grad, "The error function.")
+erf = unary("Erf", FLOATS, lax.erf, None, _erf_grad, "The error function.", traits=KEEPS_ZERO)
 erfc = unary("Erfc", FLOATS, lax.erfc, None, _erfc_grad, "``1 - erf(x)``, for large x.")
 erfinv = unary("Erfinv", FLOATS, lax.erf_inv, None, _erfinv_grad, "The inverse of erf.")
 ndtri = unary("Ndtri", FLOATS, _ndtri, None, _ndtri_grad, "The quantile of the normal law.")
 lgamma = unary("Lgamma", FLOATS, lax.lgamma, None, _lgamma_grad, "``log(|gamma(x)|)``.")
 digamma = unary("Digamma", FLOATS, lax.digamma, None, _digamma_grad, "The derivative of lgamma.")
-bessel_i0e = unary("BesselI0e", FLOATS, lax.bessel_i0e, None, None, "``exp(-|x|) * I0(x)``.")
-bessel_i1e = unary("BesselI1e", FLOATS, lax.bessel_i1e, None, None, "``exp(-|x|) * I1(x)``.")
+bessel_i0e = unary(
+    "BesselI0e", FLOATS, lax.bessel_i0e, None, None, "``exp(-|x|) * I0(x)``.", traits=KEEPS_ZERO
+)
+bessel_i1e = unary(
+    "BesselI1e", FLOATS, lax.bessel_i1e, None, None, "``exp(-|x|) * I1(x)``.", traits=KEEPS_ZERO
+)
 bessel_i0 = unary("BesselI0", FLOATS, _bessel(lax.bessel_i0e), None, None, "Bessel function I0.")
 bessel_i1 = unary("BesselI1", FLOATS, _bessel(lax.bessel_i1e), None, None, "Bessel function I1.")
-floor = unary("Floor", FLOATS, lax.floor, np.floor, flat_function, "Rounded down.")
-ceil = unary("Ceil", FLOATS, lax.ceil, np.ceil, flat_function, "Rounded up.")
-rint = unary("Rint", FLOATS, _round, np.rint, flat_function, "Nearest integer, ties to even.")
+floor = unary(
+    "Floor", FLOATS, lax.floor, np.floor, flat_function, "Rounded down.", traits=KEEPS_ZERO
+)
+ceil = unary("Ceil", FLOATS, lax.ceil, np.ceil, flat_function, "Rounded up.", traits=KEEPS_ZERO)
+rint = unary(
+    "Rint",
+    FLOATS,
+    _round,
+    np.rint,
+    flat_function,
+    "Nearest integer, ties to even.",
+    traits=KEEPS_ZERO,
+)
 round = unary(
-    "Round", REALS, _round, _round_np, flat_function, "To the nearest integer, ties to even."
+    "Round",
+    REALS,
+    _round,
+    _round_np,
+    flat_function,
+    "To the nearest integer, ties to even.",
+    traits=KEEPS_ZERO,
 )
 is_nan = unary(
     "IsNan", FLOATS, lambda x: lax.ne(x, x), np.isnan, BOOLEAN, "Whether x is NaN.", output="bool"
@@ -329,6 +441,7 @@ _LOGICAL_NOT = define_op(
     kernel=lax.bitwise_not,
     interpret=np.logical_not,
     gradient=BOOLEAN,
+    traits=ELEMENTWISE,
 )
 
 
@@ -355,12 +468,13 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
 # -- what gradients of the above are made of ----------------------------------------------------
 
 
-def _define_gradient_op(name: str, formula: Any) -> None:
+def _define_gradient_op(name: str, formula: Any, traits: Traits = PLAIN) -> None:
     """An op of an output ``y`` and its gradient ``dy``, from which the input's gradient follows."""
     define_op(
         f"{name}(y: T, dy: T) -> z: T",
         attrs=f"T: {INEXACT}",
         shape=like_first,
+        traits=traits,
         **both(formula),
     )
 
@@ -391,10 +505,10 @@ def _reciprocal_formula(xp: Any, y: Any, dy: Any) -> Any:
     return -dy * (c * c)
 
 
-_define_gradient_op("SigmoidGrad", _sigmoid_formula)
-_define_gradient_op("TanhGrad", _tanh_formula)
+_define_gradient_op("SigmoidGrad", _sigmoid_formula, traits=Traits(cheap=True))
+_define_gradient_op("TanhGrad", _tanh_formula, traits=Traits(cheap=True))
 _define_gradient_op("SqrtGrad", _sqrt_formula)
-_define_gradient_op("RsqrtGrad", _rsqrt_formula)
+_define_gradient_op("RsqrtGrad", _rsqrt_formula, traits=Traits(flops=flops.per_element(4)))
 _define_gradient_op("ReciprocalGrad", _reciprocal_formula)
 _define_gradient_op("InvGrad", _reciprocal_formula)
 

@@ -9,7 +9,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops import checks
+from headrace.ops import checks, flops
 from headrace.ops.array_util import both
 from headrace.ops.build import raw
 from headrace.ops.elementwise_util import (
@@ -30,6 +30,7 @@ from headrace.ops.elementwise_util import (
     unbroadcast,
 )
 from headrace.ops.registry import CHECKS, PURE, Effects, get_op_def
+from headrace.ops.traits import ELEMENTWISE, Traits
 
 __all__ = [
     "add",
@@ -363,6 +364,11 @@ def _igammac_grad(op: Operation, g: Tensor) -> Grads:
 # -- the table ----------------------------------------------------------------------------------
 
 
+#: One floating point operation for each element.
+_COUNTED = ELEMENTWISE.but(flops=flops.per_element(1))
+_SUM = _COUNTED.but(cheap=True, rounding="sum")
+
+
 def _row(
     name: str,
     types: str,
@@ -371,8 +377,10 @@ def _row(
     gradient: Any,
     doc: str,
     arguments: str = "x y",
+    traits: Traits = ELEMENTWISE,
 ) -> Any:
-    return binary(name, types, lifted(kernel), interpret, gradient, doc, arguments=arguments)
+    pair = lifted(kernel), interpret
+    return binary(name, types, *pair, gradient, doc, arguments=arguments, traits=traits)
 
 
 def _shared(
@@ -382,19 +390,63 @@ def _shared(
     gradient: Any,
     doc: str,
     effects: Effects = PURE,
+    traits: Traits = ELEMENTWISE,
 ) -> Any:
     """A row whose kernel and NumPy form are one function of the array module."""
     pair = both(function)
-    return binary(name, types, pair["kernel"], pair["interpret"], gradient, doc, effects=effects)
+    return binary(
+        name,
+        types,
+        pair["kernel"],
+        pair["interpret"],
+        gradient,
+        doc,
+        effects=effects,
+        traits=traits,
+    )
 
 
-_row("AddV2", NUMBERS, lax.add, np.add, _add_grad, "``x + y``.")
-add = _row("Add", NUMBERS, lax.add, np.add, _add_grad, "``x + y``.")
-subtract = _row("Sub", NUMBERS, lax.sub, np.subtract, _sub_grad, "``x - y``.")
-multiply = _row("Mul", NUMBERS, lax.mul, np.multiply, _mul_grad, "``x * y``.")
-realdiv = _row("RealDiv", INEXACT, lax.div, _real_div_np, _div_grad, "``x / y``.")
-maximum = _row("Maximum", REALS, lax.max, np.maximum, _maximum_grad, "The greater of x and y.")
-minimum = _row("Minimum", REALS, lax.min, np.minimum, _minimum_grad, "The lesser of x and y.")
+_row("AddV2", NUMBERS, lax.add, np.add, _add_grad, "``x + y``.", traits=_SUM.but(light=True))
+add = _row("Add", NUMBERS, lax.add, np.add, _add_grad, "``x + y``.", traits=_SUM)
+subtract = _row(
+    "Sub", NUMBERS, lax.sub, np.subtract, _sub_grad, "``x - y``.", traits=_SUM.but(light=True)
+)
+multiply = _row(
+    "Mul",
+    NUMBERS,
+    lax.mul,
+    np.multiply,
+    _mul_grad,
+    "``x * y``.",
+    traits=_COUNTED.but(light=True, cheap=True, rounding="product"),
+)
+realdiv = _row(
+    "RealDiv",
+    INEXACT,
+    lax.div,
+    _real_div_np,
+    _div_grad,
+    "``x / y``.",
+    traits=_COUNTED.but(rounding="product"),
+)
+maximum = _row(
+    "Maximum",
+    REALS,
+    lax.max,
+    np.maximum,
+    _maximum_grad,
+    "The greater of x and y.",
+    traits=_COUNTED.but(light=True, cheap=True),
+)
+minimum = _row(
+    "Minimum",
+    REALS,
+    lax.min,
+    np.minimum,
+    _minimum_grad,
+    "The lesser of x and y.",
+    traits=_COUNTED.but(light=True, cheap=True),
+)
 squared_difference = _row(
     "SquaredDifference",
     SIGNED_NUMBERS,
@@ -402,6 +454,7 @@ squared_difference = _row(
     _squared_difference_np,
     _squared_difference_grad,
     "``(x - y) * conj(x - y)``.",
+    traits=ELEMENTWISE.but(flops=flops.per_element(2)),
 )
 atan2 = _row("Atan2", FLOATS, lax.atan2, np.arctan2, _atan2_grad, "Angle of (x, y).", "y x")
 nextafter = _row(
@@ -435,19 +488,35 @@ bitwise_and = _row(
 bitwise_or = _row("BitwiseOr", INTEGERS, lax.bitwise_or, np.bitwise_or, INTEGER, "Bits of either.")
 bitwise_xor = _row("BitwiseXor", INTEGERS, lax.bitwise_xor, np.bitwise_xor, INTEGER, "Bits of one.")
 
-_shared("Div", NUMBERS, _div, _div_grad, "", CHECKS)
+_shared("Div", NUMBERS, _div, _div_grad, "", CHECKS, traits=ELEMENTWISE.but(rounding="product"))
 truncatediv = _shared(
     "TruncateDiv", NUMBERS, _truncate_div, no_gradient(2), "x / y cut towards zero.", CHECKS
 )
-floor_div = _shared("FloorDiv", REALS, _floor_div, no_gradient(2), "x / y rounded down.", CHECKS)
+floor_div = _shared(
+    "FloorDiv",
+    REALS,
+    _floor_div,
+    no_gradient(2),
+    "x / y rounded down.",
+    CHECKS,
+    traits=ELEMENTWISE.but(light=True),
+)
 truncatemod = _shared(
     "TruncateMod", REALS, _truncate_mod, _truncatemod_grad, "The rest, with the sign of x.", CHECKS
 )
 _shared("Mod", REALS, _truncate_mod, _truncatemod_grad, "", CHECKS)
 floormod = mod = _shared(
-    "FloorMod", REALS, _floor_mod, _floormod_grad, "The rest, with the sign of y.", CHECKS
+    "FloorMod",
+    REALS,
+    _floor_mod,
+    _floormod_grad,
+    "The rest, with the sign of y.",
+    CHECKS,
+    traits=ELEMENTWISE.but(light=True),
 )
-_pow_function = _shared("Pow", SIGNED_NUMBERS, _pow, _pow_grad, "x to the power y.", CHECKS)
+_pow_function = _shared(
+    "Pow", SIGNED_NUMBERS, _pow, _pow_grad, "x to the power y.", CHECKS, traits=_COUNTED
+)
 _shared("DivNoNan", INEXACT, _div_no_nan, _div_no_nan_grad, "")
 div_no_nan = binary_function(get_op_def("DivNoNan"), "div_no_nan", "x / y; 0 where y is 0.")
 _shared("MulNoNan", INEXACT, _mul_no_nan, _mul_no_nan_grad, "")

@@ -21,6 +21,7 @@ from headrace.ops.elementwise_util import (
     unbroadcast,
 )
 from headrace.ops.registry import define_op
+from headrace.ops.traits import ELEMENTWISE, KEEPS_ZERO, Traits
 
 __all__ = [
     "abs",
@@ -147,6 +148,7 @@ define_op(
     kernel=_cast,
     interpret=_cast_np,
     gradient=_cast_grad,
+    traits=ELEMENTWISE.but(light=True),
 )
 
 
@@ -242,6 +244,7 @@ define_op(
     kernel=lifted(lax.complex),
     interpret=_complex_np,
     gradient=_complex_grad,
+    traits=ELEMENTWISE,
 )
 
 
@@ -269,19 +272,21 @@ def _part(
     interpret: Kernel,
     gradient: Any,
     signature: str = "(input: T) -> output: Tout",
+    traits: Traits = ELEMENTWISE,
 ) -> None:
     define_op(
         f"{name}{signature}",
         attrs=_FROM_COMPLEX,
         shape=like_first,
+        traits=traits,
         kernel=kernel,
         interpret=interpret,
         gradient=gradient,
     )
 
 
-_part("Real", lax.real, np.real, lambda op, g: [_whole(g)])
-_part("Imag", lax.imag, np.imag, lambda op, g: [_whole(g, zero_first=True)])
+_part("Real", lax.real, np.real, lambda op, g: [_whole(g)], traits=KEEPS_ZERO)
+_part("Imag", lax.imag, np.imag, lambda op, g: [_whole(g, zero_first=True)], traits=KEEPS_ZERO)
 _part("Angle", lambda z: lax.atan2(lax.imag(z), lax.real(z)), np.angle, _angle_grad)
 _part("ComplexAbs", lax.abs, np.abs, _complex_abs_grad, "(x: T) -> y: Tout")
 
@@ -292,6 +297,7 @@ define_op(
     kernel=lax.conj,
     interpret=np.conjugate,
     gradient=lambda op, g: [raw.Conj(g)],
+    traits=KEEPS_ZERO,
 )
 
 

@@ -15,10 +15,12 @@ from headrace.graph.composite import composite_function
 from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops import flops
 from headrace.ops.array_util import both
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import INTEGER, NUMBERS, REALS, like_first
 from headrace.ops.registry import define_op
+from headrace.ops.traits import ELEMENTWISE
 
 __all__ = ["accumulate_n", "add_n", "betainc", "clip_by_value", "cross"]
 
@@ -65,6 +67,7 @@ define_op(
     kernel=_add_n,
     interpret=_add_n_np,
     gradient=_add_n_grad,
+    traits=ELEMENTWISE.but(cheap=True, flops=flops.addition),
 )
 
 define_op(
@@ -161,6 +164,7 @@ define_op(
     shape=_clip_shape,
     gradient=_clip_grad,
     **both(_clip),
+    traits=ELEMENTWISE,
 )
 
 

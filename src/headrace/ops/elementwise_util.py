@@ -12,6 +12,7 @@ from headrace.graph.shapes import broadcast_static
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.build import apply_op, raw
 from headrace.ops.registry import PURE, Effects, GradientRule, NotDifferentiable, OpDef, define_op
+from headrace.ops.traits import ELEMENTWISE, Traits
 
 Gradient = GradientRule | NotDifferentiable | None
 Kernel = Callable[..., Any]
@@ -61,6 +62,7 @@ def unary(
     *,
     output: str = "T",
     argument: str = "x",
+    traits: Traits = ELEMENTWISE,
 ) -> Callable[..., Tensor]:
     """Define an op of one input that keeps its shape; returns the public function."""
     definition = define_op(
@@ -70,6 +72,7 @@ def unary(
         kernel=kernel,
         interpret=interpret,
         gradient=gradient,
+        traits=traits,
     )
 
     def function(x: Any, name: str | None = None) -> Tensor:
@@ -93,6 +96,7 @@ def binary(
     output: str = "T",
     arguments: str = "x y",
     effects: Effects = PURE,
+    traits: Traits = ELEMENTWISE,
 ) -> Callable[..., Tensor]:
     """Define an op of two inputs that broadcast; returns the public function."""
     first, second = arguments.split()
@@ -104,6 +108,7 @@ def binary(
         interpret=interpret,
         gradient=gradient,
         effects=effects,
+        traits=traits,
         checked=_divisor_of_integers,
     )
     return binary_function(definition, op_name, doc, arguments)

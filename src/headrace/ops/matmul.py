@@ -11,9 +11,11 @@ from headrace.graph import dtypes
 from headrace.graph.graph import default_graph_stack, get_default_graph
 from headrace.graph.shapes import broadcast_static, num_elements_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops import flops
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import conj, repeated_axes, sum_to
 from headrace.ops.registry import define_op
+from headrace.ops.traits import Traits
 
 __all__ = ["matmul", "sparse_matmul"]
 
@@ -244,6 +246,7 @@ define_op(
     interpret=_matmul_np,
     gradient=_matmul_grad,
     cost=_matmul_cost,
+    traits=Traits(flops=flops.matmul),
 )
 
 for _name in ("BatchMatMul", "BatchMatMulV2"):
@@ -257,6 +260,7 @@ for _name in ("BatchMatMul", "BatchMatMulV2"):
         kernel=_batch_matmul,
         interpret=_batch_matmul_np,
         gradient=_batch_grad,
+        traits=Traits(flops=flops.matmul),
         cost=_matmul_cost,
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 from headrace.graph.shapes import compatible_static, num_elements_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.graph.value_graph import is_built
+from headrace.ops import flops as counts
 from headrace.ops.array_util import shape_tensor
 from headrace.ops.build import raw
 from headrace.ops.kernels import conv, dilation
@@ -22,6 +23,7 @@ from headrace.ops.nn_util import (
 )
 from headrace.ops.registry import define_op
 from headrace.ops.static import static_shape
+from headrace.ops.traits import Traits
 
 __all__: list[str] = []
 
@@ -240,6 +242,7 @@ def _define_family(
     depthwise: bool = False,
     sizes: str = "int32",
     types: str = FLOATS,
+    flops: tuple[Any, Any, Any] = (None, None, None),
 ) -> None:
     """A convolution and its gradients for the input and for the filter."""
     forward, input_grad, filter_grad = names
@@ -255,6 +258,7 @@ def _define_family(
         kernel=on_platform(kernels[0]),
         gradient=forward_gradient,
         cost=_cost(lambda op: op.inputs[1], lambda op: op.outputs[0], taps),
+        traits=Traits(flops=flops[0]),
     )
     define_op(
         f"{input_grad}(input_sizes: {sizes}, filter: T, out_backprop: T) -> output: T",
@@ -264,6 +268,7 @@ def _define_family(
         gradient=input_gradient,
         static=(0,),
         cost=_cost(lambda op: op.inputs[1], lambda op: op.inputs[2], taps),
+        traits=Traits(flops=flops[1]),
     )
     define_op(
         f"{filter_grad}(input: T, filter_sizes: int32, out_backprop: T) -> output: T",
@@ -273,6 +278,7 @@ def _define_family(
         gradient=filter_gradient,
         static=(1,),
         cost=_cost(lambda op: op.outputs[0], lambda op: op.inputs[2], taps),
+        traits=Traits(flops=flops[2]),
     )
 
 
@@ -293,6 +299,7 @@ _define_family(
     _KERNELS,
     f"use_cudnn_on_gpu: bool = True, {_EXPLICIT}",
     4,
+    flops=(counts.convolution, counts.convolution_of_input, counts.convolution_of_filter),
 )
 _define_family(
     (
@@ -308,6 +315,7 @@ _define_family(
     _EXPLICIT,
     4,
     depthwise=True,
+    flops=(counts.depthwise, None, None),
 )
 _define_family(
     ("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"),
@@ -357,6 +365,7 @@ define_op(
     shape=lambda op: [_dilation_dims(op)],
     kernel=dilation.dilation2d,
     gradient=_dilation_gradient,
+    traits=Traits(flops=counts.depthwise),
 )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from headrace.graph.shapes import compatible_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.graph.value_graph import is_built
+from headrace.ops import flops
 from headrace.ops.array_util import shape_tensor
 from headrace.ops.build import raw
 from headrace.ops.kernels import pool
@@ -24,6 +25,7 @@ from headrace.ops.nn_util import (
 )
 from headrace.ops.registry import define_op
 from headrace.ops.static import static_shape, static_value
+from headrace.ops.traits import Traits
 
 __all__: list[str] = []
 
@@ -202,6 +204,7 @@ define_op(
     shape=_pool_shape,
     kernel=on_platform(pool.max_pool),
     gradient=_max_gradient("MaxPoolGrad"),
+    traits=Traits(flops=flops.pool),
 )
 define_op(
     "MaxPoolGrad(orig_input: T, orig_output: T, grad: T) -> output: T",
@@ -209,6 +212,7 @@ define_op(
     shape=_max_grad_shape,
     kernel=on_platform(pool.max_pool_grad),
     gradient=_of_max_grad("MaxPoolGradGrad"),
+    traits=Traits(flops=flops.max_pool_gradient),
 )
 define_op(
     "MaxPoolGradGrad(orig_input: T, orig_output: T, grad: T) -> output: T",
@@ -245,6 +249,7 @@ for _name, _value, _rank in (("AvgPool", "value", 4), ("AvgPool3D", "input", 5))
         shape=_pool_shape,
         kernel=on_platform(pool.avg_pool),
         gradient=_average_gradient(f"{_name}Grad"),
+        traits=Traits(flops=flops.pool if _rank == 4 else None),
     )
     define_op(
         f"{_name}Grad(orig_input_shape: int32, grad: T) -> output: T",
@@ -252,6 +257,7 @@ for _name, _value, _rank in (("AvgPool", "value", 4), ("AvgPool3D", "input", 5))
         shape=_average_grad_shape,
         kernel=on_platform(pool.avg_pool_grad),
         gradient=_of_average_grad(_name),
+        traits=Traits(flops=flops.average_pool_gradient if _rank == 4 else None),
         static=(0,),
     )
 

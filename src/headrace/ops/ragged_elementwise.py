@@ -20,31 +20,10 @@ from headrace.ops.ragged_tensor import (
 )
 from headrace.ops.ragged_value import RaggedTensorValue
 
-#: Ops of one or more tensors that work on each element by itself, and broadcast.
-# fmt: off
-ELEMENTWISE = frozenset({
-    "Abs", "Acos", "Acosh", "Add", "AddN", "AddV2", "Angle", "AsString", "Asin", "Asinh", "Atan",
-    "Atan2", "Atanh", "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BitwiseAnd", "BitwiseOr",
-    "BitwiseXor", "Cast", "Ceil", "CheckNumerics", "ClipByValue", "Complex", "ComplexAbs", "Conj",
-    "Cos", "Cosh", "DecodeBase64", "Digamma", "Div", "DivNoNan", "Elu", "EncodeBase64", "Equal",
-    "Erf", "Erfc", "Exp", "Expm1", "Floor", "FloorDiv", "FloorMod", "Greater", "GreaterEqual",
-    "Identity", "Imag", "Inv", "Invert", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "LeftShift",
-    "Less", "LessEqual", "Lgamma", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr",
-    "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "Neg", "NotEqual", "OnesLike", "Pow", "Real",
-    "RealDiv", "Reciprocal", "RegexFullMatch", "RegexReplace", "Relu", "Relu6", "RightShift",
-    "Rint", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign",
-    "Sqrt", "Square", "SquaredDifference", "StaticRegexFullMatch", "StaticRegexReplace",
-    "StopGradient", "StringJoin", "StringLength", "StringLower", "StringStrip",
-    "StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong", "StringToNumber",
-    "StringUpper", "Sub", "Substr", "Tan", "Tanh", "TruncateDiv", "TruncateMod", "UnicodeScript",
-    "UnicodeTranscode", "Xdivy", "Xlogy", "ZerosLike",
-})
-# fmt: on
-
 
 def apply_op(op_def: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The result of an op with ragged tensors among its inputs, or NotImplemented."""
-    if op_def.name not in ELEMENTWISE:
+    if not op_def.traits.elementwise:
         return NotImplemented
     return elementwise(lambda *flat: apply_plain(op_def, flat, kwargs), *args)
 

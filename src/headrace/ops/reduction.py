@@ -11,11 +11,13 @@ from jax import numpy as jnp
 
 from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops import flops
 from headrace.ops.build import raw
 from headrace.ops.elementwise_util import BOOLEAN, NUMBERS, REALS, scalar, shape_of
 from headrace.ops.kernels.means import integer_mean
 from headrace.ops.registry import NotDifferentiable, OpDef, define_op
 from headrace.ops.static import static_value
+from headrace.ops.traits import PLAIN, Traits
 
 __all__: list[str] = []
 
@@ -264,6 +266,7 @@ def _reduction(
     reduce: Callable[[Any, Axes], Any],
     numpy: Callable[..., Any],
     gradient: Any,
+    traits: Traits = PLAIN,
 ) -> OpDef:
     return define_op(
         f"{name}(input: T, reduction_indices: Tidx) -> output: T",
@@ -274,6 +277,7 @@ def _reduction(
         static=(1,),
         gradient=gradient,
         cost=_input_size,
+        traits=traits,
     )
 
 
@@ -298,8 +302,8 @@ def _logical(name: str, reduce: Callable[[Any, Axes], Any], numpy: Callable[...,
     )
 
 
-SUM = _reduction("Sum", NUMBERS, _sum, _sum_np, _sum_grad)
-MEAN = _reduction("Mean", NUMBERS, _mean, _mean_np, _mean_grad)
+SUM = _reduction("Sum", NUMBERS, _sum, _sum_np, _sum_grad, traits=Traits(flops=flops.reduction))
+MEAN = _reduction("Mean", NUMBERS, _mean, _mean_np, _mean_grad, traits=Traits(flops=flops.mean))
 PROD = _reduction("Prod", NUMBERS, _prod, _prod_np, None)
 MAX = _reduction("Max", REALS, lax.reduce_max, _max_np, _extreme_grad)
 MIN = _reduction("Min", REALS, lax.reduce_min, _min_np, _extreme_grad)
@@ -403,6 +407,7 @@ def _arg(name: str, last: float, compiled: Any, numpy: Any, index_types: str) ->
         static=(1,),
         gradient=NotDifferentiable("the result is a position"),
         cost=_input_size,
+        traits=Traits(flops=flops.reduction),
     )
 
 

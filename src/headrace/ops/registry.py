@@ -18,6 +18,7 @@ from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops import checks
+from headrace.ops.traits import PLAIN, Traits
 
 _MISSING = object()
 
@@ -209,6 +210,7 @@ class OpDef:
             kernel's own VJP), NotDifferentiable, or None for the VJP in all cases.
         cost: ``cost(op) -> floating point operations``; None counts one per output element.
         shape_only: outputs depend on the shapes of the inputs, not on their values.
+        traits: what other stages ask about the op (see Traits).
         makes_handle: instead of an implementation: the output is a handle of such a resource,
             named by the attributes ``container`` and ``shared_name`` (else by the op).
         provide: ``provide(store, handle, node)``: makes the HostResource behind such a handle, or
@@ -232,6 +234,7 @@ class OpDef:
     #: With so many elements of output, a CPU makes them faster by ``interpret``, on all cores, than
     #: in a program, on one.
     interpret_from: int | None = None
+    traits: Traits = PLAIN
     #: The kind of resource whose handle this op makes ("variable", "queue" ...).
     makes_handle: str = ""
     provide: Callable[[Any, Any, Any], None] | None = None
@@ -314,6 +317,7 @@ def define_op(
     cost: Callable[[Operation], float] | None = None,
     shape_only: bool = False,
     interpret_from: int | None = None,
+    traits: Traits = PLAIN,
     makes_handle: str = "",
     provide: Callable[[Any, Any, Any], None] | None = None,
     early_check: EarlyCheck | None = None,
@@ -356,6 +360,7 @@ def define_op(
         cost=cost,
         shape_only=shape_only,
         interpret_from=interpret_from,
+        traits=traits,
         makes_handle=makes_handle,
         provide=provide,
         early_check=early_check,

@@ -17,6 +17,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.build import raw
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
+from headrace.ops.traits import Traits
 
 define_op(
     "Settled(x: T) -> output: T",
@@ -24,6 +25,7 @@ define_op(
     shape=lambda op: [op.inputs[0].dims],
     host=lambda context, x: x,
     gradient=NotDifferentiable("it carries sizes"),
+    traits=Traits(own_check=True),
 )
 
 
@@ -64,6 +66,7 @@ define_op(
     kernel=_same_rows,
     interpret=_same_rows,
     gradient=lambda op, grad: [grad, None],
+    traits=Traits(own_check=True),
 )
 
 
@@ -91,6 +94,7 @@ define_op(
     interpret=partial(_positive, np),
     gradient=NotDifferentiable("it carries lengths"),
     effects=CHECKS,
+    traits=Traits(own_check=True),
 )
 
 

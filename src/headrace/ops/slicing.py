@@ -20,6 +20,7 @@ from headrace.ops.array_util import fail, int_const, shape_tensor, static_ints, 
 from headrace.ops.build import raw
 from headrace.ops.registry import CHECKS, EarlyCheck, Effects, define_op, whole_shape
 from headrace.ops.static import static_shape, static_value
+from headrace.ops.traits import PICKED
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 _MASK_ATTRS = ", ".join(f"{m}: int = 0" for m in MASKS)
@@ -431,6 +432,7 @@ define_op(
     static=(3,),
     effects=CHECKS,
     early_check=EarlyCheck((1, 2, 3), whole_shape, _test_slice),
+    traits=PICKED,
 )
 define_op(
     "StridedSliceGrad(shape: Index, begin: Index, end: Index, strides: Index, dy: T) -> output: T",
@@ -570,6 +572,7 @@ define_op(
     static=(2,),
     effects=CHECKS,
     checked=lambda attrs: (1, 2),
+    traits=PICKED,
 )
 define_op(
     "SliceGrad(shape: Index, begin: Index, dy: T) -> output: T",

@@ -14,10 +14,11 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import broadcast_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops import checks
+from headrace.ops import checks, flops
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import FLOATS, like_first
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op, index_check
+from headrace.ops.traits import Traits
 
 __all__: list[str] = []
 
@@ -56,6 +57,7 @@ define_op(
     kernel=lambda logits: jnn.softmax(logits, axis=-1),
     interpret=_softmax_np,
     gradient=_softmax_gradient,
+    traits=Traits(flops=flops.per_element(5)),
 )
 
 
@@ -209,6 +211,7 @@ define_op(
     kernel=lambda t: jnp.sum(t * t, dtype=t.dtype) / 2,
     interpret=lambda t: np.asarray(np.sum(t * t, dtype=t.dtype) / 2, t.dtype),
     gradient=lambda op, grad: [raw.Mul(op.inputs[0], grad)],
+    traits=Traits(flops=flops.half_square_sum),
 )
 
 

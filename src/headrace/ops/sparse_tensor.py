@@ -16,14 +16,6 @@ from headrace.graph.tensor import Tensor, session_for
 from headrace.ops.build import convert_to_tensor, placeholder, raw
 from headrace.ops.static import static_shape
 
-#: Ops that keep zero at zero: of a SparseTensor they take the values.
-# fmt: off
-_KEEPS_ZERO = frozenset({
-    "Abs", "Neg", "Sign", "Square", "Sqrt", "Erf", "Tanh", "BesselI0e", "BesselI1e", "Expm1",
-    "Log1p", "Sin", "Sinh", "Tan", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Floor", "Rint",
-    "Round", "Real", "Imag", "Conj", "Relu", "Identity", "StopGradient",
-})
-# fmt: on
 #: Functions of several ops that do so too.
 _OF_VALUES = frozenset({"abs", "real", "imag", "conj", "saturate_cast"})
 
@@ -137,7 +129,7 @@ class SparseTensor(PlacedElements):
         return self._with_values(raw.Neg(self._values))
 
     def _apply_op(self, op_def: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        if op_def.name not in _KEEPS_ZERO or len(args) != 1:
+        if not op_def.traits.keeps_zero or len(args) != 1:
             return NotImplemented
         return self._with_values(getattr(raw, op_def.name)(self._values, **kwargs))
 

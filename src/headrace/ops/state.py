@@ -23,10 +23,11 @@ from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.shapes import TensorShape, compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops import checks
+from headrace.ops import checks, flops
 from headrace.ops.build import constant, raw
 from headrace.ops.indexed_slices import IndexedSlices
 from headrace.ops.registry import Effects, define_op, index_check, rows_check
+from headrace.ops.traits import Traits
 
 READS = Effects(reads=(0,))
 WRITES = Effects(writes=(0,))
@@ -90,6 +91,7 @@ define_op(
     interpret=lambda value: value,
     gradient=lambda op, grad: [grad],
     effects=READS,
+    traits=Traits(hands_on="value", computes=False),
 )
 
 
@@ -187,6 +189,7 @@ define_op(
     kernel=_assign,
     interpret=_assign,
     effects=WRITES,
+    traits=Traits(computes=False),
 )
 
 
@@ -227,6 +230,7 @@ for _name, _kernel in (("AssignAdd", _assign_add), ("AssignSub", _assign_sub)):
         kernel=_kernel,
         interpret=_kernel,
         effects=UPDATES,
+        traits=Traits(flops=flops.per_update),
     )
 
 

@@ -18,6 +18,7 @@ from headrace.graph.shapes import broadcast_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.kernels import regex
 from headrace.ops.registry import NotDifferentiable, define_op
+from headrace.ops.traits import ELEMENTWISE
 
 NO_GRADIENT = NotDifferentiable("it works on strings")
 _UNIT = "unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'"
@@ -91,6 +92,7 @@ define_op(
     shape=_join_shape,
     host=_join,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 # -- element by element -------------------------------------------------------------------------
@@ -115,6 +117,7 @@ define_op(
     shape=same_shape,
     host=_length,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 define_op(
@@ -122,6 +125,7 @@ define_op(
     shape=same_shape,
     host=lambda context, input: _each(lambda s: s.strip(b" \t\n\v\f\r"), input),
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 
@@ -145,6 +149,7 @@ for _name in ("Lower", "Upper"):
         attrs="encoding: string = ''",
         shape=same_shape,
         host=_cased(_name.lower()),
+        traits=ELEMENTWISE,
         gradient=NO_GRADIENT,
     )
 
@@ -180,6 +185,7 @@ define_op(
     shape=same_shape,
     host=_encode_base64,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 define_op(
@@ -187,6 +193,7 @@ define_op(
     shape=same_shape,
     host=lambda context, input: _each(_decode, input),
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 # -- parts --------------------------------------------------------------------------------------
@@ -255,6 +262,7 @@ define_op(
     shape=_substr_shape,
     host=_substr,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 # -- patterns -----------------------------------------------------------------------------------
@@ -307,6 +315,7 @@ define_op(
     shape=same_shape,
     host=_static_full_match,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 define_op(
@@ -314,6 +323,7 @@ define_op(
     shape=_regex_shape,
     host=lambda context, input, pattern: _matches(input, _scalar(pattern, "Pattern")),
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 define_op(
@@ -322,6 +332,7 @@ define_op(
     shape=same_shape,
     host=_static_replace,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 define_op(
@@ -330,4 +341,5 @@ define_op(
     shape=_regex_shape,
     host=_regex_replace,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )

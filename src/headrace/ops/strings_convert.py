@@ -15,6 +15,7 @@ from headrace.graph.tensor import Dims, Operation
 from headrace.ops.kernels import string_hash
 from headrace.ops.registry import define_op
 from headrace.ops.strings import NO_GRADIENT, invalid, items_of, same_shape, shaped
+from headrace.ops.traits import ELEMENTWISE
 
 # -- to strings ---------------------------------------------------------------------------------
 
@@ -88,6 +89,7 @@ define_op(
     shape=same_shape,
     host=_as_string,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 # -- to numbers ---------------------------------------------------------------------------------
@@ -206,6 +208,7 @@ define_op(
     shape=same_shape,
     host=_to_number,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 # -- to buckets ---------------------------------------------------------------------------------
@@ -238,6 +241,7 @@ define_op(
     shape=same_shape,
     host=_hash_bucket,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 define_op(
     "StringToHashBucketFast(input: string) -> output: int64",
@@ -245,6 +249,7 @@ define_op(
     shape=same_shape,
     host=_hash_bucket_fast,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 define_op(
     "StringToHashBucketStrong(input: string) -> output: int64",
@@ -252,6 +257,7 @@ define_op(
     shape=same_shape,
     host=_hash_bucket_strong,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 # -- encodings ----------------------------------------------------------------------------------
@@ -369,6 +375,7 @@ define_op(
     shape=same_shape,
     host=_transcode,
     gradient=NO_GRADIENT,
+    traits=ELEMENTWISE,
 )
 
 

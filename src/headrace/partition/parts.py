@@ -116,8 +116,9 @@ def split(step: StepGraph, default_precision: str = "") -> Partition:
     return _Splitter(step, default_precision).run()
 
 
-#: Ops that only hand on: run for nobody, they do nothing.
-_IDLE = frozenset({"Identity", "NoOp", "ReadVariableOp"})
+def _is_idle(node: Node) -> bool:
+    """Whether a node only hands on: run for nobody, it does nothing."""
+    return not node.op_def.traits.computes and not node.op_def.effects.writes
 
 
 def _drop_idle_ends(step: StepGraph) -> None:
@@ -129,7 +130,7 @@ def _drop_idle_ends(step: StepGraph) -> None:
     kept = {n for n, _ in step.fetches}
     dropped: set[Node] = set()
     for node in reversed(step.nodes):
-        if node.type in _IDLE and not users.get(node) and node not in kept:
+        if _is_idle(node) and not users.get(node) and node not in kept:
             for source in _sources(node):
                 users[source] -= 1
             dropped.add(node)

@@ -28,8 +28,6 @@ from headrace.partition.parts import task_of
 from headrace.passes.ir import FEED, Edge, Node, StepGraph, make_node
 
 _READ = "ReadVariableOp"
-_REPEATED = ("While", "StatelessWhile", "Scan", "StatelessScan")
-_CERTAIN = (*_REPEATED, "PartitionedCall", "StatefulPartitionedCall")
 
 
 def read_before_loops(step: StepGraph) -> None:
@@ -37,7 +35,7 @@ def read_before_loops(step: StepGraph) -> None:
     reads: dict[ResourceHandle, Edge] = {}
     known: dict[Edge, Any] | None = None
     for node in list(step.nodes):
-        if node.type not in _CERTAIN:
+        if not (node.op_def.traits.repeats or node.op_def.traits.calls_once):
             continue
         if known is None:
             known = known_values(step.nodes)
@@ -57,7 +55,7 @@ def _choose(node: Node, known: dict[Edge, Any]) -> dict[int, Operation]:
         ):
             found = _Uses(source.device)
             found.visit_all(node, i)
-            read = found.certain if node.type not in _REPEATED else found.read
+            read = found.certain if not node.op_def.traits.repeats else found.read
             if found.harmless and read is not None:
                 chosen[i] = read
     return chosen
@@ -80,9 +78,10 @@ class _Uses:
     def visit_all(self, op: Any, position: int, certain: bool = True) -> None:
         """Look through the bodies of an op or node that takes the handle as an input."""
         first = first_argument(op.attrs)
+        runs = op.op_def.traits.repeats or op.op_def.traits.calls_once
         for function, _ in calls_of(op.attrs):
             handed_on = {position} if function is op.attrs.get("body") else set()
-            self._visit(function, position - first, handed_on, certain and op.type in _CERTAIN)
+            self._visit(function, position - first, handed_on, certain and runs)
 
     def _visit(
         self, function: FuncGraph, position: int, handed_on: set[int], certain: bool

@@ -14,10 +14,6 @@ from headrace.graph.wire_precision import carry
 from headrace.ops.registry import ArgDef, OpDef
 from headrace.passes.ir import Edge, Node, StepGraph
 
-#: Cheap arithmetic: XLA repeats it rather than keep its results.
-_CHEAP = frozenset(("Add", "AddN", "AddV2", "Maximum", "Minimum", "Mul", "Neg", "ReluGrad")).union(
-    ("SigmoidGrad", "Square", "Sub", "TanhGrad")
-)
 #: So many operations may be repeated for each user.
 LIMIT = 8
 
@@ -44,7 +40,7 @@ def materialize(step: StepGraph) -> int:
     repeated: dict[Node, int] = {}
     kept: dict[Edge, Node] = {}
     for node in step.nodes:
-        if node.type not in _CHEAP:
+        if not node.op_def.traits.cheap:
             continue
         size = 1 + sum(repeated.get(n, 0) for n in {n for n, _ in node.inputs})
         if size > LIMIT and users.get(node, 0) > 1:

@@ -141,15 +141,18 @@ def _types(total: Node) -> dict[str, object]:
 
 _sum_exp = op("Sum", op("Exp", _x, name="e"), Var("axes"), name="total")
 
-#: Ops that only spread or reshape a gradient on its way back through a sum.
-_SPREADING = ("Reshape", "BroadcastTo", "Tile", "ExpandDims", "Identity")
+
+def _spreads(node: Node) -> bool:
+    """Whether a node only moves a gradient about on its way back through a sum."""
+    from_first = node.op_def.traits.elements_of == slice(1)
+    return from_first and len(node.dtypes) == 1 and not node.control
 
 
 def _log_sum_exp_gradient(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
     """spread(g / sum(exp(x))) * exp(x) = spread(g) * exp(x - spread(log(sum(exp(x)))))."""
     chain: list[Node] = []
     edge = found["spread"]
-    while edge[0].type in _SPREADING and not edge[0].control:
+    while _spreads(edge[0]):
         chain.append(edge[0])
         edge = edge[0].inputs[0]
     for pattern in _over(_g, op("Sum", op("Exp", _x), Var("axes"), name="total")):

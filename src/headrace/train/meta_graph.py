@@ -33,12 +33,7 @@ _VARIABLE_KEYS = frozenset(
 )
 #: What savers of old put into the graph. Ours keeps no ops there, so these are left out on import
 #: (with what depends on them) unless they are registered.
-_SAVER_OPS = frozenset(
-    (
-        *("Save", "SaveSlices", "SaveV2", "Restore", "RestoreSlice", "RestoreV2"),
-        *("MergeV2Checkpoints", "ShardedFilename", "ShardedFilespec"),
-    )
-)
+_SAVER_OPS = frozenset(("Save", "SaveSlices", "Restore", "RestoreSlice"))
 
 
 # -- export -------------------------------------------------------------------------------------

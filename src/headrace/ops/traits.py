@@ -1,0 +1,76 @@
+"""Traits: what other stages ask about an op, besides what it computes.
+
+They stand in the definition of the op, so that no stage keeps a list of names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from headrace.graph.tensor import Operation
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What an op is like.
+
+    Attributes:
+        hands_on: what output 0 has of input 0: its ``value`` as it is (of a handle: that of the
+            variable), or its ``elements``, all and in order, in another shape. With ``each``,
+            every output is the input at its place.
+        computes: False for ops that only hand on, store or order values: a program of such ops
+            would only copy.
+        elements_of: the inputs of whose elements the outputs consist, for ops that choose and
+            move elements: what is true of all of those is true of the outputs.
+        light: NumPy computes it for integers in about the time that it takes to look at them.
+        repeats: its function bodies run any number of times.
+        calls_once: its function body runs exactly once.
+        elementwise: each element of the outputs depends on one element of each input; inputs
+            broadcast. Ragged tensors are taken by their flat values.
+        keeps_zero: elementwise, of one input, and zero where that is zero: of a SparseTensor it
+            takes the values.
+        cheap: arithmetic that XLA repeats for each user rather than keep its results.
+        rounding: XLA joins the constants of neighbours of one kind, and so rounds otherwise.
+        own_check: it hands on input 0 after a look at it that only Headrace knows: files have
+            Identity in its place.
+        flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
+            may raise ValueError where shapes are not known. None counts nothing.
+    """
+
+    hands_on: Literal["", "value", "elements", "each"] = ""
+    elements_of: slice | None = None
+    light: bool = False
+    computes: bool = True
+    repeats: bool = False
+    calls_once: bool = False
+    elementwise: bool = False
+    keeps_zero: bool = False
+    cheap: bool = False
+    rounding: Literal["", "sum", "product"] = ""
+    own_check: bool = False
+    flops: Callable[[Operation], int] | None = None
+
+    @property
+    def is_view(self) -> bool:
+        """Whether output 0 has all the elements of input 0, in order."""
+        return self.hands_on in ("value", "elements")
+
+    def but(self, **changes: Any) -> Traits:
+        """The same traits with some others."""
+        return dataclasses.replace(self, **changes)
+
+
+PLAIN = Traits()
+#: The result is input 0.
+SAME = Traits(hands_on="value", computes=False, elements_of=slice(1), light=True)
+#: The result is input 0 in another shape.
+RESHAPED = Traits(hands_on="elements", elements_of=slice(1), light=True)
+#: The result is made of elements of input 0.
+PICKED = Traits(elements_of=slice(1), light=True)
+LOOP = Traits(repeats=True)
+CALL = Traits(calls_once=True)
+ELEMENTWISE = Traits(elementwise=True)
+KEEPS_ZERO = Traits(elementwise=True, keeps_zero=True)
