@@ -144,9 +144,13 @@ class HostRunner:
 
     def interpreter(self, store: ResourceStore, step: Any = None) -> Interpreting:
         """An evaluation of single nodes; ``step`` (a StepContext) watches it."""
-        made = Interpreting(store, _BoundRunner(self, store, step), watcher=step)
+        made = self.unwatched(store, step)
         made.interrupt = Watch(store, step).interrupt
         return made
+
+    def unwatched(self, store: ResourceStore, step: Any = None) -> Interpreting:
+        """The same; function bodies do not ask whether the step goes on."""
+        return Interpreting(store, _BoundRunner(self, store, step), watcher=step)
 
     def to_device(self, value: Any) -> Any:
         """A large constant as a device array, so that programs share it."""

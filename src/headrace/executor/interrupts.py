@@ -59,16 +59,15 @@ class Watch:
         raised: what a signal handler of the program raised meanwhile.
     """
 
+    # Each step that holds state has one, and few ask it anything: so it is made in no time.
+    stopped = False
+    raised: BaseException | None = None
+    token = 0
+    _signals: DeferredSignals | None = None
+
     def __init__(self, store: ResourceStore, context: StepContext | None) -> None:
         self.store = store
         self.context = context
-        self.stopped = False
-        self.raised: BaseException | None = None
-        self._signals: DeferredSignals | None = None
-        self.token = 0
-        #: When each loop asked last, and the size of its chunk.
-        self._loops: dict[int, tuple[float, int]] = {}
-        self._began = time.monotonic()
 
     def check(self) -> float | None:
         """Raise if the step is given up; else the seconds that it has left, or None."""
@@ -84,6 +83,9 @@ class Watch:
         self.check()
 
     def __enter__(self) -> Watch:
+        #: When each loop asked last, and the size of its chunk.
+        self._loops: dict[int, tuple[float, int]] = {}
+        self._began = time.monotonic()
         with _lock:
             self.token = 1 + next(_numbers) % _MOST  # never `NOBODY`
             _watches[self.token] = self

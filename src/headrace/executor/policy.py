@@ -76,7 +76,7 @@ def runs_before_compiling(
     work = sum(times * _work(part) for part, _, times in parts)
     if work > flags.interpret_limit and not _only_fills(nodes, outputs, work):
         return 0
-    if _costs_less(nodes, call):
+    if costs_less(nodes, call):
         return NEVER
     if _depth(nodes) > _MANY_LEVELS:
         return math.ceil(together / sum(t * _seconds_to_interpret(p, 0) for p, _, t in parts))
@@ -211,7 +211,7 @@ def _kernels(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
     return sum(1 for n in nodes if n in kept or users.get(n, 0) > 1 or not _is_elementwise(n))
 
 
-def _costs_less(nodes: Sequence[Node], seconds: float) -> bool:
+def costs_less(nodes: Sequence[Node], seconds: float) -> bool:
     """Whether interpreting is certain to take less time: all sizes are known, and small."""
     total = 0.0
     for node in nodes:
@@ -270,6 +270,7 @@ def _is_elementwise(node: Node) -> bool:
 
 __all__ = [
     "NEVER",
+    "costs_less",
     "costs_less_as_run",
     "most_evaluations",
     "node_cost",

@@ -23,7 +23,7 @@ from headrace.executor.evaluate import (
 )
 from headrace.executor.interrupts import Watch, is_ready, wait_until_ready
 from headrace.executor.null import NullProgram, is_null
-from headrace.executor.policy import NEVER, costs_less_as_run
+from headrace.executor.policy import CALL, NEVER, costs_less, costs_less_as_run
 from headrace.executor.program import LARGE, NOTHING_LARGE, InPlace, Program, bind_edges
 from headrace.executor.region_checks import raise_failed, rerun
 from headrace.executor.resources import (
@@ -139,7 +139,10 @@ class Region:
         with store.lock:
             program = self._program(dynamic, static)
             interprets = self.waiting.interprets(program.turn, dynamic)
-            if program.is_quick and not interprets and self._are_there(dynamic):
+            if interprets:
+                if self.is_brief and not store.claims.writers and self._all_there(store, dynamic):
+                    return self.interpret(store, dynamic, static, program, None, {})
+            elif program.is_quick and self._are_there(dynamic):
                 return self._run_quickly(program, store, dynamic, context)
         watch = Watch(store, context)
         with held(store, self._read_keys, self.written, watch.check) as values:
@@ -149,6 +152,18 @@ class Region:
                 except TookTooLong:
                     self.waiting.give_up(program.turn)
             return self._run_patiently(program, store, dynamic, watch, values)
+
+    @cached_property
+    def is_brief(self) -> bool:
+        """Whether to interpret it takes a moment: then it may happen with the lock held."""
+        return costs_less(self.nodes, CALL)
+
+    def _all_there(self, store: ResourceStore, dynamic: Sequence[Any]) -> bool:
+        """Whether nothing that comes in, and no state, is still being computed."""
+        for value in dynamic:
+            if type(value) is not np.ndarray and not is_ready(value):
+                return False
+        return not self._read_keys or all(map(is_ready, store.get_all(self._read_keys)))
 
     def _are_there(self, dynamic: Sequence[Any]) -> bool:
         """Whether early checks have what they look at: nobody waits under the lock."""
@@ -183,11 +198,12 @@ class Region:
     ) -> list[Any]:
         """The values of variables. XLA reuses no buffer of which such a view is alive."""
         with store.lock:
-            values = store.get_all(handles)
+            values, pending = store.get_all(handles), []
             for position, value in enumerate(values):
                 if value is None:
                     values[position] = self._first_value(store, handles[position])
-            pending = [v for v in values if not is_ready(v)]
+                elif type(value) is not np.ndarray and not is_ready(value):
+                    pending.append(value)
             if not pending:
                 return [np.asarray(v) for v in values]
             store.claims.lend(pending)
@@ -451,15 +467,21 @@ class Region:
         dynamic: Sequence[Any],
         static: Sequence[Any],
         program: Program,
-        watch: Watch,
+        watch: Watch | None,
         state: Mapping[StateKey, Any],
     ) -> list[Any]:
-        """Run the nodes one by one on NumPy; all their writes happen, or none. ``program`` is told
-        when that is the fastest way; ``state``: the values of what is read."""
+        """Run the nodes one by one on NumPy; all their writes happen, or none.
+
+        Args:
+            program: is told when that is the fastest way.
+            watch: what function bodies ask whether to go on; None where there are none.
+            state: the values of what is read, where it is held; else it is read in the store.
+        """
         transaction = Transaction(store, state)
-        evaluation: Interpreting = self.options.host.interpreter(transaction)
+        evaluation: Interpreting = self.options.host.unwatched(transaction)
         evaluation.compiles_loops = False
-        evaluation.interrupt = watch.interrupt
+        if watch is not None:
+            evaluation.interrupt = watch.interrupt
         values = self._values(dynamic, static)
         self.waiting.begin(program.turn, evaluation)
         with np.errstate(all="ignore"):

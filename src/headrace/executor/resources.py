@@ -191,6 +191,8 @@ class Transaction(ResourceStore):
 
     def commit(self) -> None:
         """Hand everything to the store."""
+        if not self._values:
+            return
         with self.lock:
             for key, value in self._values.items():
                 if value is None:
