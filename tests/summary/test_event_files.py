@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import gc
+import io
 import subprocess
 import sys
 import threading
@@ -199,3 +202,76 @@ def test_a_finalized_graph_has_no_room_for_a_writer(tmp_path):
     tf.get_default_graph().finalize()
     with tf.Session() as session, pytest.raises(RuntimeError, match="finalized"):
         tf.summary.FileWriter(str(tmp_path), session=session)
+
+
+class _FullDisk(io.RawIOBase):
+    """Takes so many bytes, and then says that the disk is full."""
+
+    def __init__(self, room):
+        self.room = room
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        if len(data) > self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.room -= len(data)
+        return len(data)
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Event files have room for what they begin with, and for no event."""
+    monkeypatch.setattr(
+        "headrace.files.records.open_binary",
+        lambda *args, **kwargs: io.BufferedWriter(_FullDisk(100), 1 << 16),
+    )
+    unraisable = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    monkeypatch.setattr(threading, "excepthook", unraisable.append)
+    return unraisable
+
+
+def _event():
+    return tf.Event(summary=_scalar("t" * 200, 1.0))
+
+
+@pytest.mark.parametrize("ends", ["close", "flush", "add"])
+def test_a_write_that_fails_is_told_of_once(full_disk, tmp_path, ends, caplog):
+    writer = tf.summary.FileWriter(str(tmp_path), max_queue=1 if ends == "add" else 10)
+
+    def write(writer):
+        writer.add_event(_event())
+        writer.flush() if ends == "flush" else writer.close()
+
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="No space left on device"):
+        write(writer)
+    if ends == "close":
+        writer.close()  # it is closed
+    del writer
+    gc.collect()
+    assert full_disk == []
+    assert caplog.records == []
+
+
+def test_events_that_are_lost_at_the_end_are_logged(full_disk, tmp_path, caplog):
+    writer = tf.summary.FileWriter(str(tmp_path))
+    writer.add_event(_event())
+    del writer
+    gc.collect()
+    assert full_disk == []
+    (line,) = caplog.messages
+    assert line.startswith(f"The last events of {tmp_path}")
+    assert "No space left on device" in line
+
+
+def test_the_timer_leaves_the_error_to_the_next_call(full_disk, tmp_path):
+    file = EventFile(str(tmp_path), flush_secs=0.0)
+    file.add(_event())
+    timer = file._timer
+    if timer is not None:
+        timer.join()
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        file.close()
+    assert full_disk == []

@@ -166,8 +166,8 @@ class FileWriter:
     def close(self) -> None:
         """Write out what is buffered and close the file; ``reopen`` begins another."""
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            file, self._file = self._file, None
+            file.close()
 
     def reopen(self) -> None:
         """Go on in a new file of the same folder, if the last one was closed."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import logging
 import os
 import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from headrace.errors import OpError
 from headrace.files.records import RecordWriter
 from headrace.files.system import make_directories
 from headrace.graph.proto import Event
+
+_log = logging.getLogger(__name__)
 
 #: What a file begins with: the version of its format.
 FILE_VERSION = "brain.Event:2"
@@ -58,13 +63,15 @@ class EventFile:
         self._timer: threading.Timer | None = None
         self.add(Event(wall_time=clock(), file_version=FILE_VERSION))
         self.flush()
+        #: Errors of writes that somebody has been told of.
+        self._told: list[OpError] = []
         # A program that ends without closing its writers loses nothing.
-        self._at_exit = weakref.finalize(self, self._file.close)
+        self._end = weakref.finalize(self, _close, self._file, self._told)
 
     def add(self, event: Any) -> None:
         """Write one event."""
         data = event.SerializeToString()
-        with self._lock:
+        with self._lock, self._telling():
             self._file.write(data)
             self._waiting += 1
             if self._waiting >= self._max_queue:
@@ -76,7 +83,7 @@ class EventFile:
 
     def flush(self) -> None:
         """Write out what is buffered."""
-        with self._lock:
+        with self._lock, self._telling():
             self._flush()
 
     def _flush(self) -> None:
@@ -86,17 +93,40 @@ class EventFile:
             self._timer = None
         self._file.flush()
 
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Note that whoever writes is told why that has failed."""
+        try:
+            yield
+        except OpError as error:
+            self._told.append(error)
+            raise
+
     def close(self) -> None:
-        """Write out what is buffered, and close the file."""
+        """Write out what is buffered, and close the file, also if that fails."""
         with self._lock:
-            self._flush()
-            self._at_exit()
+            try:
+                with self._telling():
+                    self._flush()
+            finally:
+                self._end()
+
+
+def _close(file: RecordWriter, told: Sequence[OpError]) -> None:
+    """Close a file at last. Nobody can handle an error then; a log line has what was not raised."""
+    try:
+        file.close()
+    except OpError as error:
+        if not told:
+            _log.warning("The last events of %s are lost: %s", file.path, error.message)
 
 
 def _flush_of(file: weakref.ref[EventFile]) -> Callable[[], None]:
     def flush() -> None:
         found = file()
         if found is not None:
-            found.flush()
+            # What cannot be written stays in the buffer: the next call that writes tells of it.
+            with contextlib.suppress(OpError), found._lock:
+                found._flush()
 
     return flush
