@@ -300,6 +300,14 @@ ROWS: dict[str, Row] = {
     "contrib.boosted_trees.python.ops.gen_prediction_ops": _row(_GENERATED),
     "contrib.boosted_trees.python.utils": _row(_TREES),
     "contrib.boosted_trees.python.utils.losses": _row(f"{_TREES}.losses"),
+    **{
+        f"contrib.boosted_trees.{folder}": _row(_TREES)
+        for folder in ("lib", "lib.learner", "lib.learner.batch")
+    },
+    **{
+        f"contrib.boosted_trees.lib.learner.batch.{name}": _row(f"{_TREES}.{name}")
+        for name in ("base_split_handler", "categorical_split_handler", "ordinal_split_handler")
+    },
     "contrib.boosted_trees.proto": _row(f"{_TREES}.proto"),
     **{
         f"contrib.boosted_trees.proto.{name}_pb2": _row(

@@ -12,9 +12,12 @@ from headrace.contrib.folders import Folder as _Folder
 from headrace.missing import attribute_error as _attribute_error
 
 _MODULES = (
+    "base_split_handler",
     "batch_ops_utils",
+    "categorical_split_handler",
     "losses",
     "model_ops",
+    "ordinal_split_handler",
     "prediction_ops",
     "proto",
     "quantile_ops",
@@ -25,6 +28,7 @@ _MODULES = (
 
 #: Where the files are in TensorFlow's sources.
 python = _Folder(__name__, "python")
+lib = _Folder(__name__, "lib")
 
 
 def __getattr__(name: str) -> _Any:
