@@ -15,6 +15,7 @@ import pytest
 
 from headrace.ops.kernels import box_muller, parallel, philox, random_fixed, random_truncated
 from headrace.ops.kernels.philox import (
+    Blocks,
     advance,
     block_at_jax,
     blocks_np,
@@ -161,7 +162,7 @@ def test_numbers_do_not_depend_on_pieces_and_threads(
     state = initial_state(3, 7)
     whole = draw(state, (4003,), FLOATS[name])
     for module in (philox, random_fixed, random_truncated):
-        monkeypatch.setattr(module, "_PIECE", 64)
+        monkeypatch.setattr(module, "PIECE", 64)
     for cores in (1, 3):
         monkeypatch.setattr(parallel, "available_cores", lambda cores=cores: cores)
         np.testing.assert_array_equal(draw(state, (4003,), FLOATS[name]), whole)
@@ -172,14 +173,48 @@ def test_many_pieces_run_in_threads_and_raise_what_one_raises(
 ) -> None:
     monkeypatch.setattr(parallel, "available_cores", lambda: 2)
     both = threading.Barrier(2)
-    parallel.in_pieces(8, 1, lambda begin, end: both.wait(30) and None)  # alone it would wait
+
+    def meet(begin: int, end: int) -> None:
+        if begin < 2:
+            both.wait(30)  # a single thread would wait
+
+    parallel.in_pieces(8, 1, lambda size: meet)
 
     def refuse(begin: int, end: int) -> None:
         if begin == 5:
             raise ValueError(f"piece {begin}")
 
     with pytest.raises(ValueError, match="piece 5"):
-        parallel.in_pieces(8, 1, refuse)
+        parallel.in_pieces(8, 1, lambda size: refuse)
+
+
+def test_a_thread_makes_its_memory_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fresh memory for each piece costs more than the arithmetic."""
+    monkeypatch.setattr(parallel, "available_cores", lambda: 3)
+    made, seen = [], []
+
+    def worker(size: int) -> Callable[[int, int], None]:
+        made.append(size)
+        return lambda begin, end: seen.append((begin, end))
+
+    parallel.in_pieces(95, 10, worker)
+    assert 1 <= len(made) <= 3
+    assert set(made) == {10}
+    assert sorted(seen) == [(begin, min(begin + 10, 95)) for begin in range(0, 95, 10)]
+
+
+@pytest.mark.parametrize("start", [0, 2**32 - 3, 2**64 - 3, 2**96 - 1, 2**128 - 4])
+def test_blocks_across_the_words_of_the_counter(start: int) -> None:
+    state = advance(initial_state(3, 0), start)
+    offsets = np.array([5, 0, 2**32 - 1, 2**32, 3, 2**64 - 1], np.uint64)
+    blocks = Blocks(8)
+    for some in (offsets, offsets[:2], offsets[:0]):
+        words = np.empty((len(some), 4), np.uint32)
+        blocks.draw(state, some)
+        blocks.copy_to(words)
+        for row, offset in zip(words, some.tolist(), strict=True):
+            traced = block_at_jax(advance(state, offset), np.zeros(1, np.uint32))
+            assert row.tolist() == [int(word[0]) for word in traced]
 
 
 @pytest.mark.slow
@@ -187,9 +222,9 @@ def test_sines_of_all_angles_are_the_librarys() -> None:
     words = np.arange(1 << 23, dtype=np.uint64)
     angles = (words * (2 * np.pi * 2.0**-23)).astype(np.float32)
     wide = angles.astype(np.float64)
-    sine, cosine = box_muller.sine_and_cosine(angles)
-    np.testing.assert_array_equal(sine, np.sin(wide).astype(np.float32))
-    np.testing.assert_array_equal(cosine, np.cos(wide).astype(np.float32))
+    sine, cosine = box_muller.sine_and_cosine(wide.copy(), np.empty((5, *wide.shape)))
+    np.testing.assert_array_equal(sine.astype(np.float32), np.sin(wide).astype(np.float32))
+    np.testing.assert_array_equal(cosine.astype(np.float32), np.cos(wide).astype(np.float32))
 
 
 # TensorFlow's numbers ---------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
-from headrace.ops.kernels.philox import x64_enabled
+from headrace.ops.kernels.philox import Blocks, State, x64_enabled
 
 SMALLEST_UNIFORM = 1.0e-7  # log(0) is kept away
 _TWO_PI = 2.0 * math.pi
@@ -77,62 +77,113 @@ def require_x64(what: str) -> None:
 # NumPy ------------------------------------------------------------------------------------------
 
 
-def box_muller_np(first: NDArray[Any], second: NDArray[Any], out: NDArray[np.float32]) -> None:
-    """Words of 32 bits, in unsigned arrays [n] of any width, -> `out` float32[n, 2].
+class Normals:
+    """Normal numbers of up to `size` blocks at a time, in memory that is used again."""
 
-    A pair is (sine, cosine) of an angle, from the second word, times a radius, from the first.
-    """
-    radius_in = _mantissa(first)
-    radius_in *= 2.0**-_MANTISSA
-    np.maximum(radius_in, float(np.float32(SMALLEST_UNIFORM)), out=radius_in)
-    np.log(radius_in, out=radius_in)
-    radius = radius_in.astype(np.float32)
-    radius *= np.float32(-2)
-    np.sqrt(radius, out=radius)
-    angle = _mantissa(second)
-    angle *= _TWO_PI * 2.0**-_MANTISSA
-    sine, cosine = sine_and_cosine(angle.astype(np.float32))
-    np.multiply(sine, radius, out=out[:, 0])
-    np.multiply(cosine, radius, out=out[:, 1])
+    def __init__(self, size: int) -> None:
+        self._blocks = Blocks(size)
+        self._wide = np.empty((3, 2, size))
+        self._narrow = np.empty((2, 2, size), np.float32)
+
+    def draw(
+        self,
+        state: State,
+        offsets: NDArray[np.uint64],
+        out: NDArray[Any],
+    ) -> None:
+        """The normal numbers of the blocks at `offsets`: `out` is float32[n, 4] or float64[n, 2].
+
+        Neighbours are (sine, cosine) of an angle, from the second word or half of a block, times
+        a radius, from the first.
+        """
+        self._blocks.draw(state, offsets)
+        if out.dtype == np.float64:
+            self._fill_double(out)
+        else:
+            self._fill_single(out)
+
+    def _fill_single(self, out: NDArray[Any]) -> None:
+        count = len(out)
+        first, second = _unit_mantissa(self._blocks.even), _unit_mantissa(self._blocks.odd)
+        radius, narrow = self._narrow[:, :, :count]
+        np.maximum(first, float(np.float32(SMALLEST_UNIFORM)), out=first)
+        np.log(first, out=first)
+        np.copyto(radius, first, casting="same_kind")
+        radius *= np.float32(-2)
+        np.sqrt(radius, out=radius)
+        second *= _TWO_PI
+        np.copyto(narrow, second, casting="same_kind")  # the angle in single precision
+        np.copyto(second, narrow)
+        memory = (first, self._blocks.spare, *self._wide[:, :, :count])
+        for i, part in enumerate(sine_and_cosine(second, memory)):
+            np.copyto(narrow, part, casting="same_kind")
+            for pair in range(2):
+                np.multiply(narrow[pair], radius[pair], out=out[:, 2 * pair + i])
+
+    def _fill_double(self, out: Doubles) -> None:
+        radius, angle = unit_doubles_in_place(self._blocks.even, self._blocks.odd)
+        box_muller_double(radius, angle, self._blocks.spare[0].view(np.float64), out)
 
 
-def _mantissa(words: NDArray[Any]) -> Doubles:
-    """The low 23 bits as numbers."""
-    low: Doubles = (words & words.dtype.type((1 << _MANTISSA) - 1)).astype(np.float64)
-    return low
+def _unit_mantissa(words: NDArray[np.uint64]) -> Doubles:
+    """The low 23 bits as a fraction, in the same memory."""
+    # As the last bits of a double whose last place is worth 2 ** -23.
+    shift = np.float64(2.0 ** (52 - _MANTISSA))
+    words &= np.uint64((1 << _MANTISSA) - 1)
+    words |= shift.view(np.uint64)
+    fraction = words.view(np.float64)
+    fraction -= shift
+    return fraction
 
 
-def sine_and_cosine(
-    angle: NDArray[np.float32],
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Sine and cosine of angles in [0, 2 pi], rounded from float64.
+def unit_doubles_in_place(high: NDArray[np.uint64], low: NDArray[np.uint64]) -> Doubles:
+    """`unit_double_np` in the memory of `high`."""
+    high &= np.uint64(0xFFFFF)
+    high <<= np.uint64(32)
+    high |= low
+    high |= np.uint64(0x3FF << 52)
+    result = high.view(np.float64)
+    result -= 1.0
+    return result
+
+
+def sine_and_cosine(angle: Doubles, memory: Sequence[NDArray[Any]]) -> tuple[Doubles, Doubles]:
+    """Sine and cosine of angles in [0, 2 pi].
 
     By a table and the first terms of Taylor's series around its nearest entry: twice as fast as the
-    C library's functions, which NumPy calls element by element.
+    C library's functions, which NumPy calls element by element. Rounded to single precision they
+    are those of the C library for all angles that a word can give.
+
+    Args:
+        angle: overwritten.
+        memory: five arrays of its shape and of 64-bit elements, overwritten.
     """
+    square, nearest, small_sine, less_than_one, at_sine = (m.view(np.float64) for m in memory)
     table_sine, table_cosine = _table()
-    rest = angle.astype(np.float64)
+    rest = angle
     rest *= _STEPS
-    nearest = np.rint(rest)
+    np.rint(rest, out=nearest)
     rest -= nearest  # exact, as the entries lie at multiples of a power of two
-    index = nearest.astype(np.intp)
-    square = rest * rest
+    index = at_sine.view(np.int64)
+    np.copyto(index, nearest, casting="unsafe")
     step = 1.0 / _STEPS
-    small_sine = square * (-(step**3) / 6.0)
+    np.multiply(rest, rest, out=square)
+    np.multiply(square, -(step**3) / 6.0, out=small_sine)
     small_sine += step
     small_sine *= rest
-    less_than_one = square * (step**4 / 24.0)
+    np.multiply(square, step**4 / 24.0, out=less_than_one)
     less_than_one += -(step**2) / 2.0
     less_than_one *= square
-    at_sine, at_cosine = table_sine.take(index), table_cosine.take(index)
-    sine = at_sine * less_than_one
-    sine += np.multiply(at_cosine, small_sine, out=rest)
+    at_cosine = table_cosine.take(index, out=rest, mode="clip")
+    at_sine = table_sine.take(index, out=nearest, mode="clip")
+    sine, product = np.multiply(at_sine, less_than_one, out=square), index.view(np.float64)
+    sine += np.multiply(at_cosine, small_sine, out=product)
     sine += at_sine
     less_than_one *= at_cosine
     small_sine *= at_sine
     less_than_one -= small_sine
     less_than_one += at_cosine
-    return sine.astype(np.float32), less_than_one.astype(np.float32)
+    return sine, less_than_one
 
 
 @functools.cache
@@ -143,14 +194,19 @@ def _table() -> tuple[Doubles, Doubles]:
 
 def box_muller_double_np(words: NDArray[np.uint32], out: Doubles) -> None:
     """uint32[n, 4] -> float64[n, 2]."""
-    radius = np.maximum(unit_double_np(words[:, 0], words[:, 1]), SMALLEST_UNIFORM)
+    radius, angle = (unit_double_np(words[:, i], words[:, i + 1]) for i in (0, 2))
+    box_muller_double(radius, angle, np.empty_like(angle), out)
+
+
+def box_muller_double(radius: Doubles, angle: Doubles, memory: Doubles, out: Doubles) -> None:
+    """Two uniform numbers each, overwritten as is `memory`, -> float64[n, 2]."""
+    np.maximum(radius, SMALLEST_UNIFORM, out=radius)
     np.log(radius, out=radius)
     radius *= -2.0
     np.sqrt(radius, out=radius)
-    angle = unit_double_np(words[:, 2], words[:, 3])
     angle *= _TWO_PI
-    np.multiply(np.sin(angle), radius, out=out[:, 0])
-    np.multiply(np.cos(angle), radius, out=out[:, 1])
+    np.multiply(np.sin(angle, out=memory), radius, out=out[:, 0])
+    np.multiply(np.cos(angle, out=memory), radius, out=out[:, 1])
 
 
 # JAX --------------------------------------------------------------------------------------------

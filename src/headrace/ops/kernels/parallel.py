@@ -1,7 +1,9 @@
 """Large NumPy work in pieces, on all cores that this process may use.
 
 NumPy gives up the interpreter's lock inside its loops, so pieces that are long enough run side by
-side. Each piece must write to a part of the output of its own.
+side. Each piece must write to a part of the output of its own. What a piece needs besides belongs
+to its thread and is used again: fresh memory for each piece makes the system hand out pages, one
+thread at a time, for longer than the arithmetic takes.
 """
 
 from __future__ import annotations
@@ -9,9 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 
 #: Fewer pieces than this are not worth the threads.
 _MIN_PIECES = 4
+
+#: ``work(begin, end)`` for one piece.
+Work = Callable[[int, int], None]
 
 
 def available_cores() -> int:
@@ -21,21 +27,42 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def in_pieces(count: int, size: int, work: Callable[[int, int], None]) -> None:
-    """Calls ``work(begin, end)`` for pieces of at most `size` that make up 0 .. count.
+def in_pieces(count: int, size: int, worker: Callable[[int], Work]) -> None:
+    """Does the work of pieces that make up 0 .. count.
 
-    The first exception that a piece raises is raised here.
+    The first exception that a piece raises is raised here; pieces not yet begun are left out then.
+
+    Args:
+        size: of the largest piece.
+        worker: called with the size of the largest piece, once by each thread: makes what the
+            thread needs, and answers what works on a piece.
     """
-    begins = range(0, count, size)
+    begins = iter(range(0, count, size))
+    lock, largest = Lock(), min(size, count)
 
-    def run(begin: int) -> None:
-        work(begin, min(begin + size, count))
+    def run() -> None:
+        work: Work | None = None
+        while True:
+            with lock:
+                begin = next(begins, None)
+            if begin is None:
+                return
+            try:
+                work = work or worker(largest)
+                work(begin, min(begin + size, count))
+            except BaseException:
+                with lock:
+                    for _ in begins:
+                        pass
+                raise
 
-    cores = available_cores() if len(begins) >= _MIN_PIECES else 1
-    if cores == 1:
-        for begin in begins:
-            run(begin)
+    pieces = -(-count // size)
+    others = min(available_cores(), pieces) - 1 if pieces >= _MIN_PIECES else 0
+    if others <= 0:
+        run()
         return
-    with ThreadPoolExecutor(cores, thread_name_prefix="headrace-pieces") as pool:
-        for _ in pool.map(run, begins):
-            pass
+    with ThreadPoolExecutor(others, thread_name_prefix="headrace-pieces") as pool:
+        running = [pool.submit(run) for _ in range(others)]
+        run()
+        for one in running:
+            one.result()

@@ -17,7 +17,7 @@ a traced program). The amounts and the order of words are those of TensorFlow's 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -26,7 +26,7 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
-from headrace.ops.kernels.parallel import in_pieces
+from headrace.ops.kernels.parallel import Work, in_pieces
 
 WORDS = 4  # 32-bit words in a block
 RESERVED_PER_OUTPUT = 256  # blocks reserved for each output: rejection samplers may use several
@@ -37,8 +37,11 @@ _ROUNDS = 10
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF
 _COUNTER_MOD = 1 << 128
-# Blocks at a time: NumPy's loops are long enough to run side by side.
-_PIECE = 1 << 16
+_MULTIPLIERS = np.array([[_MUL0], [_MUL1]], np.uint64)
+_LOW_HALF, _HALF_WIDTH = np.uint64(_MASK32), np.uint64(32)
+#: Blocks at a time: NumPy's loops are long enough to run side by side, and what they work on stays
+#: in the cache.
+PIECE = 1 << 15
 
 # Seeds of a stateless op pass through one encryption under this fixed key.
 _SCRAMBLE_KEY = (0x3EC8F720, 0x02461E29)
@@ -162,48 +165,130 @@ def truncated_batches(num_outputs: int, rows: int | None) -> tuple[int, int]:
 # NumPy ------------------------------------------------------------------------------------------
 
 
+class Blocks:
+    """The words of up to `size` blocks at a time, in memory that is used again.
+
+    `even` holds words 0 and 2 of each block, `odd` words 1 and 3: uint64[2, n], so that each step
+    of the cipher is one operation on both. Words have 64 bits each, so that a product keeps
+    both its halves. The arrays, and `spare`, are the caller's until the next draw.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._memory = np.empty((3, 2, size), np.uint64)
+        self.even, self.odd, self.spare = self._memory
+
+    def draw(self, state: State, offsets: NDArray[np.uint64]) -> None:
+        """Draws the blocks at `offsets` from the counter of `state`."""
+        key0, key1, *counter = state.tolist()
+        keys = [
+            (key0 + i * _KEY_STEP0 & _MASK32, key1 + i * _KEY_STEP1 & _MASK32)
+            for i in range(_ROUNDS)
+        ]
+        even, odd, product = self._memory[:, :, : len(offsets)]
+        if offsets.size and counter[0] + int(offsets.max()) <= _MASK32:
+            done = _first_rounds(counter, keys, offsets, even, odd, product)
+        else:
+            done = _whole_counters(counter, offsets, even, odd, product)
+        for round_keys in np.array(keys[done:], np.uint64)[:, :, None]:
+            np.multiply(even, _MULTIPLIERS, out=product)
+            swapped = product[::-1]
+            np.right_shift(swapped, _HALF_WIDTH, out=even)
+            np.bitwise_xor(even, odd, out=even)
+            np.bitwise_xor(even, round_keys, out=even)
+            np.bitwise_and(swapped, _LOW_HALF, out=odd)
+        self.even, self.odd, self.spare = even, odd, product
+
+    def copy_to(self, out: NDArray[np.uint32]) -> None:
+        """Writes the words to `out`, uint32[n, 4], in their order."""
+        for lane in range(WORDS):
+            out[:, lane] = (self.odd if lane % 2 else self.even)[lane // 2]
+
+
+def _whole_counters(
+    counter: Sequence[int],
+    offsets: NDArray[np.uint64],
+    even: NDArray[np.uint64],
+    odd: NDArray[np.uint64],
+    spare: NDArray[np.uint64],
+) -> int:
+    """Writes the words of the counters; the number of rounds that this did: none."""
+    low, high = spare
+    np.add(offsets, np.uint64(counter[0] | counter[1] << 32), out=low)
+    np.less(low, offsets, out=high, casting="unsafe")  # the carry
+    high += np.uint64(counter[2] | counter[3] << 32)
+    np.bitwise_and(spare, _LOW_HALF, out=even)
+    np.right_shift(spare, _HALF_WIDTH, out=odd)
+    return 0
+
+
+def _first_rounds(
+    counter: Sequence[int],
+    keys: Sequence[tuple[int, int]],
+    offsets: NDArray[np.uint64],
+    even: NDArray[np.uint64],
+    odd: NDArray[np.uint64],
+    spare: NDArray[np.uint64],
+) -> int:
+    """Two rounds for counters that differ in word 0 alone, of half the work; 2."""
+    (c0, c1, c2, c3), product = counter, spare[0]
+    product1 = c2 * _MUL1
+    np.add(offsets, np.uint64(c0), out=product)
+    product *= np.uint64(_MUL0)
+    np.right_shift(product, _HALF_WIDTH, out=even[1])
+    even[1] ^= np.uint64(c3 ^ keys[0][1])
+    np.bitwise_and(product, _LOW_HALF, out=odd[1])
+    c0, c1 = product1 >> 32 ^ c1 ^ keys[0][0], product1 & _MASK32
+    # Now words 0 and 1 are the same in all.
+    product0 = c0 * _MUL0
+    np.multiply(even[1], np.uint64(_MUL1), out=product)
+    np.right_shift(product, _HALF_WIDTH, out=even[0])
+    even[0] ^= np.uint64(c1 ^ keys[1][0])
+    np.bitwise_and(product, _LOW_HALF, out=odd[0])
+    np.bitwise_xor(odd[1], np.uint64(product0 >> 32 ^ keys[1][1]), out=even[1])
+    odd[1] = product0 & _MASK32
+    return 2
+
+
 def blocks_np(state: State, offsets: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """The blocks at `offsets` from the state's counter: uint32[len(offsets), 4]."""
     out = np.empty((len(offsets), WORDS), np.uint32)
 
-    def draw(begin: int, end: int) -> None:
-        for lane, words in enumerate(lanes_np(state, offsets[begin:end])):
-            out[begin:end, lane] = words
+    def worker(size: int) -> Work:
+        blocks = Blocks(size)
 
-    in_pieces(len(offsets), _PIECE, draw)
+        def draw(begin: int, end: int) -> None:
+            blocks.draw(state, offsets[begin:end])
+            blocks.copy_to(out[begin:end])
+
+        return draw
+
+    in_pieces(len(offsets), PIECE, worker)
     return out
 
 
-def stream_np(state: State, words: int) -> NDArray[np.uint32]:
-    """The first `words` words of the stream that starts at `state`: uint32[words]."""
-    blocks = -(-words // WORDS)
-    return blocks_np(state, np.arange(blocks, dtype=np.uint64)).reshape(-1)[:words]
+def stream_np(
+    state: State, words: int, finish: Callable[[NDArray[np.uint32]], None] | None = None
+) -> NDArray[np.uint32]:
+    """The first `words` words of the stream that starts at `state`: uint32[words].
 
-
-def lanes_np(state: State, offsets: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], ...]:
-    """The four words of each block at `offsets`, as four arrays uint64[len(offsets)].
-
-    32-bit words are held in 64 bits, so that a product keeps both its halves.
+    Args:
+        finish: makes of each piece, of whole blocks, in place what is wanted in its stead.
     """
-    key0, key1, *counter = state.tolist()
-    mask, half = np.uint64(_MASK32), np.uint64(32)
-    product0 = offsets + np.uint64(counter[0] | counter[1] << 32)
-    product1 = np.uint64(counter[2] | counter[3] << 32) + (product0 < offsets).astype(np.uint64)
-    c0, c1, c2, c3 = product0 & mask, product0 >> half, product1 & mask, product1 >> half
-    for _ in range(_ROUNDS):
-        np.multiply(c0, np.uint64(_MUL0), out=product0)
-        np.multiply(c2, np.uint64(_MUL1), out=product1)
-        np.right_shift(product1, half, out=c0)
-        np.bitwise_xor(c0, c1, out=c0)
-        np.bitwise_xor(c0, np.uint64(key0), out=c0)
-        np.bitwise_and(product1, mask, out=c1)
-        np.right_shift(product0, half, out=c2)
-        np.bitwise_xor(c2, c3, out=c2)
-        np.bitwise_xor(c2, np.uint64(key1), out=c2)
-        np.bitwise_and(product0, mask, out=c3)
-        key0 = (key0 + _KEY_STEP0) & _MASK32
-        key1 = (key1 + _KEY_STEP1) & _MASK32
-    return c0, c1, c2, c3
+    out = np.empty((-(-words // WORDS), WORDS), np.uint32)
+
+    def worker(size: int) -> Work:
+        blocks = Blocks(size)
+
+        def draw(begin: int, end: int) -> None:
+            blocks.draw(state, np.arange(begin, end, dtype=np.uint64))
+            blocks.copy_to(out[begin:end])
+            if finish is not None:
+                finish(out[begin:end].reshape(-1))
+
+        return draw
+
+    in_pieces(len(out), PIECE, worker)
+    return out.reshape(-1)[:words]
 
 
 # JAX --------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ Agreement with TensorFlow's CPU kernels and between the two forms:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -26,23 +27,21 @@ from jax import lax
 from numpy.typing import DTypeLike, NDArray
 
 from headrace.ops.kernels.box_muller import (
+    Normals,
     box_muller_double_jax,
-    box_muller_double_np,
     box_muller_jax,
-    box_muller_np,
     require_x64,
     unit_double_jax,
-    unit_double_np,
+    unit_doubles_in_place,
     unit_single_jax,
-    unit_single_np,
 )
-from headrace.ops.kernels.parallel import in_pieces
+from headrace.ops.kernels.parallel import Work, in_pieces
 from headrace.ops.kernels.philox import (
+    PIECE,
     WORDS,
+    Blocks,
     State,
-    blocks_np,
     index_jax,
-    lanes_np,
     pieces_jax,
     stream_np,
 )
@@ -57,7 +56,6 @@ _DOUBLE = np.dtype(np.float64)
 FLOATS = (_HALF, _BFLOAT, _SINGLE, _DOUBLE)
 # Random bits of a uniform number: what the mantissa holds.
 _MANTISSA_BITS = {_HALF: 10, _BFLOAT: 7, _SINGLE: 23}
-_PIECE = 1 << 16  # blocks at a time: NumPy's loops are long enough to run side by side
 
 
 def float_dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -79,14 +77,37 @@ def uniform_np(state: State, shape: Shape, dtype: DTypeLike) -> Array:
     kind = float_dtype(dtype)
     count = math.prod(shape)
     if kind == _DOUBLE:
-        words = stream_np(state, 2 * count).reshape(-1, 2)
-        return unit_double_np(words[:, 0], words[:, 1]).reshape(shape)
-    words = stream_np(state, count)
+        return _uniform_doubles(state, count).reshape(shape)
     if kind == _SINGLE:
-        return unit_single_np(words).reshape(shape)
+        return stream_np(state, count, _to_unit_single).view(kind).reshape(shape)
+    words = stream_np(state, count)
     bits = _MANTISSA_BITS[kind]
     exact = (words & np.uint32((1 << bits) - 1)).astype(np.float32) * np.float32(2.0**-bits)
     return exact.astype(kind).reshape(shape)
+
+
+def _to_unit_single(words: NDArray[np.uint32]) -> None:
+    """`unit_single_np` in place."""
+    words &= np.uint32(0x7FFFFF)
+    words |= np.uint32(0x3F800000)
+    result = words.view(np.float32)
+    result -= np.float32(1)
+
+
+def _uniform_doubles(state: State, count: int) -> Array:
+    out = np.empty((-(-count // 2), 2))
+
+    def worker(size: int) -> Work:
+        blocks = Blocks(size)
+
+        def draw(begin: int, end: int) -> None:
+            blocks.draw(state, np.arange(begin, end, dtype=np.uint64))
+            out[begin:end] = unit_doubles_in_place(blocks.even, blocks.odd).T
+
+        return draw
+
+    in_pieces(len(out), PIECE, worker)
+    return out.reshape(-1)[:count]
 
 
 def uniform_jax(state: jax.Array, shape: Shape, dtype: DTypeLike) -> jax.Array:
@@ -119,10 +140,15 @@ def uniform_int_np(state: State, shape: Shape, minval: int, maxval: int, dtype: 
     kind = _int_dtype(dtype)
     if minval >= maxval:
         raise ValueError(f"Need minval < maxval, got {minval} >= {maxval}")
-    words = full_int_np(state, shape, np.uint32 if kind == np.int32 else np.uint64)
-    words %= words.dtype.type(int(maxval) - int(minval))
-    words += words.dtype.type(int(minval) % (1 << 8 * kind.itemsize))  # wraps as signed does
-    return words.view(kind)
+    unsigned = np.uint32 if kind == np.int32 else np.uint64
+    width = unsigned(int(maxval) - int(minval))
+    low = unsigned(int(minval) % (1 << 8 * kind.itemsize))  # wraps as signed does
+
+    def into_range(words: Array) -> None:
+        words %= width
+        words += low
+
+    return _full_ints(state, shape, np.dtype(unsigned), into_range).view(kind)
 
 
 def uniform_int_jax(
@@ -142,15 +168,26 @@ def uniform_int_jax(
 def full_int_np(state: State, shape: Shape, dtype: DTypeLike) -> Array:
     """Integers over the whole range of int32, uint32, int64 or uint64; a 64-bit one takes two
     words, the low half first."""
-    kind = np.dtype(dtype)
-    count = math.prod(shape)
-    if kind.itemsize == 4:
-        return stream_np(state, count).view(kind).reshape(shape)
-    words = stream_np(state, 2 * count).reshape(-1, 2)
-    joined = words[:, 1].astype(np.uint64)
-    joined <<= np.uint64(32)
-    joined |= words[:, 0]
-    return joined.view(kind).reshape(shape)
+    return _full_ints(state, shape, np.dtype(dtype))
+
+
+def _full_ints(
+    state: State,
+    shape: Shape,
+    kind: np.dtype[Any],
+    finish: Callable[[Array], None] | None = None,
+) -> Array:
+    """`finish` works on pieces, in place."""
+    words = kind.itemsize // 4
+
+    def joined(piece: NDArray[np.uint32]) -> None:
+        values = piece.view(kind)
+        if words == 2 and sys.byteorder == "big":
+            values[:] = piece.reshape(-1, 2)[:, ::-1].copy().view(kind)[:, 0]
+        if finish is not None:
+            finish(values)
+
+    return stream_np(state, words * math.prod(shape), joined).view(kind).reshape(shape)
 
 
 def full_int_jax(state: jax.Array, shape: Shape, dtype: DTypeLike) -> jax.Array:
@@ -184,24 +221,18 @@ def normal_np(state: State, shape: Shape, dtype: DTypeLike) -> Array:
     kind = float_dtype(dtype)
     count = math.prod(shape)
     per_block, working = (2, np.float64) if kind == _DOUBLE else (WORDS, np.float32)
-    blocks = -(-count // per_block)
-    out = np.empty((blocks, per_block), working)
+    out = np.empty((-(-count // per_block), per_block), working)
 
-    def draw(begin: int, end: int) -> None:
-        normals_np(state, np.arange(begin, end, dtype=np.uint64), out[begin:end])
+    def worker(size: int) -> Work:
+        normals = Normals(size)
 
-    in_pieces(blocks, _PIECE, draw)
+        def draw(begin: int, end: int) -> None:
+            normals.draw(state, np.arange(begin, end, dtype=np.uint64), out[begin:end])
+
+        return draw
+
+    in_pieces(len(out), PIECE, worker)
     return out.reshape(-1)[:count].astype(kind, copy=False).reshape(shape)
-
-
-def normals_np(state: State, offsets: NDArray[np.uint64], out: Array) -> None:
-    """The normal numbers of the blocks at `offsets`: `out` is float32[n, 4] or float64[n, 2]."""
-    if out.dtype == _DOUBLE:
-        box_muller_double_np(blocks_np(state, offsets), out)
-        return
-    words = lanes_np(state, offsets)
-    box_muller_np(words[0], words[1], out[:, :2])
-    box_muller_np(words[2], words[3], out[:, 2:])
 
 
 def normal_jax(state: jax.Array, shape: Shape, dtype: DTypeLike) -> jax.Array:

@@ -11,6 +11,7 @@ would change the rest of its group of four; the odds are below 1e-8 per number.)
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -20,21 +21,21 @@ import numpy as np
 from jax import lax
 from numpy.typing import DTypeLike, NDArray
 
-from headrace.ops.kernels.box_muller import box_muller_double_jax, box_muller_jax
-from headrace.ops.kernels.parallel import in_pieces
+from headrace.ops.kernels.box_muller import Normals, box_muller_double_jax, box_muller_jax
+from headrace.ops.kernels.parallel import Work, in_pieces
 from headrace.ops.kernels.philox import (
+    PIECE,
     RESERVED_PER_OUTPUT,
     WORDS,
     State,
     block_at_jax,
     index_jax,
 )
-from headrace.ops.kernels.random_fixed import Array, Shape, float_dtype, normals_np
+from headrace.ops.kernels.random_fixed import Array, Shape, float_dtype
 
 _Carry = tuple[jax.Array, jax.Array, jax.Array]  # block number, outputs filled, outputs
 
 _LIMIT = 2.0
-_PIECE = 1 << 16  # groups at a time
 
 
 def truncated_normal_np(state: State, shape: Shape, dtype: DTypeLike) -> Array:
@@ -44,8 +45,30 @@ def truncated_normal_np(state: State, shape: Shape, dtype: DTypeLike) -> Array:
     per_group, working = _group(kind)
     groups = -(-count // per_group)
     out = np.empty((groups, per_group), working)
-    in_pieces(groups, _PIECE, lambda begin, end: _fill_groups(state, begin, out[begin:end]))
+    incomplete: list[NDArray[np.intp]] = []
+
+    def first(size: int) -> Work:
+        normals, magnitude = Normals(size), np.empty((size, per_group), working)
+
+        def draw(begin: int, end: int) -> None:
+            numbers = out[begin:end]
+            normals.draw(state, _starts(begin, end, per_group), numbers)
+            rejected = np.abs(numbers, out=magnitude[: end - begin]) >= _LIMIT
+            # A group's flags as one integer.
+            incomplete.append(np.flatnonzero(rejected.view(f"u{per_group}")) + begin)
+
+        return draw
+
+    in_pieces(groups, PIECE, first)
+    if incomplete:
+        _complete(state, np.concatenate(incomplete), out)
     return out.reshape(-1)[:count].astype(kind, copy=False).reshape(shape)
+
+
+def _starts(begin: int, end: int, per_group: int) -> NDArray[np.uint64]:
+    """The first blocks of groups."""
+    stride = _stride(per_group)
+    return np.arange(begin * stride, end * stride, stride, dtype=np.uint64)
 
 
 def _group(kind: np.dtype[Any]) -> tuple[int, type[np.floating[Any]]]:
@@ -53,32 +76,44 @@ def _group(kind: np.dtype[Any]) -> tuple[int, type[np.floating[Any]]]:
     return (WORDS // 2, np.float64) if kind == np.float64 else (WORDS, np.float32)
 
 
-def _fill_groups(state: State, first_group: int, out: NDArray[Any]) -> None:
-    """Fills out[n, per_group] with the groups first_group .. first_group + n - 1."""
-    groups, per_group = out.shape
-    starts = np.arange(first_group, first_group + groups, dtype=np.uint64)
-    starts *= np.uint64(_stride(per_group))
-    # Most groups are complete after one block, nearly all others after two.
-    normals_np(state, starts, out)
-    rejected = np.abs(out) >= _LIMIT
-    active = np.flatnonzero(rejected.view(f"u{per_group}"))  # a group's flags as one integer
-    values, starts = out[active], starts[active]
-    while active.size:
-        starts += np.uint64(1)
-        more = np.empty((len(active), per_group), out.dtype)
-        normals_np(state, starts, more)
-        values = np.concatenate([values, more], axis=1)
-        accepted = np.abs(values) < _LIMIT
-        counts = np.zeros(len(active), np.intp)
-        for lane in accepted.T:  # NumPy is slow at sums of short rows
-            counts += lane
-        complete = counts >= per_group
-        # The accepted values of all groups in a row; a group takes its first ones.
-        begins = np.cumsum(counts) - counts
-        lanes = begins[complete, None] + np.arange(per_group)
-        out[active[complete]] = values[accepted][lanes]
-        rest = np.flatnonzero(~complete)
-        active, values, starts = active[rest], values[rest], starts[rest]
+def _complete(state: State, groups: NDArray[np.intp], out: NDArray[Any]) -> None:
+    """Draws further blocks for `groups` of `out`, [n, per_group], whose first one did not do."""
+    per_group = out.shape[1]
+    accepted, order = _choices(per_group)
+
+    def worker(size: int) -> Work:
+        normals = Normals(size)
+
+        def draw(begin: int, end: int) -> None:
+            active = groups[begin:end]
+            values, starts = out[active], active.astype(np.uint64) * np.uint64(_stride(per_group))
+            while active.size:
+                starts += np.uint64(1)
+                more = np.empty_like(values)
+                normals.draw(state, starts, more)
+                both = np.concatenate([values, more], axis=1)
+                flags = np.packbits(np.abs(both) < _LIMIT, axis=1)[:, 0]
+                chosen = order[flags]
+                chosen += np.arange(0, both.size, both.shape[1])[:, None]
+                values = both.reshape(-1).take(chosen)
+                complete = accepted[flags] >= per_group
+                out[active[complete]] = values[complete]
+                rest = np.flatnonzero(~complete)
+                active, values, starts = active[rest], values[rest], starts[rest]
+
+        return draw
+
+    in_pieces(len(groups), PIECE, worker)
+
+
+@functools.cache
+def _choices(per_group: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """For each set of accepted numbers, as `packbits` writes it, of up to eight: how many they are,
+    and the places of the first `per_group` numbers if the accepted ones are put before the others.
+    """
+    flags = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    order = np.argsort(1 - flags.astype(np.int8), axis=1, kind="stable")
+    return flags.sum(1, dtype=np.intp), order[:, :per_group].copy()
 
 
 def _stride(per_group: int) -> int:
