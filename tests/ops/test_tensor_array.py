@@ -141,7 +141,7 @@ def _overwritten(ta, index, item):
 )
 def test_gradients_of_array_operations(use, expected):
     x = tf.placeholder(tf.float32, [4])
-    y = use(x, tf.TensorArray(tf.float32, size=4))
+    y = use(x, tf.TensorArray(tf.float32, size=4, clear_after_read=False))
     np.testing.assert_array_equal(run(tf.gradients(y, x)[0], {x: [1, 2, 3, 4]}), expected)
 
 
@@ -197,7 +197,7 @@ def test_resize_scatter_and_element_shape():
 
 def test_a_list_read_many_times_in_a_loop_sums_its_gradients():
     x = tf.placeholder(tf.float32, [3])
-    ta = tf.TensorArray(tf.float32, 3).unstack(x)
+    ta = tf.TensorArray(tf.float32, 3, clear_after_read=False).unstack(x)
 
     def body(i, a):
         return i + 1, a + ta.read(i % 3) * ta.read(0)

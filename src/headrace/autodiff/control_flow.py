@@ -23,7 +23,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.build import constant, convert_to_tensor, function_placeholder, raw
-from headrace.ops.control_flow import bodies_of, invariant_positions, saved_name
+from headrace.ops.control_flow import bodies_of, invariant_positions, save, saved_name
 from headrace.ops.functions import call_op, unify_captures
 from headrace.ops.state import handle_op, variable_shape
 
@@ -149,33 +149,6 @@ def zeros_for(tensor: Tensor) -> Tensor:
         zero = constant(np.zeros((), dtype.np_dtype))
         return raw.Fill(variable_shape(tensor), zero)  # type: ignore[no-any-return]
     return raw.ZerosLike(tensor)  # type: ignore[no-any-return]
-
-
-# -- values that forward ops hand out -------------------------------------------------------------
-
-
-def save(op: Operation, names: Sequence[str]) -> list[Tensor]:
-    """The outputs of a control-flow op that hold the inner tensors called ``names``.
-
-    Outputs are added where they are missing: the one change that an op sees after it was made.
-    """
-    graph = op.graph
-    with graph._lock:
-        saved = list(op.attrs["_saved"])
-        first = len(op.outputs) - len(saved)
-        missing = [n for n in names if n not in saved]
-        if missing:
-            saved += missing
-            # Plans that exist hold the old dictionary and go on as they were.
-            op.attrs = {
-                **op.attrs,
-                "_saved": tuple(saved),
-                "_Tsaved": (dtypes.variant,) * len(saved),
-            }
-            new = [Tensor(op, len(op.outputs) + i, dtypes.variant, ()) for i in range(len(missing))]
-            op.outputs = (*op.outputs, *new)
-            graph._mutations += 1
-        return [op.outputs[first + saved.index(n)] for n in names]
 
 
 # -- branches -----------------------------------------------------------------------------------

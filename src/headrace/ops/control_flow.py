@@ -65,6 +65,30 @@ def calls_of(attrs: dict[str, Any]) -> list[tuple[FuncGraph, tuple[str, ...]]]:
     return [(body, _saved_of(attrs, i)) for i, body in enumerate(bodies_of(attrs))]
 
 
+def save(op: Operation, names: Sequence[str]) -> list[Tensor]:
+    """The outputs of a control-flow op that hold the inner tensors called ``names``.
+
+    Outputs are added where they are missing: the one change that an op sees after it was made.
+    """
+    graph = op.graph
+    with graph._lock:
+        saved = list(op.attrs["_saved"])
+        first = len(op.outputs) - len(saved)
+        missing = [n for n in names if n not in saved]
+        if missing:
+            saved += missing
+            # Plans that exist hold the old dictionary and go on as they were.
+            op.attrs = {
+                **op.attrs,
+                "_saved": tuple(saved),
+                "_Tsaved": (dtypes.variant,) * len(saved),
+            }
+            new = [Tensor(op, len(op.outputs) + i, dtypes.variant, ()) for i in range(len(missing))]
+            op.outputs = (*op.outputs, *new)
+            graph._mutations += 1
+        return [op.outputs[first + saved.index(n)] for n in names]
+
+
 def first_argument(attrs: dict[str, Any]) -> int:
     """Which input of an op with these attributes is the first argument of its functions."""
     return 1 if "then_branch" in attrs or "branches" in attrs else 0

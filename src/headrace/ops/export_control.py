@@ -284,6 +284,12 @@ def _one_item(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
     return [raw.TensorListSetItem(empty, index, item)]
 
 
+@lowers("TensorArrayLog")
+def _log(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
+    log = raw.ExpandDims(raw.AddV2(inputs[0], constant(np.int32(1))), constant(np.int32(0)))
+    return [raw.TensorListFromTensor(log, constant(np.int32(-1)))]
+
+
 @lowers("TensorListAccumulate")
 def _accumulate(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
     value, index, item = inputs

@@ -192,7 +192,7 @@ class TensorArray(CompositeTensor):
             element_dtype=self._dtype,
             name=name or "TensorArrayReadV3",
         )
-        uses.note(value.op, self._array, False, position)
+        uses.note(value.op, self._array, False, position, 1)
         return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
@@ -217,7 +217,7 @@ class TensorArray(CompositeTensor):
             resize_if_index_out_of_bounds=self._dynamic_size,
             name=name or "TensorArrayWriteV3",
         )
-        uses.note(flow.op, self._array, True, position)
+        uses.note(flow.op, self._array, True, position, 1)
         return self._next(flow)
 
     def _preferred(self, value: Any) -> DType | None:
@@ -252,7 +252,7 @@ class TensorArray(CompositeTensor):
             element_dtype=self._dtype,
             name=name or "TensorArrayGatherV3",
         )
-        uses.note(value.op, self._array, False, positions)
+        uses.note(value.op, self._array, False, positions, 1)
         return value
 
     def concat(self, name: str | None = None) -> Tensor:
@@ -278,8 +278,8 @@ class TensorArray(CompositeTensor):
             if rows.dims is not None:
                 self._learn(rows.dims[1:])
             flow = raw.TensorListFromTensor(rows, self._shape_input())
-            if rows.dims is not None and rows.dims[0] is not None:
-                uses.note(flow.op, self._array, True, range(rows.dims[0]))
+            count = rows.dims[0] if rows.dims else None
+            uses.note(flow.op, self._array, True, None if count is None else range(count))
             return self._next(flow)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
@@ -291,7 +291,7 @@ class TensorArray(CompositeTensor):
                 self._learn(rows.dims[1:])
             positions = convert_to_tensor(indices, dtypes.int32)
             flow = raw.TensorListScatterIntoExistingList(self._flow, rows, positions)
-            uses.note(flow.op, self._array, True, positions)
+            uses.note(flow.op, self._array, True, positions, 2)
             return self._next(flow)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
@@ -306,8 +306,8 @@ class TensorArray(CompositeTensor):
                 rows = int(known.flat[0]) if same and known is not None else None
                 self._learn((rows, *whole.dims[1:]))
             flow = raw.TensorListSplit(whole, self._shape_input(), counts)
-            if counts.dims is not None and counts.dims[0] is not None:
-                uses.note(flow.op, self._array, True, range(counts.dims[0]))
+            count = counts.dims[0] if counts.dims else None
+            uses.note(flow.op, self._array, True, None if count is None else range(count))
             return self._next(flow)
 
     def close(self, name: str | None = None) -> Operation:

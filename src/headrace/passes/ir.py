@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.graph.wire_precision import carry
-from headrace.ops import tensor_array_uses
-from headrace.ops.registry import OpDef
+from headrace.ops import tensor_array_checks, tensor_array_uses
+from headrace.ops.registry import OpDef, get_op_def
 
 #: Stands for a fed tensor; not an op that programs can make.
 FEED = OpDef("_Feed", (), (), {})
@@ -189,16 +189,16 @@ def build_step(
 
     needed: list[Operation] = [t.op for t in fetches if t not in feed_nodes]
     needed += targets
-    found: set[Operation] = set()
+    found: dict[Operation, None] = {}
     while needed:
         op = needed.pop()
         if op in found:
             continue
-        found.add(op)
-        nodes[op] = make_node(op)
+        found[op] = None
         needed.extend(t.op for t in op.inputs if t not in feed_nodes)
         needed.extend(c for c in op.control_inputs if c not in fed_ops)
-    tensor_array_uses.check(nodes)
+    wanted = _array_checks(found)
+    nodes.update((op, make_node(op)) for op in found)
     for op, node in nodes.items():
         node.inputs = [edge(t) for t in op.inputs]
         node.control = [nodes[c] for c in op.control_inputs if c not in fed_ops]
@@ -206,7 +206,8 @@ def build_step(
     for tensor, node in taken.items():
         whole = nodes[tensor.op]
         node.inputs, node.control = list(whole.inputs), list(whole.control)
-    result = StepGraph([], list(feed_nodes.values()), fetched, [nodes[op] for op in targets])
+    roots = [nodes[op] for op in targets] + [_check_node(w, edge) for w in wanted]
+    result = StepGraph([], list(feed_nodes.values()), fetched, roots)
     result.prune()
     late = [_read_last(result, position) for position in last]
     if any(late):
@@ -243,6 +244,38 @@ def _read_last(step: StepGraph, position: int) -> bool:
         late.inputs, late.control = [handle], changes
         step.fetches[position] = (late, 0)
     return bool(changes)
+
+
+def _array_checks(ops: Collection[Operation]) -> list[tensor_array_checks.Wanted]:
+    """What of the use of TensorArrays has to be checked as the step runs.
+
+    Raises:
+        InvalidArgumentError: if an element is certain to be used twice.
+    """
+    tensor_array_uses.check(ops)
+    graph = next(iter(ops)).graph if ops else None
+    if graph is None or not tensor_array_uses.is_home(graph):
+        return []
+
+    def live(body: FuncGraph, saved: tuple[str, ...]) -> list[Operation]:
+        return [n.op for n in function_step(body, saved).nodes if n.op is not None]
+
+    return tensor_array_checks.wanted_checks(graph, ops, live)
+
+
+def _check_node(wanted: tensor_array_checks.Wanted, edge: Callable[[Tensor], Edge]) -> Node:
+    sources = [wanted.own, *wanted.others]
+    attrs = {
+        "T": tuple(s.tensor.dtype for s in sources),
+        "kinds": tuple(s.kind for s in sources),
+        "array": wanted.array,
+        "writes": wanted.writes,
+    }
+    definition = get_op_def("TensorArrayUses")
+    name = f"{wanted.op.name}/uses"
+    node = Node(definition, name, [edge(s.tensor) for s in sources], attrs, (), (), wanted.op)
+    node.device = sources[0].tensor.op.device
+    return node
 
 
 def make_node(op: Operation) -> Node:

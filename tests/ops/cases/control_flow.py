@@ -24,6 +24,7 @@ COVERED = {
         _FLOW,
     ),
     **dict.fromkeys(("Scan", "StatelessScan"), "tests/ops/test_functional.py"),
+    **dict.fromkeys(("TensorArrayLog", "TensorArrayUses"), "tests/ops/test_tensor_array_uses.py"),
     **dict.fromkeys(
         ("OptionalFromValue", "OptionalGetValue", "OptionalHasValue", "OptionalNone", "Switch"),
         "tests/graph/test_foreign_graphs.py",
