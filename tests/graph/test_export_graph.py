@@ -243,6 +243,20 @@ def test_a_meta_graph_is_for_tensorflow_and_comes_back_as_it_was(tmp_path):
         assert "StatelessScan" not in {n.op for n in nodes_of(graph.as_graph_def())}
 
 
+def test_a_meta_graph_holds_what_both_graphs_have_once():
+    trained()
+    tf.constant(np.arange(250_000, dtype=np.float32), name="large")
+    message = tf.train.export_meta_graph()
+    assert message.ByteSize() < 1_500_000
+    own = tf.get_default_graph().as_graph_def(add_shapes=True)
+    assert graph_to_read(message) == own
+    short = type(own).FromString(message.meta_info_def.any_info.value)
+    short.node.add(name="nowhere")
+    message.meta_info_def.any_info.value = short.SerializeToString()
+    with pytest.raises(tf.errors.DataLossError, match="'nowhere', which the graph beside it lacks"):
+        graph_to_read(message)
+
+
 def test_a_plain_meta_graph_holds_its_graph_once():
     tf.Variable(1.0, name="v")
     assert not tf.train.export_meta_graph().meta_info_def.HasField("any_info")

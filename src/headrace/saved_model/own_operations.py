@@ -26,7 +26,7 @@ def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:
     found = own_operations(message.graph_def)
     if not found:
         return
-    bad = {f.signature.name for f in message.graph_def.library.function if _is_own(f, message)}
+    bad = _own_functions(message.graph_def.library)
     dropped = {
         n.name
         for n in message.graph_def.node
@@ -65,19 +65,23 @@ def _refusal(who: str, name: str, found: list[tuple[str, str]]) -> str:
     )
 
 
-def _is_own(function: Any, message: Any) -> bool:
-    """Whether a function, or one that it calls, has an operation of our own."""
-    library = {f.signature.name: f for f in message.graph_def.library.function}
-    waiting, seen = [function], {function.signature.name}
-    while waiting:
-        for node in waiting.pop().node_def:
+def _own_functions(library: Any) -> set[str]:
+    """The functions that have an operation of our own, or call one that has."""
+    callers: dict[str, list[str]] = {}
+    found: set[str] = set()
+    for function in library.function:
+        name = function.signature.name
+        for node in function.node_def:
             if node.op in OWN:
-                return True
-            for name in called_functions(node):
-                if name in library and name not in seen:
-                    seen.add(name)
-                    waiting.append(library[name])
-    return False
+                found.add(name)
+            for called in called_functions(node):
+                callers.setdefault(called, []).append(name)
+    waiting = list(found)
+    while waiting:
+        new = set(callers.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found
 
 
 def _node(source: str) -> str:

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace import logging
+from headrace.errors import DataLossError
 from headrace.files.paths import as_path
 from headrace.files.system import read_regular
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
+from headrace.graph.proto import FunctionDef, NodeDef, OpDef
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph_util import write_message
 from headrace.ops.export_graph import graph_def_for_files, has_own_operations
@@ -161,7 +163,39 @@ _OWN_GRAPH = "headrace.GraphDef/"
 def _keep_own_graph(message: Any, own: Any) -> None:
     """Add the graph as Headrace has it, for when the one in the file is still the same then."""
     message.meta_info_def.any_info.type_url = _OWN_GRAPH + _digest(message.graph_def)
-    message.meta_info_def.any_info.value = own.SerializeToString()
+    message.meta_info_def.any_info.value = _without(own, message.graph_def).SerializeToString()
+
+
+def _without(own: Any, written: Any) -> Any:
+    """``own``, with only the names of nodes and functions that are the same in ``written``."""
+    short = type(own)(versions=own.versions)
+    nodes = {n.name: n for n in written.node}
+    for node in own.node:
+        is_same = nodes.get(node.name) == node
+        short.node.append(NodeDef(name=node.name) if is_same else node)
+    functions = {f.signature.name: f for f in written.library.function}
+    for function in own.library.function:
+        name = function.signature.name
+        if functions.get(name) == function:
+            short.library.function.add().signature.name = name
+        else:
+            short.library.function.append(function)
+    short.library.gradient.extend(own.library.gradient)
+    return short
+
+
+def _filled(short: Any, written: Any) -> Any:
+    """The graph of which `_without` has left out what is the same in ``written``."""
+    own = type(short)(versions=short.versions)
+    nodes = {n.name: n for n in written.node}
+    own.node.extend(n if n.op else nodes[n.name] for n in short.node)
+    functions = {f.signature.name: f for f in written.library.function}
+    for function in short.library.function:
+        name = function.signature.name
+        is_name = function == FunctionDef(signature=OpDef(name=name))
+        own.library.function.append(functions[name] if is_name else function)
+    own.library.gradient.extend(short.library.gradient)
+    return own
 
 
 def graph_to_read(message: Any) -> Any:
@@ -175,7 +209,12 @@ def graph_to_read(message: Any) -> Any:
     info = message.meta_info_def.any_info
     if info.type_url != _OWN_GRAPH + _digest(message.graph_def):
         return message.graph_def
-    return parse_graph_def(info.value, "The graph as Headrace has it")
+    short = parse_graph_def(info.value, "The graph as Headrace has it")
+    try:
+        return _filled(short, message.graph_def)
+    except KeyError as error:
+        text = f"The graph as Headrace has it names {error}, which the graph beside it lacks."
+        raise DataLossError(None, None, text) from None
 
 
 def _digest(graph_def: Any) -> str:
