@@ -14,6 +14,7 @@ from headrace.graph.attrs import NameAttrList
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.build import apply_op
 from headrace.ops.registry import OpDef, define_op, get_op_def
+from headrace.ops.traits import Traits
 
 
 def _shape(op: Operation) -> list[Any]:
@@ -101,6 +102,7 @@ SYMBOLIC_GRADIENT = define_op(
     shape=_shape,
     lower=_lower,
     static=_static,
+    traits=Traits(only_here="it differentiates a kernel of ours"),
 )
 
 _DIFFERENTIABLE = frozenset(

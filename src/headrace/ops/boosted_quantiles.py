@@ -7,6 +7,7 @@ The algorithm is in ``headrace.ops.kernels.boosted_quantiles``, the public class
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ from headrace.ops.kernels import boosted_quantiles as kernels
 from headrace.ops.kernels.boosted_ensemble import invalid
 from headrace.ops.kernels.boosted_quantiles import QuantileAccumulator, QuantileStream
 from headrace.ops.registry import Effects, define_op
+from headrace.ops.traits import BOOSTED
+
+_boosted_op = partial(define_op, traits=BOOSTED)
 
 _READS_ALL = Effects(reads=(0,), external=True)
 _CHANGES_ALL = Effects(reads=(0,), writes=(0,), external=True)
@@ -191,7 +195,7 @@ def _bucketize(context: Any, values: Any, boundaries: Any) -> Any:
     return np.searchsorted(edges, values, side="right").astype(np.int32)
 
 
-define_op(
+_boosted_op(
     f"MakeQuantileSummaries({_FEATURES}) -> (dense_summaries: num_dense_features * string, "
     "sparse_summaries: num_sparse_features * string)",
     attrs=f"{_COUNTS}, epsilon: float",
@@ -199,7 +203,7 @@ define_op(
     host=_summarize,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     f"QuantileBuckets({_FEATURES}) -> (dense_buckets: num_dense_features * float32, "
     "sparse_buckets: num_sparse_features * float32)",
     attrs=f"{_COUNTS}, dense_config: list(string), sparse_config: list(string)",
@@ -207,7 +211,7 @@ define_op(
     host=_buckets,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     "Quantiles(dense_values: num_dense_features * float32, "
     "sparse_values: num_sparse_features * float32, dense_buckets: num_dense_features * float32, "
     "sparse_buckets: num_sparse_features * float32, sparse_indices: num_sparse_features * int64)"
@@ -218,7 +222,7 @@ define_op(
     host=_quantiles,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     "BucketizeWithInputBoundaries(input: T, boundaries: float32) -> output: int32",
     attrs="T: {int32, int64, float32, float64}",
     shape=lambda op: [op.inputs[0].dims],
@@ -321,7 +325,7 @@ def _ready_and_buckets(op: Operation) -> list[Dims]:
 
 define_handle("QuantileStreamResourceHandleOp", "quantile_accumulator")
 define_is_initialized("QuantileAccumulatorIsInitialized", "quantile_accumulator_handle")
-define_op(
+_boosted_op(
     f"CreateQuantileAccumulator({_HANDLE}, stamp_token: int64)",
     attrs="container: string = '', shared_name: string = '', max_elements: int = 1099511627776, "
     "epsilon: float, num_quantiles: int, generate_quantiles: bool = False",
@@ -330,7 +334,7 @@ define_op(
     effects=CHANGES,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     f"QuantileAccumulatorAddSummaries({_HANDLES}, stamp_token: int64, "
     "summaries: num_resource_handles * string)",
     attrs="num_resource_handles: int >= 1",
@@ -339,21 +343,21 @@ define_op(
     effects=_CHANGES_ALL,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     f"QuantileAccumulatorFlush({_HANDLE}, {_STAMPS})",
     shape=lambda op: [],
     host=_flush,
     effects=CHANGES,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     f"QuantileAccumulatorFlushSummary({_HANDLE}, {_STAMPS}) -> output: string",
     shape=lambda op: [()],
     host=_flush_summary,
     effects=CHANGES,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     f"QuantileAccumulatorGetBuckets({_HANDLES}, stamp_token: int64) -> "
     "(are_buckets_ready: num_resource_handles * bool, buckets: num_resource_handles * float32)",
     attrs="num_resource_handles: int >= 1",
@@ -362,7 +366,7 @@ define_op(
     effects=_READS_ALL,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     f"QuantileAccumulatorSerialize({_HANDLE}) -> (stamp_token: int64, stream_state: string, "
     "are_buckets_ready: bool, buckets: float32)",
     shape=lambda op: [(), (), (), (None,)],
@@ -370,7 +374,7 @@ define_op(
     effects=READS,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     f"QuantileAccumulatorDeserialize({_HANDLE}, stamp_token: int64, stream_state: string, "
     "are_buckets_ready: bool, buckets: float32)",
     shape=lambda op: [],

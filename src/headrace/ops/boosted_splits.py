@@ -6,6 +6,7 @@ How is in ``headrace.ops.kernels.boosted_splits``; the public functions are in
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from headrace.ops.kernels import boosted_splits as kernels
 from headrace.ops.kernels.boosted_ensemble import invalid
 from headrace.ops.kernels.boosted_splits import Buckets, Found, Settings, Sums
 from headrace.ops.registry import define_op
+from headrace.ops.traits import BOOSTED
+
+_boosted_op = partial(define_op, traits=BOOSTED)
 
 _OBLIVIOUS = 1
 _SUMS = "gradients: float32, hessians: float32"
@@ -126,7 +130,7 @@ for _name, _ids, _edges, _rest, _host in (
         _categorical,
     ),
 ):
-    define_op(
+    _boosted_op(
         f"{_name}(num_minibatches: int64, partition_ids: int32, {_ids}: int64, {_SUMS}, "
         f"{'bucket_boundaries: float32, ' if _edges else ''}{_rest}) -> {_FOUND}",
         shape=_unknown_lengths,

@@ -6,6 +6,7 @@ The accumulators are in ``headrace.ops.kernels.boosted_stats``, the public class
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ from headrace.ops.boosted_trees import (
 from headrace.ops.kernels.boosted_ensemble import invalid
 from headrace.ops.kernels.boosted_stats import Stats, StatsAccumulator, summed
 from headrace.ops.registry import Effects, define_op
+from headrace.ops.traits import BOOSTED
+
+_boosted_op = partial(define_op, traits=BOOSTED)
 
 #: Several resources at once: the positions of the handles depend on their number.
 _CHANGES_ALL = Effects(reads=(0,), writes=(0,), external=True)
@@ -109,7 +113,7 @@ def _define(kind: str, inner: Dims) -> None:
     define_handle(f"StatsAccumulator{kind}ResourceHandleOp", "stats_accumulator")
     define_is_initialized(f"StatsAccumulator{kind}IsInitialized", "stats_accumulator_handle")
     no_outputs: dict[str, Any] = {"shape": lambda op: [], "gradient": NO_GRADIENT}
-    define_op(
+    _boosted_op(
         f"StatsAccumulator{kind}Add(stats_accumulator_handles: num_resource_handles * resource, "
         f"stamp_token: int64, {_LISTS})",
         attrs="num_resource_handles: int >= 1",
@@ -117,14 +121,14 @@ def _define(kind: str, inner: Dims) -> None:
         effects=_CHANGES_ALL,
         **no_outputs,
     )
-    define_op(
+    _boosted_op(
         f"StatsAccumulator{kind}Deserialize({_HANDLE}, stamp_token: int64, num_updates: int64, "
         f"{_SUMS})",
         host=_deserialize,
         effects=CHANGES,
         **no_outputs,
     )
-    define_op(
+    _boosted_op(
         f"StatsAccumulator{kind}Flush({_HANDLE}, stamp_token: int64, next_stamp_token: int64) -> "
         f"(num_updates: int64, {_OUTPUTS})",
         host=_flush,
@@ -132,7 +136,7 @@ def _define(kind: str, inner: Dims) -> None:
         effects=CHANGES,
         gradient=NO_GRADIENT,
     )
-    define_op(
+    _boosted_op(
         f"StatsAccumulator{kind}Serialize({_HANDLE}) -> (stamp_token: int64, num_updates: int64, "
         f"{_OUTPUTS})",
         host=_serialize,
@@ -140,7 +144,7 @@ def _define(kind: str, inner: Dims) -> None:
         effects=READS,
         gradient=NO_GRADIENT,
     )
-    define_op(
+    _boosted_op(
         f"StatsAccumulator{kind}MakeSummary({_SUMS}) -> ({_OUTPUTS})",
         host=_summarize,
         shape=_summary_shape,
@@ -150,14 +154,14 @@ def _define(kind: str, inner: Dims) -> None:
 
 _define("Scalar", (None,))
 _define("Tensor", None)
-define_op(
+_boosted_op(
     f"CreateStatsAccumulatorScalar({_HANDLE}, stamp_token: int64)",
     shape=lambda op: [],
     host=_create_scalar,
     effects=CHANGES,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     f"CreateStatsAccumulatorTensor({_HANDLE}, stamp_token: int64, per_slot_gradient_shape: int64, "
     "per_slot_hessian_shape: int64)",
     shape=lambda op: [],

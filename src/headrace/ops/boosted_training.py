@@ -5,6 +5,7 @@ How is in ``headrace.ops.kernels.boosted_growth``.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from headrace.ops.boosted_trees import (
 from headrace.ops.kernels import boosted_growth as growth
 from headrace.ops.kernels.boosted_ensemble import TreeEnsemble, invalid
 from headrace.ops.registry import define_op
+from headrace.ops.traits import BOOSTED
+
+_boosted_op = partial(define_op, traits=BOOSTED)
 
 
 def _changed(ensemble: TreeEnsemble) -> Any:
@@ -138,7 +142,7 @@ def _stats(context: Any, handle: Any, stamp: Any) -> Any:
     return tuple(np.int64(value) for value in found)
 
 
-define_op(
+_boosted_op(
     "GrowTreeEnsemble(tree_ensemble_handle: resource, stamp_token: int64, next_stamp_token: int64, "
     "learning_rate: float32, dropout_seed: int64, max_tree_depth: int32, weak_learner_type: int32, "
     "partition_ids: num_handlers * int32, gains: num_handlers * float32, "
@@ -149,7 +153,7 @@ define_op(
     effects=CHANGES,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     "CenterTreeEnsembleBias(tree_ensemble_handle: resource, stamp_token: int64, "
     "next_stamp_token: int64, delta_updates: float32) -> continue_centering: bool",
     attrs="learner_config: string, centering_epsilon: float = 0.009999999776482582",
@@ -158,7 +162,7 @@ define_op(
     effects=CHANGES,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     "TreeEnsembleStats(tree_ensemble_handle: resource, stamp_token: int64) -> (num_trees: int64, "
     "num_layers: int64, active_tree: int64, active_layer: int64, attempted_trees: int64, "
     "attempted_layers: int64)",

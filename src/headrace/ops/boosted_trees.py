@@ -6,6 +6,7 @@ The ensembles are in ``headrace.ops.kernels.boosted_ensemble``, the public funct
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from headrace.graph.tensor import Dims, Operation
 from headrace.ops.kernels import boosted_ensemble as kernels
 from headrace.ops.kernels.boosted_ensemble import Features, TreeEnsemble, invalid
 from headrace.ops.registry import Effects, HostResource, NotDifferentiable, define_op
+from headrace.ops.traits import BOOSTED
+
+_boosted_op = partial(define_op, traits=BOOSTED)
 
 READS = Effects(reads=(0,))
 CHANGES = Effects(reads=(0,), writes=(0,))
@@ -71,7 +75,7 @@ def text(value: Any) -> bytes:
 
 
 def define_handle(name: str, kind: str) -> None:
-    define_op(
+    _boosted_op(
         f"{name}() -> resource: resource",
         attrs=SHARING,
         makes_handle=kind,
@@ -85,7 +89,7 @@ def define_is_initialized(name: str, argument: str) -> None:
         key = handle[()] if isinstance(handle, np.ndarray) else handle
         return np.array(context.store.get(key) is not None)
 
-    define_op(
+    _boosted_op(
         f"{name}({argument}: resource) -> is_initialized: bool",
         shape=lambda op: [()],
         host=is_initialized,
@@ -131,7 +135,7 @@ def _used_handlers(context: Any, handle: Any, stamp: Any, *, num_all_handlers: i
 
 define_handle("DecisionTreeEnsembleResourceHandleOp", "tree_ensemble")
 define_is_initialized("TreeEnsembleIsInitializedOp", "tree_ensemble_handle")
-define_op(
+_boosted_op(
     "CreateTreeEnsembleVariable(tree_ensemble_handle: resource, stamp_token: int64, "
     "tree_ensemble_config: string)",
     shape=lambda op: [],
@@ -139,14 +143,14 @@ define_op(
     effects=CHANGES,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     "TreeEnsembleStampToken(tree_ensemble_handle: resource) -> stamp_token: int64",
     shape=lambda op: [()],
     host=_stamp,
     effects=READS,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     "TreeEnsembleSerialize(tree_ensemble_handle: resource) -> (stamp_token: int64, "
     "tree_ensemble_config: string)",
     shape=lambda op: [(), ()],
@@ -154,7 +158,7 @@ define_op(
     effects=READS,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     "TreeEnsembleDeserialize(tree_ensemble_handle: resource, stamp_token: int64, "
     "tree_ensemble_config: string)",
     shape=lambda op: [],
@@ -162,7 +166,7 @@ define_op(
     effects=CHANGES,
     gradient=NO_GRADIENT,
 )
-define_op(
+_boosted_op(
     "TreeEnsembleUsedHandlers(tree_ensemble_handle: resource, stamp_token: int64) -> "
     "(num_used_handlers: int64, used_handlers_mask: bool)",
     attrs="num_all_handlers: int >= 0",
@@ -295,7 +299,7 @@ for _name, _more, _host in (
     ("GradientTreesPrediction", "", _predict_only),
     ("GradientTreesPredictionVerbose", ", leaf_index: int32", _predict),
 ):
-    define_op(
+    _boosted_op(
         f"{_name}(tree_ensemble_handle: resource, seed: int64, {_FEATURES}) -> "
         f"(predictions: float32, drop_out_tree_indices_weights: float32{_more})",
         attrs=f"learner_config: string, {_COUNTS}, apply_dropout: bool, apply_averaging: bool, "
@@ -305,7 +309,7 @@ for _name, _more, _host in (
         effects=READS,
         gradient=NO_GRADIENT,
     )
-define_op(
+_boosted_op(
     f"GradientTreesPartitionExamples(tree_ensemble_handle: resource, {_FEATURES}) -> "
     "partition_ids: int32",
     attrs=_COUNTS,

@@ -61,7 +61,7 @@ def _extended_shapes(op: Operation, count: int) -> tuple[Any, ...]:
 # -- loops --------------------------------------------------------------------------------------
 
 
-@lowers("While", "StatelessWhile")
+@lowers("While", "StatelessWhile", sometimes=True)
 def _while(op: Operation, inputs: Sequence[Tensor]) -> Operation | None:
     names = op.attrs["_saved"]
     if not names:
@@ -212,9 +212,8 @@ def _size(x: Tensor, axis: int) -> Any:
 # -- branches and calls -------------------------------------------------------------------------
 
 
-@lowers(
-    *("If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall", "StatefulPartitionedCall")
-)
+@lowers("If", "StatelessIf", "Case", "StatelessCase", sometimes=True)
+@lowers("PartitionedCall", "StatefulPartitionedCall", sometimes=True)
 def _branches(op: Operation, inputs: Sequence[Tensor]) -> Operation | None:
     names = op.attrs["_saved"]
     # TensorFlow 1.15 has no StatelessCase; Case does the same.
@@ -264,7 +263,7 @@ def _handing_out(body: FuncGraph, index: int, op: Operation) -> FuncGraph:
 # -- lists --------------------------------------------------------------------------------------
 
 
-@lowers("TensorListSetItem")
+@lowers("TensorListSetItem", sometimes=True)
 def _set_item(op: Operation, inputs: Sequence[Tensor]) -> list[Any] | None:
     """TensorFlow 1.15 writes only where a list has a place already."""
     if not op.attrs["resize_if_index_out_of_bounds"]:

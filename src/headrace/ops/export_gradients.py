@@ -106,7 +106,7 @@ for _axes, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
     _GRADIENTS[f"IFFT{_suffix}"] = _fourier(f"FFT{_suffix}", _axes, False)
 
 
-@lowers("SymbolicGradient")
+@lowers("SymbolicGradient", sometimes=True)
 def _symbolic_gradient(op: Operation, inputs: Sequence[Tensor]) -> list[Any] | None:
     inner, count = op.attrs["f"], op.attrs["forward_inputs"]
     xs, grads = list(inputs[:count]), list(inputs[count:])

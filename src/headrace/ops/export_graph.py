@@ -25,49 +25,8 @@ from headrace.ops.registry import find_op_def
 Rule = Callable[[Operation, Sequence[Tensor]], Sequence[Tensor] | Operation | None]
 
 _rules: dict[str, Rule] = {}
-#: Operations that only Headrace has and no rule takes apart, and why.
-OWN: dict[str, str] = {
-    "BipartiteMatch": "only programs that load tf.contrib.image have it",
-    "SymbolicGradient": "it differentiates a kernel of ours",
-    "HeadraceForest": "its trees are ours",
-    "HeadraceForestTrain": "its trees are ours",
-    "HeadraceForestPredict": "its trees are ours",
-    "HeadraceForestStatus": "its trees are ours",
-    **dict.fromkeys(
-        (
-            "CreateTreeEnsembleVariable",
-            "DecisionTreeEnsembleResourceHandleOp",
-            "GradientTreesPartitionExamples",
-            "GradientTreesPrediction",
-            "GradientTreesPredictionVerbose",
-            "TreeEnsembleDeserialize",
-            "TreeEnsembleIsInitializedOp",
-            "TreeEnsembleSerialize",
-            "TreeEnsembleStampToken",
-            *("CenterTreeEnsembleBias", "GrowTreeEnsemble", "TreeEnsembleStats"),
-            "TreeEnsembleUsedHandlers",
-            *("CreateStatsAccumulatorScalar", "CreateStatsAccumulatorTensor"),
-            *(
-                f"StatsAccumulator{kind}{name}"
-                for kind in ("Scalar", "Tensor")
-                for name in (
-                    *("Add", "Deserialize", "Flush", "IsInitialized", "MakeSummary"),
-                    *("ResourceHandleOp", "Serialize"),
-                )
-            ),
-        ),
-        "only programs that load tf.contrib.boosted_trees have it",
-    ),
-}
-
-#: Operations of TensorFlow that are taken apart only where they do more than in 1.15.
-_SOMETIMES = frozenset(
-    (
-        *("SymbolicGradient", "TensorListSetItem"),
-        *("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"),
-        *("PartitionedCall", "StatefulPartitionedCall"),
-    )
-)
+#: Types of operations that rules take apart only where they do more than in TensorFlow 1.15.
+_sometimes: set[str] = set()
 
 #: Attributes that came after the release whose signatures files follow (`graph_def.PRODUCER`):
 #: they are left out at their defaults, and older readers then know every attribute.
@@ -118,15 +77,26 @@ _NEWER |= {
 VALIDATE_SHAPE = "_validate_shape"
 
 
-def lowers(*op_types: str) -> Callable[[Rule], Rule]:
-    """Decorator: the rule for operations of these types."""
+def lowers(*op_types: str, sometimes: bool = False) -> Callable[[Rule], Rule]:
+    """Decorator: the rule for operations of these types.
+
+    Args:
+        sometimes: TensorFlow has them too; the rule is for what they do more.
+    """
 
     def register(rule: Rule) -> Rule:
-        for op_type in op_types:
-            _rules[op_type] = rule
+        _rules.update(dict.fromkeys(op_types, rule))
+        if sometimes:
+            _sometimes.update(op_types)
         return rule
 
     return register
+
+
+def only_here(op_type: str) -> str:
+    """Why TensorFlow has no such op, and files cannot be written with it; "" if they can."""
+    definition = find_op_def(op_type)
+    return "" if definition is None else definition.traits.only_here
 
 
 def rule_of(op_type: str) -> Rule | None:
@@ -156,7 +126,7 @@ def has_own_operations(graph: Graph) -> bool:
     waiting = list(graph._ops)
     waiting += [op for function in functions_of(waiting) for op in function._ops]
     return any(
-        op.type in OWN or op.attrs.get("_saved") or op.type in _rules.keys() - _SOMETIMES
+        only_here(op.type) or op.attrs.get("_saved") or op.type in _rules.keys() - _sometimes
         for op in waiting
     )
 
@@ -227,7 +197,7 @@ def own_operations(graph_def: Any) -> list[tuple[str, str]]:
     waiting = list(graph_def.node)
     while waiting:
         node = waiting.pop()
-        if node.op in OWN:
+        if only_here(node.op):
             found.append((node.name, node.op))
         for name in called_functions(node):
             if name in functions and name not in seen:
@@ -237,11 +207,11 @@ def own_operations(graph_def: Any) -> list[tuple[str, str]]:
 
 
 __all__ = [
-    "OWN",
     "VALIDATE_SHAPE",
     "graph_def_for_files",
     "has_own_operations",
     "lowers",
+    "only_here",
     "own_operations",
     "rule_of",
     "scalar_like",

@@ -6,6 +6,7 @@ The forests are in ``headrace.ops.kernels.forest``, the public classes in
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from headrace.ops.kernels.forest import Forest, ForestSpec
 from headrace.ops.queues import host_resource
 from headrace.ops.registry import Effects, NotDifferentiable, define_op
 from headrace.ops.state import handle_op
+from headrace.ops.traits import Traits
+
+_define = partial(define_op, traits=Traits(only_here="its trees are ours"))
 
 _READS = Effects(reads=(0,))
 _CHANGES = Effects(reads=(0,), writes=(0,))
@@ -32,7 +36,7 @@ def _provide(store: Any, handle: Any, node: Any) -> None:
         raise InvalidArgumentError(None, node.op, message)
 
 
-define_op(
+_define(
     "HeadraceForest() -> forest: resource",
     attrs=", ".join(f"{name}: int >= 1" for name in _NUMBERS)
     + ", bagging: float = 1.0, feature_bagging: float = 1.0, regression: bool = False,"
@@ -69,21 +73,21 @@ def _status(context: Any, forest: Any) -> Any:
     return host_resource(context, forest).status()
 
 
-define_op(
+_define(
     "HeadraceForestTrain(forest: resource, data: float32, labels: float32)",
     shape=lambda op: [],
     host=_train,
     effects=_CHANGES,
     gradient=_NO_GRADIENT,
 )
-define_op(
+_define(
     "HeadraceForestPredict(forest: resource, data: float32) -> (mean: float32, variance: float32)",
     shape=_predict_shape,
     host=_predict,
     effects=_READS,
     gradient=_NO_GRADIENT,
 )
-define_op(
+_define(
     "HeadraceForestStatus(forest: resource) -> (sizes: int32, impurities: float32, usage: int32)",
     shape=lambda op: [
         (_maker_attr(op, "num_trees"),),

@@ -11,6 +11,7 @@ from headrace.graph.tensor import Dims, Operation
 from headrace.ops.array_util import fail
 from headrace.ops.nn_util import checked_rank
 from headrace.ops.registry import NotDifferentiable, define_op
+from headrace.ops.traits import Traits
 
 __all__: list[str] = []
 
@@ -48,4 +49,5 @@ define_op(
     shape=_match_shape,
     host=_match,
     gradient=NotDifferentiable("positions are whole numbers"),
+    traits=Traits(only_here="only programs that load tf.contrib.image have it"),
 )

@@ -36,6 +36,8 @@ class Traits:
         rounding: XLA joins the constants of neighbours of one kind, and so rounds otherwise.
         own_check: it hands on input 0 after a look at it that only Headrace knows: files have
             Identity in its place.
+        only_here: TensorFlow has no such op, and files for it cannot be written with this one: why.
+            (Ops of ours that are written as others have a rule instead, see `ops.export_graph`.)
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
             may raise ValueError where shapes are not known. None counts nothing.
     """
@@ -51,6 +53,7 @@ class Traits:
     cheap: bool = False
     rounding: Literal["", "sum", "product"] = ""
     own_check: bool = False
+    only_here: str = ""
     flops: Callable[[Operation], int] | None = None
 
     @property
@@ -72,5 +75,7 @@ RESHAPED = Traits(hands_on="elements", elements_of=slice(1), light=True)
 PICKED = Traits(elements_of=slice(1), light=True)
 LOOP = Traits(repeats=True)
 CALL = Traits(calls_once=True)
+#: Ops of `tf.contrib.boosted_trees`: TensorFlow has them in a library of their own.
+BOOSTED = Traits(only_here="only programs that load tf.contrib.boosted_trees have it")
 ELEMENTWISE = Traits(elementwise=True)
 KEEPS_ZERO = Traits(elementwise=True, keeps_zero=True)

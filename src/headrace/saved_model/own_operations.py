@@ -13,7 +13,7 @@ from headrace import logging
 from headrace.graph.graph_def import called_functions
 from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import VariableDef
-from headrace.ops.export_graph import OWN, own_operations
+from headrace.ops.export_graph import only_here, own_operations
 
 
 def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:
@@ -30,7 +30,7 @@ def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:
     dropped = {
         n.name
         for n in message.graph_def.node
-        if n.op in OWN or not bad.isdisjoint(called_functions(n))
+        if only_here(n.op) or not bad.isdisjoint(called_functions(n))
     }
     reasons = dict(found)
     users: dict[str, list[str]] = {}
@@ -56,7 +56,7 @@ def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:
 
 
 def _refusal(who: str, name: str, found: list[tuple[str, str]]) -> str:
-    shown = "; ".join(f"'{n}' ({t}: {OWN[t]})" for n, t in found[:5])
+    shown = "; ".join(f"'{n}' ({t}: {only_here(t)})" for n, t in found[:5])
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
     return (
         f"The SavedModel cannot be written: {who} needs '{name}', which depends on operations that "
@@ -72,7 +72,7 @@ def _own_functions(library: Any) -> set[str]:
     for function in library.function:
         name = function.signature.name
         for node in function.node_def:
-            if node.op in OWN:
+            if only_here(node.op):
                 found.add(name)
             for called in called_functions(node):
                 callers.setdefault(called, []).append(name)
@@ -143,7 +143,7 @@ def _drop(message: Any, dropped: set[str], functions: set[str]) -> None:
             if left:
                 message.collection_def[key].node_list.value.extend(left)
     ops = message.meta_info_def.stripped_op_list.op
-    known = [op for op in ops if op.name not in OWN]
+    known = [op for op in ops if not only_here(op.name)]
     del ops[:]
     ops.extend(known)
 
