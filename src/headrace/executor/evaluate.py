@@ -432,6 +432,8 @@ class Interpreting(Evaluation):
 
     compiles_loops = True
     allowance: int | None = None
+    #: Runs a loop, as a program where that pays (`executor.list_loops`); None: it is interpreted.
+    run_loop: Callable[[Node, list[Any], Interpreting], Sequence[Any]] | None = None
     #: Raises when the step is given up.
     interrupt: Callable[[], None] | None = None
 
@@ -502,6 +504,8 @@ class Interpreting(Evaluation):
                 d.provide(self.store, handle, node)
             return (handle,)
         if d.lower is not None:
+            if self.run_loop is not None and d.traits.repeats:
+                return self.run_loop(node, args, self)
             return d.lower(self, node, args)  # type: ignore[no-any-return]
         if d.host is not None:
             return self.host.run_host_op(node, args)  # type: ignore[no-any-return]

@@ -48,6 +48,9 @@ _PATIENCE = 3.0
 _MANY_LEVELS = 32
 #: Runs assumed for the body of a loop; it has the sizes of sequences that change at each step.
 _ITERATIONS = 32
+#: What interpreting costs around loops that are programs, and what is lost by these, as shares of
+#: the estimate for interpreting.
+_AROUND_LOOPS, _LOOPS_APART = 4.0, 1 / 8
 #: More operations for each element that a region makes are not filling but computing.
 _FILLING_OPERATIONS = 8
 
@@ -123,6 +126,24 @@ def runs_to_pay(nodes: Sequence[Node], outputs: Sequence[Edge], scale: float = 1
         work = scale * sum(map(node_cost, part)) + _copied(part)
         interpreting += times * _seconds_to_interpret(part, work)
     return 0 if interpreting > compiling else math.ceil(compiling / interpreting)
+
+
+def runs_to_pay_beside_loops(
+    nodes: Sequence[Node], outputs: Sequence[Edge], scale: float = 1.0
+) -> int:
+    """The same where the loops among the nodes are programs already (`executor.list_loops`).
+
+    Measured of a recurrent network: such a loop takes 1.4 times as long as in a program of all,
+    about an eighth of what interpreting it is taken for; and nodes around it that work on little
+    take four times as long as the estimate of their arithmetic.
+    """
+    compiling = slower = 0.0
+    for part, ends, times in _with_bodies(nodes, outputs):
+        compiling += _seconds_to_compile(part, ends)
+        work = scale * sum(map(node_cost, part)) + _copied(part)
+        share = _AROUND_LOOPS if part is nodes else _LOOPS_APART
+        slower += share * times * _seconds_to_interpret(part, work)
+    return math.ceil(compiling / slower)
 
 
 def most_evaluations(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
@@ -276,4 +297,5 @@ __all__ = [
     "node_cost",
     "runs_before_compiling",
     "runs_to_pay",
+    "runs_to_pay_beside_loops",
 ]

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
+from headrace.config import flags
 from headrace.errors import OpError
 from headrace.executor.claims import held
 from headrace.executor.compiling import Compilation
@@ -22,6 +23,7 @@ from headrace.executor.evaluate import (
     with_op,
 )
 from headrace.executor.interrupts import Watch, is_ready, wait_until_ready
+from headrace.executor.list_loops import ListLoops
 from headrace.executor.null import NullProgram, is_null
 from headrace.executor.policy import CALL, NEVER, costs_less, costs_less_as_run
 from headrace.executor.program import LARGE, NOTHING_LARGE, InPlace, Program, bind_edges
@@ -113,6 +115,16 @@ class Region:
     def has_loops(self) -> bool:
         """Whether its programs are told whom their loops ask."""
         return has_loops(self.nodes)
+
+    @cached_property
+    def list_loops(self) -> ListLoops:
+        """How its loops run while it is interpreted."""
+        return ListLoops(self.options)
+
+    @property
+    def loop_programs(self) -> int:
+        """How many programs its loops have become."""
+        return self.list_loops.programs if "list_loops" in self.__dict__ else 0
 
     def run(
         self,
@@ -482,6 +494,8 @@ class Region:
         evaluation.compiles_loops = False
         if watch is not None:
             evaluation.interrupt = watch.interrupt
+            if self.waiting.kinds > 1 and self.has_loops and flags.interpret != "always":
+                evaluation.run_loop = partial(self.list_loops.run, watch.context)
         values = self._values(dynamic, static)
         self.waiting.begin(program.turn, evaluation)
         with np.errstate(all="ignore"):

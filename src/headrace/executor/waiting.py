@@ -11,7 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from headrace.executor.evaluate import Interpreting, TookTooLong
-from headrace.executor.policy import NEVER, most_evaluations, runs_to_pay
+from headrace.executor.policy import (
+    NEVER,
+    most_evaluations,
+    runs_to_pay,
+    runs_to_pay_beside_loops,
+)
 from headrace.graph.dtypes import variant
 from headrace.graph.func_graph import FuncGraph
 
@@ -36,14 +41,16 @@ class Turn:
     Attributes:
         interpretations: how many more times to interpret it.
         extended: whether it has been asked whether to wait longer than the first time.
+        beside_loops: whether it has been asked again, since its loops had become programs.
         evaluations: nodes of function bodies that were interpreted for it.
     """
 
-    __slots__ = ("evaluations", "extended", "interpretations", "started")
+    __slots__ = ("beside_loops", "evaluations", "extended", "interpretations", "started")
 
     def __init__(self, interpretations: int) -> None:
         self.interpretations = interpretations
         self.extended = False
+        self.beside_loops = False
         self.started = False
         self.evaluations = 0
 
@@ -77,6 +84,9 @@ class Waiting:
         if turn.interpretations == 0 and not turn.extended:
             turn.extended = True
             turn.interpretations = self._more(dynamic)
+        elif turn.interpretations == 0 and not turn.started and not turn.beside_loops:
+            turn.beside_loops = True
+            turn.interpretations = self._more_beside_loops(dynamic)
         self.runs += 1
         if turn.interpretations > 0:
             turn.interpretations -= 1
@@ -98,6 +108,13 @@ class Waiting:
         region = self._region
         runs = runs_to_pay(region.nodes, region.outputs, self._scale(dynamic))
         return max(0, runs - self.first)
+
+    def _more_beside_loops(self, dynamic: Sequence[Any]) -> int:
+        """The same for one of many programs, where loops have meanwhile become programs."""
+        region = self._region
+        if self.kinds < 2 or not region.loop_programs:
+            return 0
+        return runs_to_pay_beside_loops(region.nodes, region.outputs, self._scale(dynamic))
 
     def _scale(self, dynamic: Sequence[Any]) -> float:
         """How many times larger the largest input is than the graph lets one think."""

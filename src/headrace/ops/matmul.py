@@ -14,6 +14,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import flops
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import conj, repeated_axes, sum_to
+from headrace.ops.kernels import blas_threads
 from headrace.ops.registry import define_op
 from headrace.ops.traits import Traits
 
@@ -62,7 +63,7 @@ def _dot_np(a: Any, b: Any, out: Any) -> Any:
     _require_equal(a.shape[-1], b.shape[-2], a, b)
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
         a, b = a.astype(np.float32), b.astype(np.float32)
-    return np.matmul(a, b).astype(out)
+    return blas_threads.matmul(a, b).astype(out)
 
 
 def _matmul_np(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:

@@ -247,7 +247,7 @@ def set_item(
         dense = uniform(value)
     if not lists.are_rows(dense.buffer, item):
         raise NeedsValue("elements of a list differ in shape")
-    if dense.size == 0:
+    if dense.has_static_size and dense.size == 0:
         return dense
     return TensorList(buffer=lists.set_row(dense.buffer, index, item), size=dense.size)
 
@@ -311,7 +311,7 @@ def _get_item(value: TensorList, index: Any, element_shape: Any, *, element_dtyp
             raise NeedsValue("the shape of the elements of a list is not known")
         return unwritten_value(element_shape, element_dtype, "?")
     dense = uniform(value)
-    if dense.size == 0:  # the check above has failed
+    if dense.has_static_size and dense.size == 0:  # the check above has failed
         return np.zeros(dense.buffer.shape[1:], element_dtype.np_dtype)
     return lists.row(dense.buffer, index)
 

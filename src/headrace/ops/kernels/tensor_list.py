@@ -24,9 +24,13 @@ class Uniformity(Exception):
 
 
 class TensorList:
-    """An immutable list of tensors. Exactly one of ``items``, ``buffer``, ``repeated`` is set."""
+    """An immutable list of tensors. Exactly one of ``items``, ``buffer``, ``repeated`` is set.
 
-    __slots__ = ("buffer", "items", "repeated", "size")
+    Attributes:
+        whole: what ``buffer`` is the beginning of, with room for more, if a program gave that.
+    """
+
+    __slots__ = ("buffer", "items", "repeated", "size", "whole")
 
     def __init__(
         self,
@@ -38,6 +42,7 @@ class TensorList:
         self.items = items
         self.buffer = buffer
         self.repeated = repeated
+        self.whole: Any = None
         self.size = len(items) if items is not None else size
 
     @classmethod
