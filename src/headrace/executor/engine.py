@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -11,6 +12,7 @@ import jax
 
 from headrace.config import flags
 from headrace.errors import InternalError, InvalidArgumentError, OpError
+from headrace.executor.ending import end_orderly
 from headrace.executor.failures import is_out_of_memory, out_of_memory
 from headrace.executor.host import HostRunner
 from headrace.executor.memory import keep_freed_memory
@@ -35,6 +37,8 @@ _CPU_OPTIONS = {
 if jax.__version_info__[:2] == (0, 10):
     # Drops optimization barriers before fusion, as if there were none; later versions keep them.
     _CPU_OPTIONS["xla_disable_hlo_passes"] = "cse_barrier_expander"
+atexit.register(end_orderly)
+
 #: RunOptions.FULL_TRACE
 _FULL_TRACE = 3
 

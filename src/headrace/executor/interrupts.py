@@ -10,7 +10,6 @@ means nothing; the step drops it and raises.
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import threading
 import time
@@ -22,13 +21,14 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
+from headrace.errors import CancelledError
 from headrace.executor.signals import DeferredSignals
 
 if TYPE_CHECKING:
     from headrace.executor.resources import ResourceStore
     from headrace.executor.tracing_step import StepContext
 
-__all__ = ["NOBODY", "LoopPolls", "Watch", "is_ready", "wait_until_ready"]
+__all__ = ["NOBODY", "LoopPolls", "Watch", "end_all", "is_ready", "wait_until_ready"]
 
 #: A loop that is estimated to take no longer asks nobody; seconds.
 SHORT_LOOP = 0.1
@@ -45,6 +45,7 @@ _MOST = np.iinfo(np.int32).max
 _numbers = itertools.count(1)
 _watches: dict[int, Watch] = {}
 _lock = threading.Lock()
+_has_ended = False
 
 
 class Watch:
@@ -71,6 +72,8 @@ class Watch:
 
     def check(self) -> float | None:
         """Raise if the step is given up; else the seconds that it has left, or None."""
+        if _has_ended and threading.current_thread() is not threading.main_thread():
+            raise _end()
         self.store.check_open()
         if self.context is None:
             return None
@@ -111,7 +114,7 @@ class Watch:
             return -1
         try:
             self.check()
-        except Exception:
+        except (Exception, SystemExit):
             self.stopped = True
             return -1
         now = time.monotonic()
@@ -133,10 +136,18 @@ def _answer(loop: int, first: int, token: Any, done: Any) -> Any:
     return np.int32(-1 if watch is None else watch.answer(loop, int(done), first))
 
 
-@atexit.register
-def _end_all() -> None:
-    """Programs that outlive the interpreter could not ask it any more."""
-    _watches.clear()
+def end_all() -> None:
+    """The process ends, and with it all steps: programs that outlive it could not ask any more."""
+    global _has_ended
+    _has_ended = True
+
+
+def _end() -> BaseException:
+    """What ends a step then. A thread of the program has nobody to tell: it ends silently."""
+    thread = threading.current_thread()
+    if thread is threading.main_thread() or not thread.daemon or thread.name.startswith("headrace"):
+        return CancelledError(None, None, "The process ends.")
+    return SystemExit()
 
 
 class LoopPolls:

@@ -6,7 +6,6 @@ would hang it; and their number is bounded, so ops that wait for each other coul
 
 from __future__ import annotations
 
-import atexit
 import logging
 import threading
 from collections.abc import Callable
@@ -16,9 +15,6 @@ _log = logging.getLogger(__name__)
 
 #: An idle thread ends after so many seconds.
 IDLE_SECONDS = 30.0
-#: At the end of the process threads have so many seconds to finish what they do: a daemon thread
-#: that is stopped within XLA can take the process down with it.
-_EXIT_SECONDS = 0.5
 
 _Work = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -117,4 +113,3 @@ class Threads:
 
 #: The threads of all steps of this process.
 step_threads = Threads("headrace unit")
-atexit.register(step_threads.wait_until_idle, _EXIT_SECONDS)

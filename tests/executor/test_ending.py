@@ -1,0 +1,110 @@
+"""Processes that end while programs run which nobody can stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+_PROGRAM = """
+import atexit, sys, threading
+import numpy as np
+import headrace as tf
+from headrace.executor import program
+
+atexit.register(print, "a hook")
+called, call = threading.Event(), program.Program.call
+def noting(self, *args):
+    called.set()
+    return call(self, *args)
+program.Program.call = noting
+x = tf.constant(np.random.rand(1200, 1200).astype("f"))
+fetch = KERNEL
+session = tf.Session()
+def run():
+    while True:
+        session.run(fetch)
+threading.Thread(target=run, daemon=True).start()
+assert called.wait(30)
+sys.stdout.write("not flushed, ")
+END
+"""
+_KERNELS = {
+    "one kernel": "tf.svd(tf.placeholder_with_default(x, [1200, 1200]), compute_uv=False)",
+    "a loop": "tf.while_loop(lambda i, _: i < 10**9, lambda i, a: (i + 1, a * x), [0, x])[1]",
+}
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HEADRACE_INTERPRET": "never"}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=50
+    )
+
+
+_SLOW = pytest.mark.slow
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("kernel", "end", "status"),
+    [
+        pytest.param("one kernel", "", 0, id="end"),
+        pytest.param("one kernel", "sys.exit(3)", 3, id="exit"),
+        pytest.param("one kernel", "raise SystemExit(4)", 4, id="raised-exit", marks=_SLOW),
+        pytest.param("one kernel", "raise ValueError", 1, id="error", marks=_SLOW),
+        pytest.param("one kernel", "raise KeyboardInterrupt", -signal.SIGINT, id="interrupt"),
+        pytest.param("a loop", "sys.exit(3)", 3, id="exit-in-a-loop"),
+        pytest.param("a loop", "", 0, id="end-in-a-loop", marks=_SLOW),
+    ],
+)
+def test_a_process_that_ends_while_a_program_runs(kernel, end, status):
+    """It aborted: the thread came back from XLA to an interpreter that was gone."""
+    done = run(_PROGRAM.replace("KERNEL", _KERNELS[kernel]).replace("END", end))
+    assert done.returncode == status, done.stderr
+    assert done.stdout == "not flushed, a hook\n"
+    assert "terminate" not in done.stderr
+    assert "Thread" not in done.stderr
+
+
+_SERVER = """
+import os, signal, threading
+import numpy as np
+import headrace as tf
+from headrace.executor import program
+
+server = tf.train.Server({"local": ["127.0.0.1:0"]})
+called, call = threading.Event(), program.Program.call
+def noting(self, *args):
+    called.set()
+    return call(self, *args)
+program.Program.call = noting
+x = tf.constant(np.random.rand(1200, 1200).astype("f"))
+fetch = tf.svd(tf.placeholder_with_default(x, [1200, 1200]), compute_uv=False)
+session = tf.Session(server.target)
+def run():
+    try:
+        session.run(fetch)
+    except tf.errors.OpError:
+        pass
+threading.Thread(target=run, daemon=True).start()
+def stop():
+    assert called.wait(30)
+    while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        called.wait(0.01)  # for `join`
+    os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread(target=stop).start()
+server.join()
+print("joined")
+"""
+
+
+@pytest.mark.process
+def test_a_server_ends_in_the_middle_of_a_kernel():
+    done = run(_SERVER)
+    assert (done.returncode, done.stdout) == (0, "joined\n"), done.stderr
+    assert "terminate" not in done.stderr
