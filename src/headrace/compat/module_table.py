@@ -121,6 +121,8 @@ ROWS: dict[str, Row] = {
         "headrace.queue",
         Barrier="headrace.ops.barriers.Barrier",
         RecordInput="headrace.ops.record_input.RecordInput",
+        BaseStagingArea="headrace.ops.staging_api.BaseStagingArea",
+        MapStagingArea="headrace.ops.staging_api.MapStagingArea",
         StagingArea="headrace.ops.staging_api.StagingArea",
     ),
     "python.ops.distributions": _row("headrace.distributions"),

@@ -11,6 +11,16 @@ COVERED = {
     "BarrierInsertMany": _BARRIERS,
     "BarrierReadySize": _BARRIERS,
     "BarrierTakeMany": _BARRIERS,
+    **dict.fromkeys(
+        [
+            f"{kind}{what}"
+            for kind in ("Map", "OrderedMap")
+            for what in (
+                *("Clear", "IncompleteSize", "Peek", "Size", "Stage", "Unstage", "UnstageNoKey"),
+            )
+        ],
+        "tests/ops/test_map_staging.py",
+    ),
     "Stage": _STAGING,
     "StageClear": _STAGING,
     "StagePeek": _STAGING,
