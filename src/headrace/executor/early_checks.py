@@ -51,6 +51,7 @@ class Check:
         self._dims: list[Any] = [n.dims[i] for n, i in node.inputs]
         known = {i: handles[e] for i, e in enumerate(node.inputs) if e in handles}
         self._handles = {i: h for i, h in known.items() if isinstance(h, ResourceHandle)}
+        self._stated = {i: _declared(node.inputs[i]) for i in self._handles}
         #: Whether the limit is certain to be known once the variables have values.
         self.usable = self._limit(dict.fromkeys(self._handles, _ANY_DIMS)) is not None
 
@@ -65,11 +66,20 @@ class Check:
             return None
 
     def limit(self, store: ResourceStore) -> Any:
-        """The limit now; None if a variable has no value, of which the region will tell."""
+        """The limit now.
+
+        A variable without a value gets one in the region, of the shape that it states; else, as
+        where None is returned, the region tells that there is none.
+        """
         values = {i: store.get(h) for i, h in self._handles.items()}
-        if any(v is None for v in values.values()):
-            return None
-        return self._limit({i: v.shape for i, v in values.items()})
+        shapes = {i: self._stated[i] if v is None else v.shape for i, v in values.items()}
+        return None if None in shapes.values() else self._limit(shapes)
+
+    def lasts(self, changing: set[Any]) -> bool:
+        """Whether the limit stays as it is while nodes assign these variables."""
+        if changing.isdisjoint(self._handles.values()):
+            return True
+        return None not in self._stated.values() and self._limit(self._stated) is not None
 
     def is_within(self, shape: Dims) -> bool:
         """Whether indices below the bound are rows of a variable of this shape."""
@@ -167,7 +177,7 @@ class EarlyChecks:
                 covered = None
             if covered not in self._covered:
                 check = self._proven(node) or self._of(node)
-                if check is None:
+                if check is None or not check.lasts(changing):
                     continue
                 self.checks.append(check)
                 if covered is not None:

@@ -10,7 +10,7 @@ none or one). Gradients ask for them (see autodiff.control_flow).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -376,8 +376,10 @@ def _lower_scan(evaluation: Any, node: Any, args: Sequence[Any]) -> list[Any]:
         return _interpret_scan(evaluation, node, carry, xs, captures)
     body, saved = attrs["f"], attrs["_saved"]
     known = {i: x.repeated for i, x in enumerate(xs) if _is_repeated(x)}
-    if isinstance(size, int) and size == 0:
-        xs = [_empty(x, t) for x, t in zip(xs, body.inputs[len(carry) :], strict=True)]
+    is_empty = isinstance(size, int) and size == 0
+    if is_empty and any(isinstance(x, TensorList) and x.unwritten for x in xs):
+        # The body cannot be traced: nothing tells what shapes its elements would have.
+        return _scanned_nothing(attrs, carry, xs, captures)
     rows = [control.stacked_rows(x) for i, x in enumerate(xs) if i not in known]
     if not rows and not isinstance(size, int):
         rows = [jnp.zeros((0,))]
@@ -404,14 +406,6 @@ def _is_repeated(x: Any) -> bool:
     return isinstance(x, TensorList) and x.repeated is not None
 
 
-def _empty(x: Any, element: Any) -> Any:
-    """A sequence without elements, of which only the declared shape tells what they would be."""
-    if isinstance(x, TensorList) and x.buffer is None:
-        dims = tuple(d or 0 for d in element.dims or ())
-        return TensorList.stack_of(np.zeros((0, *dims), element.dtype.np_dtype), 0)
-    return x
-
-
 def _tensor_of(value: TensorList) -> Any:
     if not value.has_static_size:
         raise NeedsValue("the number of iterations is not known")
@@ -436,30 +430,43 @@ def _interpret_scan(
         carry = outputs[: len(carry)]
         for kept, value in zip(rows, outputs[len(carry) :], strict=True):
             kept[t] = value
-    empty = {} if size else _result_dims(body, carry, sequences, captures)
+    if not size:
+        return _scanned_nothing(attrs, carry, xs, captures)
     ys = [
-        TensorList(tuple(kept)) if as_list else _stack(kept, tensor, empty)
-        for kept, as_list, tensor in zip(
-            rows, attrs["y_lists"], body.outputs[len(carry) :], strict=False
-        )
+        TensorList(tuple(kept)) if as_list else _stack(kept)
+        for kept, as_list in zip(rows, attrs["y_lists"], strict=False)
     ]
     return [*carry, *ys, *[TensorList(tuple(kept)) for kept in rows[count:]]]
 
 
+def _scanned_nothing(
+    attrs: dict[str, Any], carry: list[Any], xs: Sequence[Any], captures: list[Any]
+) -> list[Any]:
+    """The results of a scan without iterations."""
+    body = attrs["f"]
+    dims = _result_dims(body, carry, xs, captures)
+    ys = [
+        TensorList(()) if as_list else _no_rows(tensor, dims[tensor])
+        for as_list, tensor in zip(attrs["y_lists"], body.outputs[len(carry) :], strict=False)
+    ]
+    return [*carry, *ys, *[TensorList(()) for _ in attrs["_saved"]]]
+
+
+def _no_rows(tensor: Tensor, dims: Dims) -> Any:
+    return np.zeros((0, *[d or 0 for d in dims or ()]), tensor.dtype.np_dtype)
+
+
 def _result_dims(
-    body: FuncGraph, carry: list[Any], sequences: list[Any], captures: list[Any]
+    body: FuncGraph, carry: list[Any], sequences: Sequence[Any], captures: list[Any]
 ) -> dict[Tensor, Dims]:
     """The shapes of one iteration's results, where there is no iteration to tell them."""
-    given = [getattr(v, "shape", None) for v in carry]
-    given += [s.shape[1:] if isinstance(s, np.ndarray) else None for s in sequences]
-    given += [getattr(v, "shape", None) for v in captures]
+    given = [None if isinstance(v, TensorList) else getattr(v, "shape", None) for v in carry]
+    given += [None if isinstance(s, TensorList) else s.shape[1:] for s in sequences]
+    given += [None if isinstance(v, TensorList) else getattr(v, "shape", None) for v in captures]
     return dict(zip(body.outputs, output_dims(body, given), strict=True))
 
 
-def _stack(rows: list[Any], tensor: Tensor, empty: Mapping[Tensor, Dims]) -> Any:
-    if not rows:
-        dims = [d or 0 for d in empty[tensor] or ()]
-        return np.zeros((0, *dims), tensor.dtype.np_dtype)
+def _stack(rows: list[Any]) -> Any:
     shapes = {np.shape(r) for r in rows}
     if len(shapes) > 1:
         raise ValueError(f"the results of the iterations have different shapes: {sorted(shapes)}")

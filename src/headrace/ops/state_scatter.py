@@ -35,10 +35,13 @@ _KINDS: dict[str, tuple[str, Any]] = {
 
 def _apply(kind: str, ref: Any, index: Any, updates: Any) -> Any:
     """``ref`` with ``updates`` applied at ``index``; repeated indices apply one after another."""
+    columns = index if isinstance(index, tuple) else (index,)
+    if not all(map(_known, (*columns, updates))):
+        ref = jnp.asarray(ref)  # known while compiling: what the step itself has assigned
     if kind == "Div":
         return _divide(ref, index, updates)
     method, ufunc = _KINDS[kind]
-    if not isinstance(ref, np.ndarray):
+    if not _known(ref):
         return getattr(ref.at[index], method)(updates, mode="drop")
     result = ref.copy()
     if ufunc is None:
