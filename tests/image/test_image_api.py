@@ -97,7 +97,7 @@ def test_patches_under_both_names() -> None:
         (lambda i: i.central_crop(IMAGE, 1.2), r"within \(0, 1\], got 1.2"),
         (lambda i: i.flip_left_right(IMAGE[0]), "at least three-dimensional"),
         (lambda i: i.flip_left_right(IMAGE[None, None]), "either 3 or 4 dimensions"),
-        (lambda i: i.rot90(np.zeros((0, 3, 3))), "all dims of 'image.shape' must be > 0"),
+        (lambda i: i.rot90(np.zeros((0, 3, 3))), "inner three dims of 'image.shape' must be > 0"),
         (lambda i: i.random_brightness(IMAGE, -1), "max_delta must be non-negative"),
         (lambda i: i.random_contrast(IMAGE, 2, 1), "upper must be > lower"),
         (lambda i: i.random_saturation(IMAGE, -2, 1), "lower must be non-negative"),
@@ -135,6 +135,33 @@ def test_what_is_refused_when_run(make: Any, message: str) -> None:
     y = make(tf.image, x)
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         _run(y, {x: IMAGE})
+
+
+@pytest.mark.parametrize("shape", [None, [None] * 3])
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda i, x: i.flip_up_down(x),
+        lambda i, x: i.rot90(x),
+        lambda i, x: i.transpose_image(x),
+        lambda i, x: i.per_image_standardization(x),
+    ],
+)
+def test_images_without_pixels_are_refused_also_when_run(turn: Any, shape: Any) -> None:
+    x = tf.placeholder(tf.float32, shape)
+    y = turn(tf.image, x)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="inner three dims"):
+        _run(y, {x: np.zeros((2, 0, 3), np.float32)})
+
+
+def test_a_batch_may_be_empty() -> None:
+    fed = np.zeros((0, 5, 2, 3), np.float32)
+    for shape in (fed.shape, [None] * 4):
+        x = tf.placeholder(tf.float32, shape)
+        assert _run(tf.image.flip_left_right(x), {x: fed}).shape == fed.shape
+        assert _run(tf.image.rot90(x), {x: fed}).shape == (0, 2, 5, 3)
+        resized = tf.image.resize_image_with_crop_or_pad(x, 3, 4)
+        assert _run(resized, {x: fed}).shape == (0, 3, 4, 3)
 
 
 def test_types_are_numbers() -> None:

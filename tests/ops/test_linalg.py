@@ -134,3 +134,13 @@ def test_names() -> None:
         assert linalg_api.self_adjoint_eig(matrix)[1].name == "SelfAdjointEigV2:1"
         assert linalg_api.adjoint(matrix).name == "adjoint:0"
         assert spectral.rfft(np.zeros(4, np.float32)).name == "rfft:0"
+
+
+def test_the_adjoint_of_unknown_rank() -> None:
+    fed = np.complex64([[[1 + 2j, 3], [4, 5j], [6 - 1j, 7]]])
+    with Graph().as_default():
+        x = placeholder(dtypes.complex64)
+        y = linalg_api.adjoint(x)
+        with Session() as session:
+            got = session.run(y, {x: fed})
+    np.testing.assert_array_equal(got, fed.conj().transpose(0, 2, 1))

@@ -125,7 +125,7 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
 def transpose(image: Any, name: str | None = None) -> Tensor:
     """Exchange rows and columns of images."""
     with get_default_graph().name_scope(name or "transpose"):
-        image = convert_to_tensor(image, name="image")
+        image = image_tensor(image)
         _rank(image)
         return _exchanged(image)
 

@@ -20,7 +20,7 @@ Size = Any
 
 
 def image_tensor(image: Any, name: str = "image") -> Tensor:
-    """``image`` as a tensor of at least three dimensions, none of them 0.
+    """``image`` as a tensor of at least three dimensions, none of the inner three 0.
 
     Raises:
         ValueError: if its shape is known to be another.
@@ -30,9 +30,13 @@ def image_tensor(image: Any, name: str = "image") -> Tensor:
     dims = tensor._dims
     if dims is not None and len(dims) < 3:
         raise ValueError(f"'image' (shape {shape_text(dims)}) must be at least three-dimensional.")
-    if dims is not None and 0 in dims:
-        raise ValueError(f"all dims of 'image.shape' must be > 0: {shape_text(dims)}")
-    return tensor
+    wrong = "the inner three dims of 'image.shape' must be > 0"
+    if dims is not None and 0 in dims[-3:]:
+        raise ValueError(f"{wrong}: {shape_text(dims)}")
+    if dims is not None and None not in dims[-3:]:
+        return tensor
+    sizes = raw.StridedSlice(raw.Shape(tensor), [-3], [0], [1], end_mask=1)
+    return require(tensor, (raw.All(raw.Greater(sizes, 0), [0]), f"{wrong}."))
 
 
 def batched(image: Tensor) -> tuple[Tensor, bool]:

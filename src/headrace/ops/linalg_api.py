@@ -12,6 +12,7 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops import linalg as _ops  # noqa: F401  (defines the ops)
+from headrace.ops.array_api import matrix_transpose
 from headrace.ops.build import convert_to_tensor, raw
 
 __all__ = [
@@ -204,7 +205,7 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
         tensor = convert_to_tensor(matrix, name="matrix")
         dims = tensor.dims
         if dims is None:
-            raise ValueError("tf.linalg.adjoint needs a tensor of known rank.")
+            return matrix_transpose(tensor, conjugate=tensor.dtype.is_complex)
         rank = len(dims)
         if rank < 2:
             raise ValueError(f"tf.linalg.adjoint needs at least rank 2, but the rank is {rank}.")
