@@ -73,6 +73,12 @@ from headrace.ops.nn_pool_api import (
     pool,
     with_space_to_batch,
 )
+from headrace.ops.quantized_nn import (
+    quantized_avg_pool,
+    quantized_conv2d,
+    quantized_max_pool,
+    quantized_relu_x,
+)
 from headrace.ops.reduction_norm import zero_fraction
 from headrace.ops.sampling_api import (
     all_candidate_sampler,
@@ -148,6 +154,10 @@ __all__ = [
     "nce_loss",
     "normalize_moments",
     "pool",
+    "quantized_avg_pool",
+    "quantized_conv2d",
+    "quantized_max_pool",
+    "quantized_relu_x",
     "relu",
     "relu6",
     "relu_layer",

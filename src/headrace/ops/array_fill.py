@@ -223,9 +223,14 @@ def _bitcast_np(x: Any, *, type: Any) -> Any:
     return flat.reshape((*x.shape, have // want) if have > want else x.shape[:-1])
 
 
+#: Quantised integers are bits of their own type, too.
+_BITS = (
+    "{bfloat16, complex128, complex64, float16, float32, float64, int16, int32, int64, int8, "
+    "uint16, uint32, uint64, uint8, qint8, quint8, qint16, quint16, qint32}"
+)
 define_op(
     "Bitcast(input: T) -> output: type",
-    attrs="T: numeric, type: numeric",
+    attrs=f"T: {_BITS}, type: {_BITS}",
     shape=_bitcast_shape,
     kernel=_bitcast,
     interpret=_bitcast_np,

@@ -92,4 +92,23 @@ for _options in (
         OpCase("QuantizeAndDequantizeV2", (X, np.float32(-5), np.float32(6)), _options, grad=())
     )
 
-COVERED = dict.fromkeys(["Dequantize", "QuantizedConcat"], "tests/ops/test_quantized.py")
+COVERED = dict.fromkeys(
+    ["Dequantize", "QuantizedConcat"], "tests/ops/test_quantized.py"
+) | dict.fromkeys(
+    [
+        "QuantizeDownAndShrinkRange",
+        "QuantizedAdd",
+        "QuantizedAvgPool",
+        "QuantizedBiasAdd",
+        "QuantizedConv2D",
+        "QuantizedMatMul",
+        "QuantizedMaxPool",
+        "QuantizedMul",
+        "QuantizedRelu",
+        "QuantizedRelu6",
+        "QuantizedReluX",
+        "RequantizationRange",
+        "Requantize",
+    ],
+    "tests/ops/test_quantized_ops.py",
+)
