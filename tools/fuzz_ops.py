@@ -7,6 +7,10 @@ Arguments (dtypes, shapes with zero sizes, broadcasting, NaN, infinities, extrem
 fed with or without static shape, or constants) follow from the name of the function and the number
 of the call. Headrace runs each call twice, interpreted and compiled. `docs/differences.md` names
 where it is meant to differ (`tools/fuzzing/differences.py`).
+
+`record --first 100000 --calls 20 --out FILE` records other calls, from number 200000 on with
+nothing known of any shape, and `check --out FILE` holds Headrace to them. What such a run finds is
+stored with the others once its number stands in `tools/fuzzing/table.py` (`FOUND`).
 """
 
 from __future__ import annotations
@@ -24,7 +28,11 @@ def main() -> int:
     parser.add_argument("action", choices=("record", "check"))
     parser.add_argument("names", nargs="*", help="functions; all by default")
     parser.add_argument("--out", type=Path, help="another file for the results")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first call")
+    parser.add_argument("--calls", type=int, help="how many of each; those stored by default")
     arguments = parser.parse_args()
+    if arguments.calls is not None and arguments.out is None:
+        parser.error("--calls needs --out: other calls than those of the table are not stored")
     if arguments.action == "record":
         return _record(arguments)
     return _check(arguments)
@@ -40,7 +48,7 @@ def _record(arguments: argparse.Namespace) -> int:
     from fuzzing.record import record_all
     from make_goldens import peer
 
-    results = record_all(peer(), arguments.names)
+    results = record_all(peer(), arguments.names, arguments.first, arguments.calls)
     path = arguments.out or store.PATH
     if arguments.names and path.exists():  # the others keep what they have
         chosen = set(arguments.names)

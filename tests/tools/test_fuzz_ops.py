@@ -71,3 +71,35 @@ def test_a_few_functions_agree(name):
 def test_all_functions_agree(part):
     wrong = unexplained(NAMES[part::PARTS])
     assert not wrong, "\n".join([f"{len(wrong)} calls disagree", *wrong])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("key", DIFFERENCES)
+def test_each_difference_is_needed_by_its_functions_and_by_no_more_calls_than_it_says(key):
+    import headrace as tf
+
+    difference = DIFFERENCES[key]
+    chosen = [r for r in RESULTS if r.name in difference.functions]
+    found = [d.result for d in disagreements(chosen, tf) if known_difference(d) == key]
+    assert {r.name for r in found} == set(difference.functions)
+    assert len({(r.name, r.draw) for r in found}) <= difference.most
+
+
+def test_a_difference_is_about_its_functions_alone():
+    from fuzzing.differences import Difference, Disagreement
+
+    result = next(r for r in RESULTS if r.name == "erf")
+    call = table.make_call(table.entries()["erf"], result.draw)
+    other = Disagreement(result, call, "compiled", "gives 0")
+    assert Difference(("erf",), 1, lambda d: True).explains(other)
+    assert not Difference(("erfc",), 1, lambda d: True).explains(other)
+
+
+def test_some_calls_of_each_function_know_no_shape():
+    unknown = Counter(r.name for r in RESULTS if r.draw >= table.UNKNOWN)
+    assert set(unknown) == set(NAMES)
+    for result in RESULTS[::97]:
+        if result.draw >= table.UNKNOWN:
+            call = table.make_call(table.entries()[result.name], result.draw)
+            assert call.known == "nothing"

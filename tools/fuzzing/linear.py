@@ -44,7 +44,8 @@ def _regular(d: Draw, types: Any = INEXACT, symmetric: bool = False) -> np.ndarr
     """Square matrices that are far from singular."""
     n, lead = d.size(), d.shape(0, 1)
     matrix = d.array(d.one(*types), (*lead, n, n), "plain") + 12 * np.eye(n)
-    matrix = matrix.astype(d.one(*types))
+    dtype = np.dtype(d.one(*types))
+    matrix = (matrix if dtype.kind == "c" else matrix.real).astype(dtype)
     if symmetric:
         matrix = (matrix + np.conj(np.swapaxes(matrix, -1, -2))) / 2 + 12 * np.eye(n)
     if d.invalid():

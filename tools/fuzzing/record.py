@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from fuzzing.store import Result, digest
-from fuzzing.table import Entry, build, entries, make_call
+from fuzzing.table import FOUND, UNKNOWN, Entry, build, entries, make_call
 
 #: Calls whose result says that TensorFlow has no such kernel, or died: nothing to agree with.
 _NOTHING = "nothing"
 _NO_KERNEL = ("No OpKernel", "Could not find device", "Cannot assign a device", "Could not satisfy")
+#: How many calls of each function are stored in which nothing is known of shapes.
+STORED_UNKNOWN = 4
 
 
 def result_of(tf: Any, entry: Entry, draw: int) -> Result:
@@ -40,10 +43,10 @@ def _arrays(values: Any) -> list[Any]:
     return [np.asarray(v, object) if isinstance(v, bytes) else np.asarray(v) for v in values]
 
 
-def _child(tf: Any, entry: Entry, first: int, wanted: int, most: int, out: int) -> None:
+def _child(tf: Any, entry: Entry, draws: Sequence[int], wanted: int, out: int) -> None:
     """Send results through a pipe until enough are there."""
     with os.fdopen(out, "wb") as pipe:
-        for draw in range(first, most):
+        for draw in draws:
             if wanted <= 0:
                 break
             result = result_of(tf, entry, draw)
@@ -52,17 +55,16 @@ def _child(tf: Any, entry: Entry, first: int, wanted: int, most: int, out: int) 
             pipe.flush()
 
 
-def record(tf: Any, entry: Entry) -> list[Result]:
-    """The results of one function. Each runs in a child process: some calls end the process."""
+def _some(tf: Any, entry: Entry, draws: Sequence[int], wanted: int) -> list[Result]:
+    """So many results of calls that have one. Each runs in a child: some end the process."""
     found: list[Result] = []
-    first, most = 0, 3 * entry.calls
-    while len(found) < entry.calls and first < most:
+    while len(found) < wanted and draws:
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(read)
             try:
-                _child(tf, entry, first, entry.calls - len(found), most, write)
+                _child(tf, entry, draws, wanted - len(found), write)
             finally:
                 os._exit(0)
         os.close(write)
@@ -72,20 +74,36 @@ def record(tf: Any, entry: Entry) -> list[Result]:
                     result = pickle.load(pipe)
                 except EOFError:
                     break
-                first = result.draw + 1
+                draws = draws[1:]
                 if result.error != _NOTHING:
                     found.append(result)
         os.waitpid(pid, 0)
-        first += 1 if len(found) < entry.calls else 0  # the call that ended the process
+        draws = draws[1:]  # the call that ended the process
     return found
 
 
-def record_all(tf: Any, names: list[str]) -> list[Result]:
-    """The results of all functions, or of those named."""
+def record(tf: Any, entry: Entry, first: int, calls: int | None) -> list[Result]:
+    """The results of one function: of its stored calls, or of others.
+
+    Args:
+        first: the number of the first call.
+        calls: how many; None for those of the table.
+    """
+    count = entry.calls if calls is None else calls
+    found = _some(tf, entry, range(first, first + 3 * count), count)
+    if calls is None:
+        found += _some(tf, entry, range(UNKNOWN, UNKNOWN + 3 * STORED_UNKNOWN), STORED_UNKNOWN)
+        also = FOUND.get(entry.name, ())
+        found += _some(tf, entry, also, len(also))
+    return found
+
+
+def record_all(tf: Any, names: list[str], first: int = 0, calls: int | None = None) -> list[Result]:
+    """The results of all functions, or of those named; of which calls ``record`` says."""
     results: list[Result] = []
     for name, entry in entries().items():
         if not names or name in names:
-            found = record(tf, entry)
+            found = record(tf, entry, first, calls)
             failed = sum(1 for r in found if r.error)
             print(f"{name}: {len(found)} calls, {failed} fail", file=sys.stderr, flush=True)
             results.extend(found)

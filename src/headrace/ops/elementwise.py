@@ -260,6 +260,15 @@ def _digamma_grad(op: Operation, g: Tensor) -> Grads:
     return [raw.Mul(g, raw.Cast(slope, DstT=x.dtype))]
 
 
+def _sign_np(x: Any) -> Any:
+    """NumPy's own ``sign`` of complex infinities is finite; ``x / |x|`` is not."""
+    if np.dtype(x.dtype).kind != "c":
+        return np.sign(x)
+    size = np.abs(x)
+    parts = np.stack([x.real, x.imag], -1) / np.where(size == 0, 1, size)[..., None]
+    return np.ascontiguousarray(parts.astype(size.dtype)).view(x.dtype)[..., 0]
+
+
 # -- the table ----------------------------------------------------------------------------------
 # Each row: op, types, kernel, NumPy form (None: compiled alone), gradient, what it is.
 
@@ -280,7 +289,7 @@ sign = unary(
     "Sign",
     SIGNED,
     lax.sign,
-    np.sign,
+    _sign_np,
     _sign_grad,
     "-1, 0 or 1; ``x / |x|`` if complex.",
     traits=KEEPS_ZERO,

@@ -122,11 +122,11 @@ def _row_ids_shape(op: Operation) -> list[Dims]:
 
 def _row_ids(xp: Any, row_splits: Any, nvals: Any) -> Any:
     """The row of each of ``nvals`` values: how many rows end at it or before."""
-    places = np.arange(int(nvals), dtype=row_splits.dtype)
+    count = int(nvals)
     if xp is np:
-        return np.repeat(
-            np.arange(row_splits.size - 1, dtype=row_splits.dtype), np.diff(row_splits)
-        )[: places.size]
+        ends = np.bincount(np.clip(row_splits[1:], 0, count), minlength=count + 1)
+        return np.cumsum(ends[:count], dtype=row_splits.dtype)
+    places = np.arange(count, dtype=row_splits.dtype)
     return jnp.searchsorted(row_splits[1:], places, side="right").astype(row_splits.dtype)
 
 

@@ -551,15 +551,20 @@ def _slice_gradient(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _slice_grad(shape: Any, begin: Any, dy: Any) -> Any:
-    starts = [begin[i] for i in range(dy.ndim)]
     zeros = jnp.zeros(tuple(shape.tolist()), dy.dtype)
-    return lax.dynamic_update_slice(zeros, jnp.asarray(dy), starts)
+    return lax.dynamic_update_slice(zeros, jnp.asarray(dy), list(_inside(jnp, shape, begin, dy)))
 
 
 def _slice_grad_np(shape: Any, begin: Any, dy: Any) -> Any:
     result = np.zeros(shape.tolist(), dy.dtype)
-    result[tuple([slice(b, b + n) for b, n in zip(begin.tolist(), dy.shape, strict=True)])] = dy
+    starts = _inside(np, shape, begin, dy).tolist()
+    result[tuple([slice(b, b + n) for b, n in zip(starts, dy.shape, strict=True)])] = dy
     return result
+
+
+def _inside(xp: Any, shape: Any, begin: Any, dy: Any) -> Any:
+    """Where the slice begins; one that the forward op refuses is moved inside in both forms."""
+    return xp.clip(begin, 0, shape - np.array(dy.shape, shape.dtype))
 
 
 define_op(
