@@ -179,7 +179,13 @@ def test_spectral_norms_of_variables_that_a_getter_finds():
 
 
 def test_what_needs_the_inception_network_says_so():
-    for name in ("inception_score", "frechet_inception_distance", "run_inception"):
+    for name in (
+        "inception_score",
+        "frechet_inception_distance",
+        "kernel_inception_distance",
+        "kernel_inception_distance_and_std",
+        "run_inception",
+    ):
         with pytest.raises(NotImplementedError, match="frozen Inception network"):
             getattr(gan.eval, name)(tf.ones([2, 299, 299, 3]))
 

@@ -1,6 +1,7 @@
 """``tf.contrib.gan.eval``: how good generated data are, and what TensorBoard shows of a model.
 
-What compares images with the frozen Inception network of TensorFlow's servers is not there.
+The frozen Inception network of TensorFlow's servers is not downloaded: what compares images with it
+takes the network's graph from the caller (`run_inception`), or raises.
 """
 
 from __future__ import annotations
@@ -9,8 +10,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import headrace as tf
+from headrace.contrib.gan.kernel_distance import (
+    kernel_classifier_distance_and_std_from_activations,
+    kernel_classifier_distance_from_activations,
+)
 
 __all__ = [
+    "INCEPTION_DEFAULT_IMAGE_SIZE",
     "add_gan_model_image_summaries",
     "add_gan_model_summaries",
     "add_regularization_loss_summaries",
@@ -20,10 +26,22 @@ __all__ = [
     "frechet_classifier_distance",
     "frechet_classifier_distance_from_activations",
     "frechet_inception_distance",
+    "get_graph_def_from_disk",
     "inception_score",
+    "kernel_classifier_distance",
+    "kernel_classifier_distance_and_std",
+    "kernel_classifier_distance_and_std_from_activations",
+    "kernel_classifier_distance_from_activations",
+    "kernel_inception_distance",
+    "kernel_inception_distance_and_std",
     "mean_only_frechet_classifier_distance_from_activations",
+    "preprocess_image",
+    "run_image_classifier",
     "run_inception",
 ]
+
+INCEPTION_DEFAULT_IMAGE_SIZE = 299
+_INPUT, _LOGITS = "Mul:0", "logits:0"
 
 
 def _doubles(*tensors: Any) -> list[Any]:
@@ -119,27 +137,155 @@ def frechet_classifier_distance(
     )
 
 
-def _needs_inception(name: str) -> NoReturn:
-    raise NotImplementedError(
-        f"tf.contrib.gan.eval.{name} needs the frozen Inception network of TensorFlow's servers, "
-        "which Headrace does not download. Use classifier_score or frechet_classifier_distance "
-        "with a network of your own, such as one that tf.import_graph_def loads."
+def kernel_classifier_distance_and_std(
+    real_images: Any,
+    generated_images: Any,
+    classifier_fn: Callable[..., Any],
+    num_classifier_batches: int = 1,
+    max_block_size: int = 1024,
+    dtype: Any = None,
+) -> tuple[Any, Any]:
+    """`kernel_classifier_distance_and_std_from_activations` of what a classifier says of images."""
+    return kernel_classifier_distance_and_std_from_activations(
+        _activations(real_images, classifier_fn, num_classifier_batches),
+        _activations(generated_images, classifier_fn, num_classifier_batches),
+        max_block_size,
+        dtype,
     )
+
+
+def kernel_classifier_distance(
+    real_images: Any,
+    generated_images: Any,
+    classifier_fn: Callable[..., Any],
+    num_classifier_batches: int = 1,
+    max_block_size: int = 1024,
+    dtype: Any = None,
+) -> Any:
+    """The first of `kernel_classifier_distance_and_std`."""
+    return kernel_classifier_distance_and_std(
+        real_images, generated_images, classifier_fn, num_classifier_batches, max_block_size, dtype
+    )[0]
+
+
+# -- networks from files ------------------------------------------------------------------------
+
+
+def get_graph_def_from_disk(filename: Any) -> Any:
+    """The GraphDef that a file holds.
+
+    Raises:
+        NotFoundError: if there is no such file.
+    """
+    graph_def = tf.GraphDef()
+    with tf.gfile.GFile(filename, "rb") as file:
+        graph_def.ParseFromString(file.read())
+    return graph_def
+
+
+def run_image_classifier(
+    tensor: Any,
+    graph_def: Any,
+    input_tensor: str,
+    output_tensor: Any,
+    scope: str = "RunClassifier",
+) -> Any:
+    """What a frozen graph makes of a tensor.
+
+    Args:
+        input_tensor: the name of what ``tensor`` takes the place of.
+        output_tensor: a name, or a list of names.
+
+    Returns:
+        A tensor, or a list of them.
+
+    Raises:
+        ValueError: if the graph has no such tensors.
+    """
+    names = [output_tensor] if isinstance(output_tensor, str) else list(output_tensor)
+    found: Any = tf.import_graph_def(graph_def, {input_tensor: tensor}, names, name=scope)
+    return found[0] if isinstance(output_tensor, str) else found
+
+
+def preprocess_image(
+    images: Any,
+    height: int = INCEPTION_DEFAULT_IMAGE_SIZE,
+    width: int = INCEPTION_DEFAULT_IMAGE_SIZE,
+    scope: str | None = None,
+) -> Any:
+    """Images with values in [0, 255], one or a batch, as the Inception network takes them.
+
+    They are resized, and their values lie in [-1, 1].
+    """
+    with tf.name_scope(scope, "preprocess", [images]):
+        images = tf.convert_to_tensor(images)
+        if not images.dtype.is_floating:
+            images = tf.cast(images, tf.float32)
+        is_single = images.shape.ndims == 3
+        batch = images[tf.newaxis] if is_single else images
+        resized = (tf.image.resize_bilinear(batch, [height, width]) - 128.0) / 128.0
+        return resized[0] if is_single else resized
+
+
+def _no_download() -> NoReturn:
+    raise NotImplementedError(
+        "The frozen Inception network of TensorFlow's servers is needed, which Headrace does not "
+        "download. Pass its graph to tf.contrib.gan.eval.run_inception (graph_def, as "
+        "get_graph_def_from_disk reads it), or use classifier_score, frechet_classifier_distance "
+        "or kernel_classifier_distance with a network of your own."
+    )
+
+
+def run_inception(
+    images: Any,
+    graph_def: Any = None,
+    default_graph_def_fn: Callable[[], Any] | None = _no_download,
+    image_size: int = INCEPTION_DEFAULT_IMAGE_SIZE,
+    input_tensor: str = _INPUT,
+    output_tensor: Any = _LOGITS,
+) -> Any:
+    """What the Inception network makes of images, each output flattened to ``[batch, features]``.
+
+    Args:
+        images: ``[batch, image_size, image_size, channels]``, as `preprocess_image` gives them.
+        graph_def: the network, a frozen graph.
+        default_graph_def_fn: makes it, if it is not given.
+        input_tensor, output_tensor: names in the graph, as for `run_image_classifier`.
+
+    Raises:
+        NotImplementedError: without a graph: it is not downloaded.
+        ValueError: for images of another size.
+    """
+    images = tf.convert_to_tensor(images)
+    images.shape.assert_is_compatible_with([None, image_size, image_size, None])
+    if graph_def is None:
+        if default_graph_def_fn is None:
+            raise ValueError("If `graph_def` is `None`, must provide `default_graph_def_fn`.")
+        graph_def = default_graph_def_fn()
+    found = run_image_classifier(images, graph_def, input_tensor, output_tensor)
+    if isinstance(found, list):
+        return [tf.layers.flatten(output) for output in found]
+    return tf.layers.flatten(found)
 
 
 def inception_score(*args: Any, **kwargs: Any) -> NoReturn:
     """Not there: it needs the frozen Inception network. Raises NotImplementedError."""
-    _needs_inception("inception_score")
+    _no_download()
 
 
 def frechet_inception_distance(*args: Any, **kwargs: Any) -> NoReturn:
     """Not there: it needs the frozen Inception network. Raises NotImplementedError."""
-    _needs_inception("frechet_inception_distance")
+    _no_download()
 
 
-def run_inception(*args: Any, **kwargs: Any) -> NoReturn:
+def kernel_inception_distance(*args: Any, **kwargs: Any) -> NoReturn:
     """Not there: it needs the frozen Inception network. Raises NotImplementedError."""
-    _needs_inception("run_inception")
+    _no_download()
+
+
+def kernel_inception_distance_and_std(*args: Any, **kwargs: Any) -> NoReturn:
+    """Not there: it needs the frozen Inception network. Raises NotImplementedError."""
+    _no_download()
 
 
 # -- summaries ----------------------------------------------------------------------------------
