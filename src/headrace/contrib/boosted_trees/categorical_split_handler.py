@@ -32,31 +32,12 @@ class EqualitySplitHandler(BaseSplitHandler):
     def __init__(
         self,
         sparse_int_column: Any,
-        l1_regularization: Any,
-        l2_regularization: Any,
-        tree_complexity_regularization: Any,
-        min_node_weight: Any,
-        feature_column_group_id: Any,
-        gradient_shape: Any,
-        hessian_shape: Any,
-        multiclass_strategy: Any,
+        *args: Any,
         init_stamp_token: Any = 0,
-        loss_uses_sum_reduction: Any = False,
         weak_learner_type: Any = 0,
-        name: str | None = None,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(
-            l1_regularization,
-            l2_regularization,
-            tree_complexity_regularization,
-            min_node_weight,
-            feature_column_group_id,
-            gradient_shape,
-            hessian_shape,
-            multiclass_strategy,
-            loss_uses_sum_reduction,
-            name,
-        )
+        super().__init__(*args, **kwargs)
         self._stats_accumulator = self._sums(init_stamp_token)
         self._column, self._kind = sparse_int_column, weak_learner_type
 

@@ -8,6 +8,7 @@ and so no splits.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,11 +98,50 @@ class InequalitySplitHandler(BaseSplitHandler):
             "bucket_boundaries": buckets,
         }
 
-    @staticmethod
-    def _has_buckets(read: Any, is_active: Any) -> Any:
-        """Whether sums can be taken: the column counts, and there are buckets."""
-        ready, buckets = read
-        return tf.logical_and(tf.logical_and(ready, tf.size(buckets) > 0), is_active[0])
+    @abstractmethod
+    def _parts(self, is_active: bool) -> tuple[Any, ...]:
+        """The tensors of the column, or those of such a column without examples."""
+
+    @abstractmethod
+    def _of_parts(self, parts: Sequence[Any]) -> Any:
+        """The column of such tensors."""
+
+    @abstractmethod
+    def _in_buckets(self, buckets: Any, leaves: Any, gradients: Any, hessians: Any) -> Any:
+        """Leaves, ids, gradients and Hessians of what the column has in buckets."""
+
+    def update_stats(
+        self,
+        stamp_token: Any,
+        example_partition_ids: Any,
+        gradients: Any,
+        hessians: Any,
+        empty_gradients: Any,
+        empty_hessians: Any,
+        weights: Any,
+        is_active: Any,
+        scheduled_reads: Sequence[Any],
+    ) -> tuple[Any, list[Any]]:
+        ready, buckets = scheduled_reads[0]
+        leaves, gradients, hessians, weights, is_active = (
+            tf.convert_to_tensor(part)
+            for part in (example_partition_ids, gradients, hessians, weights, is_active)
+        )
+        with tf.name_scope(_NO_NAME.sub("", self._name), type(self).__name__):
+            *parts, value_weights = tf.cond(
+                is_active[1],
+                lambda: (*self._parts(True), weights),
+                lambda: (*self._parts(False), weights[:0]),
+            )
+            found = tf.cond(
+                tf.logical_and(tf.logical_and(ready, tf.size(buckets) > 0), is_active[0]),
+                lambda: self._in_buckets(buckets, leaves, gradients, hessians),
+                lambda: nothing_of(gradients, hessians),
+            )
+            quantiles = self._quantile_accumulator.schedule_add_summary(
+                stamp_token, self._of_parts(parts), value_weights
+            )
+            return tf.no_op(), [quantiles, self._stats_accumulator.schedule_add(*found)]
 
 
 class DenseSplitHandler(InequalitySplitHandler):
@@ -124,41 +164,15 @@ class DenseSplitHandler(InequalitySplitHandler):
         super().__init__(*args, **kwargs)
         self._column, self._kind = tf.convert_to_tensor(dense_float_column), weak_learner_type
 
-    def update_stats(
-        self,
-        stamp_token: Any,
-        example_partition_ids: Any,
-        gradients: Any,
-        hessians: Any,
-        empty_gradients: Any,
-        empty_hessians: Any,
-        weights: Any,
-        is_active: Any,
-        scheduled_reads: Sequence[Any],
-    ) -> tuple[Any, list[Any]]:
-        column, buckets = self._column, scheduled_reads[0][1]
-        leaves, gradients, hessians, weights, is_active = (
-            tf.convert_to_tensor(part)
-            for part in (example_partition_ids, gradients, hessians, weights, is_active)
-        )
+    def _parts(self, is_active: bool) -> tuple[Any, ...]:
+        return (self._column if is_active else self._column[:0],)
 
-        def sums() -> Any:
-            found = quantile_ops.quantiles([column], [], [buckets], [], [])[0][0]
-            return leaves, tf.cast(found, tf.int64), gradients, hessians
+    def _of_parts(self, parts: Sequence[Any]) -> Any:
+        return parts[0]
 
-        with tf.name_scope(_NO_NAME.sub("", self._name), "DenseSplitHandler"):
-            values, value_weights = tf.cond(
-                is_active[1], lambda: (column, weights), lambda: (column[:0], weights[:0])
-            )
-            found = tf.cond(
-                self._has_buckets(scheduled_reads[0], is_active),
-                sums,
-                lambda: nothing_of(gradients, hessians),
-            )
-            quantiles = self._quantile_accumulator.schedule_add_summary(
-                stamp_token, values, value_weights
-            )
-            return tf.no_op(), [quantiles, self._stats_accumulator.schedule_add(*found)]
+    def _in_buckets(self, buckets: Any, leaves: Any, gradients: Any, hessians: Any) -> Any:
+        found = quantile_ops.quantiles([self._column], [], [buckets], [], [])[0][0]
+        return leaves, tf.cast(found, tf.int64), gradients, hessians
 
     def make_splits(self, stamp_token: Any, next_stamp_token: Any, class_id: Any) -> Any:
         ready, sums = self._flushed(stamp_token, next_stamp_token)
@@ -181,45 +195,20 @@ class SparseSplitHandler(InequalitySplitHandler):
         super().__init__(*args, **kwargs)
         self._column = sparse_float_column
 
-    def update_stats(
-        self,
-        stamp_token: Any,
-        example_partition_ids: Any,
-        gradients: Any,
-        hessians: Any,
-        empty_gradients: Any,
-        empty_hessians: Any,
-        weights: Any,
-        is_active: Any,
-        scheduled_reads: Sequence[Any],
-    ) -> tuple[Any, list[Any]]:
-        column, buckets = self._column, scheduled_reads[0][1]
-        leaves, gradients, hessians, weights, is_active = (
-            tf.convert_to_tensor(part)
-            for part in (example_partition_ids, gradients, hessians, weights, is_active)
-        )
-        parts = column.indices, column.values, column.dense_shape
+    def _parts(self, is_active: bool) -> tuple[Any, ...]:
+        indices, values, shape = self._column.indices, self._column.values, self._column.dense_shape
+        if is_active:
+            return indices, values, shape
+        return indices[:0], values[:0], tf.concat([tf.zeros([1], tf.int64), shape[1:]], 0)
 
-        def sums() -> Any:
-            found = quantile_ops.quantiles([], [parts[1]], [], [buckets], [parts[0]])[1][0]
-            ids = tf.cast(found, tf.int64)
-            return with_bias(leaves, gradients, hessians, parts[0][:, 0], ids, _BIAS)
+    def _of_parts(self, parts: Sequence[Any]) -> Any:
+        return tf.SparseTensor(*parts)
 
-        def no_values() -> Any:
-            shape = tf.concat([tf.zeros([1], tf.int64), parts[2][1:]], 0)
-            return parts[0][:0], parts[1][:0], shape, weights[:0]
-
-        with tf.name_scope(_NO_NAME.sub("", self._name), "SparseSplitHandler"):
-            *values, value_weights = tf.cond(is_active[1], lambda: (*parts, weights), no_values)
-            found = tf.cond(
-                self._has_buckets(scheduled_reads[0], is_active),
-                sums,
-                lambda: nothing_of(gradients, hessians),
-            )
-            quantiles = self._quantile_accumulator.schedule_add_summary(
-                stamp_token, tf.SparseTensor(*values), value_weights
-            )
-            return tf.no_op(), [quantiles, self._stats_accumulator.schedule_add(*found)]
+    def _in_buckets(self, buckets: Any, leaves: Any, gradients: Any, hessians: Any) -> Any:
+        indices, values, _ = self._parts(True)
+        found = quantile_ops.quantiles([], [values], [], [buckets], [indices])[1][0]
+        ids = tf.cast(found, tf.int64)
+        return with_bias(leaves, gradients, hessians, indices[:, 0], ids, _BIAS)
 
     def make_splits(self, stamp_token: Any, next_stamp_token: Any, class_id: Any) -> Any:
         ready, sums = self._flushed(stamp_token, next_stamp_token)

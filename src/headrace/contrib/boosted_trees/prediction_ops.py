@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from headrace.graph.tensor import Tensor
@@ -14,24 +15,54 @@ __all__ = [
 ]
 
 
-def gradient_trees_prediction(
-    tree_ensemble_handle: Any,
-    seed: Any,
-    dense_float_features: Any,
-    sparse_float_feature_indices: Any,
-    sparse_float_feature_values: Any,
-    sparse_float_feature_shapes: Any,
-    sparse_int_feature_indices: Any,
-    sparse_int_feature_values: Any,
-    sparse_int_feature_shapes: Any,
-    learner_config: bytes | str,
-    apply_dropout: bool,
-    apply_averaging: bool,
-    center_bias: bool,
-    reduce_dim: bool,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Any:
+def _prediction(op_type: str, name: str, doc: str) -> Callable[..., Any]:
+    """The function ``name``, which builds an operation of one of the two types."""
+
+    def predict(
+        tree_ensemble_handle: Any,
+        seed: Any,
+        dense_float_features: Any,
+        sparse_float_feature_indices: Any,
+        sparse_float_feature_values: Any,
+        sparse_float_feature_shapes: Any,
+        sparse_int_feature_indices: Any,
+        sparse_int_feature_values: Any,
+        sparse_int_feature_shapes: Any,
+        learner_config: bytes | str,
+        apply_dropout: bool,
+        apply_averaging: bool,
+        center_bias: bool,
+        reduce_dim: bool,
+        use_locking: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        return getattr(raw, op_type)(
+            tree_ensemble_handle,
+            seed,
+            dense_float_features,
+            sparse_float_feature_indices,
+            sparse_float_feature_values,
+            sparse_float_feature_shapes,
+            sparse_int_feature_indices,
+            sparse_int_feature_values,
+            sparse_int_feature_shapes,
+            learner_config=learner_config,
+            apply_dropout=apply_dropout,
+            apply_averaging=apply_averaging,
+            center_bias=center_bias,
+            reduce_dim=reduce_dim,
+            use_locking=use_locking,
+            name=name,
+        )
+
+    predict.__name__ = predict.__qualname__ = name
+    predict.__doc__ = doc
+    return predict
+
+
+gradient_trees_prediction = _prediction(
+    "GradientTreesPrediction",
+    "gradient_trees_prediction",
     """The sums of the leaves that examples come to, each times the weight of its tree.
 
     Args:
@@ -56,69 +87,18 @@ def gradient_trees_prediction(
         InvalidArgumentError: in the step, for features that do not fit each other or the trees,
             or a learner's configuration that cannot be.
         NotFoundError: in the step, if the ensemble has not been initialised.
-    """
-    return raw.GradientTreesPrediction(
-        tree_ensemble_handle,
-        seed,
-        dense_float_features,
-        sparse_float_feature_indices,
-        sparse_float_feature_values,
-        sparse_float_feature_shapes,
-        sparse_int_feature_indices,
-        sparse_int_feature_values,
-        sparse_int_feature_shapes,
-        learner_config=learner_config,
-        apply_dropout=apply_dropout,
-        apply_averaging=apply_averaging,
-        center_bias=center_bias,
-        reduce_dim=reduce_dim,
-        use_locking=use_locking,
-        name=name,
-    )
-
-
-def gradient_trees_prediction_verbose(
-    tree_ensemble_handle: Any,
-    seed: Any,
-    dense_float_features: Any,
-    sparse_float_feature_indices: Any,
-    sparse_float_feature_values: Any,
-    sparse_float_feature_shapes: Any,
-    sparse_int_feature_indices: Any,
-    sparse_int_feature_values: Any,
-    sparse_int_feature_shapes: Any,
-    learner_config: bytes | str,
-    apply_dropout: bool,
-    apply_averaging: bool,
-    center_bias: bool,
-    reduce_dim: bool,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Any:
+""",
+)
+gradient_trees_prediction_verbose = _prediction(
+    "GradientTreesPredictionVerbose",
+    "gradient_trees_prediction_verbose",
     """``gradient_trees_prediction``, and the leaves.
 
     Returns:
         A third tensor ``leaf_index``, int32 ``[batch, trees]``: the node of each tree that an
         example comes to; -1 for trees that are left out.
-    """
-    return raw.GradientTreesPredictionVerbose(
-        tree_ensemble_handle,
-        seed,
-        dense_float_features,
-        sparse_float_feature_indices,
-        sparse_float_feature_values,
-        sparse_float_feature_shapes,
-        sparse_int_feature_indices,
-        sparse_int_feature_values,
-        sparse_int_feature_shapes,
-        learner_config=learner_config,
-        apply_dropout=apply_dropout,
-        apply_averaging=apply_averaging,
-        center_bias=center_bias,
-        reduce_dim=reduce_dim,
-        use_locking=use_locking,
-        name=name,
-    )
+    """,
+)
 
 
 def gradient_trees_partition_examples(
