@@ -237,6 +237,57 @@ def alexnet(tf: ModuleType) -> Step:
     return Step(lambda: session.run(train, feed_dict=data), lambda: session.run(bias))
 
 
+def lengths(tf: ModuleType) -> Step:
+    """An LSTM of 64 units over 32 sequences of another length at each step, Adam."""
+    rng = np.random.RandomState(6)
+    x = tf.placeholder(tf.float32, [None, None, 32])
+    labels = tf.placeholder(tf.int64, [None])
+    cell = tf.nn.rnn_cell.BasicLSTMCell(64)
+    _, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
+    logits = tf.matmul(state.h, tf.get_variable("weights", [64, 10]))
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    loss = tf.reduce_mean(losses)
+    return _changing(
+        tf,
+        [tf.train.AdamOptimizer(1e-3).minimize(loss), loss],
+        lambda: {x: rng.rand(32, rng.randint(1, 101), 32), labels: rng.randint(0, 10, 32)},
+    )
+
+
+def batches(tf: ModuleType) -> Step:
+    """Two convolutions over 1 to 64 images, another number at each step, Adam."""
+    rng = np.random.RandomState(7)
+    x = tf.placeholder(tf.float32, [None, 32, 32, 3])
+    labels = tf.placeholder(tf.int64, [None])
+    h: Any = x
+    for i, (inputs, outputs) in enumerate([(3, 16), (16, 32)]):
+        w = tf.get_variable(f"w{i}", [3, 3, inputs, outputs])
+        h = tf.nn.relu(tf.nn.conv2d(h, w, [1, 1, 1, 1], "SAME"))
+        h = tf.nn.max_pool(h, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    logits = tf.matmul(tf.reduce_mean(h, [1, 2]), tf.get_variable("weights", [32, 10]))
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    loss = tf.reduce_mean(losses)
+
+    def feed() -> dict[Any, np.ndarray]:
+        size = rng.randint(1, 65)
+        return {x: rng.rand(size, 32, 32, 3), labels: rng.randint(0, 10, size)}
+
+    return _changing(tf, [tf.train.AdamOptimizer(1e-3).minimize(loss), loss], feed)
+
+
+def _changing(tf: ModuleType, fetches: list[Any], feed: Callable[[], dict[Any, Any]]) -> Step:
+    """Steps with sizes that change, after the first of them."""
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
+    for _ in range(_STEPS_BEFORE):
+        session.run(fetches, feed())
+
+    def run() -> None:
+        session.run(fetches, feed())
+
+    return Step(run)
+
+
 def initializer(name: str) -> Callable[[ModuleType], Step]:
     """The first run of a graph that fills a variable with 14 million numbers."""
 
@@ -297,6 +348,8 @@ def sparse(tf: ModuleType, build: Callable[[Any], sparse_workloads.Graph]) -> St
     return _Model(tf, train, watched, feed).step()
 
 
+#: Steps before those that are timed where sizes change.
+_STEPS_BEFORE = 200
 _WITH_JAX = ("headrace", "tensorflow", "jax")
 
 WORKLOADS = (
@@ -313,6 +366,8 @@ WORKLOADS = (
     Workload("first_step", "first step of that graph", 1.5, first_step, fresh=True),
     Workload("import", "import", 0.5, None, fresh=True),
     Workload("lstm", "LSTM language model step", 1.0, lstm),
+    Workload("lengths", "LSTM training step, 1 to 100 elements", 1.0, lengths),
+    Workload("batches", "convnet training step, 1 to 64 images", 2.0, batches),
     Workload("alexnet", "AlexNet step, batch 16", 1.45, alexnet),
     Workload("normal", "initialise 14 million, random_normal", 1.0, initializer("random_normal")),
     Workload(

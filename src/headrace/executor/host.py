@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, OpError, UnimplementedError
+from headrace.executor.batches import filled
 from headrace.executor.claims import held
 from headrace.executor.evaluate import (
     Interpreting,
@@ -34,6 +35,9 @@ from headrace.ops.kernels import philox
 from headrace.ops.kernels import tensor_list as lists
 from headrace.ops.registry import grouped
 from headrace.passes.ir import Node, function_step
+
+#: So many programs of single ops are kept.
+_MOST_ALONE = 1024
 
 
 class HostContext:
@@ -205,6 +209,7 @@ class HostRunner:
     ) -> Sequence[Any]:
         """Run a kernel that has no NumPy form: compiled alone, and kept by type and attributes."""
         p = prepared(node)
+        args, size = filled(node, args)
         static = flat_static(node)
         key = (
             node.type,
@@ -215,9 +220,12 @@ class HostRunner:
         )
         entry = self._compiled.get(key)
         if entry is None:
+            if len(self._compiled) >= _MOST_ALONE:
+                del self._compiled[next(iter(self._compiled))]
             entry = self._compiled[key] = _SingleOp(node, {i: args[i] for i in static})
         if p.pure:
-            return entry.call(args)
+            outputs = entry.call(args)
+            return outputs if size is None else [o[:size] for o in outputs]
         return evaluation._stateful_call(node, lambda *a, **k: entry.call_state(a, k), args, p)
 
     def run_traced(

@@ -48,6 +48,8 @@ _PATIENCE = 3.0
 _MANY_LEVELS = 32
 #: Runs assumed for the body of a loop; it has the sizes of sequences that change at each step.
 _ITERATIONS = 32
+#: A kernel that is compiled alone takes such a share of what NumPy is assumed to take.
+_COMPILED_SHARE = 1 / 20
 #: What interpreting costs around loops that are programs, and what is lost by these, as shares of
 #: the estimate for interpreting.
 _AROUND_LOOPS, _LOOPS_APART = 4.0, 1 / 8
@@ -123,9 +125,15 @@ def runs_to_pay(nodes: Sequence[Node], outputs: Sequence[Edge], scale: float = 1
     compiling = interpreting = 0.0
     for part, ends, times in _with_bodies(nodes, outputs):
         compiling += _seconds_to_compile(part, ends)
-        work = scale * sum(map(node_cost, part)) + _copied(part)
+        work = scale * sum(map(_cost_as_run, part)) + _copied(part)
         interpreting += times * _seconds_to_interpret(part, work)
     return 0 if interpreting > compiling else math.ceil(compiling / interpreting)
+
+
+def _cost_as_run(node: Node) -> float:
+    """Operations of a node, in those that NumPy does in the time."""
+    alone = node.op_def.interpret is None and node.op_def.kernel is not None
+    return node_cost(node) * (_COMPILED_SHARE if alone else 1.0)
 
 
 def runs_to_pay_beside_loops(

@@ -23,7 +23,7 @@ from headrace.ops.nn_util import (
 )
 from headrace.ops.registry import define_op
 from headrace.ops.static import static_shape
-from headrace.ops.traits import Traits
+from headrace.ops.traits import Batch, Traits
 
 __all__: list[str] = []
 
@@ -258,7 +258,7 @@ def _define_family(
         kernel=on_platform(kernels[0]),
         gradient=forward_gradient,
         cost=_cost(lambda op: op.inputs[1], lambda op: op.outputs[0], taps),
-        traits=Traits(flops=flops[0]),
+        traits=Traits(flops=flops[0], batch=Batch((0,))),
     )
     define_op(
         f"{input_grad}(input_sizes: {sizes}, filter: T, out_backprop: T) -> output: T",
@@ -268,7 +268,7 @@ def _define_family(
         gradient=input_gradient,
         static=(0,),
         cost=_cost(lambda op: op.inputs[1], lambda op: op.inputs[2], taps),
-        traits=Traits(flops=flops[1]),
+        traits=Traits(flops=flops[1], batch=Batch((2,), shape=0)),
     )
     define_op(
         f"{filter_grad}(input: T, filter_sizes: int32, out_backprop: T) -> output: T",
@@ -278,7 +278,7 @@ def _define_family(
         gradient=filter_gradient,
         static=(1,),
         cost=_cost(lambda op: op.outputs[0], lambda op: op.inputs[2], taps),
-        traits=Traits(flops=flops[2]),
+        traits=Traits(flops=flops[2], batch=Batch((0, 2), adds_up=True)),
     )
 
 

@@ -25,7 +25,7 @@ from headrace.ops.nn_util import (
 )
 from headrace.ops.registry import define_op
 from headrace.ops.static import static_shape, static_value
-from headrace.ops.traits import Traits
+from headrace.ops.traits import Batch, Traits
 
 __all__: list[str] = []
 
@@ -204,7 +204,7 @@ define_op(
     shape=_pool_shape,
     kernel=on_platform(pool.max_pool),
     gradient=_max_gradient("MaxPoolGrad"),
-    traits=Traits(flops=flops.pool),
+    traits=Traits(flops=flops.pool, batch=Batch((0,))),
 )
 define_op(
     "MaxPoolGrad(orig_input: T, orig_output: T, grad: T) -> output: T",
@@ -212,7 +212,7 @@ define_op(
     shape=_max_grad_shape,
     kernel=on_platform(pool.max_pool_grad),
     gradient=_of_max_grad("MaxPoolGradGrad"),
-    traits=Traits(flops=flops.max_pool_gradient),
+    traits=Traits(flops=flops.max_pool_gradient, batch=Batch((0, 1, 2))),
 )
 define_op(
     "MaxPoolGradGrad(orig_input: T, orig_output: T, grad: T) -> output: T",
@@ -249,7 +249,7 @@ for _name, _value, _rank in (("AvgPool", "value", 4), ("AvgPool3D", "input", 5))
         shape=_pool_shape,
         kernel=on_platform(pool.avg_pool),
         gradient=_average_gradient(f"{_name}Grad"),
-        traits=Traits(flops=flops.pool if _rank == 4 else None),
+        traits=Traits(flops=flops.pool if _rank == 4 else None, batch=Batch((0,))),
     )
     define_op(
         f"{_name}Grad(orig_input_shape: int32, grad: T) -> output: T",
@@ -257,7 +257,9 @@ for _name, _value, _rank in (("AvgPool", "value", 4), ("AvgPool3D", "input", 5))
         shape=_average_grad_shape,
         kernel=on_platform(pool.avg_pool_grad),
         gradient=_of_average_grad(_name),
-        traits=Traits(flops=flops.average_pool_gradient if _rank == 4 else None),
+        traits=Traits(
+            flops=flops.average_pool_gradient if _rank == 4 else None, batch=Batch((1,), shape=0)
+        ),
         static=(0,),
     )
 

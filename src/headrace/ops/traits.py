@@ -8,9 +8,24 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from headrace.graph.tensor import Operation
+
+
+class Batch(NamedTuple):
+    """How an op treats a batch whose elements do not depend on each other.
+
+    Attributes:
+        inputs: the inputs whose first axis is the batch.
+        shape: the input that tells the shape of the output, its batch in front; -1: none does.
+        adds_up: the output is a sum over the batch, to which elements of zeros add nothing; else
+            its first axis is the batch.
+    """
+
+    inputs: tuple[int, ...]
+    shape: int = -1
+    adds_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,7 @@ class Traits:
         rounding: XLA joins the constants of neighbours of one kind, and so rounds otherwise.
         own_check: it hands on input 0 after a look at it that only Headrace knows: files have
             Identity in its place.
+        batch: how it treats a batch; None where its elements may depend on each other.
         only_here: TensorFlow has no such op, and files for it cannot be written with this one: why.
             (Ops of ours that are written as others have a rule instead, see `ops.export_graph`.)
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
@@ -53,6 +69,7 @@ class Traits:
     cheap: bool = False
     rounding: Literal["", "sum", "product"] = ""
     own_check: bool = False
+    batch: Batch | None = None
     only_here: str = ""
     flops: Callable[[Operation], int] | None = None
 
