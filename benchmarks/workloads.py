@@ -6,9 +6,10 @@ answers what one step is. Plain JAX counterparts are in `jax_workloads.py`.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -308,38 +309,91 @@ def initializer(name: str) -> Callable[[ModuleType], Step]:
 
 
 @dataclass(frozen=True)
-class InputGradient:
-    """The input gradient of a convolution with SAME padding, or a transposed convolution."""
+class Convolution:
+    """One pass of a convolution with SAME padding: forward, or a gradient.
 
-    kernel: int
-    stride: int
+    TensorFlow has no channels-first convolutions on CPUs: it runs the same with channels last.
+    """
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
     inputs: int
     outputs: int
     size: int
     batch: int
+    part: str = "input gradient"  # or "forward", "filter gradient"
+    dilation: int = 1
+    channels_first: bool = False
+    depthwise: bool = False
 
     def __call__(self, tf: ModuleType) -> Step:
         rng = np.random.RandomState(4)
-        small = -(-self.size // self.stride)
-        dy_shape = (self.batch, small, small, self.outputs)
-        w_shape = (self.kernel, self.kernel, self.inputs, self.outputs)
-        x_shape = (self.batch, self.size, self.size, self.inputs)
-        w = tf.Variable(rng.standard_normal(w_shape).astype(np.float32))
-        dy = tf.Variable(rng.standard_normal(dy_shape).astype(np.float32))
-        dx = tf.Variable(tf.zeros(x_shape))
-        strides = [1, self.stride, self.stride, 1]
-        made = tf.nn.conv2d_transpose(dy, w, x_shape, strides, "SAME")
-        return _Model(tf, tf.assign(dx, made).op, dx[0, 0, 0, 0]).step()
+        first = self.channels_first and tf.__name__ == "headrace"
+        rank = len(self.kernel)
+        letters = "DHW"[-rank:]
+        options = {
+            "data_format": f"NC{letters}" if first else f"N{letters}C",
+            "padding": "SAME",
+            "strides": self._laid_out(1, 1, self.strides, first),
+            "dilations": self._laid_out(1, 1, (self.dilation,) * rank, first),
+        }
+        x_shape = self._laid_out(self.batch, self.inputs, (self.size,) * rank, first)
+        small = tuple(-(-self.size // stride) for stride in self.strides)
+        channels = self.inputs * self.outputs if self.depthwise else self.outputs
+        y_shape = self._laid_out(self.batch, channels, small, first)
+        w_shape = [*self.kernel, self.inputs, self.outputs]
+        x, w, dy = (
+            tf.Variable(rng.standard_normal(shape).astype(np.float32))
+            for shape in (x_shape, w_shape, y_shape)
+        )
+        ops = tf.raw_ops
+        forward = {(2, False): "Conv2D", (2, True): "DepthwiseConv2dNative", (3, False): "Conv3D"}
+        name = forward[rank, self.depthwise]
+        version = "V2" if rank == 3 else ""
+        if self.part == "forward":
+            made, shape = getattr(ops, name)(input=x, filter=w, **options), y_shape
+        elif self.part == "input gradient":
+            gradient = getattr(ops, f"{name}BackpropInput{version}")
+            made = gradient(input_sizes=x_shape, filter=w, out_backprop=dy, **options)
+            shape = x_shape
+        else:
+            gradient = getattr(ops, f"{name}BackpropFilter{version}")
+            made = gradient(input=x, filter_sizes=w_shape, out_backprop=dy, **options)
+            shape = w_shape
+        result = tf.Variable(tf.zeros(shape))
+        watched = tf.reshape(tf.slice(result, [0] * len(shape), [1] * len(shape)), [])
+        return _Model(tf, tf.assign(result, made).op, watched).step()
+
+    @staticmethod
+    def _laid_out(batch: int, channels: int, sizes: tuple[int, ...], first: bool) -> list[int]:
+        return [batch, channels, *sizes] if first else [batch, *sizes, channels]
 
     @property
     def workload(self) -> Workload:
-        k, s, n = self.kernel, self.stride, self.size
+        shape = "x".join(map(str, (self.size,) * len(self.kernel)))
+        strides = self.strides[:1] if len(set(self.strides)) == 1 else self.strides
         title = (
-            f"input gradient {k}x{k}, stride {s}, {self.inputs} to {self.outputs} channels "
-            f"on {n}x{n}, batch {self.batch}"
+            f"{self.part}{' depthwise' * self.depthwise} {'x'.join(map(str, self.kernel))}, "
+            f"stride {'x'.join(map(str, strides))}, "
+            + f"dilation {self.dilation}, "
+            * (self.dilation > 1)
+            + f"{self.inputs} to {self.outputs} channels{' first' * self.channels_first} "
+            f"on {shape}, batch {self.batch}"
         )
-        numbers = (k, s, self.inputs, self.outputs, n, self.batch)
-        return Workload("conv_gradient_" + "_".join(map(str, numbers)), title, 1.5, self)
+        return Workload(_CONVOLUTION + json.dumps(asdict(self)), title, 1.5, self)
+
+    @classmethod
+    def named(cls, name: str) -> Convolution:
+        fields = json.loads(name.removeprefix(_CONVOLUTION))
+        lists = {key: tuple(fields[key]) for key in ("kernel", "strides")}
+        return cls(**fields | lists)
+
+
+_CONVOLUTION = "convolution "
+
+
+def square(kernel: int, stride: int, *numbers: int) -> Convolution:
+    return Convolution((kernel, kernel), (stride, stride), *numbers)
 
 
 def sparse(tf: ModuleType, build: Callable[[Any], sparse_workloads.Graph]) -> Step:
@@ -373,8 +427,8 @@ WORKLOADS = (
     Workload(
         "truncated", "initialise 14 million, truncated_normal", 1.0, initializer("truncated_normal")
     ),
-    InputGradient(9, 2, 256, 256, 20, 50).workload,
-    InputGradient(5, 2, 64, 128, 28, 64).workload,
+    square(9, 2, 256, 256, 20, 50).workload,
+    square(5, 2, 64, 128, 28, 64).workload,
     *(
         Workload(name, title, 0.5, partial(sparse, build=build), alone="100mb" not in name)
         for name, title, build in sparse_workloads.ROWS
@@ -383,8 +437,7 @@ WORKLOADS = (
 
 
 def named(name: str) -> Workload:
-    """The workload of that name, in the table or any input gradient."""
-    prefix = "conv_gradient_"
-    if name.startswith(prefix):
-        return InputGradient(*map(int, name[len(prefix) :].split("_"))).workload
+    """The workload of that name, in the table or any convolution."""
+    if name.startswith(_CONVOLUTION):
+        return Convolution.named(name).workload
     return next(w for w in WORKLOADS if w.name == name)

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from headrace.ops.kernels import conv
+from headrace.ops.kernels import conv, conv_phases
 
 #: These programs run once.
 QUICK = {"xla_backend_optimization_level": 0}
@@ -95,6 +95,73 @@ def test_no_zeros_are_multiplied() -> None:
     assert products <= 1.25 * (2 * 4 * 10 * 10 * 81 * 8 * 8)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "kernel", "strides", "channels"),
+    [
+        ((20, 20), 3, 1, (3, 64)),
+        ((20, 20), 5, 3, (3, 64)),
+        ((8, 8, 8), 3, 1, (16, 32)),
+        ((8, 8, 8), 3, 2, (3, 32)),
+    ],
+)
+def test_few_channels_are_one_product(
+    sizes: tuple[int, ...], kernel: int, strides: int, channels: tuple[int, int]
+) -> None:
+    """XLA's convolution to few channels is up to thirty times slower."""
+    rank = len(sizes)
+
+    def run(w: Any, dy: Any) -> Any:
+        return conv.convolution_backprop_input(
+            (2, *sizes, channels[0]),
+            w,
+            dy,
+            strides=(1, *(strides,) * rank, 1),
+            padding="SAME",
+            data_format=FORMATS[rank][0],
+        )
+
+    w = np.ones((*(kernel,) * rank, *channels), np.float32)
+    dy = np.ones((2, *(-(-n // strides) for n in sizes), channels[1]), np.float32)
+    used = {equation.primitive.name for equation in jax.make_jaxpr(run)(w, dy).jaxpr.eqns}
+    assert "dot_general" in used
+    assert "conv_general_dilated" not in used
+
+
+def test_large_products_are_made_for_some_images_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options: dict[str, Any] = {"channels": (3, 3, 32), "batch": 6, "dtype": "float32"}
+    whole, textbook = gradients((6, 7), (3, 3), (1, 1), **options)
+    monkeypatch.setattr(conv_phases, "_PRODUCT_BYTES", 4 * 9 * 8 * 9 * 3 * 4)  # four images
+    parts, _ = gradients((6, 7), (3, 3), (1, 1), **options)
+    np.testing.assert_array_equal(parts, whole)
+    np.testing.assert_allclose(whole, textbook, 1e-4, 1e-4)
+    monkeypatch.setattr(conv_phases, "_MOST_PRODUCT_BYTES", 1)
+    convolved, _ = gradients((6, 7), (3, 3), (1, 1), **options)
+    np.testing.assert_allclose(convolved, whole, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("last", [True, False], ids=["NHWC", "NCHW"])
+@pytest.mark.parametrize("padding", ["SAME", "VALID", ((3, 0), (0, 5))])
+@pytest.mark.parametrize(
+    ("kernel", "strides", "dilations"),
+    [((2, 3), (1, 1), (2, 1)), ((3, 4), (2, 3), (1, 1)), ((1, 3), (4, 2), (1, 1))],
+)
+def test_products_agree_with_the_textbook_form(
+    kernel: tuple[int, int],
+    strides: tuple[int, int],
+    dilations: tuple[int, int],
+    padding: Any,
+    last: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(conv_phases, "_SUM_OVERHEAD", -1e9)
+    case = gradients(
+        (8, 9), kernel, strides, padding, dilations=dilations, last=last, dtype="float32"
+    )
+    np.testing.assert_allclose(*case, 1e-4, 1e-4)
+
+
 @pytest.mark.parametrize("last", [True, False], ids=["NHWC", "NCHW"])
 @pytest.mark.parametrize("padding", ["SAME", "VALID", ((3, 0), (0, 5))])
 def test_agrees_with_the_textbook_form(padding: Any, last: bool) -> None:
@@ -115,6 +182,7 @@ def test_agrees_with_the_textbook_form(padding: Any, last: bool) -> None:
         ((6, 7), (3, 3), (2, 2), {"batch": 0}),
         ((40, 24), (16, 16), (8, 8), {"channels": (1, 1, 1)}),
         ((6, 5), (4, 4), (2, 2), {"dtype": "float16"}),
+        ((6, 5), (3, 3), (1, 1), {"channels": (2, 2, 40), "batch": 0, "dtype": "float32"}),
     ],
 )
 def test_agrees_for(

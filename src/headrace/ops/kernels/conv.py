@@ -274,7 +274,7 @@ def _input_gradient(
     _check_gradient(dy, x_shape, w.shape, geo)
     if 0 in x_shape or 0 in dy.shape:
         return jnp.zeros(x_shape, dy.dtype)
-    if geo.cpu and max(geo.strides) > 1:
+    if geo.cpu:
         dx = _phase_input_gradient(x_shape, w, dy, geo)
         if dx is not None:
             return dx
@@ -286,8 +286,17 @@ def _input_gradient(
 def _phase_input_gradient(
     x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: _Geometry
 ) -> jax.Array | None:
-    """The input gradient without the zeros that strides put between the elements of `dy`."""
+    """The input gradient without the zeros that strides put between the elements of `dy`; None
+    where that is not faster."""
     form = _form(dy.dtype, w.shape, geo)
+    sizes = x_shape[1:-1] if geo.channels_last else x_shape[2:]
+    steps = {"strides": geo.strides, "dilations": geo.dilations, "pads": geo.pads}
+    if geo.groups == 1 and dy.dtype.name == "float32":
+        dx = conv_phases.by_products(sizes, w, _to_channels_last(dy, geo), **steps)
+        if dx is not None:
+            return _from_channels_last(dx, geo)
+    if max(geo.strides) == 1:
+        return None
     if geo.groups > 1 and form is _lax_conv:
         return None
     if form is _split_conv:
@@ -306,12 +315,10 @@ def _phase_input_gradient(
         return (_shift_product if form is _shift_conv else _forward)(x, w, plain)
 
     dx = conv_phases.input_gradient(
-        x_shape[1:-1] if geo.channels_last else x_shape[2:],
+        sizes,
         w,
         _to_channels_last(dy, geo),
-        strides=geo.strides,
-        dilations=geo.dilations,
-        pads=geo.pads,
+        **steps,
         dense=dense,
         merges=form is not _shift_conv,
     )

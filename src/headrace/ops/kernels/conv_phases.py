@@ -11,6 +11,10 @@ convolutional layer?", 2016).
 Phases of one dimension can also share one convolution, as further output channels. Parts of the
 filter that are shorter than the longest are then filled up with zeros; in return there is one large
 product in place of several small ones. `_split_or_merge` weighs the two for each dimension.
+
+A convolution to few channels is slow, in phases or without strides, since a product with few
+columns is. `by_products` makes one product of `dy` with all taps, whose columns are taps times
+channels, and adds up what belongs to each element.
 """
 
 from __future__ import annotations
@@ -28,6 +32,12 @@ from jax import lax
 _MAX_CONVOLUTIONS = 16
 #: By rank: a product with n columns takes as long as one of n + this many at full speed.
 _COLUMN_OVERHEAD = {2: 24, 3: 256}
+#: To make an element of a product, write it and add it up takes as long as so many multiplications,
+_SUM_OVERHEAD = 137
+#: and this times as long where strides part what is added up. Shorter sums count as of this length.
+_STRIDED_OVERHEAD, _SHORTEST = 1.75, 16
+#: Bytes of such products that are made at a time, and that one image may need.
+_PRODUCT_BYTES, _MOST_PRODUCT_BYTES = 32 << 20, 256 << 20
 
 #: A dense convolution: (dy, filter [..., dy's channels, outputs], pads, dilations) to its result,
 #: channels last.
@@ -110,6 +120,21 @@ def _dimension(size: int, taps: int, stride: int, dilation: int, pad: int) -> _D
     return _Dimension(size, crop, -(-(size + crop) // stride), tuple(phases))
 
 
+def _dimensions(
+    sizes: Sequence[int],
+    w: jax.Array,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> list[_Dimension]:
+    return [
+        _dimension(n, taps, stride, dilation, lo)
+        for n, taps, stride, dilation, (lo, _) in zip(
+            sizes, w.shape[: len(sizes)], strides, dilations, pads, strict=True
+        )
+    ]
+
+
 def input_gradient(
     sizes: Sequence[int],
     w: jax.Array,
@@ -135,13 +160,8 @@ def input_gradient(
         [batch, ...sizes..., input channels]; None if it takes too many convolutions.
     """
     rank = len(sizes)
-    dims = [
-        _dimension(n, taps, stride, dilation, lo)
-        for n, taps, stride, dilation, (lo, _) in zip(
-            sizes, w.shape[:rank], strides, dilations, pads, strict=True
-        )
-    ]
-    groups = _split_or_merge(dims, w.shape[rank], merges)
+    dims = _dimensions(sizes, w, strides, dilations, pads)
+    groups, _ = _split_or_merge(dims, w.shape[rank], merges)
     if groups is None:
         return None
     whole = _interleaved(dims, groups, (), w, dy, dense)
@@ -150,10 +170,87 @@ def input_gradient(
     return lax.slice(whole, (0, *start, 0), (whole.shape[0], *stop, whole.shape[-1]))
 
 
+def by_products(
+    sizes: Sequence[int],
+    w: jax.Array,
+    dy: jax.Array,
+    *,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> jax.Array | None:
+    """`input_gradient`, with or without strides; None unless this is estimated to be faster."""
+    rank = len(sizes)
+    dims = _dimensions(sizes, w, strides, dilations, pads)
+    overhead = _SUM_OVERHEAD / max(w.shape[-1], _SHORTEST)
+    cost = math.prod(w.shape[:-1]) * (1 + overhead)
+    if max(strides) > 1:
+        cost *= _STRIDED_OVERHEAD
+    if cost > _split_or_merge(dims, w.shape[rank], True)[1]:
+        return None
+    # Zeros around dy, so that all elements meet all taps of their phase.
+    margins = [_margins(dim, outputs) for dim, outputs in zip(dims, dy.shape[1:-1], strict=True)]
+    around = [(0, 0, 0), *((lo, hi, 0) for lo, hi in margins), (0, 0, 0)]
+    dy = lax.pad(dy, jnp.zeros((), dy.dtype), around)
+    columns = jnp.moveaxis(w, -1, 0)  # [outputs, taps..., inputs]
+    image = math.prod(dy.shape[1:-1]) * math.prod(w.shape[:-1]) * dy.dtype.itemsize
+    if image > _MOST_PRODUCT_BYTES:
+        return None
+
+    def of(images: jax.Array) -> jax.Array:
+        products = images.reshape(-1, images.shape[-1]) @ columns.reshape(columns.shape[0], -1)
+        sums = products.reshape(*images.shape[:-1], *columns.shape[1:])
+        for d, (dim, (lo, _)) in enumerate(zip(dims, margins, strict=True)):
+            sums = _summed(sums, 1 + d, 1 + rank, dim, lo)
+        return sums
+
+    batch = dy.shape[0]
+    most = max(_PRODUCT_BYTES // image, 1)
+    together = next(n for n in range(min(most, batch), 0, -1) if batch % n == 0)
+    if together == batch:
+        return of(dy)
+    parts = lax.map(of, dy.reshape(-1, together, *dy.shape[1:]))
+    return parts.reshape(batch, *parts.shape[2:])
+
+
+def _margins(dim: _Dimension, outputs: int) -> tuple[int, int]:
+    """How many elements beside those of `dy` the phases of a dimension look at, on either side."""
+    live = [phase for phase in dim.phases if phase.count]
+    before = max(phase.lead for phase in live)
+    after = max(phase.offset for phase in live) + dim.length - outputs
+    return max(before, 0), max(after, 0)
+
+
+def _summed(
+    products: jax.Array, axis: int, taps_axis: int, dim: _Dimension, before: int
+) -> jax.Array:
+    """Adds up the products that belong to each element of one dimension.
+
+    Args:
+        axis: of the elements of `dy`, with `before` of the margin first; afterwards of the input.
+        taps_axis: of the taps; afterwards there is none.
+    """
+    phases = []
+    for phase in dim.phases:
+        total = None
+        for j in range(phase.count):
+            tap = lax.index_in_dim(products, phase.first + j * phase.step, taps_axis, False)
+            start = before + phase.offset - j * phase.dilation
+            term = lax.slice_in_dim(tap, start, start + dim.length, axis=axis)
+            total = term if total is None else total + term
+        phases.append(total)
+    like = next(total for total in phases if total is not None)
+    filled = [jnp.zeros_like(like) if total is None else total for total in phases]
+    whole = filled[0] if len(filled) == 1 else jnp.stack(filled, axis + 1)
+    shape = (*like.shape[:axis], dim.length * len(filled), *like.shape[axis + 1 :])
+    return lax.slice_in_dim(whole.reshape(shape), dim.crop, dim.crop + dim.size, axis=axis)
+
+
 def _split_or_merge(
     dims: Sequence[_Dimension], channels: int, merges: bool
-) -> list[tuple[_Group, ...]] | None:
-    """The groups of each dimension that are estimated to take the least time."""
+) -> tuple[list[tuple[_Group, ...]] | None, float]:
+    """The groups of each dimension that are estimated to take the least time, and that time: 1 for
+    each column of the product that one tap makes."""
     best, least = None, math.inf
     overhead = _COLUMN_OVERHEAD[len(dims)]
     choices = [
@@ -172,7 +269,7 @@ def _split_or_merge(
         )
         if cost < least:
             best, least = list(groups), cost
-    return best
+    return best, least
 
 
 def _interleaved(
