@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -100,8 +101,8 @@ def test_no_zeros_are_multiplied() -> None:
     [
         ((20, 20), 3, 1, (3, 64)),
         ((20, 20), 5, 3, (3, 64)),
-        ((8, 8, 8), 3, 1, (16, 32)),
-        ((8, 8, 8), 3, 2, (3, 32)),
+        ((8, 8, 8), 3, 1, (3, 32)),
+        ((8, 8, 8), 3, 2, (1, 16)),
     ],
 )
 def test_few_channels_are_one_product(
@@ -125,6 +126,67 @@ def test_few_channels_are_one_product(
     used = {equation.primitive.name for equation in jax.make_jaxpr(run)(w, dy).jaxpr.eqns}
     assert "dot_general" in used
     assert "conv_general_dilated" not in used
+
+
+@pytest.mark.parametrize("part", ["forward", "input", "filter"])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_convolutions_in_three_dimensions_are_flat(part: str, stride: int) -> None:
+    """XLA's are up to twenty times slower."""
+    x, w = np.ones((2, 6, 5, 7, 40), np.float32), np.ones((3, 2, 3, 40, 50), np.float32)
+    attrs: dict[str, Any] = {
+        "strides": (1, stride, stride, stride, 1),
+        "padding": "SAME",
+        "data_format": "NDHWC",
+    }
+
+    def run(x: Any, w: Any) -> Any:
+        if part == "forward":
+            return conv.convolution(x, w, **attrs)
+        dy = jnp.ones((2, *(-(-n // stride) for n in x.shape[1:-1]), 50), jnp.float32)
+        if part == "input":
+            return conv.convolution_backprop_input(x.shape, w, dy, **attrs)
+        return conv.convolution_backprop_filter(x, w.shape, dy, **attrs)
+
+    ranks = [
+        len(equation.params["window_strides"])
+        for equation in jax.make_jaxpr(run)(x, w).jaxpr.eqns
+        if equation.primitive.name == "conv_general_dilated"
+    ]
+    assert set(ranks) == {2}
+
+
+@pytest.mark.parametrize("last", [True, False], ids=["NDHWC", "NCDHW"])
+@pytest.mark.parametrize("strides", [(1, 1, 1), (2, 1, 3)])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_flat_convolutions_agree_in_all_passes(
+    padding: str, strides: tuple[int, int, int], last: bool
+) -> None:
+    data_format = FORMATS[3][0 if last else 1]
+    attrs: dict[str, Any] = {
+        "strides": full(strides, data_format),
+        "dilations": full((2, 1, 1) if strides[0] == 1 else (1, 1, 1), data_format),
+        "padding": padding,
+        "data_format": data_format,
+    }
+    rng = np.random.default_rng(1)
+    sizes = (2, 7, 5, 6, 3) if last else (2, 3, 7, 5, 6)
+    x = rng.standard_normal(sizes).astype(np.float32)
+    w = rng.standard_normal((3, 2, 3, 3, 4)).astype(np.float32)
+
+    def passes(platform: str) -> Any:
+        def run(x: Any, w: Any) -> Any:
+            y = conv.convolution(x, w, platform=platform, **attrs)
+            dy = jnp.sin(y)
+            return (
+                y,
+                conv.convolution_backprop_input(x.shape, w, dy, platform=platform, **attrs),
+                conv.convolution_backprop_filter(x, w.shape, dy, platform=platform, **attrs),
+            )
+
+        return jax.jit(run, compiler_options=QUICK)(x, w)
+
+    for ours, theirs in zip(passes("cpu"), passes("gpu"), strict=True):
+        np.testing.assert_allclose(ours, theirs, 1e-4, 1e-4)
 
 
 def test_large_products_are_made_for_some_images_at_a_time(

@@ -3,10 +3,10 @@
 Filters are laid out spatial dimensions first (HWIO, DHWIO); `strides`, `dilations` and
 `explicit_paddings` follow the dimension order of `data_format`, as in the graph attributes.
 
-On the CPU, XLA hands float32 convolutions without groups to a fast library and everything else to
+On the CPU, XLA hands flat float32 convolutions without groups to a fast library and all else to
 plain loops that are ten to a hundred times slower. So for `platform="cpu"` the other cases are
-written here as shifted multiply-adds (one channel per group), as one convolution per group, or as
-one matrix product (float64 and integers). Other platforms always get the one lax convolution.
+written here as shifted multiply-adds (one channel per group), one convolution per group, one matrix
+product (float64, integers) or flat ones (three dimensions). Others get the one lax convolution.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from headrace.ops.kernels import conv_phases
+from headrace.ops.kernels import conv_depth, conv_phases
 from headrace.ops.kernels.norm import column_sums
 
 # Above this many filter positions the unrolled forms cost more to compile than they win.
@@ -202,9 +203,9 @@ def _matmul_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
     """Sum over the filter positions of (window @ filter slice); no groups."""
     taps = w.reshape(-1, *w.shape[-2:])
     windows = _windows(x, w.shape[: geo.rank], geo)
-    return _sum([_rows(window) @ taps[i] for i, window in enumerate(windows)]).reshape(
-        *windows[0].shape[:-1], w.shape[-1]
-    )
+    return _sum(
+        [window.reshape(-1, window.shape[-1]) @ taps[i] for i, window in enumerate(windows)]
+    ).reshape(*windows[0].shape[:-1], w.shape[-1])
 
 
 def _split_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
@@ -212,6 +213,16 @@ def _split_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
     single = replace(geo, groups=1)
     parts = zip(jnp.split(x, geo.groups, -1), jnp.split(w, geo.groups, -1), strict=True)
     return jnp.concatenate([_forward(a, b, single) for a, b in parts], -1)
+
+
+def _depth_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
+    """Three dimensions without groups: one convolution in two (see `conv_depth`)."""
+    out = _out_shape(x.shape, w.shape, geo)
+    steps = zip(geo.pads, geo.strides, geo.dilations, strict=True)
+    flat = conv_depth.layers(x, w.shape[0], out[1], *next(steps))
+    pads, strides, dilations = zip(*steps, strict=True)
+    plain = replace(geo, strides=strides, dilations=dilations, pads=pads)
+    return _forward(flat, conv_depth.flat_filter(w), plain).reshape(out)
 
 
 _Form = Callable[[jax.Array, jax.Array, _Geometry], jax.Array]
@@ -228,18 +239,13 @@ def _form(dtype: np.dtype, w_shape: Sequence[int], geo: _Geometry) -> _Form:
         return _split_conv
     if geo.groups == 1 and dtype.name not in _LIBRARY_DTYPES and positions <= _MAX_UNROLLED:
         return _matmul_conv
+    if geo.rank == 3 and geo.groups == 1 and dtype.name in _LIBRARY_DTYPES:
+        return _depth_conv
     return _lax_conv
 
 
-def _rows(x: jax.Array) -> jax.Array:
-    return x.reshape(-1, x.shape[-1])
-
-
 def _sum(terms: Sequence[jax.Array]) -> jax.Array:
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
+    return sum(terms[1:], terms[0])
 
 
 def _to_channels_last(x: jax.Array, geo: _Geometry) -> jax.Array:
@@ -290,7 +296,7 @@ def _phase_input_gradient(
     where that is not faster."""
     form = _form(dy.dtype, w.shape, geo)
     sizes = x_shape[1:-1] if geo.channels_last else x_shape[2:]
-    steps = {"strides": geo.strides, "dilations": geo.dilations, "pads": geo.pads}
+    steps: dict[str, Any] = {"strides": geo.strides, "dilations": geo.dilations, "pads": geo.pads}
     if geo.groups == 1 and dy.dtype.name == "float32":
         dx = conv_phases.by_products(sizes, w, _to_channels_last(dy, geo), **steps)
         if dx is not None:

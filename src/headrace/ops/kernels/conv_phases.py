@@ -31,7 +31,7 @@ from jax import lax
 #: More convolutions than this in one gradient cost more to compile than they win.
 _MAX_CONVOLUTIONS = 16
 #: By rank: a product with n columns takes as long as one of n + this many at full speed.
-_COLUMN_OVERHEAD = {2: 24, 3: 256}
+_COLUMN_OVERHEAD = {2: 24, 3: 64}
 #: To make an element of a product, write it and add it up takes as long as so many multiplications,
 _SUM_OVERHEAD = 137
 #: and this times as long where strides part what is added up. Shorter sums count as of this length.
@@ -210,7 +210,7 @@ def by_products(
     if together == batch:
         return of(dy)
     parts = lax.map(of, dy.reshape(-1, together, *dy.shape[1:]))
-    return parts.reshape(batch, *parts.shape[2:])
+    return jnp.reshape(parts, (batch, *parts.shape[2:]))
 
 
 def _margins(dim: _Dimension, outputs: int) -> tuple[int, int]:
