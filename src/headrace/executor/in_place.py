@@ -30,6 +30,7 @@ from headrace.executor.null import is_null
 from headrace.executor.program import InPlace
 from headrace.executor.region import Region, RegionOptions, label_of
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, Transaction
+from headrace.executor.runnable import Runnable
 from headrace.executor.touched import RegionState, functions_of, has_loops
 from headrace.executor.tracing_step import StepContext
 from headrace.passes.ir import Edge, Node, function_step
@@ -283,7 +284,7 @@ Inputs = Callable[[Sequence[Node], set[Node]], tuple[list[Edge], list[Edge], dic
 
 def make_region(
     nodes: list[Node], outputs: list[Edge], inputs: Inputs, options: RegionOptions
-) -> Region | PartedRegion:
+) -> Runnable:
     """A region, in two parts if it may fail and changes large variables.
 
     Args:
@@ -324,10 +325,7 @@ def make_region(
 
 
 class PartedRegion:
-    """Two regions that run one after another; what they write reaches the store together.
-
-    Attributes: as those of a region.
-    """
+    """Two regions that run one after another; what they write reaches the store together."""
 
     def __init__(
         self,

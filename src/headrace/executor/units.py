@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.executor.host import HostCall
-from headrace.executor.in_place import PartedRegion, make_region
-from headrace.executor.region import Region, RegionOptions
+from headrace.executor.in_place import make_region
+from headrace.executor.region import RegionOptions
+from headrace.executor.runnable import Runnable
 from headrace.executor.stages import Staging, is_large
 from headrace.executor.touched import may_block
 from headrace.executor.wakers import rank, waits_apart
@@ -26,7 +27,7 @@ class Unit:
 
     __slots__ = ("call", "inputs", "label", "node", "outputs", "parts", "region", "static", "waits")
 
-    def __init__(self, region: Region | PartedRegion | None, node: Node | None) -> None:
+    def __init__(self, region: Runnable | None, node: Node | None) -> None:
         self.region = region
         self.node = node
         self.inputs: list[int] = []

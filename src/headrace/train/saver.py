@@ -16,13 +16,11 @@ from headrace.graph.graph import Graph
 from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
 from headrace.train import checkpoint_state, saveable
 from headrace.train.checkpoint import CheckpointReader
+from headrace.train.checkpoint.reader import ATTEMPTS
 from headrace.train.restore_check import check_restorable
 from headrace.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
 
 __all__ = ["BaseSaverBuilder", "BulkSaverBuilder", "Saver"]
-
-#: So often `restore` begins again because the checkpoint was saved again meanwhile.
-_ATTEMPTS = 10
 
 
 class Saver:
@@ -300,17 +298,18 @@ class Saver:
         graph: Graph = sess.graph
         restore_op = graph.get_operation_by_name(self.saver_def.restore_op_name)
         filename = graph.get_tensor_by_name(self.saver_def.filename_tensor_name)
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             reader = CheckpointReader(path)
-            readers = check_restorable(restore_op, filename, reader)
+            alone = check_restorable(restore_op, filename, reader) < 2
             try:
                 sess.run(self.saver_def.restore_op_name, {filename: path})
             except (NotFoundError, DataLossError):
-                if reader.is_current():
+                if alone or reader.is_current():
                     raise
                 continue
-            if readers < 2 or reader.is_current():
-                return  # one operation alone reads from one save
+            # One operation alone reads from one save, and again by itself where that is needed.
+            if alone or reader.is_current():
+                return
         raise AbortedError(
             None, None, f"Checkpoint {path} was saved again each time that it was read."
         )

@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 _T = TypeVar("_T")
 
 #: So often a checkpoint is read again because it was saved again meanwhile.
-_ATTEMPTS = 10
+ATTEMPTS = 10
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class CheckpointReader:
             return False
 
     def _from_one_save(self, read: Callable[[DataFiles], _T]) -> _T:
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             try:
                 with contextlib.ExitStack() as stack:
                     result = read(DataFiles(self._layout, stack))
