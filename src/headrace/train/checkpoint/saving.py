@@ -255,7 +255,10 @@ _PARTS = re.compile(r"([^/]+)_temp_([0-9a-f]{32})(?=/|$)")
 
 
 def _remove_leftovers(prefix: str, own_parts: set[str]) -> None:
-    """Remove what killed saves of other steps of the same saver left in the directory.
+    """Remove what killed saves under other names left in the directory.
+
+    Where there are locks these tell which saves are dead, whoever began them; elsewhere only files
+    of other steps of the same saver are looked at.
 
     Args:
         own_parts: marks in the names of folders for the parts of sharded saves by this saver.
@@ -267,13 +270,14 @@ def _remove_leftovers(prefix: str, own_parts: set[str]) -> None:
     step = _STEP.fullmatch(own)
     base = re.escape(step[1] if step else own)
     of_saver = re.compile(rf"{base}(-\d+)?")
+    locks = is_local(as_path(prefix))
     with contextlib.suppress(OpError):
         names = system.list_directory(directory or ".")
         there = set(names)
         prefixes: dict[str, list[str]] = {}
         for name in names:
             found = _FILE.fullmatch(name)
-            if found and found[1] != own and of_saver.fullmatch(found[1]):
+            if found and found[1] != own and (locks or of_saver.fullmatch(found[1])):
                 prefixes.setdefault(found[1], []).append(directory + name)
         for other, files in prefixes.items():
             if f"{other}.index" not in there and _is_dead(directory + other, files, prefix):
