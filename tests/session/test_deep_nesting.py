@@ -9,7 +9,7 @@ import pytest
 
 import headrace as tf
 from headrace.config import flags
-from headrace.graph.recursion import levels_of, room_for
+from headrace.graph.recursion import MOST_LEVELS, levels_of, room_for
 
 
 def _nest(levels: int, deeper: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
@@ -18,14 +18,15 @@ def _nest(levels: int, deeper: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
     return tf.cond(deeper, lambda: _nest(levels - 1, deeper, x) + 1.0, lambda: x * 1.0)
 
 
-def test_150_levels_of_branches_run_and_have_a_gradient() -> None:
+@pytest.mark.parametrize("levels", [150, pytest.param(MOST_LEVELS, marks=pytest.mark.slow)])
+def test_so_many_levels_of_branches_run(levels) -> None:
     limit = sys.getrecursionlimit()
     deeper, x = tf.placeholder(tf.bool), tf.placeholder(tf.float32)
-    y = _nest(150, deeper, x)
-    assert levels_of(tf.get_default_graph()) == 150
+    y = _nest(levels, deeper, x)
+    assert levels_of(tf.get_default_graph()) == levels
     with tf.Session() as session:
         for _ in range(3):
-            assert session.run(y, {deeper: True, x: 2.0}) == 156.0
+            assert session.run(y, {deeper: True, x: 2.0}) == levels + 6.0
             assert session.run(y, {deeper: False, x: 2.0}) == 2.0
     assert sys.getrecursionlimit() == limit
 
