@@ -23,6 +23,19 @@ from headrace.errors import DeadlineExceededError, UnavailableError
 PS = "/job:ps/replica:0/task:0"
 
 
+def proxy_of_links(port, monkeypatch):
+    """A proxy of a data port, through which all links are made from now on."""
+    proxy = FlippingProxy(port)
+    dial = connect.dial
+
+    def dial_proxy(endpoint, *args, **kwargs):
+        changed = dataclasses.replace(endpoint, port=proxy.port)
+        return dial(changed, *args, **{**kwargs, "allow_inproc": False, "allow_unix": False})
+
+    monkeypatch.setattr(connect, "dial", dial_proxy)
+    return proxy
+
+
 class Way:
     """A worker and a server whose links all go through a proxy, and a step that uses both."""
 
@@ -31,14 +44,7 @@ class Way:
         port = servers["ps", 0]._listener.endpoint.port
         if fallback:
             port = int(servers["ps", 0].address.rpartition(":")[2])
-        self.proxy = FlippingProxy(port)
-        dial = connect.dial
-
-        def dial_proxy(endpoint, *args, **kwargs):
-            changed = dataclasses.replace(endpoint, port=self.proxy.port)
-            return dial(changed, *args, **{**kwargs, "allow_inproc": False, "allow_unix": False})
-
-        monkeypatch.setattr(connect, "dial", dial_proxy)
+        self.proxy = proxy_of_links(port, monkeypatch)
         self.graph = tf.Graph()
         with self.graph.as_default():
             self.fed = tf.placeholder(tf.float32, [None])
@@ -160,6 +166,51 @@ def test_flips_in_tls_are_retried_as_what_they_are(cluster, monkeypatch, tmp_pat
         assert one.proxy.flipped > 3
     finally:
         one.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_a_monitored_session_outlives_flips_in_tls(cluster, monkeypatch, tmp_path, direction):
+    """Each flip costs the steps since the last checkpoint; the program sees none of it."""
+    use_tls(monkeypatch, tmp_path)
+    monkeypatch.setenv("HEADRACE_CLUSTER_TOKEN", "token")
+    servers = cluster(ps=1, worker=1)
+    proxy = proxy_of_links(servers["ps", 0]._listener.endpoint.port, monkeypatch)
+    value = values(5000)
+    lost = []
+    with tf.Graph().as_default():
+        fed = tf.placeholder(tf.float32, [None])
+        with tf.device("/job:ps/task:0"):
+            step = tf.train.get_or_create_global_step()
+            total = tf.get_variable("total", initializer=tf.zeros([5000]))
+            added = total.assign_add(fed)
+        with tf.control_dependencies([added]), tf.device("/job:ps/task:0"):
+            counted = tf.assign_add(step, 1)
+        folder = str(tmp_path / "checkpoints")
+        session = tf.train.MonitoredTrainingSession(
+            servers.target("worker"),
+            checkpoint_dir=folder,
+            save_checkpoint_steps=2,
+            save_summaries_steps=None,
+            log_step_count_steps=None,
+        )
+        with session:
+            seen = 0
+            for number in range(40):
+                if number % 5 == 2:
+                    proxy.flip(direction, 400, number % 8)
+                done, sums = session.run([counted, added], {fed: value})
+                np.testing.assert_array_equal(sums, value * done)
+                if done != seen + 1:
+                    lost.append(seen + 1 - done)
+                seen = int(done)
+            proxy.calm()
+    assert proxy.flipped > 5
+    assert lost
+    assert all(0 < n <= 3 for n in lost)
+    assert seen >= 40 - sum(lost)
+    assert eventually(lambda: not servers.leftovers())
+    proxy.close()
 
 
 @pytest.mark.slow
