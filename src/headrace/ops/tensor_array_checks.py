@@ -29,6 +29,7 @@ from headrace.ops.kernels.tensor_list import TensorList
 from headrace.ops.registry import CHECKS, define_op
 from headrace.ops.static import static_value
 from headrace.ops.tensor_list import scalar_shape
+from headrace.ops.traits import Traits
 
 #: An operation with function bodies, and which of them.
 Step = tuple[Operation, int]
@@ -376,6 +377,7 @@ define_op(
     kernel=_check,
     interpret=_check,
     effects=CHECKS,
+    traits=Traits(only_here="a step gets it when it is planned"),
 )
 
 __all__: list[str] = []
