@@ -254,6 +254,8 @@ def main() -> int:
                 except ChildProcessError as error:
                     console.print(str(error), markup=False)
             for workload in WORKLOADS:
+                if workload.asked_for and not options.only:
+                    continue
                 if options.only and workload.name not in options.only:
                     continue
                 with console.status(workload.title):

@@ -14,6 +14,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+import checkpoint_workloads
 import numpy as np
 import sparse_workloads
 
@@ -41,6 +42,7 @@ class Workload:
     fresh: bool = False  # every repetition in a process of its own, with an empty compile cache
     alone: bool = False  # so large that one side runs at a time, in a process of its own
     sides: tuple[str, ...] = ("headrace", "tensorflow")
+    asked_for: bool = False  # only timed when it is named
 
 
 @dataclass
@@ -404,6 +406,15 @@ def sparse(tf: ModuleType, build: Callable[[Any], sparse_workloads.Graph]) -> St
 
 #: Steps before those that are timed where sizes change.
 _STEPS_BEFORE = 200
+
+
+def checkpoint(
+    tf: ModuleType, timed: Callable[[checkpoint_workloads.Checkpoint], Any], megabytes: int
+) -> Step:
+    made = checkpoint_workloads.Checkpoint(tf, megabytes)
+    return Step(lambda: timed(made))
+
+
 _WITH_JAX = ("headrace", "tensorflow", "jax")
 
 WORKLOADS = (
@@ -432,6 +443,17 @@ WORKLOADS = (
     *(
         Workload(name, title, 0.5, partial(sparse, build=build), alone="100mb" not in name)
         for name, title, build in sparse_workloads.ROWS
+    ),
+    *(
+        Workload(
+            name,
+            title,
+            1.0,
+            partial(checkpoint, timed=timed, megabytes=size),
+            alone=True,
+            asked_for=size >= 1024,
+        )
+        for name, title, timed, size in checkpoint_workloads.ROWS
     ),
 )
 
