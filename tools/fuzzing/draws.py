@@ -5,7 +5,6 @@ Everything is drawn through ``random.Random.random``, whose numbers Python promi
 
 from __future__ import annotations
 
-import math
 import random
 import zlib
 from collections.abc import Callable, Sequence
@@ -167,7 +166,7 @@ class Draw:
         """
         kind = kind or ("special" if self.chance(25) else "plain")
         make = self._maker(np.dtype(dtype), kind)
-        count = math.prod(shape)
+        count = int(np.prod(shape))  # math.prod is not in the Python of TensorFlow 1.15
         flat = np.empty(count, dtype)
         for i in range(count):
             flat[i] = make()

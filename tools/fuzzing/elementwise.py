@@ -98,7 +98,7 @@ def _betainc(d: Draw) -> Call:
     shapes = d.broadcast(3)
     dtype = d.one(*WIDE)
     kinds = ("positive", "positive", "unit")
-    return d.call(*[d.tensor(dtype, s, k) for s, k in zip(shapes, kinds, strict=True)])
+    return d.call(*[d.tensor(dtype, shapes[i], k) for i, k in enumerate(kinds)])
 
 
 add("betainc", _betainc, scale=20)

@@ -116,7 +116,7 @@ add("reverse_sequence", _reverse_sequence)
 def _slice(d: Draw) -> Call:
     shape = d.shape()
     begin: Any = [d.between(0, n) for n in shape]
-    size = [d.one(-1, d.between(0, n - b)) for n, b in zip(shape, begin, strict=True)]
+    size = [d.one(-1, d.between(0, n - begin[i])) for i, n in enumerate(shape)]
     if shape and d.invalid():
         begin[0], size[0] = d.one((-1, 1), (0, shape[0] + 1), (shape[0] + 1, -1), (0, -2))
     if not shape:

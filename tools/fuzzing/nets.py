@@ -219,7 +219,7 @@ add("nn.relu_layer", _dense)
 def _l2_loss_pair(d: Draw, kinds: tuple[str, str]) -> list[T]:
     shape = d.shape(1)
     other = (*shape[:-1], shape[-1] + 2) if d.invalid() else shape
-    return [d.tensor("float32", s, k) for s, k in zip((shape, other), kinds, strict=True)]
+    return [d.tensor("float32", (shape, other)[i], k) for i, k in enumerate(kinds)]
 
 
 # -- cross entropies -----------------------------------------------------------------------------
