@@ -64,6 +64,7 @@ def _time(step, iterations: int) -> float:
 def main() -> None:
     side = sys.argv[1]
     answers = os.fdopen(_take_stdout(), "w", buffering=1)
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow's recurrent cells
     start = time.perf_counter()
     module = importlib.import_module(MODULES[side])
     imported = time.perf_counter() - start
