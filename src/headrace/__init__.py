@@ -32,8 +32,8 @@ from headrace.autodiff.gradients import (
     AggregationMethod,
     UnconnectedGradients,
     gradients,
-    hessians,
 )
+from headrace.autodiff.hessians import hessians
 from headrace.autodiff.registry import RegisterGradient
 from headrace.autodiff.registry import not_differentiable as NoGradient
 from headrace.autodiff.registry import not_differentiable as NotDifferentiable

@@ -76,8 +76,8 @@ def gradients(
         TypeError: if a y is of a type without numbers, or complex without a grad_ys of its own.
             Integers and booleans are as constants: nothing depends on them smoothly.
     """
-    ys, xs = _as_list(ys), _as_list(xs)
-    grad_ys = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
+    ys, xs = as_list(ys), as_list(xs)
+    grad_ys = [None] * len(ys) if grad_ys is None else as_list(grad_ys)
     if len(grad_ys) != len(ys):
         raise ValueError(f"Passed {len(grad_ys)} grad_ys for {len(ys)} ys")
     unconnected = UnconnectedGradients(unconnected_gradients)
@@ -86,7 +86,7 @@ def gradients(
         backward = _Backward(graph, colocate_gradients_with_ops, gate_gradients, aggregation_method)
         y_tensors = [backward.local(convert_to_tensor(y)) for y in ys]
         x_tensors = [backward.local(_source(x)) for x in xs]
-        stops = [backward.local(_source(s)) for s in _as_list(stop_gradients or [])]
+        stops = [backward.local(_source(s)) for s in as_list(stop_gradients or [])]
         found = backward.run(y_tensors, x_tensors, grad_ys, set(stops))
         if unconnected is UnconnectedGradients.ZERO:
             found = [
@@ -112,7 +112,7 @@ def _of_function(
 functions.gradients_of.append(_of_function)
 
 
-def _as_list(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
@@ -261,7 +261,7 @@ class _Backward:
                 result = kernel_gradient(
                     op, [None if g is None else convert_to_tensor(g) for g in out_grads]
                 )
-            grads: Sequence[Gradient] = _as_list(result)
+            grads: Sequence[Gradient] = as_list(result)
             self._check(op, grads)
             if self.gate and sum(g is not None for g in grads) > 1:
                 grads = _gated(self.graph, grads)
@@ -360,36 +360,3 @@ def _gated(graph: Graph, grads: Sequence[Gradient]) -> list[Gradient]:
             else raw.Identity(g)
             for g in grads
         ]
-
-
-def hessians(
-    ys: Any,
-    xs: Any,
-    name: str = "hessians",
-    colocate_gradients_with_ops: bool = False,
-    gate_gradients: bool = False,
-    aggregation_method: int | None = None,
-) -> list[Tensor]:
-    """Second derivatives of the sum of ``ys`` with respect to each x: shape ``x.shape * 2``."""
-    xs = _as_list(xs)
-    options = (colocate_gradients_with_ops, gate_gradients, aggregation_method)
-    graph = get_default_graph()
-    with graph.name_scope(name):
-        firsts = gradients(ys, xs, None, "gradients", *options)
-        return [_hessian(x, g, options) for x, g in zip(xs, firsts, strict=True)]
-
-
-def _hessian(x: Any, gradient: Gradient, options: tuple[Any, ...]) -> Tensor:
-    if gradient is None:
-        raise ValueError(f"hessians: the ys do not depend on {x!r}.")
-    flat = raw.Reshape(convert_to_tensor(gradient), [-1])
-    value = convert_to_tensor(x)
-    size = flat.dims[0] if flat.dims else None
-    if size is None:
-        raise ValueError(f"hessians needs the full static shape of {x!r}; it is {value.shape}.")
-    rows = []
-    for i in range(size):
-        row = gradients(raw.Reshape(raw.Slice(flat, [i], [1]), []), [x], None, "row", *options)[0]
-        rows.append(raw.ZerosLike(value) if row is None else convert_to_tensor(row))
-    shape = raw.Shape(value)
-    return raw.Reshape(raw.Pack(rows), raw.ConcatV2([shape, shape], 0))  # type: ignore[no-any-return]
