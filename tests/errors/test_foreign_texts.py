@@ -13,7 +13,7 @@ import headrace as tf
 def ours(expression):
     """A function as if it stood in the package."""
     path = os.path.join(os.path.dirname(tf.__file__), "ops", "as_if.py")
-    return eval(compile(expression, path, "eval"), {"np": np})
+    return eval(compile(expression, path, "eval"), {"np": np, "__name__": "headrace.ops.as_if"})
 
 
 @pytest.fixture
@@ -25,6 +25,12 @@ def failing(new_op):
             "TestDivides(x: T) -> y: T",
             attrs="T: type",
             shape=ours("lambda op: [(4 // op.inputs[0].dims[0],)]"),
+            kernel=lambda x: x,
+        ),
+        "key": new_op(
+            "TestFinds(x: T) -> y: T",
+            attrs="T: type",
+            shape=ours("lambda op: [{}[op.type]]"),
             kernel=lambda x: x,
         ),
         "numpy": new_op(
@@ -42,19 +48,38 @@ def failing(new_op):
     }
 
 
-def test_shape_rules_that_fail_otherwise(failing):
-    x, y = tf.zeros([0]), tf.zeros([2, 3])
-    with pytest.raises(
-        ValueError, match="TestDivides cannot take inputs of these shapes"
-    ) as caught:
-        failing["rule"](x)
-    assert "zeros:0: (0,) float32" in str(caught.value)
-    assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    with pytest.raises(ValueError, match="TestBroadcasts cannot take inputs of these") as caught:
-        failing["numpy"](tf.zeros([4]), y)
-    assert "(4,)" in str(caught.value)
-    assert "(2, 3)" in str(caught.value)
-    assert "broadcast to" not in str(caught.value)
+@pytest.mark.parametrize(
+    ("which", "shapes", "cause"),
+    [
+        ("rule", [(0,)], ZeroDivisionError),
+        ("numpy", [(4,), (2, 3)], ValueError),
+        ("key", [(2,)], KeyError),
+    ],
+)
+def test_shape_rules_that_fail_otherwise_are_mistakes_of_ours(failing, which, shapes, cause):
+    with pytest.raises(tf.errors.InternalError) as caught:
+        failing[which](*[tf.zeros(s) for s in shapes])
+    text = caught.value.message
+    assert text.startswith("The shape rule of Test")
+    assert f" failed with {cause.__name__} in headrace.ops.as_if, line 1. This is" in text
+    assert "please report it" in text
+    assert f"zeros:0: {shapes[0]} float32" in text
+    assert "made at " in text
+    assert isinstance(caught.value.__cause__, cause)
+    assert "broadcast to" not in text
+
+
+def test_kernels_that_fail_for_no_shape_are_mistakes_of_ours(new_op, interpret):
+    kernel = ours("lambda x: {}['size'] if x.shape else x")
+    op = new_op("TestLooksUp(x: T) -> y: T", attrs="T: type", kernel=kernel, interpret=kernel)
+    x = tf.placeholder(tf.float32)
+    y = op(x)
+    with tf.Session() as sess, pytest.raises(tf.errors.InternalError) as caught:
+        sess.run(y, {x: [1.0]})
+    text = str(caught.value)
+    assert "The kernel of TestLooksUp failed with KeyError in headrace.ops.as_if" in text
+    assert "float32[1]" in text
+    assert "Made by: File" in text
 
 
 @pytest.mark.parametrize("which", ["kernel", "host"])

@@ -8,14 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError, OpError, ResourceExhaustedError
-from headrace.graph.shape_errors import is_foreign, raised_by_us
+from headrace.errors import (
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    ResourceExhaustedError,
+)
+from headrace.graph.shape_errors import internal_text, is_foreign, is_own, raised_by_us
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.value_graph import ValueGraph
 from headrace.ops.build import CONST, PLACEHOLDER
 from headrace.ops.kernels.tensor_list import TensorList
 from headrace.passes.ir import Edge, Node
 
+#: What no shape of an input explains.
+_MISTAKES = (KeyError, AttributeError, AssertionError, NameError)
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory", "array is too big")
 
 
@@ -47,6 +54,9 @@ def kernel_error(node: Node | None, error: Exception, args: Sequence[Any] = ()) 
     if node is None:
         return InvalidArgumentError(None, None, _reason(error))
     reason = shape_problem(node, args)
+    if reason is None and isinstance(error, _MISTAKES) and is_own(error):
+        text = internal_text(f"The kernel of {node.type}", error)
+        return InternalError(None, op, text + came(node, args))
     if reason is None:
         # What NumPy or JAX says differs between them, and stays with the error as its cause.
         host = node.op_def.host is not None and not is_foreign(error)

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import dis
-import os
+from types import TracebackType
 
-from headrace.errors import OpError
+from headrace.errors import InternalError, OpError
 from headrace.graph.tensor import Operation
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_OWN = __name__.partition(".")[0]
 #: Packages whose errors speak of their own functions, of which users know nothing.
-_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("numpy", "jax", "jaxlib", "ml_dtypes"))
+_LIBRARIES = frozenset(("numpy", "jax", "jaxlib", "ml_dtypes"))
 _RAISE = dis.opmap["RAISE_VARARGS"]
+#: What our rules and kernels raise for inputs that do not fit.
+_SAID = (ValueError, TypeError, NotImplementedError)
 #: What Python and NumPy raise for arguments that do not fit.
 _RAW = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 
 
+def _innermost(error: BaseException) -> TracebackType | None:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace
+
+
+def _package(trace: TracebackType) -> str:
+    """The package whose code a traceback is in, whatever its files are called."""
+    return str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
 def raised_by_us(error: Exception) -> bool:
     """Whether a ``raise`` of this package made the error, with a text for users."""
-    trace = error.__traceback__
-    if trace is None or not isinstance(error, (ValueError, TypeError, NotImplementedError)):
+    trace = _innermost(error)
+    if trace is None or not isinstance(error, _SAID):
         return False
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    code = trace.tb_frame.f_code
     # NumPy's C functions have no frame: the innermost one is then the call in our kernel.
-    is_raise = code.co_code[trace.tb_lasti] == _RAISE
-    return is_raise and os.path.abspath(code.co_filename).startswith(_PACKAGE)
+    is_raise = trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
+    return is_raise and _package(trace) == _OWN
 
 
 def is_foreign(error: Exception) -> bool:
@@ -36,12 +47,27 @@ def is_foreign(error: Exception) -> bool:
     """
     if not isinstance(error, _RAW) or raised_by_us(error):
         return False
-    trace = error.__traceback__
-    last = ""
+    return is_own(error)
+
+
+def is_own(error: BaseException) -> bool:
+    """Whether the error comes out of this package or the libraries that its kernels call."""
+    trace = _innermost(error)
+    return trace is not None and (_package(trace) == _OWN or _package(trace) in _LIBRARIES)
+
+
+def internal_text(what: str, error: BaseException) -> str:
+    """What to say of a mistake in our own code: what failed, with what, and what to do."""
+    where, trace = "", error.__traceback__
     while trace is not None:
-        last = os.path.abspath(trace.tb_frame.f_code.co_filename)
+        if _package(trace) == _OWN:
+            module = trace.tb_frame.f_globals["__name__"]
+            where = f" in {module}, line {trace.tb_lineno}"
         trace = trace.tb_next
-    return last.startswith(_PACKAGE) or any(name in last for name in _LIBRARIES)
+    return (
+        f"{what} failed with {type(error).__name__}{where}. This is a mistake in Headrace, not in "
+        "your program; please report it with this message"
+    )
 
 
 def place(op: Operation) -> str:
@@ -53,17 +79,19 @@ def place(op: Operation) -> str:
 def building_error(op: Operation, error: Exception) -> Exception:
     """What to raise where the shape rule of an operation fails: which one, from what, and where.
 
-    Texts of NumPy, and errors of Python in a rule that did not expect such inputs, give way to one
-    of ours with all shapes.
+    A rule says itself what it refuses. Whatever else comes out of one, of Python or NumPy, is a
+    mistake of ours, and is said to be one.
     """
-    if is_foreign(error):
-        text = f"{op.type} cannot take inputs of these shapes"
+    internal = is_foreign(error) or isinstance(error, AssertionError)
+    if internal:
+        text = internal_text(f"The shape rule of {op.type}", error)
     elif isinstance(error, (ValueError, OpError)):
         text = error.message if isinstance(error, OpError) else str(error)
     else:
         return error
     inputs = ", ".join(f"{t.name}: {t.shape} {t.dtype.name}" for t in op.inputs)
-    return ValueError(
+    whole = (
         f"{text} (building operation '{op.name}' of type {op.type}"
         f"{' from ' + inputs if inputs else ''}; made at {place(op)})"
     )
+    return InternalError(None, None, whole) if internal else ValueError(whole)

@@ -13,6 +13,7 @@ import numpy as np
 
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops import requirements
 from headrace.ops.array_util import both, fail, static_int, static_ints
 from headrace.ops.registry import define_op
 
@@ -197,6 +198,7 @@ for _version, _attrs in (("V2", "T: type"), ("V3", f"T: type, align: {{{_ALIGN}}
         " padding_value: T) -> output: T",
         attrs=_attrs,
         shape=_diag_shape,
+        requires=[requirements.rank_at_least(1, 0), requirements.scalar(4)],
         **both(_diag if _version == "V3" else lambda xp, *inputs: _diag(xp, *inputs)),
         static=(1, 2, 3),
     )
@@ -204,6 +206,7 @@ for _version, _attrs in (("V2", "T: type"), ("V3", f"T: type, align: {{{_ALIGN}}
         f"MatrixDiagPart{_version}(input: T, k: int32, padding_value: T) -> diagonal: T",
         attrs=_attrs,
         shape=_part_shape,
+        requires=[requirements.rank_at_least(2, 0), requirements.scalar(2)],
         **both(_part if _version == "V3" else lambda xp, *inputs: _part(xp, *inputs)),
         static=(1,),
     )
@@ -211,6 +214,7 @@ for _version, _attrs in (("V2", "T: type"), ("V3", f"T: type, align: {{{_ALIGN}}
         f"MatrixSetDiag{_version}(input: T, diagonal: T, k: int32) -> output: T",
         attrs=_attrs,
         shape=lambda op: [op.inputs[0]._dims],
+        requires=[requirements.rank_at_least(2, 0), requirements.rank_at_least(1, 1)],
         **both(_set if _version == "V3" else lambda xp, *inputs: _set(xp, *inputs)),
         static=(2,),
     )

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from headrace.graph.shapes import merge_static, shape_text
+from headrace.graph.shapes import compatible_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops import checks
 from headrace.ops.array_util import (
@@ -254,6 +254,11 @@ def _parallel_concat_shape(op: Operation) -> list[Dims]:
         if dims is not None and dims and dims[0] not in (None, 1):
             raise ValueError(
                 f"Every input must have size 1 in dimension 0, got {shape_text(dims)}."
+            )
+        if not compatible_static(dims, op.inputs[0]._dims):
+            raise ValueError(
+                "All inputs must have the same shape, got "
+                f"{shape_text(op.inputs[0]._dims)} and {shape_text(dims)}."
             )
     return [op.attrs["shape"].as_tuple]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.graph.shapes import compatible_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops import checks
+from headrace.ops import checks, requirements
 from headrace.ops.array_util import both, checked_axis, fail, static_int
 from headrace.ops.build import raw
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
@@ -130,6 +130,7 @@ define_op(
     "MatrixBandPart(input: T, num_lower: Tindex, num_upper: Tindex) -> band: T",
     attrs="T: type, Tindex: index = int64",
     shape=_band_shape,
+    requires=[requirements.scalar(1, 2)],
     **both(_band),
     gradient=lambda op, grad: [raw.MatrixBandPart(grad, *op.inputs[1:]), None, None],
     effects=CHECKS,
@@ -207,6 +208,7 @@ define_op(
     "OneHot(indices: TI, depth: int32, on_value: T, off_value: T) -> output: T",
     attrs="axis: int = -1, T: type, TI: {uint8, int8, int32, int64} = int64",
     shape=_one_hot_shape,
+    requires=[requirements.scalar(2, 3)],
     **both(_one_hot),
     gradient=NotDifferentiable("it depends on integers only"),
     static=(1,),

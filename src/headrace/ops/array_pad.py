@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops import requirements
 from headrace.ops.array_util import (
     both,
     fail,
@@ -134,6 +135,7 @@ define_op(
 )
 define_op(
     "PadV2(input: T, paddings: Tpaddings, constant_values: T) -> output: T",
+    requires=[requirements.scalar(2)],
     attrs="T: type, Tpaddings: index = int32",
     shape=_pad_shape,
     **both(_pad_v2),
@@ -191,6 +193,12 @@ def _mirror_pad_grad_shape(op: Operation) -> list[Dims]:
     return [tuple(None if d is None else d - a - b for d, (a, b) in zip(dims, pairs, strict=True))]
 
 
+def _padding_for_each_axis(op: Operation) -> None:
+    dims = op.inputs[0]._dims
+    if dims is not None:
+        requirements.shape((len(dims), 2), 1)(op)
+
+
 _MIRROR_ATTRS = "T: type, Tpaddings: index = int32, mode: {'REFLECT', 'SYMMETRIC'}"
 define_op(
     "MirrorPad(input: T, paddings: Tpaddings) -> output: T",
@@ -204,6 +212,7 @@ define_op(
     "MirrorPadGrad(input: T, paddings: Tpaddings) -> output: T",
     attrs=_MIRROR_ATTRS,
     shape=_mirror_pad_grad_shape,
+    requires=[_padding_for_each_axis],
     **both(_mirror_pad_grad),
     gradient=lambda op, g: [raw.MirrorPad(g, op.inputs[1], mode=op.attrs["mode"]), None],
     static=(1,),

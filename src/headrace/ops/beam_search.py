@@ -11,7 +11,7 @@ from jax import numpy as jnp
 
 from headrace.graph.shapes import merge_static
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops import checks
+from headrace.ops import checks, requirements
 from headrace.ops.array_util import require_rank
 from headrace.ops.build import raw
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op
@@ -74,10 +74,17 @@ def _gather_tree(
     return xp.where(ended, end_token, beams).astype(step_ids.dtype)
 
 
+def _length_for_each_sequence(op: Operation) -> None:
+    dims = op.inputs[0]._dims
+    if dims is not None and len(dims) == 3:
+        requirements.shape((dims[1],), 2)(op)
+
+
 define_op(
     "GatherTree(step_ids: T, parent_ids: T, max_sequence_lengths: int32, end_token: T) -> beams: T",
     attrs="T: {int32}",
     shape=_shape,
+    requires=[_length_for_each_sequence],
     kernel=partial(_gather_tree, jnp),
     interpret=partial(_gather_tree, np),
     gradient=NotDifferentiable("it moves symbols"),

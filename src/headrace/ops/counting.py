@@ -12,7 +12,7 @@ from jax import numpy as jnp
 from headrace.graph import dtypes
 from headrace.graph.graph import default_graph_stack
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops import checks
+from headrace.ops import checks, requirements
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_cast import cast
 from headrace.ops.elementwise_util import INTEGER
@@ -63,6 +63,7 @@ define_op(
     "HistogramFixedWidth(values: T, value_range: T, nbins: int32) -> out: dtype",
     attrs="T: {int32, int64, float32, float64}, dtype: index = int32",
     shape=_histogram_shape,
+    requires=[requirements.shape((2,), 1)],
     kernel=_histogram,
     interpret=_histogram_np,
     static=(2,),
@@ -107,12 +108,20 @@ def _dense_counts(
     return result if values.ndim == 2 else result[0]
 
 
+def _weights_of_values(op: Operation) -> None:
+    """There is a weight for each value, or none at all."""
+    weights = op.inputs[2].dims
+    if weights is not None and None not in weights and 0 not in weights:
+        requirements.same_shape(0, 2)(op)
+
+
 # Ragged tensors of TensorFlow 2 count the values of their rows with it.
 define_op(
     "DenseBincount(input: Tidx, size: Tidx, weights: T) -> output: T",
     attrs="Tidx: index, T: {int32, int64, float32, float64}, binary_output: bool = False",
     shape=_counts_shape,
     kernel=partial(_dense_counts, jnp),
+    requires=[_weights_of_values],
     interpret=partial(_dense_counts, np),
     static=(1,),
     effects=CHECKS,

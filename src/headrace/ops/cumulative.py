@@ -14,6 +14,7 @@ from headrace.graph import dtypes
 from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops import requirements
 from headrace.ops.build import apply_op, convert_to_tensor, raw
 from headrace.ops.elementwise_util import NUMBERS, REALS, like_first
 from headrace.ops.registry import NotDifferentiable, OpDef, define_op
@@ -401,6 +402,7 @@ define_op(
     "LinSpace(start: T, stop: T, num: Tidx) -> output: T",
     attrs="T: {bfloat16, float16, float32, float64}, Tidx: index = int32",
     shape=_lin_space_shape,
+    requires=[requirements.scalar(0, 1)],
     kernel=_lin_space,
     interpret=_lin_space_np,
     static=(2,),

@@ -12,7 +12,7 @@ from headrace.graph import dtypes
 from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops import flops
+from headrace.ops import flops, requirements
 from headrace.ops.array_util import both
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import (
@@ -484,6 +484,7 @@ def _define_gradient_op(name: str, formula: Any, traits: Traits = PLAIN) -> None
         attrs=f"T: {INEXACT}",
         shape=like_first,
         traits=traits,
+        requires=[requirements.same_shape(0, 1)],
         **both(formula),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops import requirements
 from headrace.ops.registry import define_op
 
 __all__: list[str] = []
@@ -133,6 +134,7 @@ for _name, _amount, _change, _shape in (
         f"{_name}(images: T, {_amount}: float32) -> output: T",
         attrs=_HALVES,
         shape=_shape,
+        requires=[requirements.scalar(1)],
         kernel=partial(_change, jnp),
         interpret=partial(_change, np),
     )

@@ -190,6 +190,8 @@ def grouped(flat: Sequence[Any], sizes: list[int | None] | None) -> list[Any]:
 
 
 GradientRule = Callable[..., Sequence[Any]]
+#: Raises ValueError if shapes of inputs do not fit the op.
+Requirement = Callable[["Operation"], None]
 
 
 @dataclass(eq=False)
@@ -198,6 +200,7 @@ class OpDef:
 
     Attributes:
         shape: ``shape(op) -> [dims of each output]``; None leaves shapes unknown.
+        requires: what holds of the shapes before that, see ``ops.requirements``.
         kernel: pure JAX-traceable function of the inputs; keyword-only parameters receive the
             attributes of the same names. Resource inputs arrive as their current values.
         interpret: the same function on NumPy arrays, for plans that run once and for constants.
@@ -242,6 +245,7 @@ class OpDef:
     early_check: EarlyCheck | None = None
     #: ``checked(attrs)``: positions of the inputs that the checks of the kernel look at.
     checked: Callable[[dict[str, Any]], tuple[int, ...]] | None = None
+    requires: Sequence[Requirement] = ()
     #: Names of attributes that each implementation takes as keyword-only parameters.
     kernel_params: tuple[str, ...] = ()
     interpret_params: tuple[str, ...] = ()
@@ -255,6 +259,8 @@ class OpDef:
         Raises:
             ValueError: if the input shapes do not fit the op.
         """
+        for require in self.requires:
+            require(op)
         if self.shape is None:
             return [None] * len(output_types)
         return self.shape(op)
@@ -322,6 +328,7 @@ def define_op(
     provide: Callable[[Any, Any, Any], None] | None = None,
     early_check: EarlyCheck | None = None,
     checked: Callable[[dict[str, Any]], tuple[int, ...]] | None = None,
+    requires: Sequence[Requirement] = (),
 ) -> OpDef:
     """Register an operation type.
 
@@ -365,6 +372,7 @@ def define_op(
         provide=provide,
         early_check=early_check,
         checked=checked,
+        requires=tuple(requires),
         kernel_params=_attr_params(kernel, attr_defs, name),
         interpret_params=_attr_params(interpret, attr_defs, name),
         host_params=_attr_params(host, attr_defs, name),

@@ -14,7 +14,7 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import broadcast_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops import checks, flops
+from headrace.ops import checks, flops, requirements
 from headrace.ops.build import convert_to_tensor, raw
 from headrace.ops.elementwise_util import FLOATS, like_first
 from headrace.ops.registry import CHECKS, NotDifferentiable, define_op, index_check
@@ -71,6 +71,7 @@ define_op(
     "SoftmaxGrad(gradients: T, softmax: T) -> backprops: T",
     attrs=f"T: {FLOATS}",
     shape=like_first,
+    requires=[requirements.same_shape(0, 1)],
     kernel=partial(_softmax_grad, jnp),
     interpret=partial(_softmax_grad, np),
 )
@@ -98,6 +99,7 @@ define_op(
     "LogSoftmaxGrad(gradients: T, softmax: T) -> backprops: T",
     attrs=f"T: {FLOATS}",
     shape=like_first,
+    requires=[requirements.same_shape(0, 1)],
     kernel=partial(_log_softmax_grad, jnp),
     interpret=partial(_log_softmax_grad, np),
 )

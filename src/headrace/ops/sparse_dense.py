@@ -15,7 +15,7 @@ from jax import numpy as jnp
 from headrace.graph import dtypes
 from headrace.graph.shapes import compatible_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops import checks
+from headrace.ops import checks, requirements
 from headrace.ops.array_util import both, fail, require_rank, static_ints, vector_length
 from headrace.ops.build import raw
 from headrace.ops.kernels import sparse as kernel
@@ -561,10 +561,17 @@ def _reshape(xp: Any, indices: Any, input_shape: Any, new_shape: Any) -> Any:
     return kernel.unflat_places(xp, flat, sizes), np.array(sizes, np.int64)
 
 
+def _column_for_each_axis(op: Operation) -> None:
+    sizes = op.inputs[1]._dims
+    if sizes is not None and len(sizes) == 1:
+        requirements.shape((None, sizes[0]), 0)(op)
+
+
 define_op(
     "SparseReshape(input_indices: int64, input_shape: int64, new_shape: int64) ->"
     " (output_indices: int64, output_shape: int64)",
     shape=_reshape_shape,
+    requires=[_column_for_each_axis],
     **both(_reshape),
     gradient=NotDifferentiable("it moves places, not values"),
     static=(1, 2),
