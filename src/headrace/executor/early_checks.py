@@ -14,6 +14,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError, OpError
 from headrace.executor.evaluate import Interpreting, Values, prepared, with_op
 from headrace.executor.resources import ResourceHandle, ResourceStore
+from headrace.executor.touched import is_integer_view
 from headrace.graph.dtypes import resource
 from headrace.graph.tensor import Dims
 from headrace.ops.registry import EarlyCheck
@@ -54,6 +55,8 @@ class Check:
         self._stated = {i: _declared(node.inputs[i]) for i in self._handles}
         #: Whether the limit is certain to be known once the variables have values.
         self.usable = self._limit(dict.fromkeys(self._handles, _ANY_DIMS)) is not None
+        #: Whether nothing that it looks at changes: what holds once holds ever after.
+        self.is_fixed = not (views or self._handles) and all(e in handles for e in self.edges)
 
     def _limit(self, variables: Mapping[int, Any]) -> Any:
         """What the shapes tell the test, given those of the variables among the inputs."""
@@ -213,9 +216,9 @@ class EarlyChecks:
         node = edge[0]
         if node in views:
             return True
-        if not self._follows or node not in self._inside or not node.op_def.traits.light:
+        if not self._follows or node not in self._inside:
             return False
-        whole = all(d.np_dtype.kind in "iub" for d in node.dtypes) and not node.control
+        whole = is_integer_view(node) and not node.control
         if not whole or not all(self._reaches(e, views) for e in node.inputs):
             return False
         views[node] = None
@@ -232,13 +235,21 @@ class EarlyChecks:
         """
         values: Values = {}
         arrays = dict(given)
+        # Variables that have as many rows are often looked up by the same indices.
+        tested: set[tuple[Edge, Any]] = set()
         for check in self.checks:
             limit = check.limit(store)
             if limit is None or check.holds(limit):
                 continue
+            if check.rule.is_range:
+                if (check.edges[0], limit) in tested:
+                    continue
+                tested.add((check.edges[0], limit))
             if check.views:
                 self._evaluate(check.views, arrays, values, store, host)
             check.test(limit, [self._value(e, arrays, values) for e in check.edges])
+            if check.is_fixed:
+                self.checks = [c for c in self.checks if c is not check]
 
     def _value(self, edge: Edge, arrays: Mapping[Edge, Any], values: Values) -> Any:
         if edge in arrays:

@@ -36,14 +36,14 @@ from headrace.executor.resources import (
     Transaction,
     uninitialized,
 )
-from headrace.executor.touched import RegionState, has_loops
+from headrace.executor.touched import RegionState, has_loops, is_integer_view
 from headrace.executor.tracing_step import StepContext
 from headrace.executor.waiting import TookTooLong, Waiting
 from headrace.graph.dtypes import variant
 from headrace.ops import checks
 from headrace.ops.kernels import tensor_list as lists
 from headrace.ops.registry import HostResource
-from headrace.passes.ir import Edge, Node
+from headrace.passes.ir import FEED, Edge, Node
 
 #: A region keeps the programs of this many combinations of shapes and static values.
 MAX_PROGRAMS = 256
@@ -188,9 +188,12 @@ class Region:
 
     @cached_property
     def between_hosts(self) -> bool:
-        """Whether it makes something of what host ops give, without any state."""
+        """Whether it makes something of what host ops give, or views of feeds, and has no state."""
         touched = self.touched
-        from_host = all(n.op_def.host is not None for n, _ in self.dynamic)
+        views = all(map(is_integer_view, self.nodes))
+        from_host = all(
+            n.op_def.host is not None or (views and n.op_def is FEED) for n, _ in self.dynamic
+        )
         return bool(self.dynamic) and from_host and not (touched.reads or touched.writes)
 
     @cached_property

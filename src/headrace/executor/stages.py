@@ -16,7 +16,7 @@ from headrace.config import flags
 from headrace.executor.evaluate import FOLD_LIMIT, flat_static
 from headrace.executor.in_place import waiting_changes
 from headrace.executor.resources import ResourceHandle, handle_for
-from headrace.executor.touched import may_block
+from headrace.executor.touched import is_integer_view, may_block
 from headrace.executor.transfers import RECV, SEND
 from headrace.graph import dtypes
 from headrace.graph.shapes import num_elements_static
@@ -123,6 +123,7 @@ class Staging:
             late, least = waiting_changes(self.nodes, self.known, stage, self.is_host)
             if late:
                 stage = self._levels(late, least)
+            postpone_reads(self, stage)
         return stage
 
     def _levels(self, late: set[Node], least: int) -> dict[Node, int]:
@@ -149,6 +150,57 @@ class Staging:
                     level = max(level, stage[source] + (0 if joined else 1))
             stage[node] = level
         return stage
+
+
+def postpone_reads(staging: Staging, stage: dict[Node, int]) -> None:
+    """Let what is looked up in variables wait for the stage that uses it, past host ops.
+
+    To call a program that only looks up rows and makes views takes longer than it does. What host
+    ops need of such a stage is interpreted (`Region.between_hosts`), the rest joins a later one.
+    It stays before host ops that do more than draw numbers, and before what changes variables.
+
+    Args:
+        stage: that of each node; changed.
+    """
+    groups: dict[tuple[int, str], list[Node]] = {}
+    for node in staging.nodes:
+        if not staging.is_host(node):
+            groups.setdefault((stage[node], node.device), []).append(node)
+    last = max(stage.values())
+    found = {k: g for k, g in groups.items() if k[0] < last and all(map(_looks_up, g))}
+    if not any(n.op_def.effects.reads for group in found.values() for n in group):
+        return
+    limits = [stage[n] - staging.is_host(n) for n in staging.nodes if _is_noticed(n)]
+    users: dict[Node, list[tuple[Node, Edge | None]]] = {}
+    for node in staging.nodes:
+        for edge in node.inputs:
+            users.setdefault(edge[0], []).append((node, edge))
+        for source in node.control:
+            users.setdefault(source, []).append((node, None))
+    for (now, device), group in found.items():
+        least = min((at for at in limits if at >= now - 1), default=last)
+        for node in reversed(group):
+            latest = least
+            for user, taken in users.get(node, [(node, None)]):
+                apart = staging.is_host(user) or user.device != device
+                apart = apart or (taken is not None and (user, taken) in staging.boundaries)
+                latest = min(latest, stage[user] - apart)
+            stage[node] = max(now, latest)
+
+
+def _looks_up(node: Node) -> bool:
+    """Whether a node looks up rows of a variable, or makes a view."""
+    if node.type in ("ReadVariableOp", "ResourceGather", "ResourceGatherNd"):
+        return True
+    return bool(node.op_def.traits.hands_on) or is_integer_view(node)
+
+
+def _is_noticed(node: Node) -> bool:
+    """Whether what happens before a node may matter to others than the users of its outputs."""
+    effects = node.op_def.effects
+    if node.op_def.lower is not None or effects.writes:
+        return True
+    return not (effects.pure or effects.random or effects.reads)
 
 
 def _is_faster_outside(node: Node) -> bool:

@@ -79,6 +79,11 @@ def may_block(node: Node) -> bool:
     return p.may_block
 
 
+def is_integer_view(node: Node) -> bool:
+    """Whether NumPy makes a node's outputs in about the time that it takes to look at them."""
+    return node.op_def.traits.light and all(d.np_dtype.kind in "iub" for d in node.dtypes)
+
+
 def touched_by(nodes: Iterable[Node]) -> list[StateKey]:
     """All state that may be touched by nodes among which are those that make its handles."""
     found: dict[StateKey, None] = {}
@@ -120,4 +125,4 @@ def functions_of(node: Node) -> list[FuncGraph]:
     return found
 
 
-__all__ = ["RegionState", "functions_of", "has_loops", "may_block"]
+__all__ = ["RegionState", "functions_of", "has_loops", "is_integer_view", "may_block"]
