@@ -179,6 +179,15 @@ def test_nest_of_composite_tensors():
         ("tf.math.nothing_of_the_kind", "module 'headrace.math' has no attribute"),
         ("tf.contrib.timeseries", "tf.contrib.timeseries is not part of Headrace yet: it"),
         ("tf.GradientTape", "use tf.gradients"),
+        (
+            "tf.contrib.opt.LazyAdamOptimizer",
+            "part of Headrace yet: the optimizers are in tf.train",
+        ),
+        ("tf.contrib.signal.stft", "part of Headrace yet: tf.signal has the Fourier"),
+        (
+            "tf.contrib.distributions.MultivariateNormalDiag",
+            "part of Headrace yet: tf.distributions.Normal has its components",
+        ),
         ("tf.lite", "tf.lite is not part of Headrace yet"),
     ],
 )

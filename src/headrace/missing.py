@@ -30,11 +30,16 @@ REASONS = {
     "contrib.cluster_resolver": "clusters come from TF_CONFIG and tf.train.ClusterSpec",
     "contrib.data": "tf.data is still to come",
     "contrib.distribute": "tf.distribute is still to come",
+    "contrib.distributions.MultivariateNormalDiag": "tf.distributions.Normal has its components, "
+    "each by itself",
     "contrib.eager": "Headrace runs graphs; it has no eager mode",
     "contrib.estimator": "Estimators are still to come",
     "contrib.feature_column": "feature columns are still to come",
     "contrib.keras": "tf.keras is still to come",
     "contrib.learn": "Estimators are still to come",
+    "contrib.opt": "the optimizers are in tf.train; AdamOptimizer is near to LazyAdamOptimizer, "
+    "but moves all rows of a table",
+    "contrib.signal": "tf.signal has the Fourier and cosine transforms",
     "contrib.summary.create_db_writer": "summaries go to event files (create_file_writer)",
     "contrib.tensor_forest.client": "Estimators are still to come; RandomForestGraphs is there",
     "contrib.tpu": "TPUEstimator and its settings stand on Estimators, which are still to come",
