@@ -126,7 +126,7 @@ def test_a_deadline_names_the_tasks_that_are_missing(where):
         with pytest.raises(DeadlineExceededError) as caught:
             queued.session.run(queued.doubled, options=RunOptions(timeout_in_ms=20))
         message = caught.value.message
-        assert "did not finish within 0.02 s; it waits for " in message
+        assert "did not finish within timeout_in_ms=20; it waits for " in message
         assert name(where) in message
         waits_for(lambda: not cluster.leftovers())
         queued.still_works()
@@ -137,7 +137,9 @@ def test_the_deadline_of_all_steps_of_a_session():
     config = tf.ConfigProto(operation_timeout_in_ms=20)
     with with_cluster(config, FAST, ps=1, worker=1) as cluster:
         queued = Queued(cluster)
-        with pytest.raises(DeadlineExceededError, match=r"did not finish within 0\.02 s"):
+        with pytest.raises(
+            DeadlineExceededError, match="did not finish within operation_timeout_in_ms=20"
+        ):
             queued.session.run(queued.doubled)
         queued.session.close()
 

@@ -39,6 +39,7 @@ from headrace.errors import (
     UnavailableError,
     UnimplementedError,
 )
+from headrace.executor.errands import Limit
 from headrace.graph.graph_def import graph_to_graph_def
 from headrace.graph.proto import ConfigProto, GraphDef, RunMetadata, RunOptions
 
@@ -88,6 +89,12 @@ def _address(target: str) -> str:
 class _Engine:
     """What both kinds of engine share."""
 
+    #: The master answers so much later at most.
+    grace = 0.3
+
+    def leave(self) -> None:
+        """The master gives the step up by its own clock."""
+
     def partial_run(self, fetches: Any, feeds: Any, targets: Any) -> Any:
         raise UnimplementedError(
             None,
@@ -119,8 +126,10 @@ class LocalEngine(_Engine):
         made = self._named(self._session.plan, fetches, feeds, targets, timeout, last)
         return _LocalPlan(self, made)
 
-    def run_with_options(self, plan: Any, feeds: Any, options: Any, run_metadata: Any) -> Any:
-        return self._named(run_traced, plan.plan, feeds, options, run_metadata)
+    def run_with_options(
+        self, plan: Any, feeds: Any, options: Any, run_metadata: Any, limit: Limit | None
+    ) -> Any:
+        return self._named(run_traced, plan.plan, feeds, options, run_metadata, limit)
 
     def list_devices(self) -> list[Any]:
         """The devices of all tasks that answer."""
@@ -140,6 +149,9 @@ class LocalEngine(_Engine):
 
 class _LocalPlan:
     """A plan of a session whose master is in this process."""
+
+    #: What other tasks do, nobody knows.
+    is_proven = False
 
     def __init__(self, engine: LocalEngine, plan: MasterPlan) -> None:
         self.engine = engine
@@ -330,7 +342,9 @@ class RemoteEngine(_Engine):
             run_metadata.CopyFrom(RunMetadata.FromString(result.metadata))
         return values
 
-    def run_with_options(self, plan: Any, feeds: Any, options: Any, run_metadata: Any) -> Any:
+    def run_with_options(
+        self, plan: Any, feeds: Any, options: Any, run_metadata: Any, limit: Limit | None
+    ) -> Any:
         return self.run(plan.number, feeds, options or RunOptions(), run_metadata)
 
     def list_devices(self) -> list[Any]:
@@ -385,6 +399,9 @@ def _close_at_exit() -> None:
 
 
 class _RemotePlan:
+    #: As above.
+    is_proven = False
+
     def __init__(self, engine: RemoteEngine, number: int, text: str) -> None:
         self.engine = engine
         self.number = number

@@ -26,6 +26,7 @@ from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.worker.results import PartResult
 from headrace.errors import CancelledError, DeadlineExceededError, OpError
+from headrace.executor.errands import Limit
 from headrace.partition.parts import Partition
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class StepOptions:
     """How to run one step.
 
     Attributes:
-        timeout: seconds, or None.
+        limit: how long it may take, or None.
         trace: a level of RunOptions.
         find: ``find(task)`` gives the link to a task; raises OpError where there is none.
         owner: for whom it runs: a session, or the run of a part.
@@ -98,7 +99,7 @@ class StepOptions:
     """
 
     find: Callable[[str], Link]
-    timeout: float | None = None
+    limit: Limit | None = None
     trace: int = 0
     owner: Any = None
     check: Callable[[], None] | None = None
@@ -157,7 +158,7 @@ class Steps:
             if options.check is not None:
                 options.check()
             self._ask(tracker, plan, feeds, options)
-            self._wait(tracker, ended, options.timeout)
+            self._wait(tracker, ended, options.limit)
         except BaseException as error:  # also KeyboardInterrupt
             self.cancel(tracker, cancelled(f"{type(error).__name__}: {error}"))
             raise
@@ -217,16 +218,19 @@ class Steps:
             self._ended(tracker, self.task, result)
 
         # With a deadline this thread must not run an op that waits: it has the time to watch.
-        patient = options.timeout is None
+        patient = options.limit is None
         self.worker.run_part(
             tracker.number, plan.number, feeds, self.task, reply, options.trace, patient
         )
 
-    def _wait(self, tracker: StepTracker, ended: Any, timeout: float | None) -> None:
-        if ended.acquire(timeout=-1 if timeout is None else timeout):
+    def _wait(self, tracker: StepTracker, ended: Any, limit: Limit | None) -> None:
+        if limit is None:
+            ended.acquire()
+            return
+        if ended.acquire(timeout=limit.remaining()):
             return
         waiting = ", ".join(sorted(tracker.tasks))
-        text = f"Step {tracker.number:016x} did not finish within {timeout:g} s"
+        text = f"Step {tracker.number:016x} did not finish within {limit}"
         self.cancel(tracker, DeadlineExceededError(None, None, f"{text}; it waits for {waiting}."))
         ended.acquire()
 

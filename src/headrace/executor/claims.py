@@ -10,8 +10,9 @@ while *holds* its state instead:
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -19,7 +20,7 @@ import jax
 if TYPE_CHECKING:
     from headrace.executor.resources import ResourceStore
 
-__all__ = ["Claims", "held"]
+__all__ = ["Claims", "held", "replacing"]
 
 
 class Claims:
@@ -36,6 +37,8 @@ class Claims:
         self.freed = threading.Condition(lock)
         self.waiting = 0
         self.writers: dict[Hashable, list[int]] = {}
+        #: Keys whose arrays a program is being given that changes them in place: who reads waits.
+        self.replaced: set[Hashable] = set()
         self.lent: dict[int, tuple[Any, list[int]]] = {}
 
     def are_free(self, keys: Iterable[Hashable]) -> bool:
@@ -55,6 +58,22 @@ class Claims:
                 self.freed.wait(check())
             finally:
                 self.waiting -= 1
+
+    def wait_until_there(self, keys: Iterable[Hashable], check: Callable[[], float | None]) -> None:
+        """Wait until no value of these is being replaced; ``check`` as above."""
+        wanted = set(keys)
+        while not self.replaced.isdisjoint(wanted):
+            self.waiting += 1
+            try:
+                self.freed.wait(check())
+            finally:
+                self.waiting -= 1
+
+    def end_replacing(self, keys: Iterable[Hashable]) -> None:
+        """Their new values are there."""
+        self.replaced.difference_update(keys)
+        if self.waiting:
+            self.freed.notify_all()
 
     def claim(self, keys: Iterable[Hashable]) -> None:
         """This thread will write these keys."""
@@ -97,6 +116,31 @@ class Claims:
         ]
 
 
+@contextlib.contextmanager
+def replacing(
+    store: ResourceStore,
+    writes: Sequence[Any],
+    check: Callable[[], Any],
+    begin: Callable[[], Any],
+) -> Iterator[None]:
+    """Around the call of a program that changes state in place: who reads that waits for the call.
+
+    Args:
+        check: raises when the step is given up; after it there is no way back.
+        begin: what is done at the same moment.
+    """
+    keys = [store.claim_key(k) for k in writes]
+    with store.lock:
+        check()
+        begin()
+        store.claims.replaced.update(keys)
+    try:
+        yield
+    finally:
+        with store.lock:
+            store.claims.end_replacing(keys)
+
+
 class held:
     """Hold state within the block, which gets the values of what it reads; later ones are not its.
 
@@ -131,6 +175,8 @@ class held:
                 claims.wait_until_free(keys, self._check)
                 claims.claim(keys)
             try:
+                if claims.replaced:
+                    claims.wait_until_there(map(store.claim_key, reads), self._check)
                 values = dict(zip(reads, store.get_all(reads), strict=True))
                 self._arrays = arrays = [a for a in values.values() if isinstance(a, jax.Array)]
                 claims.lend(arrays)

@@ -13,6 +13,7 @@ import jax
 from headrace.config import flags
 from headrace.errors import InternalError, InvalidArgumentError, OpError
 from headrace.executor.ending import end_orderly
+from headrace.executor.errands import Limit
 from headrace.executor.failures import is_out_of_memory, out_of_memory
 from headrace.executor.host import HostRunner
 from headrace.executor.memory import keep_freed_memory
@@ -39,6 +40,8 @@ if jax.__version_info__[:2] == (0, 10):
     _CPU_OPTIONS["xla_disable_hlo_passes"] = "cse_barrier_expander"
 atexit.register(end_orderly)
 
+#: Writing takes moments; who leaves waits no longer for it, in seconds.
+_LEAVE_SECONDS = 0.1
 #: RunOptions.FULL_TRACE
 _FULL_TRACE = 3
 
@@ -51,6 +54,8 @@ class Engine:
         store, devices: those of a server that the session uses; by default its own.
         serves: whether values come from other tasks and go there.
     """
+
+    grace = 0.1
 
     def __init__(
         self,
@@ -111,7 +116,12 @@ class Engine:
         return list(self.devices)
 
     def run_with_options(
-        self, plan: Plan, feeds: Sequence[Any], options: Any, run_metadata: Any
+        self,
+        plan: Plan,
+        feeds: Sequence[Any],
+        options: Any,
+        run_metadata: Any,
+        limit: Limit | None = None,
     ) -> list[Any]:
         """Run a step under RunOptions, filling ``run_metadata`` when a trace is asked for.
 
@@ -120,8 +130,7 @@ class Engine:
         each has a time of its own; that is not the time that it takes in a program.
         """
         level = options.trace_level if options is not None else 0
-        timeout = options.timeout_in_ms if options is not None else 0
-        context = StepContext(timeout, record=level > 0)
+        context = StepContext(record=level > 0, limit=limit)
         if level == _FULL_TRACE and flags.trace_ops:
             results = plan.run_by_op(feeds, context)
         else:
@@ -154,6 +163,11 @@ class Engine:
                 passes_on=self.serves and on_cpu,
             )
         return options
+
+    def leave(self) -> None:
+        """The caller of a step goes: what was about to be written is written, or never is."""
+        if self.store.lock.acquire(timeout=_LEAVE_SECONDS):
+            self.store.lock.release()
 
     def close(self) -> None:
         """Free all state; what waits in a step is cancelled."""

@@ -384,6 +384,11 @@ class PartedRegion:
             values.update(zip(part.outputs, outputs, strict=True))
 
     @property
+    def is_proven(self) -> bool:
+        """As for a region."""
+        return self.first.is_proven and self.rest.is_proven
+
+    @property
     def label(self) -> str:
         """As for a region."""
         return label_of(self.nodes, self.outputs)

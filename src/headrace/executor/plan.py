@@ -233,10 +233,11 @@ class Plan:
             units = self._run_units(units, table, context, self.store)
         if units:
             touched = self._touched
-            with held(self.store, touched, touched, Watch(self.store, context).check) as values:
+            check = Watch(self.store, context).check
+            with held(self.store, touched, touched, check) as values:
                 transaction = Transaction(self.store, values)
                 self._run_units(units, table, context, transaction)
-                transaction.commit()
+                transaction.commit(check)
 
     def _run_units(
         self, units: list[Unit], table: list[Any], context: Any, store: ResourceStore
@@ -268,11 +269,11 @@ class Plan:
             return self.run(feeds, context)
         values: Values = {f: (v,) for f, v in zip(self.step.feeds, feeds, strict=True)}
         touched = self._touched
-        holding = held(self.store, touched, touched, Watch(self.store, context).check)
-        with holding as state, np.errstate(all="ignore"):
+        check = Watch(self.store, context).check
+        with held(self.store, touched, touched, check) as state, np.errstate(all="ignore"):
             transaction = Transaction(self.store, state)
             self.host.interpreter(transaction, context).run(self.step.nodes, values)
-            transaction.commit()
+            transaction.commit(check)
         return [values[n][i] for n, i in self.step.fetches]
 
     def _run_unit(self, unit: Unit, table: list[Any], context: Any, store: ResourceStore) -> None:
@@ -348,6 +349,23 @@ class Plan:
                     units = [*units[:at], *unit.parts, *units[at + 1 :]]
                 self._schedule = self._scheduled(units)
             return unit.parts, self._schedule.template
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it has run, and a step with feeds of the same shapes compiles nothing more."""
+        if self.is_stepped:
+            return False
+        from_host: set[int] = set()
+        for unit in self.units:
+            region = unit.region
+            if region is None:
+                node = unit.node
+                if node is None or node.calls is not None or node.op_def.lower is not None:
+                    return False
+                from_host.update(unit.outputs)
+            elif not region.is_proven or unit.static or from_host.intersection(unit.inputs):
+                return False  # its sizes may depend on values
+        return True
 
     def describe(self) -> str:
         """The schedule as text: units in order, with what each takes and gives."""

@@ -130,6 +130,8 @@ class Program:
 
     def bytes_needed(self, args: Sequence[Any]) -> int:
         """Compile the program; the bytes that it takes beside its inputs and what it reuses."""
+        if self.needed is not None:  # a step that was given up has compiled it
+            return self.needed
         args = self._with_spare(args, NOBODY)
         memory = timed(self, args, lambda: self._compiled(args).memory_analysis())
         if memory is None:  # the platform does not tell

@@ -12,7 +12,7 @@ import numpy as np
 
 from headrace.config import flags
 from headrace.errors import OpError
-from headrace.executor.claims import held
+from headrace.executor.claims import held, replacing
 from headrace.executor.compiling import Compilation
 from headrace.executor.early_checks import EarlyChecks
 from headrace.executor.evaluate import (
@@ -45,6 +45,7 @@ from headrace.ops.kernels import tensor_list as lists
 from headrace.ops.registry import HostResource
 from headrace.passes.ir import FEED, Edge, Node
 
+_nothing = contextlib.nullcontext()
 #: A region keeps the programs of this many combinations of shapes and static values.
 MAX_PROGRAMS = 256
 
@@ -104,6 +105,13 @@ class Region:
         touched = self.touched
         reads = any(isinstance(k, ResourceHandle) for k in touched.reads)
         return touched.may_fail or bool(self.early.checks) or reads
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it has run, and none of its programs is still to be compiled."""
+        programs = self._programs.values()
+        done = bool(programs) and all(p.proven or not p.turn.is_open for p in programs)
+        return done or self.null is not None or self.reads_only is not None
 
     @property
     def is_idle(self) -> bool:
@@ -212,7 +220,11 @@ class Region:
         context: StepContext | None,
     ) -> list[Any]:
         """The values of variables. XLA reuses no buffer of which such a view is alive."""
+        claims = store.claims
         with store.lock:
+            if claims.replaced:
+                check = Watch(store, context).check
+                claims.wait_until_there(map(store.claim_key, handles), check)
             values, pending = store.get_all(handles), []
             for position, value in enumerate(values):
                 if value is None:
@@ -271,10 +283,14 @@ class Region:
         context: StepContext | None,
     ) -> list[Any]:
         """Hand a program to XLA, with the lock held: there is nothing to wait for."""
+        if context is not None:
+            context.check_deadline()
         claims = store.claims
         if claims.writers:
             keys = [store.claim_key(k) for k in self.written]
-            claims.wait_until_free(keys, Watch(store, context).check)
+            check = Watch(store, context).check
+            claims.wait_until_free(keys, check)
+            claims.wait_until_there(map(store.claim_key, self._read_keys), check)
         args = self._args(program, store, dynamic, store.get_all(self._read_keys))
         self._to_donate(program, store, args)
         with self.options.scope():
@@ -319,12 +335,12 @@ class Region:
                 first = program.check(args)
                 if first is not None:
                     raise_failed(first, program.messages, explain)
-                watch.check()
                 donates = program.donates and bool(self.donated)
-                with store.lock if donates else contextlib.nullcontext():
-                    self._to_donate(program, store, args)
+                ready = partial(self._to_donate, program, store, args)
+                changing = replacing(store, self.written, watch.check, ready)
+                with changing if donates else _nothing:
                     token = np.int32(watch.token)
-                    with watch.deferring() if program.may_ask else contextlib.nullcontext():
+                    with watch.deferring() if program.may_ask else _nothing:
                         called = program.call(args, token)
                     outputs, new_state, outcome, self.pending = called
                     if donates:
@@ -346,6 +362,7 @@ class Region:
             raise_failed(outcome, program.messages, explain)
         if not donates:
             with store.lock:
+                watch.check()
                 store.put_all(self.written, new_state)
         return outputs  # type: ignore[no-any-return]
 
@@ -503,7 +520,7 @@ class Region:
         self.waiting.begin(program.turn, evaluation)
         with np.errstate(all="ignore"):
             evaluation.run(self.nodes, values)
-        transaction.commit()
+        transaction.commit(None if watch is None else watch.check)
         self.waiting.end(program.turn, evaluation)
         is_open = program.turn.is_open and self.between_hosts
         if is_open and costs_less_as_run(self.nodes, values):

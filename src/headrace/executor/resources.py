@@ -189,11 +189,16 @@ class Transaction(ResourceStore):
     def object(self, key: Hashable, make: Callable[[], Any]) -> Any:
         return self._base.object(key, make)
 
-    def commit(self) -> None:
-        """Hand everything to the store."""
+    def commit(self, check: Callable[[], Any] | None = None) -> None:
+        """Hand everything to the store, unless ``check()`` raises: the step is given up.
+
+        Without a check for what has begun to change arrays in place.
+        """
         if not self._values:
             return
         with self.lock:
+            if check is not None:
+                check()
             for key, value in self._values.items():
                 if value is None:
                     self._base.drop(key)  # type: ignore[arg-type]

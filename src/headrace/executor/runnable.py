@@ -46,6 +46,11 @@ class Runnable(Protocol):
         ...
 
     @property
+    def is_proven(self) -> bool:
+        """Whether it has run, and has nothing left to compile for the inputs that it has met."""
+        ...
+
+    @property
     def label(self) -> str:
         """How it is called in traces and messages."""
         ...

@@ -48,15 +48,19 @@ class Threads:
         self._closed = False
         self._quiet = threading.Condition(self._lock)
 
-    def submit(self, call: Callable[..., Any], *args: Any) -> None:
-        """Call in another thread. Nobody gets the result; an error is logged."""
+    def submit(self, call: Callable[..., Any], *args: Any) -> bool:
+        """Call in another thread. Nobody gets the result; an error is logged.
+
+        Returns:
+            False if there can be no thread any more: the interpreter ends.
+        """
         with self._lock:
             self._busy += 1
             thread = self._idle.pop() if self._idle else None
         if thread is not None:
             thread.work = (call, args)
             thread.there.release()
-            return
+            return True
         made = _Thread()
         made.work = (call, args)
         made.there.release()
@@ -66,6 +70,8 @@ class Threads:
             _log.info("Work in a thread of %r is dropped: %s", self._name, error)
             with self._lock:
                 self._busy -= 1
+            return False
+        return True
 
     def _run(self, thread: _Thread) -> None:
         while self._next(thread):

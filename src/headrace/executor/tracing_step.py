@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from headrace.errors import CancelledError, DeadlineExceededError
+from headrace.executor.errands import Limit
 from headrace.graph.dtypes import as_dtype
 
 
@@ -53,10 +54,11 @@ class StepContext:
         timeout_ms: int = 0,
         record: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        limit: Limit | None = None,
     ) -> None:
         self.clock = clock
-        self.timeout_ms = timeout_ms
-        self.deadline = clock() + timeout_ms / 1e3 if timeout_ms > 0 else None
+        self.limit = Limit(timeout_ms, clock=clock) if timeout_ms > 0 else limit
+        self.deadline = None if self.limit is None else self.limit.deadline
         self.events: list[Event] | None = [] if record else None
         self._cancelled = False
         self._waiting: list[threading.Condition] = []
@@ -68,13 +70,8 @@ class StepContext:
 
     def check_deadline(self) -> None:
         """Raise DeadlineExceededError when the step has taken too long."""
-        if self.deadline is not None and self.clock() >= self.deadline:
-            raise DeadlineExceededError(
-                None,
-                None,
-                "Timed out waiting for notification: the step did not finish within "
-                f"timeout_in_ms={self.timeout_ms}.",
-            )
+        if self.limit is not None and self.limit.is_over():
+            raise self.limit.error()
 
     def call_in_time(self, call: Callable[[], Any], node: Any) -> Any:
         """The result of ``call()``, which is given up when the deadline passes.
@@ -101,7 +98,7 @@ class StepContext:
                 None,
                 node.op,
                 "Timed out waiting for notification: the step did not finish within "
-                f"timeout_in_ms={self.timeout_ms}; this op still runs, and what it does outside "
+                f"{self.limit}; this op still runs, and what it does outside "
                 "the step goes on.",
             )
         return outcome.result()

@@ -12,10 +12,12 @@ from typing import Any, Protocol
 
 from headrace.errors import suggest
 from headrace.executor.engine import Engine
+from headrace.executor.errands import Limit
 
 
 class SessionEngine(Protocol):
-    """What a session needs. Plans have ``run(feeds) -> values`` and ``describe()``."""
+    """What a session needs. Plans have ``run(feeds) -> values``, ``describe()`` and ``is_proven``:
+    whether a step that took no time takes none the next time."""
 
     def plan(
         self,
@@ -30,7 +32,15 @@ class SessionEngine(Protocol):
         ``last``: positions among the fetches of variables to read at the end of the step.
         """
 
-    def run_with_options(self, plan: Any, feeds: Any, options: Any, run_metadata: Any) -> Any: ...
+    #: Seconds after which a step whose deadline is over is left, although it may still answer.
+    grace: float
+
+    def run_with_options(
+        self, plan: Any, feeds: Any, options: Any, run_metadata: Any, limit: Limit | None
+    ) -> Any: ...
+
+    def leave(self) -> None:
+        """The caller of a step has gone."""
 
     def partial_run(self, fetches: Any, feeds: Any, targets: Any) -> Any: ...
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
 import jax
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import CancelledError, InvalidArgumentError
+from headrace.executor.errands import Limit, in_time
 from headrace.graph import nest
 from headrace.graph.graph import Graph, default_session_stack, get_default_graph
 from headrace.graph.recursion import levels_of, room_for
@@ -20,15 +22,21 @@ from headrace.session.fetches import Feeds, Fetches
 
 #: A session keeps the plans of this many kinds of steps.
 MAX_PLANS = 1024
+#: A step that has taken no longer, in seconds, is run by the thread that waits for it. So many
+#: kinds of feeds are known of a plan.
+_PROMPT = 0.05
+_MOST_PROMPT = 256
 
 
 class _Compiled:
     """A fetch structure and feed list with its plan; ``last_run`` counts runs of the session."""
 
-    __slots__ = ("feeds", "fetches", "last_run", "mutations", "plan")
+    __slots__ = ("feeds", "fetches", "last_run", "mutations", "plan", "prompt")
 
     def __init__(self, fetches: Fetches, feeds: Feeds, plan: Any, mutations: int) -> None:
         self.last_run = 0
+        #: Kinds of feeds with which a step is known to take no time.
+        self.prompt: set[Any] = set()
         self.fetches = fetches
         self.feeds = feeds
         self.plan = plan
@@ -67,7 +75,10 @@ class BaseSession:
         #: Held by the thread that makes the plan of a key.
         self._making: dict[Any, threading.Lock] = {}
         self._partial_runs: dict[str, Any] = {}
-        self._options = _default_options(config)
+        #: Milliseconds for each step; 0 is no limit.
+        self._timeout = max(0, config.operation_timeout_in_ms) if config is not None else 0
+        #: How many steps were left before they had ended.
+        self._left = 0
         self._closed = False
 
     @property
@@ -104,17 +115,62 @@ class BaseSession:
             ValueError, TypeError: if fetches or feeds do not fit the graph.
             OpError: if an operation fails.
         """
-        if self._options is not None:
-            options = _with_timeout(options, self._options)
-        compiled, values = self._prepare(fetches, feed_dict, options)
-        if options is not None or run_metadata is not None:
-            results = self._engine.run_with_options(compiled.plan, values, options, run_metadata)
-        else:
+        limit = None
+        if options is not None or self._timeout:
+            limit = limit_of(options, self._timeout)
+        compiled, values = self._prepare(fetches, feed_dict, limit)
+        if limit is None and options is None and run_metadata is None:
             results = compiled.plan.run(values)
+        else:
+            results = self._run_with_options(compiled, values, options, run_metadata, limit)
         return compiled.fetches.rebuild(_to_host(results))
 
+    def _run_with_options(
+        self,
+        compiled: _Compiled,
+        values: list[Any],
+        options: Any,
+        run_metadata: Any,
+        limit: Limit | None,
+    ) -> list[Any]:
+        """Run a step; one with a deadline in another thread unless it is known to take no time."""
+        run = self._engine.run_with_options
+        if limit is None:
+            return run(compiled.plan, values, options, run_metadata, None)  # type: ignore[no-any-return]
+        # Once a step was left, others may have to wait for what it still does.
+        kind = (self._left, *[getattr(value, "shape", None) for value in values])
+        if kind in compiled.prompt:
+            return run(compiled.plan, values, options, run_metadata, limit)  # type: ignore[no-any-return]
+        own = None if run_metadata is None else type(run_metadata)()
+
+        def call() -> list[Any]:
+            results: list[Any] = run(compiled.plan, values, options, own, limit)
+            jax.block_until_ready([r for r in results if isinstance(r, jax.Array)])  # type: ignore[no-untyped-call]
+            return results
+
+        began = limit.clock()
+        results: list[Any] = self._in_time(call, limit)
+        if limit.clock() - began < _PROMPT and compiled.plan.is_proven:
+            if len(compiled.prompt) >= _MOST_PROMPT:
+                compiled.prompt.clear()
+            compiled.prompt.add(kind)
+        if run_metadata is not None:
+            run_metadata.CopyFrom(own)
+        return results
+
+    def _in_time(self, call: Callable[[], Any], limit: Limit) -> Any:
+        return in_time(call, limit, self._check_open, self._leave, self._engine.grace)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise CancelledError(None, None, "The session was closed while a step ran.")
+
+    def _leave(self) -> None:
+        self._left += 1
+        self._engine.leave()
+
     def _prepare(
-        self, fetches: Any, feed_dict: dict[Any, Any] | None, options: Any
+        self, fetches: Any, feed_dict: dict[Any, Any] | None, limit: Limit | None
     ) -> tuple[_Compiled, list[Any]]:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
@@ -135,12 +191,21 @@ class BaseSession:
         except RecursionError:
             raise nest.too_deep(fetches) from None
         if compiled is None or compiled.mutations != self._graph._mutations:
-            timeout = options.timeout_in_ms / 1e3 if options and options.timeout_in_ms else None
-            compiled = self._compile(fetches, keys, timeout)
-            if key is not None:
-                self._keep(key, compiled)
+            if limit is None:
+                compiled = self._new_plan(key, fetches, keys, None)
+            else:
+                make = partial(self._new_plan, key, fetches, keys, limit.remaining())
+                compiled = self._in_time(make, limit)
         self._runs = compiled.last_run = self._runs + 1
         return compiled, compiled.feeds.convert(raw)
+
+    def _new_plan(
+        self, key: Any, fetches: Any, keys: Sequence[Any], timeout: float | None
+    ) -> _Compiled:
+        compiled = self._compile(fetches, keys, timeout)
+        if key is not None:
+            self._keep(key, compiled)
+        return compiled
 
     def _keep(self, key: Any, compiled: _Compiled) -> None:
         with self._plan_lock:
@@ -187,13 +252,16 @@ class BaseSession:
                 raise RuntimeError("Attempted to use a closed Session.")
             if len(args) != len(keys):
                 raise TypeError(f"This step takes {len(keys)} values; {len(args)} were given.")
+            if not accept_options:
+                options = run_metadata = None
+            limit = None
+            if options is not None or self._timeout:
+                limit = limit_of(options, self._timeout)
             values = compiled.feeds.convert(list(args))
-            if accept_options and (options is not None or run_metadata is not None):
-                results = self._engine.run_with_options(
-                    compiled.plan, values, options, run_metadata
-                )
-            else:
+            if limit is None and options is None and run_metadata is None:
                 results = compiled.plan.run(values)
+            else:
+                results = self._run_with_options(compiled, values, options, run_metadata, limit)
             return compiled.fetches.rebuild(_to_host(results))
 
         return step
@@ -331,24 +399,11 @@ class InteractiveSession(BaseSession):
             self._default_session = None
 
 
-def _default_options(config: Any) -> Any:
-    """The RunOptions that a ConfigProto asks for in all steps, or None."""
-    timeout = config.operation_timeout_in_ms if config is not None else 0
-    if timeout <= 0:
-        return None
-    from headrace.graph.proto import RunOptions
-
-    return RunOptions(timeout_in_ms=timeout)
-
-
-def _with_timeout(options: Any, default: Any) -> Any:
-    """``options``, with the timeout of ``default`` where they have none."""
-    if options is None or options.timeout_in_ms:
-        return options or default
-    merged = type(options)()
-    merged.CopyFrom(options)
-    merged.timeout_in_ms = default.timeout_in_ms
-    return merged
+def limit_of(options: Any, default: int) -> Limit | None:
+    """The limit of a step that begins: of its RunOptions, else of the session; milliseconds."""
+    if options is not None and options.timeout_in_ms > 0:
+        return Limit(options.timeout_in_ms)
+    return Limit(default, "operation_timeout_in_ms") if default else None
 
 
 def get_default_session() -> Any:

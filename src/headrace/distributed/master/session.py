@@ -18,6 +18,7 @@ from headrace.distributed.steps import StepOptions, StepPlan
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.errors import AbortedError, CancelledError, OpError
+from headrace.executor.errands import Limit
 from headrace.graph import devices as names
 from headrace.graph.proto import ConfigProto, GraphDef
 from headrace.graph.tensor import Operation, Tensor
@@ -44,13 +45,13 @@ class MasterPlan:
         self.partition = partition
         self._text = text
 
-    def run(self, feeds: Sequence[Any], timeout: float | None = None) -> list[Any]:
+    def run(self, feeds: Sequence[Any], limit: Limit | None = None) -> list[Any]:
         """Run one step; ``feeds`` in the order of the plan's.
 
         Raises:
             OpError: when an op fails, or a task that the step needs is gone.
         """
-        results = self.session.run(self.step_plan, feeds, timeout)
+        results = self.session.run(self.step_plan, feeds, limit)
         return self.step_plan.assemble(feeds, results)
 
     def describe(self) -> str:
@@ -229,15 +230,15 @@ class MasterSession:
         self,
         plan: StepPlan,
         feeds: Sequence[Any],
-        timeout: float | None = None,
+        limit: Limit | None = None,
         trace: int = 0,
     ) -> dict[str, Any]:
         """Run a step; returns what each task gave. See `Steps.run`."""
         self._check_open()
         self.steps += 1
-        if timeout is None and self.config.operation_timeout_in_ms > 0:
-            timeout = self.config.operation_timeout_in_ms / 1e3
-        options = StepOptions(self._find_again, timeout, trace, self)
+        if limit is None and self.config.operation_timeout_in_ms > 0:
+            limit = Limit(self.config.operation_timeout_in_ms, "operation_timeout_in_ms")
+        options = StepOptions(self._find_again, limit, trace, self)
         return self.master.steps.run(plan, feeds, options)
 
     def _find_again(self, task: str) -> Link:

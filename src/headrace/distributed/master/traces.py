@@ -7,22 +7,30 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.distributed.worker.results import PartResult
+from headrace.executor.errands import Limit
 
 if TYPE_CHECKING:
     from headrace.distributed.master.session import MasterPlan
 
 
-def run_traced(plan: MasterPlan, feeds: Sequence[Any], options: Any, metadata: Any) -> list[Any]:
+def run_traced(
+    plan: MasterPlan,
+    feeds: Sequence[Any],
+    options: Any,
+    metadata: Any,
+    limit: Limit | None = None,
+) -> list[Any]:
     """Run a step under RunOptions; fills the RunMetadata message ``metadata`` if it is given.
 
     Every unit of work and every wait of every task stands in ``step_stats``, by the clock of the
     master: the offset of a task's clock is what makes its span lie in the middle of the time
     between question and answer (as NTP does).
     """
-    timeout = options.timeout_in_ms / 1e3 if options is not None and options.timeout_in_ms else None
+    if limit is None and options is not None and options.timeout_in_ms > 0:
+        limit = Limit(options.timeout_in_ms)
     trace = options.trace_level if options is not None else 0
     asked = time.time()
-    results = plan.session.run(plan.step_plan, feeds, timeout, trace)
+    results = plan.session.run(plan.step_plan, feeds, limit, trace)
     if metadata is not None:
         metadata.Clear()
         own = plan.session.master.task

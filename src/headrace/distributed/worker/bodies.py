@@ -44,9 +44,7 @@ class BodyCalls:
         def find(task: str) -> Link:
             return self.worker.peers.link(task, addresses[task], _FIND_SECONDS)
 
-        options = StepOptions(
-            find, context.remaining(), owner=context, check=context.check_cancelled
-        )
+        options = StepOptions(find, context.limit, owner=context, check=context.check_cancelled)
         return plan.assemble(args, self.steps.run(plan, args, options))
 
     def cancel(self, context: PartContext) -> None:
