@@ -136,10 +136,11 @@ DIFFERENCES: dict[str, Difference] = {
         (
             *("gather_nd", "scatter_nd", "searchsorted", "tensor_scatter_sub", "unravel_index"),
             *("layers.average_pooling2d", "nn.atrous_conv2d", "nn.convolution", "nn.pool"),
+            "nn.max_pool_with_argmax",
             *("signal.dct", "signal.idct", "signal.rfft"),
             *("image.image_gradients", "image.sobel_edges"),
         ),
-        20,
+        21,
         lambda d: d.more_lenient and d.takes_nothing and d.gives_nothing,
     ),
     "transforms of padding alone": Difference(
@@ -164,11 +165,11 @@ DIFFERENCES: dict[str, Difference] = {
     ),
     "shapes known late": Difference(
         (
-            *("image.central_crop", "nn.atrous_conv2d"),
+            *("image.central_crop", "nn.atrous_conv2d", "sparse.reset_shape"),
             *("image.rgb_to_yiq", "image.rgb_to_yuv", "image.yiq_to_rgb", "image.yuv_to_rgb"),
             *("signal.irfft", "signal.irfft2d", "signal.irfft3d"),
         ),
-        56,
+        60,
         lambda d: (
             d.more_lenient
             and d.result.error in ("TypeError", "ValueError")
@@ -178,9 +179,9 @@ DIFFERENCES: dict[str, Difference] = {
     "ranks known early": Difference(
         (
             *("argsort", "nn.embedding_lookup", "nn.pool", "sort", "tensordot"),
-            "layers.max_pooling2d",
+            *("layers.flatten", "layers.max_pooling2d"),
         ),
-        33,
+        37,
         lambda d: (
             d.form == "built"
             and d.call.known == "nothing"
@@ -232,6 +233,9 @@ DIFFERENCES: dict[str, Difference] = {
     ),
     "images without pixels": Difference(
         ("image.central_crop",), 1, lambda d: d.fails and d.takes_nothing
+    ),
+    "a line of no numbers": Difference(
+        ("lin_space",), 1, lambda d: d.fails and "num > 0" in d.text
     ),
     "split into the rest": Difference(
         ("split",), 2, lambda d: d.more_lenient and d.call.args[1] == [-1]
