@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from headrace.ops.kernels import conv, pool
+from headrace.ops.nn import conv_kernels, pool_kernels
 
 NO_YNN_CONVOLUTIONS = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
 # (kernel, inputs, outputs, stride, padding, pooled after)
@@ -49,12 +49,12 @@ def our_conv(x: jax.Array, w: jax.Array, stride: int, pad: int) -> jax.Array:
 
     @jax.custom_vjp
     def run(x: jax.Array, w: jax.Array) -> jax.Array:
-        return conv.convolution(x, w, **attrs)
+        return conv_kernels.convolution(x, w, **attrs)
 
     def backward(saved: tuple[jax.Array, jax.Array], dy: jax.Array) -> tuple[jax.Array, jax.Array]:
         x, w = saved
-        dx = conv.convolution_backprop_input(x.shape, w, dy, **attrs)
-        return dx, conv.convolution_backprop_filter(x, w.shape, dy, **attrs)
+        dx = conv_kernels.convolution_backprop_input(x.shape, w, dy, **attrs)
+        return dx, conv_kernels.convolution_backprop_filter(x, w.shape, dy, **attrs)
 
     run.defvjp(lambda x, w: (run(x, w), (x, w)), backward)
     return run(x, w)
@@ -65,7 +65,7 @@ def our_pool(x: jax.Array) -> jax.Array:
 
     @jax.custom_vjp
     def run(x: jax.Array) -> jax.Array:
-        return pool.max_pool(x, **attrs)
+        return pool_kernels.max_pool(x, **attrs)
 
     def forward(x: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
         y = run(x)
@@ -73,7 +73,7 @@ def our_pool(x: jax.Array) -> jax.Array:
 
     def backward(saved: tuple[jax.Array, jax.Array], dy: jax.Array) -> tuple[jax.Array]:
         x, y = saved
-        return (pool.max_pool_grad(x, y, dy, **attrs),)
+        return (pool_kernels.max_pool_grad(x, y, dy, **attrs),)
 
     run.defvjp(forward, backward)
     return run(x)

@@ -8,8 +8,8 @@ import pytest
 
 from headrace.config import flags
 from headrace.graph.graph import default_graph_stack, default_session_stack
-from headrace.ops import registry
-from headrace.ops.build import apply_op
+from headrace.ops.core import registry
+from headrace.ops.core.build import apply_op
 
 
 @pytest.fixture(autouse=True)

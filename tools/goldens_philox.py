@@ -5,7 +5,7 @@ Run with the peer's interpreter (see `tools/peer/README.md`):
     .peer-venv/bin/python tools/goldens_philox.py
 
 Each case is one raw op, run twice in one session: `<case>/0` and `<case>/1`. bfloat16 arrays are
-stored as their bits. `tests/ops/test_philox.py` holds the same table of cases.
+stored as their bits. `tests/ops/random/test_philox.py` holds the same table of cases.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     PEER_115_PYTHON tools/make_parsing_graphs.py    # TensorFlow 1.15: the first ones
 
 Both write ``tests/golden/parsing_graphs/<release>.pb`` and ``.json``: feeds and results by name,
-bytes as Latin-1 text. `tests/ops/test_parsing_graphs.py` runs the graphs on Headrace. This file
-stays within Python 3.7.
+bytes as Latin-1 text. `tests/ops/parsing/test_parsing_graphs.py` runs the graphs on Headrace.
+This file stays within Python 3.7.
 """
 
 import json

@@ -11,7 +11,6 @@ from headrace.missing import Namespace as _Namespace
 _sys.modules[__name__].__class__ = _Namespace
 
 from headrace import (
-    _families,
     bitwise,
     debugging,
     errors,
@@ -27,6 +26,8 @@ from headrace import (
     spectral,
     train,
 )
+from headrace.autodiff import control_flow as _control_flow_gradients
+from headrace.autodiff import vjp as _vjp
 from headrace.autodiff.custom import custom_gradient
 from headrace.autodiff.gradients import (
     AggregationMethod,
@@ -48,69 +49,70 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
 from headrace.graph.wire_precision import wire_precision
-from headrace.ops.accumulators_api import *
-from headrace.ops.array_api import *
-from headrace.ops.array_layout_api import *
-from headrace.ops.array_sort import *
-from headrace.ops.build import (
+from headrace.graph_files.import_graph import import_graph_def
+from headrace.ops import every as _every
+from headrace.ops.array.api import *
+from headrace.ops.array.dynamic_api import *
+from headrace.ops.array.gather_api import *
+from headrace.ops.array.indexed_slices import *
+from headrace.ops.array.layout_api import *
+from headrace.ops.array.slicing_api import *
+from headrace.ops.array.sort import *
+from headrace.ops.control.basic import *
+from headrace.ops.control.checking_api import *
+from headrace.ops.control.checking_print import print_v2 as print
+from headrace.ops.control.checking_types import *
+from headrace.ops.control.flow_api import *
+from headrace.ops.control.functional import *
+from headrace.ops.control.script import *
+from headrace.ops.control.tensor_array import *
+from headrace.ops.core.build import (
     constant,
     convert_to_tensor,
     placeholder,
     register_tensor_conversion_function,
 )
-from headrace.ops.build import raw as raw_ops
-from headrace.ops.checking_api import *
-from headrace.ops.checking_print import print_v2 as print
-from headrace.ops.checking_types import *
-from headrace.ops.clip import *
-from headrace.ops.comparison import *
-from headrace.ops.control_basic import *
-from headrace.ops.control_flow_api import *
-from headrace.ops.counting import *
-from headrace.ops.cumulative import *
-from headrace.ops.decoding_api import *
-from headrace.ops.dynamic_api import *
-from headrace.ops.einsum import *
-from headrace.ops.elementwise import *
-from headrace.ops.elementwise_binary import *
-from headrace.ops.elementwise_cast import *
-from headrace.ops.elementwise_nary import *
-from headrace.ops.fft import *
-from headrace.ops.functional import *
-from headrace.ops.gather_api import *
-from headrace.ops.image_patches import *
-from headrace.ops.import_graph import import_graph_def
-from headrace.ops.indexed_slices import *
-from headrace.ops.initializers import *
-from headrace.ops.linalg_api import *
-from headrace.ops.matmul import *
-from headrace.ops.operators import *
-from headrace.ops.parsing_api import *
-from headrace.ops.partitioned import *
-from headrace.ops.quantization import *
-from headrace.ops.quantized import *
-from headrace.ops.queues_api import *
-from headrace.ops.ragged_tensor import *
-from headrace.ops.random_api import *
-from headrace.ops.readers_api import *
-from headrace.ops.reduction_api import *
-from headrace.ops.reduction_norm import *
-from headrace.ops.scopes_api import *
-from headrace.ops.script import *
-from headrace.ops.segment_api import *
-from headrace.ops.session_tensors import *
-from headrace.ops.slicing_api import *
-from headrace.ops.sparse_api import *
-from headrace.ops.sparse_math import *
-from headrace.ops.sparse_tensor import *
-from headrace.ops.static import static_value as get_static_value
-from headrace.ops.strings_api import *
-from headrace.ops.tables import *
-from headrace.ops.template import *
-from headrace.ops.tensor_array import *
-from headrace.ops.variable_scope import *
-from headrace.ops.variables import *
-from headrace.ops.variables_api import *
+from headrace.ops.core.build import raw as raw_ops
+from headrace.ops.core.static import static_value as get_static_value
+from headrace.ops.image.patches import *
+from headrace.ops.io.accumulators_api import *
+from headrace.ops.io.queues_api import *
+from headrace.ops.io.readers_api import *
+from headrace.ops.io.tables import *
+from headrace.ops.math.binary import *
+from headrace.ops.math.cast import *
+from headrace.ops.math.clip import *
+from headrace.ops.math.comparison import *
+from headrace.ops.math.counting import *
+from headrace.ops.math.cumulative import *
+from headrace.ops.math.einsum import *
+from headrace.ops.math.elementwise import *
+from headrace.ops.math.fft import *
+from headrace.ops.math.linalg_api import *
+from headrace.ops.math.matmul import *
+from headrace.ops.math.nary import *
+from headrace.ops.math.norms import *
+from headrace.ops.math.operators import *
+from headrace.ops.math.quantization import *
+from headrace.ops.math.quantized import *
+from headrace.ops.math.reduction_api import *
+from headrace.ops.math.segment_api import *
+from headrace.ops.parsing.api import *
+from headrace.ops.parsing.decoding_api import *
+from headrace.ops.ragged.ragged_tensor import *
+from headrace.ops.random.api import *
+from headrace.ops.sparse.api import *
+from headrace.ops.sparse.math import *
+from headrace.ops.sparse.sparse_tensor import *
+from headrace.ops.state.initializers import *
+from headrace.ops.state.partitioned import *
+from headrace.ops.state.scopes_api import *
+from headrace.ops.state.session_tensors import *
+from headrace.ops.state.template import *
+from headrace.ops.state.variable_scope import *
+from headrace.ops.state.variables import *
+from headrace.ops.state.variables_api import *
+from headrace.ops.strings.api import *
 from headrace.session.session import InteractiveSession, Session, get_default_session
 
 __version__ = "0.1.0"

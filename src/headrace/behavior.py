@@ -119,7 +119,7 @@ def load_op_library(library_filename: str) -> NoReturn:
     raise NotImplementedError(
         f"Cannot load {library_filename!r}: Headrace's kernels are JAX functions, not libraries "
         "built for TensorFlow. Define the operation in Python with "
-        "headrace.ops.registry.define_op, or call tf.py_func."
+        "headrace.ops.core.registry.define_op, or call tf.py_func."
     )
 
 

@@ -1,6 +1,6 @@
 """``tf.debugging``: checks while the graph is built and while it runs."""
 
-from headrace.ops.checking_api import (
+from headrace.ops.control.checking_api import (
     Assert,
     assert_equal,
     assert_greater,
@@ -17,8 +17,8 @@ from headrace.ops.checking_api import (
     is_non_decreasing,
     is_strictly_increasing,
 )
-from headrace.ops.checking_api import verify_tensor_all_finite as assert_all_finite
-from headrace.ops.checking_types import (
+from headrace.ops.control.checking_api import verify_tensor_all_finite as assert_all_finite
+from headrace.ops.control.checking_types import (
     assert_integer,
     assert_proper_iterable,
     assert_rank,
@@ -30,7 +30,7 @@ from headrace.ops.checking_types import (
     assert_type,
     is_numeric_tensor,
 )
-from headrace.ops.elementwise import is_finite, is_inf, is_nan
+from headrace.ops.math.elementwise import is_finite, is_inf, is_nan
 
 __all__ = [
     "Assert",

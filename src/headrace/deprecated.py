@@ -273,7 +273,7 @@ def _summary(kind: str, tag: Any, tensor: Any, collections: Any, **options: Any)
     Raises:
         TypeError: if the tag is no string, or a list of one.
     """
-    from headrace.ops.static import static_value
+    from headrace.ops.core.static import static_value
 
     if hasattr(tag, "op"):
         tag = static_value(tag)

@@ -16,7 +16,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import Graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation
-from headrace.ops.export_graph import graph_def_for_files
+from headrace.graph_files.export_graph import graph_def_for_files
 
 __all__ = [
     "convert_variables_to_constants",
@@ -179,7 +179,7 @@ def _values(sess: Any, names: Sequence[str]) -> list[Any]:
     """The values of variables, by reads that the graph has or, failing that, by new ones."""
     if not names:
         return []
-    from headrace.ops.build import raw
+    from headrace.ops.core.build import raw
 
     graph = sess.graph
     reads = []
@@ -248,7 +248,7 @@ def _add_gather(out: Any, node: Any) -> None:
 
 
 def _takes_resource(node: Any) -> bool:
-    from headrace.ops.registry import find_op_def
+    from headrace.ops.core.registry import find_op_def
 
     definition = find_op_def(node.op)
     return definition is None or any(

@@ -1,28 +1,28 @@
 """tf.initializers: what makes the initial values of variables."""
 
-from headrace.ops.initializers import Constant as constant
-from headrace.ops.initializers import GlorotNormal as glorot_normal
-from headrace.ops.initializers import GlorotUniform as glorot_uniform
-from headrace.ops.initializers import Identity as identity
-from headrace.ops.initializers import (
+from headrace.ops.io.tables import tables_initializer
+from headrace.ops.state.initializers import Constant as constant
+from headrace.ops.state.initializers import GlorotNormal as glorot_normal
+from headrace.ops.state.initializers import GlorotUniform as glorot_uniform
+from headrace.ops.state.initializers import Identity as identity
+from headrace.ops.state.initializers import (
     Initializer,
     he_normal,
     he_uniform,
     lecun_normal,
     lecun_uniform,
 )
-from headrace.ops.initializers import Ones as ones
-from headrace.ops.initializers import Orthogonal as orthogonal
-from headrace.ops.initializers import RandomNormal as random_normal
-from headrace.ops.initializers import RandomUniform as random_uniform
-from headrace.ops.initializers import TruncatedNormal as truncated_normal
-from headrace.ops.initializers import UniformUnitScaling as uniform_unit_scaling
-from headrace.ops.initializers import VarianceScaling as variance_scaling
-from headrace.ops.initializers import Zeros as zeros
-from headrace.ops.tables import tables_initializer
-from headrace.ops.variables_api import global_variables_initializer as global_variables
-from headrace.ops.variables_api import local_variables_initializer as local_variables
-from headrace.ops.variables_api import variables_initializer as variables
+from headrace.ops.state.initializers import Ones as ones
+from headrace.ops.state.initializers import Orthogonal as orthogonal
+from headrace.ops.state.initializers import RandomNormal as random_normal
+from headrace.ops.state.initializers import RandomUniform as random_uniform
+from headrace.ops.state.initializers import TruncatedNormal as truncated_normal
+from headrace.ops.state.initializers import UniformUnitScaling as uniform_unit_scaling
+from headrace.ops.state.initializers import VarianceScaling as variance_scaling
+from headrace.ops.state.initializers import Zeros as zeros
+from headrace.ops.state.variables_api import global_variables_initializer as global_variables
+from headrace.ops.state.variables_api import local_variables_initializer as local_variables
+from headrace.ops.state.variables_api import variables_initializer as variables
 
 __all__ = [
     "Initializer",

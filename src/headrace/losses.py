@@ -13,20 +13,20 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
-from headrace.ops import softmax
-from headrace.ops.array_api import rank, shape, squeeze
-from headrace.ops.build import constant, convert_to_tensor, raw
-from headrace.ops.control_flow_api import cond
-from headrace.ops.cumulative import range as range_op
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.elementwise_nary import add_n
-from headrace.ops.reduction_api import one_of, reduce_sum
-from headrace.ops.scopes_api import control_dependencies, name_scope
-from headrace.ops.weights import (
+from headrace.ops.array.api import rank, shape, squeeze
+from headrace.ops.control.flow_api import cond
+from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.math.cast import cast
+from headrace.ops.math.cumulative import range as range_op
+from headrace.ops.math.nary import add_n
+from headrace.ops.math.reduction_api import one_of, reduce_sum
+from headrace.ops.nn import softmax
+from headrace.ops.nn.weights import (
     assert_broadcastable,
     broadcast_weights,
     remove_squeezable_dimensions,
 )
+from headrace.ops.state.scopes_api import control_dependencies, name_scope
 
 
 class Reduction:

@@ -1,7 +1,29 @@
 """``tf.math``: arithmetic, functions, comparisons and reductions."""
 
-from headrace.ops.activations import softplus, softsign
-from headrace.ops.comparison import (
+from headrace.ops.array.dynamic_api import bincount
+from headrace.ops.math.binary import (
+    add,
+    atan2,
+    div_no_nan,
+    floormod,
+    igamma,
+    igammac,
+    maximum,
+    minimum,
+    mod,
+    multiply,
+    multiply_no_nan,
+    nextafter,
+    polygamma,
+    squared_difference,
+    subtract,
+    xdivy,
+    xlog1py,
+    xlogy,
+    zeta,
+)
+from headrace.ops.math.cast import abs, angle, conj, imag, real
+from headrace.ops.math.comparison import (
     approximate_equal,
     equal,
     greater,
@@ -13,15 +35,9 @@ from headrace.ops.comparison import (
     logical_xor,
     not_equal,
 )
-from headrace.ops.counting import confusion_matrix
-from headrace.ops.cumulative import (
-    cumprod,
-    cumsum,
-    cumulative_logsumexp,
-    top_k,
-)
-from headrace.ops.dynamic_api import bincount
-from headrace.ops.elementwise import (
+from headrace.ops.math.counting import confusion_matrix
+from headrace.ops.math.cumulative import cumprod, cumsum, cumulative_logsumexp, top_k
+from headrace.ops.math.elementwise import (
     acos,
     acosh,
     asin,
@@ -66,49 +82,10 @@ from headrace.ops.elementwise import (
     tan,
     tanh,
 )
-from headrace.ops.elementwise_binary import (
-    add,
-    atan2,
-    div_no_nan,
-    floormod,
-    igamma,
-    igammac,
-    maximum,
-    minimum,
-    mod,
-    multiply,
-    multiply_no_nan,
-    nextafter,
-    polygamma,
-    squared_difference,
-    subtract,
-    xdivy,
-    xlog1py,
-    xlogy,
-    zeta,
-)
-from headrace.ops.elementwise_cast import (
-    abs,
-    angle,
-    conj,
-    imag,
-    real,
-)
-from headrace.ops.elementwise_nary import (
-    accumulate_n,
-    add_n,
-    betainc,
-)
-from headrace.ops.nn_embedding import in_top_k
-from headrace.ops.nn_norm_api import l2_normalize
-from headrace.ops.operators import (
-    divide,
-    floordiv,
-    pow,
-    scalar_mul,
-    truediv,
-)
-from headrace.ops.reduction_api import (
+from headrace.ops.math.nary import accumulate_n, add_n, betainc
+from headrace.ops.math.norms import lbeta, polyval, zero_fraction
+from headrace.ops.math.operators import divide, floordiv, pow, scalar_mul, truediv
+from headrace.ops.math.reduction_api import (
     argmax,
     argmin,
     count_nonzero,
@@ -124,12 +101,7 @@ from headrace.ops.reduction_api import (
     reduce_sum,
     reduce_variance,
 )
-from headrace.ops.reduction_norm import (
-    lbeta,
-    polyval,
-    zero_fraction,
-)
-from headrace.ops.segment_api import (
+from headrace.ops.math.segment_api import (
     segment_max,
     segment_mean,
     segment_min,
@@ -142,7 +114,10 @@ from headrace.ops.segment_api import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
-from headrace.ops.softmax import log_softmax, softmax
+from headrace.ops.nn.activations import softplus, softsign
+from headrace.ops.nn.embedding import in_top_k
+from headrace.ops.nn.normalization_api import l2_normalize
+from headrace.ops.nn.softmax import log_softmax, softmax
 
 ceiling = ceil
 

@@ -4,7 +4,10 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from headrace.errors import suggest as _suggest
-from headrace.ops.activations import (
+from headrace.ops.math.cumulative import top_k
+from headrace.ops.math.elementwise import sigmoid, tanh
+from headrace.ops.math.norms import zero_fraction
+from headrace.ops.nn.activations import (
     bias_add,
     crelu,
     elu,
@@ -18,16 +21,7 @@ from headrace.ops.activations import (
     swish,
     xw_plus_b,
 )
-from headrace.ops.ctc_api import (
-    ctc_beam_search_decoder,
-    ctc_beam_search_decoder_v2,
-    ctc_greedy_decoder,
-    ctc_loss,
-    ctc_loss_v2,
-)
-from headrace.ops.cumulative import top_k
-from headrace.ops.elementwise import sigmoid, tanh
-from headrace.ops.nn_conv_api import (
+from headrace.ops.nn.conv_api import (
     atrous_conv2d,
     atrous_conv2d_transpose,
     conv1d,
@@ -46,12 +40,16 @@ from headrace.ops.nn_conv_api import (
     erosion2d,
     separable_conv2d,
 )
-from headrace.ops.nn_embedding import dropout, embedding_lookup, in_top_k
-from headrace.ops.nn_embedding_sparse import (
-    embedding_lookup_sparse,
-    safe_embedding_lookup_sparse,
+from headrace.ops.nn.ctc_api import (
+    ctc_beam_search_decoder,
+    ctc_beam_search_decoder_v2,
+    ctc_greedy_decoder,
+    ctc_loss,
+    ctc_loss_v2,
 )
-from headrace.ops.nn_norm_api import (
+from headrace.ops.nn.embedding import dropout, embedding_lookup, in_top_k
+from headrace.ops.nn.embedding_sparse import embedding_lookup_sparse, safe_embedding_lookup_sparse
+from headrace.ops.nn.normalization_api import (
     batch_norm_with_global_normalization,
     batch_normalization,
     fused_batch_norm,
@@ -64,7 +62,7 @@ from headrace.ops.nn_norm_api import (
     sufficient_statistics,
     weighted_moments,
 )
-from headrace.ops.nn_pool_api import (
+from headrace.ops.nn.pool_api import (
     avg_pool,
     avg_pool3d,
     max_pool,
@@ -73,14 +71,13 @@ from headrace.ops.nn_pool_api import (
     pool,
     with_space_to_batch,
 )
-from headrace.ops.quantized_nn import (
+from headrace.ops.nn.quantized_nn import (
     quantized_avg_pool,
     quantized_conv2d,
     quantized_max_pool,
     quantized_relu_x,
 )
-from headrace.ops.reduction_norm import zero_fraction
-from headrace.ops.sampling_api import (
+from headrace.ops.nn.sampling_api import (
     all_candidate_sampler,
     compute_accidental_hits,
     fixed_unigram_candidate_sampler,
@@ -90,7 +87,7 @@ from headrace.ops.sampling_api import (
     sampled_softmax_loss,
     uniform_candidate_sampler,
 )
-from headrace.ops.softmax import (
+from headrace.ops.nn.softmax import (
     l2_loss,
     log_softmax,
     sigmoid_cross_entropy_with_logits,

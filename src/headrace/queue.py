@@ -1,6 +1,6 @@
 """Queues: the names of ``tf.queue``."""
 
-from headrace.ops.queues_api import (
+from headrace.ops.io.queues_api import (
     FIFOQueue,
     PaddingFIFOQueue,
     PriorityQueue,

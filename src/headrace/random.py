@@ -1,6 +1,13 @@
 """``tf.random``: random tensors."""
 
-from headrace.ops.random_api import (
+from headrace.ops.nn.sampling_api import (
+    all_candidate_sampler,
+    fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler,
+    uniform_candidate_sampler,
+)
+from headrace.ops.random.api import (
     categorical,
     multinomial,
     stateless_categorical,
@@ -10,20 +17,13 @@ from headrace.ops.random_api import (
     stateless_uniform,
     truncated_normal,
 )
-from headrace.ops.random_api import random_crop as crop
-from headrace.ops.random_api import random_gamma as gamma
-from headrace.ops.random_api import random_normal as normal
-from headrace.ops.random_api import random_poisson as poisson
-from headrace.ops.random_api import random_shuffle as shuffle
-from headrace.ops.random_api import random_uniform as uniform
-from headrace.ops.sampling_api import (
-    all_candidate_sampler,
-    fixed_unigram_candidate_sampler,
-    learned_unigram_candidate_sampler,
-    log_uniform_candidate_sampler,
-    uniform_candidate_sampler,
-)
-from headrace.ops.scopes_api import get_seed, set_random_seed
+from headrace.ops.random.api import random_crop as crop
+from headrace.ops.random.api import random_gamma as gamma
+from headrace.ops.random.api import random_normal as normal
+from headrace.ops.random.api import random_poisson as poisson
+from headrace.ops.random.api import random_shuffle as shuffle
+from headrace.ops.random.api import random_uniform as uniform
+from headrace.ops.state.scopes_api import get_seed, set_random_seed
 
 __all__ = [
     "all_candidate_sampler",

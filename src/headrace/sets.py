@@ -6,8 +6,8 @@ from typing import Any
 
 from headrace.graph import dtypes
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import raw
-from headrace.ops.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from headrace.ops.core.build import raw
+from headrace.ops.sparse.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 
 __all__ = [
     "difference",

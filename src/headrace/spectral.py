@@ -1,7 +1,7 @@
 """``tf.spectral``: Fourier transforms."""
 
-from headrace.ops.dct import dct, idct
-from headrace.ops.fft import (
+from headrace.ops.math.dct import dct, idct
+from headrace.ops.math.fft import (
     fft,
     fft2d,
     fft3d,

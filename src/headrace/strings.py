@@ -1,6 +1,6 @@
 """``tf.strings``: operations on strings."""
 
-from headrace.ops.strings_api import (
+from headrace.ops.strings.api import (
     as_string,
     format,
     lower,
@@ -13,14 +13,14 @@ from headrace.ops.strings_api import (
     unsorted_segment_join,
     upper,
 )
-from headrace.ops.strings_api import string_join as join
-from headrace.ops.strings_api import string_length as length
-from headrace.ops.strings_api import string_strip as strip
-from headrace.ops.strings_api import string_to_hash_bucket as to_hash_bucket
-from headrace.ops.strings_api import string_to_hash_bucket_fast as to_hash_bucket_fast
-from headrace.ops.strings_api import string_to_hash_bucket_strong as to_hash_bucket_strong
-from headrace.ops.strings_api import string_to_number as to_number
-from headrace.ops.strings_ragged import (
+from headrace.ops.strings.api import string_join as join
+from headrace.ops.strings.api import string_length as length
+from headrace.ops.strings.api import string_strip as strip
+from headrace.ops.strings.api import string_to_hash_bucket as to_hash_bucket
+from headrace.ops.strings.api import string_to_hash_bucket_fast as to_hash_bucket_fast
+from headrace.ops.strings.api import string_to_hash_bucket_strong as to_hash_bucket_strong
+from headrace.ops.strings.api import string_to_number as to_number
+from headrace.ops.strings.ragged import (
     bytes_split,
     ngrams,
     unicode_decode,

@@ -20,7 +20,7 @@ MONOLITHIC_BUILD = 0
 def _no_library(what: str) -> NoReturn:
     raise NotImplementedError(
         f"There are no {what}: Headrace has no C++ interface. Its kernels are JAX functions; "
-        "define operations in Python with headrace.ops.registry.define_op, or call tf.py_func."
+        "define operations in Python with headrace.ops.core.registry.define_op, or call tf.py_func."
     )
 
 

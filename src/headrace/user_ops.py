@@ -1,7 +1,7 @@
 """``tf.user_ops``: where programs added operations of their own."""
 
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import constant
+from headrace.ops.core.build import constant
 
 __all__ = ["my_fact"]
 

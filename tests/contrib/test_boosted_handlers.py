@@ -14,7 +14,7 @@ from headrace.contrib.boosted_trees import (
     training_ops,
 )
 from headrace.contrib.boosted_trees.proto import learner_pb2, split_info_pb2
-from headrace.ops.resources import initialize_resources, shared_resources
+from headrace.ops.state.resources import initialize_resources, shared_resources
 
 PER_CLASS = learner_pb2.LearnerConfig.TREE_PER_CLASS
 DIAGONAL = learner_pb2.LearnerConfig.DIAGONAL_HESSIAN

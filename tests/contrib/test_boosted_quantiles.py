@@ -9,8 +9,8 @@ import headrace as tf
 from headrace.contrib.boosted_trees import quantile_ops as ops
 from headrace.contrib.boosted_trees.batch_ops_utils import run_handler_scheduled_ops
 from headrace.contrib.boosted_trees.proto import quantiles_pb2
-from headrace.ops.kernels import boosted_quantiles as kernels
-from headrace.ops.resources import initialize_resources, shared_resources
+from headrace.ops.forest import boosted_quantiles_kernels as kernels
+from headrace.ops.state.resources import initialize_resources, shared_resources
 
 
 def accumulator(stamp=0, epsilon=0.1, count=4, **kwargs):

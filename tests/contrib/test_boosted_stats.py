@@ -11,7 +11,7 @@ from headrace.contrib.boosted_trees.batch_ops_utils import (
     run_handler_scheduled_ops,
 )
 from headrace.contrib.boosted_trees.stats_accumulator_ops import StatsAccumulator
-from headrace.ops.resources import initialize_resources, shared_resources
+from headrace.ops.state.resources import initialize_resources, shared_resources
 
 
 def accumulator(gradient=(), hessian=(), stamp=0):

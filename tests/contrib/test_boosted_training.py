@@ -8,7 +8,7 @@ import pytest
 import headrace as tf
 from headrace.contrib.boosted_trees import model_ops, prediction_ops, training_ops
 from headrace.contrib.boosted_trees.proto import learner_pb2, split_info_pb2, tree_config_pb2
-from headrace.ops.resources import initialize_resources, shared_resources
+from headrace.ops.state.resources import initialize_resources, shared_resources
 
 LEARNER = learner_pb2.LearnerConfig(num_classes=2)
 

@@ -11,8 +11,8 @@ import pytest
 import headrace as tf
 from headrace.contrib.boosted_trees import losses, model_ops, prediction_ops
 from headrace.contrib.boosted_trees.proto import learner_pb2, tree_config_pb2
-from headrace.ops.build import raw
-from headrace.ops.resources import initialize_resources, shared_resources
+from headrace.ops.core.build import raw
+from headrace.ops.state.resources import initialize_resources, shared_resources
 
 DENSE = np.float32([[0.1], [0.5], [0.9]])
 NO_SPARSE = {

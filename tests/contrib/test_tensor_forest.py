@@ -10,7 +10,7 @@ import pytest
 import headrace as tf
 from headrace.contrib.tensor_forest import ForestHParams, RandomForestGraphs
 from headrace.examples.tutorials.mnist import input_data
-from headrace.ops.resources import initialize_resources, shared_resources
+from headrace.ops.state.resources import initialize_resources, shared_resources
 
 MNIST = Path(__file__).resolve().parents[1] / "data" / "mnist5k"
 

@@ -20,7 +20,7 @@ from headrace.distributed.wire import MAX_DEPTH, decode, decode_many, encode, en
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.executor.resources import ResourceHandle
 from headrace.graph import dtypes
-from headrace.ops.kernels.tensor_list import TensorList
+from headrace.ops.control.tensor_list_kernels import TensorList
 
 NUMERIC = sorted(dtypes.NUMBER_TYPES | {dtypes.bool}, key=lambda t: t.as_datatype_enum)
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)

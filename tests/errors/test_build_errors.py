@@ -409,7 +409,7 @@ CASES = [
         lambda: tf.get_variable("a", [None, 2], initializer=tf.zeros_initializer),
         ValueError,
         "Shape of a new variable (a) must be fully defined for its initializer "
-        "<headrace.ops.initializers.Zeros object>, but instead was (?, 2). Give all "
+        "<headrace.ops.state.initializers.Zeros object>, but instead was (?, 2). Give all "
         "sizes, or an initializer without arguments.",
     ),
     (

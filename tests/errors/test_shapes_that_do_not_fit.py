@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.ops.build import raw
+from headrace.ops.core.build import raw
 
 
 def adjusted(name):

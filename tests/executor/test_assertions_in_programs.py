@@ -8,7 +8,7 @@ import pytest
 import headrace as tf
 from headrace.config import flags
 from headrace.executor import evaluate
-from headrace.ops.checking import summary_text
+from headrace.ops.control.checking import summary_text
 
 
 @pytest.fixture(params=["never", "always"])

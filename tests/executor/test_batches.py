@@ -10,7 +10,7 @@ import pytest
 import headrace as tf
 from headrace.executor import batches, host
 from headrace.executor.batches import filled
-from headrace.ops.registry import get_op_def
+from headrace.ops.core.registry import get_op_def
 from headrace.passes.ir import FEED, Node
 
 

@@ -10,7 +10,7 @@ import pytest
 import headrace as tf
 from headrace.config import flags
 from headrace.executor.tracing_step import StepContext
-from headrace.ops.registry import EXTERNAL, Effects
+from headrace.ops.core.registry import EXTERNAL, Effects
 
 
 def plan_of(sess, fetches, feeds=()):
@@ -84,7 +84,7 @@ def needs_value(new_op, monkeypatch):
 
 
 def _refuse():
-    from headrace.ops.checks import NeedsValue
+    from headrace.ops.core.checks import NeedsValue
 
     raise NeedsValue("its value decides")
 

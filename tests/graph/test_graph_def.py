@@ -14,12 +14,12 @@ from headrace.graph.attrs import NameAttrList
 from headrace.graph.graph_def import op_def_to_proto, parse_graph_def
 from headrace.graph.proto import AttrValue
 from headrace.graph.shapes import TensorShape
-from headrace.ops.build import raw
-from headrace.ops.control_basic import no_op
-from headrace.ops.import_graph import import_graph_def
-from headrace.ops.registry import get_op_def
-from headrace.ops.settled import positive, same_rows, settled
-from headrace.ops.variables import Variable
+from headrace.graph_files.import_graph import import_graph_def
+from headrace.ops.array.settled import positive, same_rows, settled
+from headrace.ops.control.basic import no_op
+from headrace.ops.core.build import raw
+from headrace.ops.core.registry import get_op_def
+from headrace.ops.state.variables import Variable
 
 
 @pytest.mark.parametrize(

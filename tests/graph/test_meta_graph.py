@@ -12,8 +12,8 @@ import headrace as tf
 from headrace.errors import DataLossError, NotFoundError
 from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import MetaGraphDef, SaverDef
-from headrace.ops.build import raw
-from headrace.ops.variables import Variable
+from headrace.ops.core.build import raw
+from headrace.ops.state.variables import Variable
 from headrace.train.meta_graph import (
     export_meta_graph,
     export_scoped_meta_graph,

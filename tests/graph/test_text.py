@@ -9,9 +9,9 @@ import pytest
 
 import headrace as tf
 from headrace.graph.text import parse, to_text
-from headrace.ops.build import raw
-from headrace.ops.control_basic import no_op
-from headrace.ops.import_graph import from_text, import_graph_def
+from headrace.graph_files.import_graph import from_text, import_graph_def
+from headrace.ops.control.basic import no_op
+from headrace.ops.core.build import raw
 from headrace.passes.ir import build_step
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "graphs"

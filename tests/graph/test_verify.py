@@ -7,8 +7,8 @@ import pytest
 import headrace as tf
 from headrace.graph.tensor import Tensor
 from headrace.graph.verify import RULES, InvalidGraphError, verify
-from headrace.ops.build import raw
-from headrace.ops.control_basic import no_op
+from headrace.ops.control.basic import no_op
+from headrace.ops.core.build import raw
 
 
 @pytest.fixture

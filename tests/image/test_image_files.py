@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.ops.kernels import image_gif, image_jpeg, image_png
+from headrace.ops.image import gif
+from headrace.ops.image import jpeg as image_jpeg
+from headrace.ops.image import png as image_png
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {p.name: p.read_bytes() for p in sorted((ROOT / "tools" / "goldens" / "images").iterdir())}
@@ -110,8 +112,8 @@ def test_changed_bytes_give_an_image_or_a_clear_error(name: str) -> None:
     read = {
         "jpg": lambda d: image_jpeg.decode_jpeg(d, image_jpeg.JpegOptions()),
         "png": lambda d: image_png.decode_png(d, 0, True),
-        "gif": image_gif.decode_gif,
-        "bmp": lambda d: image_gif.decode_bmp(d, 0),
+        "gif": gif.decode_gif,
+        "bmp": lambda d: gif.decode_bmp(d, 0),
     }[name.rpartition(".")[2]]
     for _ in range(60):
         data = bytearray(whole)

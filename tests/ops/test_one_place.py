@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.ops.registry import all_op_defs, get_op_def
+from headrace.ops.core.registry import all_op_defs, get_op_def
 
 SOURCE = Path(headrace.__file__).parent
 #: So many names may stand together: for a rewrite of these very ops, say.
@@ -52,7 +52,7 @@ def test_no_module_outside_of_ops_lists_ops_by_name(package):
         for line, found in tables(path.read_text(), names)
         if len(found) > FEW
     }
-    assert not large, f"make these traits of the ops (ops/traits.py): {large}"
+    assert not large, f"make these traits of the ops (ops/core/traits.py): {large}"
 
 
 def test_the_check_finds_a_table():

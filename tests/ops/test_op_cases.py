@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.ops.registry import all_op_defs
+from headrace.ops.core.registry import all_op_defs
 from headrace.testing import op_cases
 from headrace.testing.op_cases import OpCase
 
@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cases
 
 ROOT = Path(__file__).resolve().parents[2]
-HAS_FILES = importlib.util.find_spec("headrace.ops.import_graph") is not None
+HAS_FILES = importlib.util.find_spec("headrace.graph_files.import_graph") is not None
 
 
 def _ids(all_cases: list[OpCase]) -> list[str]:

@@ -135,7 +135,7 @@ def test_strides_of_pools_are_positive(layer, strides):
 
 
 def test_offsets_of_what_cannot_be_joined(interpret):
-    from headrace.ops.build import raw
+    from headrace.ops.core.build import raw
 
     shapes = [tf.placeholder(tf.int32, [None]) for _ in range(2)]
     offsets = raw.ConcatOffset(1, shapes)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.ops import script
+from headrace.ops.control import script
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "saved_models"
 KEY = tf.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY

@@ -12,7 +12,7 @@ import pytest
 
 import headrace as tf
 from headrace.config import flags
-from headrace.ops.build import raw
+from headrace.ops.core.build import raw
 from headrace.session import session as sessions
 from headrace.session.timeline import Timeline
 

@@ -15,7 +15,7 @@ import pytest
 
 import headrace as tf
 from headrace.config import flags
-from headrace.ops.build import raw
+from headrace.ops.core.build import raw
 
 
 @dataclass(frozen=True)

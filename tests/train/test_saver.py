@@ -13,7 +13,7 @@ import pytest
 
 import headrace as tf
 from headrace import errors
-from headrace.ops.build import raw
+from headrace.ops.core.build import raw
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.ops.build import raw
+from headrace.ops.core.build import raw
 from headrace.train import saver
 from headrace.train.checkpoint import Slice, write
 from headrace.train.restore_check import _ancestors

@@ -348,7 +348,7 @@ def _concat_offset(d: Draw) -> Call:
 
 def _offsets(tf: Any, axis: Any, shapes: Any) -> Any:
     if tf.__name__ == "headrace":
-        from headrace.ops.build import raw
+        from headrace.ops.core.build import raw
 
         return raw.ConcatOffset(axis, shapes)
     return tf.raw_ops.ConcatOffset(concat_dim=axis, shape=shapes)

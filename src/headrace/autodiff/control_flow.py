@@ -22,10 +22,10 @@ from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops.build import constant, convert_to_tensor, function_placeholder, raw
-from headrace.ops.control_flow import bodies_of, invariant_positions, save, saved_name
-from headrace.ops.functions import call_op, unify_captures
-from headrace.ops.state import handle_op, variable_shape
+from headrace.ops.control.flow import bodies_of, invariant_positions, save, saved_name
+from headrace.ops.control.functions import call_op, unify_captures
+from headrace.ops.core.build import constant, convert_to_tensor, function_placeholder, raw
+from headrace.ops.state.variable_ops import handle_op, variable_shape
 
 
 class BackwardGraph(FuncGraph):

@@ -12,7 +12,7 @@ from headrace.autodiff.registry import RegisterGradient
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.core.build import convert_to_tensor, raw
 
 _numbers = itertools.count()
 

@@ -19,10 +19,10 @@ from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.recursion import levels_of, room_for
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops import functions
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.indexed_slices import IndexedSlices
-from headrace.ops.registry import NotDifferentiable
+from headrace.ops.array.indexed_slices import IndexedSlices
+from headrace.ops.control import functions
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.registry import NotDifferentiable
 
 
 class AggregationMethod:

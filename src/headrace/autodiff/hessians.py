@@ -11,8 +11,8 @@ from headrace.autodiff.gradients import Gradient, as_list, gradients
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import constant, convert_to_tensor, raw
-from headrace.ops.functional import map_fn
+from headrace.ops.control.functional import map_fn
+from headrace.ops.core.build import constant, convert_to_tensor, raw
 
 __all__ = ["hessians"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.errors import suggest
 from headrace.graph.tensor import Operation
-from headrace.ops import registry as ops
+from headrace.ops.core import registry as ops
 
 _rules: dict[str, Callable[..., Any] | ops.NotDifferentiable] = {}
 

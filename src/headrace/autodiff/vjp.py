@@ -12,9 +12,9 @@ from jax import numpy as jnp
 from headrace.graph import dtypes
 from headrace.graph.attrs import NameAttrList
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import apply_op
-from headrace.ops.registry import OpDef, define_op, get_op_def
-from headrace.ops.traits import Traits
+from headrace.ops.core.build import apply_op
+from headrace.ops.core.registry import OpDef, define_op, get_op_def
+from headrace.ops.core.traits import Traits
 
 
 def _shape(op: Operation) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.core.build import convert_to_tensor, raw
 
 __all__ = ["enter", "exit", "loop_cond", "merge", "next_iteration", "switch"]
 

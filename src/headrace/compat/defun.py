@@ -20,7 +20,7 @@ from headrace.graph.func_graph import FuncGraph, trace
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.graph_def import function_to_function_def, library_of
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import convert_to_tensor, function_placeholder, raw
+from headrace.ops.core.build import convert_to_tensor, function_placeholder, raw
 
 __all__ = ["DefinedFunction", "Defun", "OverloadedFunction"]
 

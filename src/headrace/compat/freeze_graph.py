@@ -9,8 +9,8 @@ from headrace.files import system
 from headrace.graph.graph import Graph
 from headrace.graph.graph_def import parse_message
 from headrace.graph.proto import GraphDef, MetaGraphDef
-from headrace.ops.build import constant, raw
-from headrace.ops.import_graph import import_graph_def
+from headrace.graph_files.import_graph import import_graph_def
+from headrace.ops.core.build import constant, raw
 from headrace.session.session import Session
 from headrace.train.checkpoint_utils import load_checkpoint
 from headrace.train.meta_graph import import_meta_graph

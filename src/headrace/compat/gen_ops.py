@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any
 
 from headrace.missing import attribute_error
-from headrace.ops import registry
-from headrace.ops.build import raw
+from headrace.ops.core import registry
+from headrace.ops.core.build import raw
 
 
 def snake_case(op_type: str) -> str:

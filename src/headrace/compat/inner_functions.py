@@ -19,9 +19,9 @@ from headrace.graph.proto import Event
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.layers import arguments
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.kernels.event_file import FILE_VERSION
-from headrace.ops.weights import remove_squeezable_dimensions
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.io.event_file import FILE_VERSION
+from headrace.ops.nn.weights import remove_squeezable_dimensions
 
 __all__ = [
     "EventsWriter",
@@ -138,7 +138,7 @@ def shape_internal(
 
 
 def _compute_fans(shape: Any) -> tuple[float, float]:
-    from headrace.ops.initializers import _fans
+    from headrace.ops.state.initializers import _fans
 
     return _fans([d or 0 for d in TensorShape(shape).as_list()])
 
@@ -176,7 +176,7 @@ def _hessian_vector_product(ys: Any, xs: Sequence[Any], v: Sequence[Any]) -> lis
 
 @contextmanager
 def _pure_variable_scope(name_or_scope: Any, reuse: Any = None, **options: Any) -> Iterator[Any]:
-    from headrace.ops.variable_scope import variable_scope
+    from headrace.ops.state.variable_scope import variable_scope
 
     options.pop("old_name_scope", None)
     with variable_scope(name_or_scope, reuse=reuse, auxiliary_name_scope=False, **options) as scope:

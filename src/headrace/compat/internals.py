@@ -16,10 +16,10 @@ from typing import Any
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.control_flow_api import cond
-from headrace.ops.scopes_api import control_dependencies, graph_of, name_scope
-from headrace.ops.static import static_shape, static_value
+from headrace.ops.control.flow_api import cond
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.core.static import static_shape, static_value
+from headrace.ops.state.scopes_api import control_dependencies, graph_of, name_scope
 
 _uids = itertools.count(1)
 _uid_lock = threading.Lock()
@@ -229,7 +229,7 @@ def is_broadcast_compatible(shape_x: TensorShape, shape_y: TensorShape) -> bool:
 
 def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: Any = None) -> Any:
     """``output_tensor`` once ``dependencies`` have run."""
-    from headrace.ops.build import raw
+    from headrace.ops.core.build import raw
 
     with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:  # noqa: SIM117
         with control_dependencies(dependencies):
@@ -238,7 +238,7 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: Any
 
 def is_resource_variable(var: Any) -> bool:
     """Whether ``var`` is a variable: all of them have resource semantics."""
-    from headrace.ops.variables import Variable
+    from headrace.ops.state.variables import Variable
 
     return isinstance(var, Variable)
 
@@ -294,7 +294,7 @@ def stripped_op_list_for_graph(graph_def: Any) -> Any:
     """
     from headrace.graph.graph_def import op_def_to_proto
     from headrace.graph.proto import OpList
-    from headrace.ops.registry import get_op_def
+    from headrace.ops.core.registry import get_op_def
 
     used = ops_used_by_graph_def(graph_def)
     return OpList(op=[op_def_to_proto(get_op_def(name)) for name in used])

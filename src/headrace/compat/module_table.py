@@ -40,7 +40,7 @@ _TOP = {
     "__monolithic_build__": "headrace.sysconfig.MONOLITHIC_BUILD",
 }
 
-_SAMPLED = {"_compute_sampled_logits": "headrace.ops.sampling_api.sampled_logits"}
+_SAMPLED = {"_compute_sampled_logits": "headrace.ops.nn.sampling_api.sampled_logits"}
 
 #: Modules of their own, by path below ``tensorflow``.
 ROWS: dict[str, Row] = {
@@ -56,14 +56,14 @@ ROWS: dict[str, Row] = {
     # -- tensorflow/python/framework
     "python.framework": Row(()),  # modules only, and so are the other folders
     "python.framework.ops": _row(
-        "headrace.ops.scopes_api",
+        "headrace.ops.state.scopes_api",
         "headrace",
         _INTERNALS,
         _INNER,
         internal_convert_to_tensor="headrace.convert_to_tensor",
         NotDifferentiable="headrace.NotDifferentiable",
         NoGradient="headrace.NoGradient",
-        IndexedSlicesValue="headrace.ops.indexed_slices.IndexedSlicesValue",
+        IndexedSlicesValue="headrace.ops.array.indexed_slices.IndexedSlicesValue",
         Dimension="headrace.Dimension",
     ),
     "python.framework.dtypes": _row(
@@ -78,7 +78,7 @@ ROWS: dict[str, Row] = {
         "headrace.graph.tensor_proto",
         _INTERNALS,
         "headrace",
-        constant_value="headrace.ops.static.static_value",
+        constant_value="headrace.ops.core.static.static_value",
     ),
     "python.framework.constant_op": _row(),
     "python.framework.random_seed": _row(
@@ -100,8 +100,8 @@ ROWS: dict[str, Row] = {
     ),
     "python.framework.meta_graph": _row("headrace.train.meta_graph", _INTERNALS),
     "python.framework.device": _row("headrace.graph.devices", "headrace"),
-    "python.framework.sparse_tensor": _row("headrace.ops.sparse_tensor", "headrace"),
-    "python.framework.indexed_slices": _row("headrace.ops.indexed_slices", "headrace"),
+    "python.framework.sparse_tensor": _row("headrace.ops.sparse.sparse_tensor", "headrace"),
+    "python.framework.indexed_slices": _row("headrace.ops.array.indexed_slices", "headrace"),
     "python.framework.smart_cond": _row(_INTERNALS),
     "python.framework.versions": _row("headrace.version"),
     "python.framework.test_util": _row("headrace.test.util", "headrace.test"),
@@ -119,11 +119,11 @@ ROWS: dict[str, Row] = {
     "python.ops.data_flow_ops": _row(
         "headrace",
         "headrace.queue",
-        Barrier="headrace.ops.barriers.Barrier",
-        RecordInput="headrace.ops.record_input.RecordInput",
-        BaseStagingArea="headrace.ops.staging_api.BaseStagingArea",
-        MapStagingArea="headrace.ops.staging_api.MapStagingArea",
-        StagingArea="headrace.ops.staging_api.StagingArea",
+        Barrier="headrace.ops.io.barriers.Barrier",
+        RecordInput="headrace.ops.io.record_input.RecordInput",
+        BaseStagingArea="headrace.ops.io.staging_api.BaseStagingArea",
+        MapStagingArea="headrace.ops.io.staging_api.MapStagingArea",
+        StagingArea="headrace.ops.io.staging_api.StagingArea",
     ),
     "python.ops.distributions": _row("headrace.distributions"),
     "python.ops.embedding_ops": _row("headrace.nn", "headrace"),
@@ -133,7 +133,7 @@ ROWS: dict[str, Row] = {
     "python.ops.image_ops": _row("headrace.image"),
     "python.ops.image_ops_impl": _row("headrace.image"),
     "python.ops.init_ops": _row(
-        "headrace", "headrace.initializers", "headrace.ops.initializers_orthogonal", _INNER
+        "headrace", "headrace.initializers", "headrace.ops.state.initializers_orthogonal", _INNER
     ),
     "python.ops.linalg_ops": _row("headrace", "headrace.linalg"),
     "python.ops.logging_ops": _row("headrace", "headrace.summary"),
@@ -142,7 +142,7 @@ ROWS: dict[str, Row] = {
     ),
     "python.ops.losses": _row("headrace.losses"),
     "python.ops.math_ops": _row("headrace", "headrace.math"),
-    "python.ops.confusion_matrix": _row("headrace", "headrace.ops.weights"),
+    "python.ops.confusion_matrix": _row("headrace", "headrace.ops.nn.weights"),
     "python.ops.metrics": _row("headrace.metrics"),
     "python.ops.metrics_impl": _row("headrace.metrics", "headrace.metrics.variables", _INNER),
     "python.ops.nn": _row("headrace.nn", "headrace", **_SAMPLED),
@@ -152,7 +152,7 @@ ROWS: dict[str, Row] = {
     "python.ops.partitioned_variables": _row(),
     "python.ops.ragged": _row("headrace.ragged"),
     "python.ops.random_ops": _row("headrace", "headrace.random"),
-    "python.ops.resources": _row("headrace.ops.resources"),
+    "python.ops.resources": _row("headrace.ops.state.resources"),
     "python.ops.resource_variable_ops": _row(
         "headrace", _INTERNALS, ResourceVariable="headrace.Variable"
     ),
@@ -168,16 +168,16 @@ ROWS: dict[str, Row] = {
     "python.ops.state_ops": _row(),
     "python.ops.string_ops": _row("headrace", "headrace.strings"),
     "python.ops.summary_ops": _row("headrace.summary"),
-    "python.ops.template": _row("headrace.ops.template"),
+    "python.ops.template": _row("headrace.ops.state.template"),
     "python.ops.tensor_array_ops": _row(),
-    "python.ops.variable_scope": _row("headrace.ops.variable_scope", "headrace", _INNER),
+    "python.ops.variable_scope": _row("headrace.ops.state.variable_scope", "headrace", _INNER),
     "python.ops.variables": _row(
         "headrace",
         _INTERNALS,
-        PartitionedVariable="headrace.ops.partitioned.PartitionedVariable",
+        PartitionedVariable="headrace.ops.state.partitioned.PartitionedVariable",
         RefVariable="headrace.Variable",
     ),
-    "python.ops.weights_broadcast_ops": _row("headrace.ops.weights"),
+    "python.ops.weights_broadcast_ops": _row("headrace.ops.nn.weights"),
     # -- tensorflow/python/{platform,client,lib,util,...}
     "python.platform": Row(()),
     "python.platform.app": _row("headrace.app"),

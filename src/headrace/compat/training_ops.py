@@ -12,7 +12,7 @@ from typing import Any
 from headrace.compat import gen_ops
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation
-from headrace.ops.variables import Variable
+from headrace.ops.state.variables import Variable
 
 
 def __getattr__(name: str) -> Any:

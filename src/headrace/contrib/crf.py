@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.graph import dtypes
 from headrace.missing import attribute_error as _attribute_error
-from headrace.ops.array_api import (
+from headrace.ops.array.api import (
     concat,
     expand_dims,
     fill,
@@ -18,17 +18,17 @@ from headrace.ops.array_api import (
     stack,
     zeros_like,
 )
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.array_layout_api import sequence_mask
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.comparison import less_equal
-from headrace.ops.cumulative import range as range_of
-from headrace.ops.dynamic_api import where
-from headrace.ops.elementwise_binary import maximum
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.gather_api import gather, gather_nd
-from headrace.ops.reduction_api import argmax, reduce_logsumexp, reduce_max, reduce_sum
-from headrace.ops.variable_scope import get_variable
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.dynamic_api import where
+from headrace.ops.array.gather_api import gather, gather_nd
+from headrace.ops.array.layout_api import sequence_mask
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.math.binary import maximum
+from headrace.ops.math.cast import cast
+from headrace.ops.math.comparison import less_equal
+from headrace.ops.math.cumulative import range as range_of
+from headrace.ops.math.reduction_api import argmax, reduce_logsumexp, reduce_max, reduce_sum
+from headrace.ops.state.variable_scope import get_variable
 from headrace.rnn.cell import RNNCell
 from headrace.rnn.dynamic import dynamic_rnn
 

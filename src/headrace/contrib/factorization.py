@@ -8,19 +8,19 @@ from headrace.contrib.folders import Folder as _Folder
 from headrace.graph import dtypes
 from headrace.graph.tensor import Operation, Tensor
 from headrace.missing import attribute_error as _attribute_error
-from headrace.ops.array_api import concat, expand_dims, reshape, stack, zeros
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.control_basic import group, no_op
-from headrace.ops.control_flow_api import cond, while_loop
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.gather_api import gather
-from headrace.ops.matmul import matmul
-from headrace.ops.nn_norm_api import l2_normalize
-from headrace.ops.random_api import multinomial, random_uniform
-from headrace.ops.reduction_api import argmin, reduce_min, reduce_sum
-from headrace.ops.scopes_api import control_dependencies
-from headrace.ops.variables import Variable
+from headrace.ops.array.api import concat, expand_dims, reshape, stack, zeros
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.gather_api import gather
+from headrace.ops.control.basic import group, no_op
+from headrace.ops.control.flow_api import cond, while_loop
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.math.cast import cast
+from headrace.ops.math.matmul import matmul
+from headrace.ops.math.reduction_api import argmin, reduce_min, reduce_sum
+from headrace.ops.nn.normalization_api import l2_normalize
+from headrace.ops.random.api import multinomial, random_uniform
+from headrace.ops.state.scopes_api import control_dependencies
+from headrace.ops.state.variables import Variable
 
 __all__ = [
     "COSINE_DISTANCE",

@@ -17,12 +17,12 @@ from headrace.losses import get_losses as get_losses
 from headrace.losses import get_regularization_losses as get_regularization_losses
 from headrace.losses import get_total_loss as _get_total_loss
 from headrace.missing import attribute_error as _attribute_error
-from headrace.ops import softmax
-from headrace.ops.array_api import reshape, shape, squeeze
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.reduction_api import one_of, reduce_sum
-from headrace.ops.scopes_api import name_scope
+from headrace.ops.array.api import reshape, shape, squeeze
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.math.cast import cast
+from headrace.ops.math.reduction_api import one_of, reduce_sum
+from headrace.ops.nn import softmax
+from headrace.ops.state.scopes_api import name_scope
 
 __all__ = [
     "absolute_difference",

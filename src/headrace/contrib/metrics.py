@@ -31,7 +31,7 @@ from headrace.metrics.ranking import (
     streaming_average_precision,
 )
 from headrace.metrics.variables import Metric, collected, fitted, metric_variable
-from headrace.ops import weights as fitting
+from headrace.ops.nn import weights as fitting
 from headrace.sets import set_difference, set_intersection, set_size, set_union
 
 __all__ = [

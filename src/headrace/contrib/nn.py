@@ -6,10 +6,10 @@ from typing import Any
 
 from headrace.graph.tensor import Tensor
 from headrace.missing import attribute_error as _attribute_error
-from headrace.ops import activations, softmax
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.sampling_api import sampled_sparse_softmax_loss
-from headrace.ops.scopes_api import name_scope
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.nn import activations, softmax
+from headrace.ops.nn.sampling_api import sampled_sparse_softmax_loss
+from headrace.ops.state.scopes_api import name_scope
 
 __all__ = [
     "deprecated_flipped_sigmoid_cross_entropy_with_logits",

@@ -26,10 +26,10 @@ from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
 from headrace.missing import attribute_error as _attribute_error
-from headrace.ops.build import convert_to_tensor, placeholder, raw
-from headrace.ops.control_basic import no_op
-from headrace.ops.control_flow_api import cond
-from headrace.ops.scopes_api import control_dependencies
+from headrace.ops.control.basic import no_op
+from headrace.ops.control.flow_api import cond
+from headrace.ops.core.build import convert_to_tensor, placeholder, raw
+from headrace.ops.state.scopes_api import control_dependencies
 from headrace.session.session import get_default_session
 from headrace.summary.ops import summary_scope
 from headrace.train.global_step import get_or_create_global_step

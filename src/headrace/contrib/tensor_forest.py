@@ -16,13 +16,13 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.random_seed import get_seed
 from headrace.graph.tensor import Operation, Tensor
 from headrace.missing import attribute_error as _attribute_error
-from headrace.ops.array_api import concat, reshape
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.control_basic import no_op
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.kernels.forest import default_splits
-from headrace.ops.resources import register_resource
-from headrace.ops.sparse_tensor import SparseTensor
+from headrace.ops.array.api import concat, reshape
+from headrace.ops.control.basic import no_op
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.forest.random_forest_kernels import default_splits
+from headrace.ops.math.cast import cast
+from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.ops.state.resources import register_resource
 
 __all__ = ["ForestHParams", "RandomForestGraphs"]
 

@@ -9,8 +9,8 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
 from headrace.missing import attribute_error as _attribute_error
-from headrace.ops.registry import get_op_def
-from headrace.ops.static import static_value
+from headrace.ops.core.registry import get_op_def
+from headrace.ops.core.static import static_value
 
 __all__ = [
     "constant_value",

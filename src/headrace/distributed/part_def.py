@@ -19,10 +19,10 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import Graph
 from headrace.graph.graph_def import function_to_function_def, functions_of, write_attrs
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops.control_flow import calls_of
-from headrace.ops.import_functions import FunctionLibrary
-from headrace.ops.import_nodes import resolve_functions
-from headrace.ops.registry import OpDef, get_op_def
+from headrace.graph_files.import_functions import FunctionLibrary
+from headrace.graph_files.import_nodes import resolve_functions
+from headrace.ops.control.flow import calls_of
+from headrace.ops.core.registry import OpDef, get_op_def
 from headrace.partition.functions import Body
 from headrace.partition.parts import Moved, Part, Partition, Transfer
 from headrace.passes.ir import FEED, Node

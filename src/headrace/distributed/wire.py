@@ -36,7 +36,7 @@ from headrace.distributed.protocol.wire_pb2 import TensorMeta
 from headrace.errors import InvalidArgumentError
 from headrace.executor.resources import ResourceHandle
 from headrace.graph import dtypes
-from headrace.ops.kernels.tensor_list import TensorList
+from headrace.ops.control.tensor_list_kernels import TensorList
 
 #: Lists within lists; deeper ones are refused on both sides.
 MAX_DEPTH: Final = 32

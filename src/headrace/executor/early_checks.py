@@ -17,7 +17,7 @@ from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.executor.touched import is_integer_view
 from headrace.graph.dtypes import resource
 from headrace.graph.tensor import Dims
-from headrace.ops.registry import EarlyCheck
+from headrace.ops.core.registry import EarlyCheck
 from headrace.passes.ir import Edge, Node
 
 #: Stands for the shape of a variable, to see whether a limit depends on anything else.

@@ -24,7 +24,7 @@ from headrace.executor.region import RegionOptions
 from headrace.executor.resources import ResourceStore
 from headrace.executor.tracing_step import StepContext, fill_metadata
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.tokens import raised
+from headrace.graph_files.by_hand import raised
 from headrace.passes.ir import StepGraph, build_step
 from headrace.passes.pipeline import is_wanted, optimize
 from headrace.placement.devices import DeviceAttributes, default_device, local_devices

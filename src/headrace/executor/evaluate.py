@@ -29,9 +29,9 @@ from headrace.executor.resources import (
 from headrace.executor.rounding import in_order
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Tensor
-from headrace.ops import checks
-from headrace.ops.kernels import philox
-from headrace.ops.registry import grouped
+from headrace.ops.core import checks
+from headrace.ops.core.registry import grouped
+from headrace.ops.random import philox
 from headrace.passes.ir import Node, StepGraph, function_step, partial_step
 from headrace.placement.cost import node_cost
 

@@ -17,8 +17,8 @@ from headrace.errors import (
 from headrace.graph.shape_errors import internal_text, is_foreign, is_own, raised_by_us
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.value_graph import ValueGraph
-from headrace.ops.build import CONST, PLACEHOLDER
-from headrace.ops.kernels.tensor_list import TensorList
+from headrace.ops.control.tensor_list_kernels import TensorList
+from headrace.ops.core.build import CONST, PLACEHOLDER
 from headrace.passes.ir import Edge, Node
 
 #: What no shape of an input explains.

@@ -30,10 +30,10 @@ from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey,
 from headrace.executor.touched import RegionState, may_block
 from headrace.graph.attrs import attrs_key
 from headrace.graph.func_graph import FuncGraph
-from headrace.ops import checks
-from headrace.ops.kernels import philox
-from headrace.ops.kernels import tensor_list as lists
-from headrace.ops.registry import grouped
+from headrace.ops.control import tensor_list_kernels as lists
+from headrace.ops.core import checks
+from headrace.ops.core.registry import grouped
+from headrace.ops.random import philox
 from headrace.passes.ir import Node, function_step
 
 #: So many programs of single ops are kept.

@@ -20,8 +20,8 @@ from headrace.executor.evaluate import NeedsHost
 from headrace.executor.policy import most_evaluations
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey
 from headrace.graph import dtypes
-from headrace.ops.kernels import tensor_list as lists
-from headrace.ops.kernels.tensor_list import TensorList, Uniformity
+from headrace.ops.control import tensor_list_kernels as lists
+from headrace.ops.control.tensor_list_kernels import TensorList, Uniformity
 from headrace.passes.ir import Node, function_step
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.tensor import Dims
-from headrace.ops.kernels.tensor_list import TensorList
+from headrace.ops.control.tensor_list_kernels import TensorList
 from headrace.passes.ir import Node
 
 if TYPE_CHECKING:

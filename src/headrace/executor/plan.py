@@ -26,7 +26,7 @@ from headrace.executor.transfers import SEND
 from headrace.executor.units import Slots, Splitter, Unit
 from headrace.graph.recursion import levels_of, room_for
 from headrace.graph.shapes import static_bytes
-from headrace.ops.kernels import tensor_list as lists
+from headrace.ops.control import tensor_list_kernels as lists
 from headrace.passes.ir import Edge, Node, StepGraph
 
 

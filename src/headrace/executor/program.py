@@ -16,8 +16,8 @@ from headrace.executor.interrupts import NOBODY, LoopPolls
 from headrace.executor.recycling import Recycled
 from headrace.executor.region_checks import CheckSink
 from headrace.executor.resources import StateKey
-from headrace.ops import checks
-from headrace.ops.kernels import tensor_list as lists
+from headrace.ops.control import tensor_list_kernels as lists
+from headrace.ops.core import checks
 from headrace.passes.ir import Node
 
 if TYPE_CHECKING:

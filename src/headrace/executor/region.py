@@ -40,9 +40,9 @@ from headrace.executor.touched import RegionState, has_loops, is_integer_view
 from headrace.executor.tracing_step import StepContext
 from headrace.executor.waiting import TookTooLong, Waiting
 from headrace.graph.dtypes import variant
-from headrace.ops import checks
-from headrace.ops.kernels import tensor_list as lists
-from headrace.ops.registry import HostResource
+from headrace.ops.control import tensor_list_kernels as lists
+from headrace.ops.core import checks
+from headrace.ops.core.registry import HostResource
 from headrace.passes.ir import FEED, Edge, Node
 
 _nothing = contextlib.nullcontext()

@@ -10,7 +10,7 @@ from jax import numpy as jnp
 
 from headrace.errors import InvalidArgumentError
 from headrace.executor.evaluate import Interpreting, Tracing, Values
-from headrace.ops import checks
+from headrace.ops.core import checks
 from headrace.passes.ir import Node
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from headrace.errors import CancelledError, FailedPreconditionError
 from headrace.executor.borrowed import Borrowed
 from headrace.executor.claims import Claims
-from headrace.ops.registry import HostResource
+from headrace.ops.core.registry import HostResource
 
 #: Begins the kind of resources that each session has for itself.
 _PRIVATE = "private "

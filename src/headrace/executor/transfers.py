@@ -7,7 +7,7 @@ when its values arrive.
 
 from __future__ import annotations
 
-from headrace.ops.registry import Effects, OpDef
+from headrace.ops.core.registry import Effects, OpDef
 
 _MOVES = Effects(external=True)
 

@@ -5,7 +5,8 @@
 Attributes stand in order of name, as literals that tell their kind: ``3``, ``0.5``, ``true``,
 ``"text"``, ``float32``, ``<2,?>`` (a shape; ``<*>`` of unknown rank), ``float32<2>{1.0, 2.0}``
 (a tensor), ``@name[...]`` (a function) and ``[...]``. Function bodies follow the operations.
-`parse` reads it all back into a GraphDef; `headrace.ops.import_graph.from_text` makes the graph.
+`parse` reads it all back into a GraphDef; `from_text` of `headrace.graph_files.import_graph` makes
+the graph.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ from headrace.image.resizing import (
     resize_nearest_neighbor,
 )
 from headrace.image.resizing import resize_images as resize
-from headrace.ops.image_files_api import (
+from headrace.ops.image.files_api import (
     decode_and_crop_jpeg,
     decode_bmp,
     decode_gif,
@@ -82,8 +82,8 @@ from headrace.ops.image_files_api import (
     extract_jpeg_shape,
     is_jpeg,
 )
-from headrace.ops.image_patches import extract_image_patches, extract_patches
-from headrace.ops.random_api import random_crop
+from headrace.ops.image.patches import extract_image_patches, extract_patches
+from headrace.ops.random.api import random_crop
 
 __all__ = [
     "ResizeMethod",

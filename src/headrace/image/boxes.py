@@ -8,7 +8,7 @@ from typing import Any
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.core.build import convert_to_tensor, raw
 
 __all__ = [
     "combined_non_max_suppression",

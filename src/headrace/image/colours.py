@@ -15,10 +15,10 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Tensor
 from headrace.image.shapes import image_tensor, require
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.elementwise_cast import cast, saturate_cast
-from headrace.ops.image_files_api import decode_jpeg
-from headrace.ops.random_api import random_uniform
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.image.files_api import decode_jpeg
+from headrace.ops.math.cast import cast, saturate_cast
+from headrace.ops.random.api import random_uniform
 
 __all__ = [
     "adjust_brightness",
@@ -283,7 +283,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 def _non_negative(gamma: Tensor) -> Tensor:
-    from headrace.ops.static import static_value
+    from headrace.ops.core.static import static_value
 
     known = static_value(gamma)
     condition = raw.GreaterEqual(gamma, 0.0) if known is None else bool(known >= 0)

@@ -27,9 +27,9 @@ from headrace.image.shapes import (
     static_or_none,
     unbatched,
 )
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.control_flow_api import case
-from headrace.ops.random_api import random_uniform
+from headrace.ops.control.flow_api import case
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.random.api import random_uniform
 
 __all__ = [
     "central_crop",

@@ -13,11 +13,11 @@ from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Tensor
 from headrace.image.colours import convert_image_dtype
 from headrace.image.shapes import require
-from headrace.ops.array_layout_api import pad
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.control_flow_api import cond
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.nn_conv_api import depthwise_conv2d
+from headrace.ops.array.layout_api import pad
+from headrace.ops.control.flow_api import cond
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.math.cast import cast
+from headrace.ops.nn.conv_api import depthwise_conv2d
 
 __all__ = [
     "image_gradients",

@@ -20,8 +20,8 @@ from headrace.image.shapes import (
     spatial,
     unbatched,
 )
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.static import static_shape, static_value
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.static import static_shape, static_value
 
 __all__ = [
     "ResizeMethod",

@@ -9,11 +9,11 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Tensor
-from headrace.ops.array_util import as_tensor
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.checking_api import Assert
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.static import static_value
+from headrace.ops.control.checking_api import Assert
+from headrace.ops.core.array_util import as_tensor
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.static import static_value
+from headrace.ops.math.cast import cast
 
 #: A size or place: a number where the graph tells it, else a scalar tensor.
 Size = Any

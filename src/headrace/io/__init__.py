@@ -11,18 +11,7 @@ from headrace.files.tfrecord import (
 )
 from headrace.graph_util import write_graph
 from headrace.io import gfile
-from headrace.ops.decoding_api import (
-    decode_compressed,
-    decode_csv,
-    decode_json_example,
-    decode_raw,
-    matching_files,
-    parse_tensor,
-    read_file,
-    serialize_tensor,
-    write_file,
-)
-from headrace.ops.image_files_api import (
+from headrace.ops.image.files_api import (
     decode_and_crop_jpeg,
     decode_bmp,
     decode_gif,
@@ -33,7 +22,13 @@ from headrace.ops.image_files_api import (
     extract_jpeg_shape,
     is_jpeg,
 )
-from headrace.ops.parsing_api import (
+from headrace.ops.io.queues_api import (
+    PaddingFIFOQueue,
+    PriorityQueue,
+    QueueBase,
+    RandomShuffleQueue,
+)
+from headrace.ops.parsing.api import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     SparseFeature,
@@ -43,18 +38,19 @@ from headrace.ops.parsing_api import (
     parse_single_example,
     parse_single_sequence_example,
 )
-from headrace.ops.queues_api import (
-    PaddingFIFOQueue,
-    PriorityQueue,
-    QueueBase,
-    RandomShuffleQueue,
+from headrace.ops.parsing.decoding_api import (
+    decode_compressed,
+    decode_csv,
+    decode_json_example,
+    decode_raw,
+    matching_files,
+    parse_tensor,
+    read_file,
+    serialize_tensor,
+    write_file,
 )
-from headrace.ops.sparse_api import (
-    deserialize_many_sparse,
-    serialize_many_sparse,
-    serialize_sparse,
-)
-from headrace.ops.strings_api import decode_base64, encode_base64
+from headrace.ops.sparse.api import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
+from headrace.ops.strings.api import decode_base64, encode_base64
 
 __all__ = [
     "FixedLenFeature",

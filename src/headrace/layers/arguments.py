@@ -10,10 +10,12 @@ import numpy as np
 
 from headrace.errors import suggest
 from headrace.layers.base import Layer
-from headrace.ops import activations, elementwise, initializers, reduction_api, softmax
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.control_flow_api import cond
-from headrace.ops.static import static_value
+from headrace.ops.control.flow_api import cond
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.static import static_value
+from headrace.ops.math import elementwise, reduction_api
+from headrace.ops.nn import activations, softmax
+from headrace.ops.state import initializers
 
 #: Default arguments of layers.
 ZEROS = initializers.Zeros()

@@ -24,16 +24,12 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.layers.connections import Connected, reachable
 from headrace.layers.input_spec import InputSpec, check_inputs
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.control_basic import init_scope
-from headrace.ops.partitioned import PartitionedVariable
-from headrace.ops.scopes_api import graph_of, name_scope
-from headrace.ops.variable_scope import VariableScope, get_variable, variable_scope
-from headrace.ops.variables import (
-    Variable,
-    VariableAggregation,
-    VariableSynchronization,
-)
+from headrace.ops.control.basic import init_scope
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.scopes_api import graph_of, name_scope
+from headrace.ops.state.variable_scope import VariableScope, get_variable, variable_scope
+from headrace.ops.state.variables import Variable, VariableAggregation, VariableSynchronization
 
 _NAMES = "__layer_names"
 _KEYWORDS = frozenset(
@@ -553,8 +549,8 @@ def _parts(variable: Any) -> list[Any]:
 
 
 def _batch_size(output: Tensor, loss: Tensor) -> Any:
-    from headrace.ops.array_api import shape
-    from headrace.ops.elementwise_cast import cast
+    from headrace.ops.array.api import shape
+    from headrace.ops.math.cast import cast
 
     return cast(shape(output)[0], loss.dtype)
 

@@ -7,7 +7,8 @@ from typing import Any
 from headrace.graph.shapes import TensorShape
 from headrace.layers import arguments, windows
 from headrace.layers.convolutional import Conv
-from headrace.ops import array_api, nn_conv_api
+from headrace.ops.array import api
+from headrace.ops.nn import conv_api
 
 
 class _ConvTranspose(Conv):
@@ -64,20 +65,18 @@ class _ConvTranspose(Conv):
         )
 
     def _convolved(self, inputs: Any) -> Any:
-        shape = array_api.shape(inputs)
+        shape = api.shape(inputs)
         start = 2 if self._first else 1
         spatial = [
             self._length(shape[start + i], size, i)
             for i, size in enumerate(inputs.shape.as_list()[start : start + self.rank])
         ]
         sizes = [self.filters, *spatial] if self._first else [*spatial, self.filters]
-        function: Any = (
-            nn_conv_api.conv2d_transpose if self.rank == 2 else nn_conv_api.conv3d_transpose
-        )
+        function: Any = conv_api.conv2d_transpose if self.rank == 2 else conv_api.conv3d_transpose
         outputs = function(
             inputs,
             self.kernel,
-            array_api.stack([shape[0], *sizes]),
+            api.stack([shape[0], *sizes]),
             self.strides,
             self.padding.upper(),
             arguments.op_format(self._first, self.rank),

@@ -8,9 +8,9 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.layers import arguments, windows
 from headrace.layers.base import InputSpec, Layer
-from headrace.ops import activations, nn_conv_api
-from headrace.ops.array_api import reshape
-from headrace.ops.array_layout_api import pad
+from headrace.ops.array.api import reshape
+from headrace.ops.array.layout_api import pad
+from headrace.ops.nn import activations, conv_api
 
 
 class Conv(Layer):
@@ -127,8 +127,8 @@ class Conv(Layer):
         if self.rank == 1:
             if self.padding == "causal":
                 inputs, attrs["padding"] = self._padded(inputs), "VALID"
-            return nn_conv_api.conv1d(inputs, self.kernel, self.strides, **attrs)
-        function: Any = nn_conv_api.conv2d if self.rank == 2 else nn_conv_api.conv3d
+            return conv_api.conv1d(inputs, self.kernel, self.strides, **attrs)
+        function: Any = conv_api.conv2d if self.rank == 2 else conv_api.conv3d
         return function(inputs, self.kernel, self.strides, **attrs)
 
     def _padded(self, inputs: Any) -> Any:

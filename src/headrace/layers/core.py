@@ -9,11 +9,12 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.layers import arguments
 from headrace.layers.base import InputSpec, Layer
-from headrace.ops import activations, array_api, nn_embedding
-from headrace.ops.build import raw
-from headrace.ops.einsum import tensordot
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.sparse_tensor import SparseTensor
+from headrace.ops.array import api
+from headrace.ops.core.build import raw
+from headrace.ops.math.cast import cast
+from headrace.ops.math.einsum import tensordot
+from headrace.ops.nn import activations, embedding
+from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 
 class Dense(Layer):
@@ -141,12 +142,12 @@ class Dropout(Layer):
         """The noise shape with the sizes of the inputs where it has None."""
         if self.noise_shape is None or isinstance(self.noise_shape, Tensor):
             return self.noise_shape
-        sizes = array_api.shape(inputs)
+        sizes = api.shape(inputs)
         return [sizes[i] if n is None else n for i, n in enumerate(self.noise_shape)]
 
     def call(self, inputs: Any, training: Any = False) -> Any:
         def dropped() -> Any:
-            return nn_embedding.dropout(
+            return embedding.dropout(
                 inputs, noise_shape=self._get_noise_shape(inputs), seed=self.seed, rate=self.rate
             )
 
@@ -171,12 +172,12 @@ class Flatten(Layer):
         rank = inputs.shape.rank
         if self._first and rank > 1:
             inputs = raw.Transpose(inputs, [0, *range(2, rank), 1])
-        batch = inputs.shape.as_list()[0] or array_api.shape(inputs)[0]
+        batch = inputs.shape.as_list()[0] or api.shape(inputs)[0]
         # The number of elements does not tell that of the rows if there are none.
         count = self.compute_output_shape(inputs.shape).as_list()[1]
         if count is None and not inputs.shape.as_list()[0]:
-            count = raw.Prod(array_api.shape(inputs)[1:], 0)
-        outputs = array_api.reshape(inputs, (batch, -1 if count is None else count))
+            count = raw.Prod(api.shape(inputs)[1:], 0)
+        outputs = api.reshape(inputs, (batch, -1 if count is None else count))
         outputs.set_shape(self.compute_output_shape(inputs.shape))
         return outputs
 

@@ -13,13 +13,14 @@ from headrace.graph.tensor import Operation
 from headrace.layers import arguments
 from headrace.layers.arguments import known, smart_cond
 from headrace.layers.base import InputSpec, Layer
-from headrace.ops import array_api, nn_norm_api
-from headrace.ops.build import constant, convert_to_tensor, raw
-from headrace.ops.control_basic import group
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.reduction_api import reduce_mean
-from headrace.ops.scopes_api import control_dependencies, name_scope
-from headrace.ops.variables import VariableAggregation, VariableSynchronization
+from headrace.ops.array import api
+from headrace.ops.control.basic import group
+from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.math.cast import cast
+from headrace.ops.math.reduction_api import reduce_mean
+from headrace.ops.nn import normalization_api
+from headrace.ops.state.scopes_api import control_dependencies, name_scope
+from headrace.ops.state.variables import VariableAggregation, VariableSynchronization
 
 _LOW = (dtypes.float16, dtypes.bfloat16)
 
@@ -233,13 +234,11 @@ class BatchNormalization(Layer):
             return self._fused_call(inputs, training)
         if self.virtual_batch_size is None:
             return self._plain_call(inputs, training)
-        original = array_api.shape(inputs)
+        original = api.shape(inputs)
         sizes = inputs.shape.as_list()
-        batches = array_api.reshape(
-            inputs, array_api.concat([[self.virtual_batch_size, -1], original[1:]], 0)
-        )
+        batches = api.reshape(inputs, api.concat([[self.virtual_batch_size, -1], original[1:]], 0))
         batches.set_shape([self.virtual_batch_size, None, *sizes[1:]])
-        outputs = array_api.reshape(self._plain_call(batches, training), original)
+        outputs = api.reshape(self._plain_call(batches, training), original)
         outputs.set_shape(sizes)
         return outputs
 
@@ -251,12 +250,12 @@ class BatchNormalization(Layer):
         data_format = "NCHW" if self.axis == [1] else "NHWC"
 
         def of_batch() -> Any:
-            return nn_norm_api.fused_batch_norm(
+            return normalization_api.fused_batch_norm(
                 inputs, gamma, beta, epsilon=self.epsilon, data_format=data_format
             )
 
         def of_averages() -> Any:
-            return nn_norm_api.fused_batch_norm(
+            return normalization_api.fused_batch_norm(
                 inputs,
                 gamma,
                 beta,
@@ -298,7 +297,7 @@ class BatchNormalization(Layer):
             scale, offset = self._adjusted(inputs, training, scale, offset)
             keep = virtual or len(self.axis) > 1
             wide = cast(inputs, self._param_dtype)
-            of_batch = nn_norm_api.moments(wide, others, keep_dims=keep)
+            of_batch = normalization_api.moments(wide, others, keep_dims=keep)
             averages = (self.moving_mean.value(), self.moving_variance.value())
             mean, variance = smart_cond(training, lambda: tuple(of_batch), lambda: averages)
             new_mean, new_variance = mean, variance
@@ -310,7 +309,7 @@ class BatchNormalization(Layer):
                 r, d = self._broadcast(r, inputs), self._broadcast(d, inputs)
                 scale, offset = _composed(r, d, scale, offset)
             self._update_averages(new_mean, new_variance, training)
-        outputs = nn_norm_api.batch_normalization(
+        outputs = normalization_api.batch_normalization(
             inputs,
             self._broadcast(cast(mean, inputs.dtype), inputs),
             self._broadcast(cast(variance, inputs.dtype), inputs),
@@ -328,12 +327,12 @@ class BatchNormalization(Layer):
             return value
         sizes = [1] * rank
         sizes[self.axis[0]] = inputs.shape.as_list()[self.axis[0]]
-        return array_api.reshape(value, sizes)
+        return api.reshape(value, sizes)
 
     def _adjusted(self, inputs: Any, training: Any, scale: Any, offset: Any) -> tuple[Any, Any]:
         if self.adjustment is None:
             return scale, offset
-        by, plus = self.adjustment(array_api.shape(inputs))
+        by, plus = self.adjustment(api.shape(inputs))
         by = smart_cond(training, lambda: by, lambda: raw.OnesLike(by))
         plus = smart_cond(training, lambda: plus, lambda: raw.ZerosLike(plus))
         return _composed(by, plus, scale, offset)

@@ -7,8 +7,8 @@ from typing import Any
 from headrace.graph.shapes import TensorShape
 from headrace.layers import arguments, windows
 from headrace.layers.base import InputSpec, Layer
-from headrace.ops import nn_pool_api
-from headrace.ops.build import raw
+from headrace.ops.core.build import raw
+from headrace.ops.nn import pool_api
 
 
 class _Pooling(Layer):
@@ -52,9 +52,9 @@ class _Pooling(Layer):
             inputs = raw.ExpandDims(inputs, axis)
         spatial = len(sizes)
         if spatial == 2:
-            function: Any = nn_pool_api.avg_pool if self._average else nn_pool_api.max_pool
+            function: Any = pool_api.avg_pool if self._average else pool_api.max_pool
         else:
-            function = nn_pool_api.avg_pool3d if self._average else nn_pool_api.max_pool3d
+            function = pool_api.avg_pool3d if self._average else pool_api.max_pool3d
         outputs = function(
             inputs,
             [1, 1, *sizes] if self._first else [1, *sizes, 1],

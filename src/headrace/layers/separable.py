@@ -6,8 +6,8 @@ from typing import Any
 
 from headrace.layers import arguments
 from headrace.layers.convolutional import Conv
-from headrace.ops import nn_conv_api
-from headrace.ops.build import raw
+from headrace.ops.core.build import raw
+from headrace.ops.nn import conv_api
 
 
 class _SeparableConv(Conv):
@@ -94,7 +94,7 @@ class _SeparableConv(Conv):
             strides, rates = strides * 2, [1, *rates]
             inputs = raw.ExpandDims(inputs, axis)
             depthwise, pointwise = raw.ExpandDims(depthwise, 0), raw.ExpandDims(pointwise, 0)
-        outputs = nn_conv_api.separable_conv2d(
+        outputs = conv_api.separable_conv2d(
             inputs,
             depthwise,
             pointwise,

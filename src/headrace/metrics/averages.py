@@ -6,7 +6,7 @@ from typing import Any
 
 import headrace as tf
 from headrace.metrics.variables import Metric, collected, fitted, flat, metric_variable, ratio
-from headrace.ops import weights as fitting
+from headrace.ops.nn import weights as fitting
 
 
 def mean(

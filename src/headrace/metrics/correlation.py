@@ -6,7 +6,7 @@ from typing import Any
 
 import headrace as tf
 from headrace.metrics.variables import Metric, collected, fitted, metric_variable
-from headrace.ops import weights as fitting
+from headrace.ops.nn import weights as fitting
 
 
 def streaming_covariance(

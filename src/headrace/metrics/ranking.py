@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import headrace as tf
 from headrace.deprecated import note
 from headrace.metrics.variables import Metric, collected, metric_variable
-from headrace.ops import weights as fitting
+from headrace.ops.nn import weights as fitting
 
 
 class _Sets(NamedTuple):

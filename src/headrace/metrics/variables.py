@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as tf
-from headrace.ops import weights as fitting
+from headrace.ops.nn import weights as fitting
 
 #: The two tensors of a metric: its value, and the op that counts a batch and gives the new value.
 Metric = tuple[Any, Any]

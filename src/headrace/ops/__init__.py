@@ -1,1 +1,1 @@
-"""Operation definitions: one record for each op, one module for each family."""
+"""Operation definitions: one record for each op, one room for each family."""

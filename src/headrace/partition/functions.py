@@ -20,8 +20,8 @@ import numpy as np
 from headrace.executor.stages import known_values
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
-from headrace.ops.control_flow import calls_of, first_argument
-from headrace.ops.registry import get_op_def
+from headrace.ops.control.flow import calls_of, first_argument
+from headrace.ops.core.registry import get_op_def
 from headrace.partition.parts import Partition, split, task_of
 from headrace.passes.ir import Edge, Node, StepGraph, make_function_step
 

@@ -21,9 +21,9 @@ from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import function_placeholder
-from headrace.ops.control_flow import calls_of, first_argument
-from headrace.ops.registry import get_op_def
+from headrace.ops.control.flow import calls_of, first_argument
+from headrace.ops.core.build import function_placeholder
+from headrace.ops.core.registry import get_op_def
 from headrace.partition.parts import task_of
 from headrace.passes.ir import FEED, Edge, Node, StepGraph, make_node
 

@@ -6,7 +6,8 @@ A node that may fail has an effect: the step that waits for it fails with it.
 from __future__ import annotations
 
 from headrace.graph.tensor import Dims
-from headrace.ops import array_util, elementwise_util
+from headrace.ops.core import array_util
+from headrace.ops.math import elementwise_util
 from headrace.passes.ir import Edge, Node, StepGraph
 
 #: A node behind which more effects lie keeps its control edges: they are fewer.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.graph import dtypes
 from headrace.graph.wire_precision import carry
-from headrace.ops.ctc import DENSE_LOSS, PAD_LABELS
+from headrace.ops.nn.ctc import DENSE_LOSS, PAD_LABELS
 from headrace.passes.ir import Edge, Node, StepGraph
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from headrace.graph.dtypes import variant
 from headrace.graph.wire_precision import carry
-from headrace.ops.registry import get_op_def
-from headrace.ops.static import fold_values
+from headrace.ops.core.registry import get_op_def
+from headrace.ops.core.static import fold_values
 from headrace.passes.ir import Edge, Node, StepGraph
 
 #: Results above this many elements are left to the program: constants cost memory in every plan.

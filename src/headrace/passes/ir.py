@@ -10,8 +10,8 @@ from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.graph.wire_precision import carry
-from headrace.ops import tensor_array_checks, tensor_array_uses
-from headrace.ops.registry import OpDef, get_op_def
+from headrace.ops.control import tensor_array_checks, tensor_array_uses
+from headrace.ops.core.registry import OpDef, get_op_def
 
 #: Stands for a fed tensor; not an op that programs can make.
 FEED = OpDef("_Feed", (), (), {})

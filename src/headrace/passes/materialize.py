@@ -11,7 +11,7 @@ from __future__ import annotations
 from jax import lax
 
 from headrace.graph.wire_precision import carry
-from headrace.ops.registry import ArgDef, OpDef
+from headrace.ops.core.registry import ArgDef, OpDef
 from headrace.passes.ir import Edge, Node, StepGraph
 
 #: So many operations may be repeated for each user.

@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace.config import flags
 from headrace.graph import wire_precision
-from headrace.ops.registry import get_op_def
+from headrace.ops.core.registry import get_op_def
 from headrace.passes.ir import Edge, Node, StepGraph
 
 

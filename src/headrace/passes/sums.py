@@ -16,7 +16,7 @@ import numpy as np
 from headrace.graph.dtypes import int32
 from headrace.graph.tensor import Dims
 from headrace.graph.wire_precision import ATTRIBUTE, carry
-from headrace.ops.registry import get_op_def
+from headrace.ops.core.registry import get_op_def
 from headrace.passes.ir import Edge, Node, StepGraph
 
 #: Column sums of more elements than this stay apart: they are worth more than the copy costs.

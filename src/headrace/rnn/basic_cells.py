@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 from headrace.graph.dtypes import DType
 from headrace.layers.input_spec import InputSpec
-from headrace.ops import initializers
-from headrace.ops.array_api import concat, split
-from headrace.ops.elementwise import sigmoid
-from headrace.ops.elementwise_nary import clip_by_value
-from headrace.ops.matmul import matmul
-from headrace.ops.partitioned import fixed_size_partitioner
-from headrace.ops.slicing_api import slice as slice_of
+from headrace.ops.array.api import concat, split
+from headrace.ops.array.slicing_api import slice as slice_of
+from headrace.ops.math.elementwise import sigmoid
+from headrace.ops.math.matmul import matmul
+from headrace.ops.math.nary import clip_by_value
+from headrace.ops.state import initializers
+from headrace.ops.state.partitioned import fixed_size_partitioner
 from headrace.rnn.cell import (
     BIAS,
     KERNEL,

@@ -10,16 +10,16 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.layers.base import Layer
-from headrace.ops import activations as nn_activations
-from headrace.ops import elementwise
-from headrace.ops.activations import bias_add
-from headrace.ops.array_api import concat
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.matmul import matmul
-from headrace.ops.partitioned import PartitionedVariable
-from headrace.ops.static import static_value
-from headrace.ops.variable_scope import get_variable_scope, variable_scope
+from headrace.ops.array.api import concat
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.core.static import static_value
+from headrace.ops.math import elementwise
+from headrace.ops.math.matmul import matmul
+from headrace.ops.nn import activations as nn_activations
+from headrace.ops.nn.activations import bias_add
+from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.variable_scope import get_variable_scope, variable_scope
 from headrace.rnn.structure import zero_states
 
 KERNEL = "kernel"

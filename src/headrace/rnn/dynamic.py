@@ -13,25 +13,18 @@ from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
-from headrace.ops.array_api import (
-    concat,
-    rank,
-    reverse,
-    reverse_sequence,
-    transpose,
-    zeros,
-)
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.build import constant, convert_to_tensor
-from headrace.ops.comparison import greater_equal
-from headrace.ops.control_flow_api import while_loop
-from headrace.ops.cumulative import range as range_of
-from headrace.ops.dynamic_api import where
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.settled import same_rows
-from headrace.ops.static import static_value
-from headrace.ops.tensor_array import TensorArray
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.array.api import concat, rank, reverse, reverse_sequence, transpose, zeros
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.dynamic_api import where
+from headrace.ops.array.settled import same_rows
+from headrace.ops.control.flow_api import while_loop
+from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.core.build import constant, convert_to_tensor
+from headrace.ops.core.static import static_value
+from headrace.ops.math.cast import cast
+from headrace.ops.math.comparison import greater_equal
+from headrace.ops.math.cumulative import range as range_of
+from headrace.ops.state.variable_scope import variable_scope
 from headrace.rnn.cell import require_cell
 from headrace.rnn.structure import (
     copy_through,

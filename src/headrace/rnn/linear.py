@@ -6,11 +6,11 @@ from typing import Any
 
 from headrace.graph import nest
 from headrace.graph.tensor import Tensor
-from headrace.ops.activations import bias_add
-from headrace.ops.array_api import concat
-from headrace.ops.initializers import constant_initializer
-from headrace.ops.matmul import matmul
-from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.ops.array.api import concat
+from headrace.ops.math.matmul import matmul
+from headrace.ops.nn.activations import bias_add
+from headrace.ops.state.initializers import constant_initializer
+from headrace.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
 from headrace.rnn.cell import BIAS, KERNEL
 
 

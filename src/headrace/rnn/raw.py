@@ -7,15 +7,15 @@ from typing import Any
 
 from headrace.graph import dtypes, nest
 from headrace.graph.shapes import TensorShape
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.array_api import zeros
-from headrace.ops.build import constant, convert_to_tensor
-from headrace.ops.comparison import logical_or
-from headrace.ops.control_flow_api import while_loop
-from headrace.ops.dynamic_api import where
-from headrace.ops.elementwise import logical_not
-from headrace.ops.reduction_api import reduce_all
-from headrace.ops.tensor_array import TensorArray
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.api import zeros
+from headrace.ops.array.dynamic_api import where
+from headrace.ops.control.flow_api import while_loop
+from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.core.build import constant, convert_to_tensor
+from headrace.ops.math.comparison import logical_or
+from headrace.ops.math.elementwise import logical_not
+from headrace.ops.math.reduction_api import reduce_all
 from headrace.rnn.cell import require_cell
 from headrace.rnn.structure import (
     copy_through,

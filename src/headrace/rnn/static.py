@@ -7,14 +7,14 @@ from typing import Any
 from headrace.graph import dtypes, nest
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
-from headrace.ops.array_api import concat, identity, reverse_sequence, stack, unstack, zeros
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.comparison import greater_equal
-from headrace.ops.dynamic_api import where
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.scopes_api import control_dependencies
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.array.api import concat, identity, reverse_sequence, stack, unstack, zeros
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.dynamic_api import where
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.math.cast import cast
+from headrace.ops.math.comparison import greater_equal
+from headrace.ops.state.scopes_api import control_dependencies
+from headrace.ops.state.variable_scope import variable_scope
 from headrace.rnn.cell import require_cell
 from headrace.rnn.dynamic import first_state, run_loop, state_dtype
 from headrace.rnn.structure import (

@@ -10,11 +10,11 @@ from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.array_api import concat, expand_dims, zeros
-from headrace.ops.build import constant
-from headrace.ops.static import static_value
-from headrace.ops.tensor_array import TensorArray
-from headrace.ops.variable_scope import VariableScope, variable_scope
+from headrace.ops.array.api import concat, expand_dims, zeros
+from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.core.build import constant
+from headrace.ops.core.static import static_value
+from headrace.ops.state.variable_scope import VariableScope, variable_scope
 
 
 def joined_shape(prefix: Any, suffix: Any) -> Tensor:

@@ -10,17 +10,17 @@ from typing import Any
 from headrace.graph import nest
 from headrace.graph.graph import get_default_graph
 from headrace.layers.base import Layer
-from headrace.ops import initializers
-from headrace.ops.array_api import concat, reshape
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.elementwise import floor
-from headrace.ops.nn_embedding import dropout, embedding_lookup
-from headrace.ops.random_api import random_uniform
-from headrace.ops.scopes_api import device as on_device
-from headrace.ops.slicing_api import slice as slice_of
-from headrace.ops.static import static_value
-from headrace.ops.tensor_array import TensorArray
-from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.ops.array.api import concat, reshape
+from headrace.ops.array.slicing_api import slice as slice_of
+from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.core.static import static_value
+from headrace.ops.math.elementwise import floor
+from headrace.ops.nn.embedding import dropout, embedding_lookup
+from headrace.ops.random.api import random_uniform
+from headrace.ops.state import initializers
+from headrace.ops.state.scopes_api import device as on_device
+from headrace.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
 from headrace.rnn.basic_cells import LSTMStateTuple
 from headrace.rnn.cell import RNNCell, WrapperCell
 from headrace.rnn.linear import Linear

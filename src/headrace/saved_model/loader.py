@@ -14,7 +14,7 @@ from headrace.files.paths import as_path, inside
 from headrace.graph.graph_def import from_file, parse_message
 from headrace.graph.proto import AssetFileDef, SavedModel
 from headrace.graph.text_messages import parse_text
-from headrace.ops.save_slices import prepend_name_scope
+from headrace.ops.state.save_slices import prepend_name_scope
 from headrace.saved_model import constants
 from headrace.saved_model.builder import INIT_OP_SIGNATURE_KEY
 from headrace.train.meta_graph import import_meta_graph

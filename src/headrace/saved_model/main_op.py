@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.tensor import Operation
-from headrace.ops.control_basic import group
-from headrace.ops.tables import tables_initializer
-from headrace.ops.variables_api import global_variables_initializer, local_variables_initializer
+from headrace.ops.control.basic import group
+from headrace.ops.io.tables import tables_initializer
+from headrace.ops.state.variables_api import (
+    global_variables_initializer,
+    local_variables_initializer,
+)
 
 
 def main_op() -> Operation:

@@ -13,7 +13,7 @@ from headrace import logging
 from headrace.graph.graph_def import called_functions
 from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import VariableDef
-from headrace.ops.export_graph import only_here, own_operations
+from headrace.graph_files.export_graph import only_here, own_operations
 
 
 def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.proto import TensorInfo
-from headrace.ops.save_slices import prepend_name_scope
-from headrace.ops.sparse_tensor import SparseTensor
+from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.ops.state.save_slices import prepend_name_scope
 
 
 def build_tensor_info(tensor: Any) -> Any:

@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from headrace.graph.dtypes import DType
-from headrace.ops.session_tensors import (
+from headrace.ops.state.session_tensors import (
     SessionTensorKey,
     delete_session_tensor,
     get_session_tensor,

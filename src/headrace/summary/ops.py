@@ -14,7 +14,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import SummaryMetadata
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import convert_to_tensor, raw
+from headrace.ops.core.build import convert_to_tensor, raw
 
 _UNUSABLE = re.compile(r"[^-/\w\.]")
 

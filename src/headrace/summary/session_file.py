@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes
-from headrace.ops.build import constant, placeholder, raw
+from headrace.ops.core.build import constant, placeholder, raw
 
 
 class SessionEventFile:

@@ -12,7 +12,7 @@ import numpy as np
 from headrace.files.paths import as_path
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.proto import Event, SessionLog, Summary, TaggedRunMetadata
-from headrace.ops.kernels.event_file import EventFile
+from headrace.ops.io.event_file import EventFile
 from headrace.session.session import BaseSession
 from headrace.summary.session_file import SessionEventFile
 

@@ -10,8 +10,8 @@ import numpy as np
 from headrace.autodiff.gradients import gradients
 from headrace.graph.graph import default_session_stack
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.indexed_slices import IndexedSlices
+from headrace.ops.array.indexed_slices import IndexedSlices
+from headrace.ops.core.build import convert_to_tensor
 
 __all__ = ["compute_gradient", "compute_gradient_error"]
 

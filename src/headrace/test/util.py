@@ -346,7 +346,7 @@ def InstallStackTraceHandler() -> None:
 
 
 def _permuted(value: Any, order: dict[int, list[int]]) -> Any:
-    from headrace.ops.build import convert_to_tensor, raw
+    from headrace.ops.core.build import convert_to_tensor, raw
 
     if isinstance(value, (list, tuple)) and not any(hasattr(v, "op") for v in value):
         return [value[i] for i in order[len(value)]]

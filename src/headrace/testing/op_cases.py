@@ -19,9 +19,9 @@ from headrace.graph import dtypes
 from headrace.graph.graph import Graph
 from headrace.graph.shapes import compatible_static
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops import checks
-from headrace.ops.build import add_node, constant, placeholder
-from headrace.ops.registry import NotDifferentiable, OpDef, get_op_def, grouped
+from headrace.ops.core import checks
+from headrace.ops.core.build import add_node, constant, placeholder
+from headrace.ops.core.registry import NotDifferentiable, OpDef, get_op_def, grouped
 from headrace.passes.ir import Node, make_node
 from headrace.session.session import Session
 
@@ -271,7 +271,7 @@ def check_gradient(case: OpCase, seed: int = 0) -> None:
 
 
 def _dense(gradient: Any) -> Any:
-    from headrace.ops.build import convert_to_tensor
+    from headrace.ops.core.build import convert_to_tensor
 
     return convert_to_tensor(gradient)
 
@@ -342,7 +342,7 @@ def _check_difference(
 def check_round_trip(case: OpCase) -> None:
     """The op survives a GraphDef: same inputs, types and attributes."""
     from headrace.graph.graph_def import graph_to_graph_def
-    from headrace.ops.import_graph import import_graph_def
+    from headrace.graph_files.import_graph import import_graph_def
 
     built = Built(case, case.flat_inputs())
     message = graph_to_graph_def(built.graph, own_checks=True)

@@ -16,8 +16,8 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.executor.evaluate import as_outputs, prepared
-from headrace.ops import checks
-from headrace.ops.registry import ArgDef, grouped
+from headrace.ops.core import checks
+from headrace.ops.core.registry import ArgDef, grouped
 from headrace.testing.op_cases import (
     DOUBLE_RTOL,
     RTOL,

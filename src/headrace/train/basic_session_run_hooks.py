@@ -12,7 +12,7 @@ from headrace import logging
 from headrace.errors import OutOfRangeError
 from headrace.files.paths import as_path
 from headrace.graph.graph import get_default_graph
-from headrace.ops.variables import Variable
+from headrace.ops.state.variables import Variable
 from headrace.train.global_step import get_global_step
 from headrace.train.session_run_hook import (
     SessionRunArgs,

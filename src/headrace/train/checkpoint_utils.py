@@ -12,9 +12,9 @@ from headrace.files.paths import as_path
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
-from headrace.ops.build import constant, raw
-from headrace.ops.partitioned import PartitionedVariable
-from headrace.ops.variables import Variable
+from headrace.ops.core.build import constant, raw
+from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.variables import Variable
 from headrace.train import save_ops  # noqa: F401  (defines RestoreV2)
 from headrace.train.checkpoint import CheckpointReader
 from headrace.train.checkpoint_state import latest_checkpoint

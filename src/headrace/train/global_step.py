@@ -8,10 +8,10 @@ from headrace.graph import dtypes
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
-from headrace.ops.initializers import Zeros
-from headrace.ops.variable_scope import get_variable
-from headrace.ops.variables import Variable
-from headrace.ops.variables_api import variable_of
+from headrace.ops.state.initializers import Zeros
+from headrace.ops.state.variable_scope import get_variable
+from headrace.ops.state.variables import Variable
+from headrace.ops.state.variables_api import variable_of
 
 __all__ = [
     "assert_global_step",

@@ -10,12 +10,12 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import constant, convert_to_tensor, raw
-from headrace.ops.checking_api import Assert
-from headrace.ops.cumulative import range as range_of
-from headrace.ops.queues_api import FIFOQueue, QueueBase
-from headrace.ops.random_api import random_shuffle
-from headrace.ops.variables import Variable
+from headrace.ops.control.checking_api import Assert
+from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.io.queues_api import FIFOQueue, QueueBase
+from headrace.ops.math.cumulative import range as range_of
+from headrace.ops.random.api import random_shuffle
+from headrace.ops.state.variables import Variable
 from headrace.train.queue_runner import QueueRunner, add_queue_runner
 
 __all__ = [

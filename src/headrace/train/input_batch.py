@@ -10,12 +10,12 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.control_basic import no_op
-from headrace.ops.control_flow_api import cond
-from headrace.ops.queues_api import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
-from headrace.ops.sparse_tensor import SparseTensor
-from headrace.ops.static import static_value
+from headrace.ops.control.basic import no_op
+from headrace.ops.control.flow_api import cond
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.static import static_value
+from headrace.ops.io.queues_api import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.train import input_sparse
 from headrace.train.input import summarize_fraction
 from headrace.train.queue_runner import QueueRunner, add_queue_runner

@@ -10,10 +10,10 @@ from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import constant, raw
-from headrace.ops.control_flow_api import cond
-from headrace.ops.sparse_tensor import SparseTensor
-from headrace.ops.static import static_value
+from headrace.ops.control.flow_api import cond
+from headrace.ops.core.build import constant, raw
+from headrace.ops.core.static import static_value
+from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import constant, convert_to_tensor, raw
-from headrace.ops.random_api import random_normal
+from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.random.api import random_normal
 
 __all__ = [
     "cosine_decay",

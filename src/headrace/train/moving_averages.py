@@ -10,10 +10,10 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops import variable_scope
-from headrace.ops.build import constant, convert_to_tensor, raw
-from headrace.ops.control_basic import group, init_scope
-from headrace.ops.variables import Variable
+from headrace.ops.control.basic import group, init_scope
+from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.state import variable_scope
+from headrace.ops.state.variables import Variable
 from headrace.train import slot_creator
 from headrace.train.optimizer import GradVar, Optimizer
 

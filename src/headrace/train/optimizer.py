@@ -12,12 +12,12 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops import control_basic
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.indexed_slices import IndexedSlices
-from headrace.ops.partitioned import PartitionedVariable
-from headrace.ops.variables import Variable
-from headrace.ops.variables_api import variable_of
+from headrace.ops.array.indexed_slices import IndexedSlices
+from headrace.ops.control import basic
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.variables import Variable
+from headrace.ops.state.variables_api import variable_of
 from headrace.train import slot_creator
 
 GradVar = tuple[Any, Any]
@@ -116,7 +116,7 @@ class Optimizer:
             colocate_gradients_with_ops=colocate_gradients_with_ops,
         )
         if gate_gradients == self.GATE_GRAPH:
-            grads = control_basic.tuple(grads)
+            grads = basic.tuple(grads)
         self._assert_valid_dtypes(
             [v for g, v in zip(grads, variables, strict=True) if g is not None]
         )
@@ -160,7 +160,7 @@ class Optimizer:
                 f"No gradients provided for any variable: {[str(v) for _, v in pairs]}."
             )
         graph = get_default_graph()
-        with control_basic.init_scope():
+        with basic.init_scope():
             self._create_slots(with_gradient)
         with graph.name_scope(name or self._name) as scope:
             self._prepare()
@@ -306,7 +306,7 @@ class Optimizer:
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Operation:
         """What completes a step, after all updates."""
-        return control_basic.group(*update_ops, name=name_scope)
+        return basic.group(*update_ops, name=name_scope)
 
     def _call_if_callable(self, param: Any) -> Any:
         return param() if callable(param) else param

@@ -8,8 +8,8 @@ from typing import Any
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.control_basic import group
+from headrace.ops.control.basic import group
+from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.train import slot_creator
 from headrace.train.optimizer import Optimizer
 

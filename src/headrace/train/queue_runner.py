@@ -20,8 +20,8 @@ from headrace.errors import (
 from headrace.graph.graph import default_session_stack, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation
-from headrace.ops.queues_api import QueueBase
-from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
+from headrace.ops.io.queues_api import QueueBase
+from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
 from headrace.session.session import BaseSession
 from headrace.train.coordinator import Coordinator
 

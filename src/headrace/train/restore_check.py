@@ -8,8 +8,8 @@ from typing import Any
 from headrace.errors import InvalidArgumentError, NotFoundError, suggest
 from headrace.graph.shapes import compatible_static
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops.state import handle_dims
-from headrace.ops.static import static_value
+from headrace.ops.core.static import static_value
+from headrace.ops.state.variable_ops import handle_dims
 from headrace.train.checkpoint import CheckpointReader, Request
 from headrace.train.save_ops import check_entry, parse_slices, texts
 

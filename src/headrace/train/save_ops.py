@@ -13,9 +13,9 @@ from headrace.files import system
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
-from headrace.ops import strings  # noqa: F401  (sharded savers of TensorFlow join their paths)
-from headrace.ops.registry import EXTERNAL, NotDifferentiable, define_op
-from headrace.ops.static import static_value
+from headrace.ops.core.registry import EXTERNAL, NotDifferentiable, define_op
+from headrace.ops.core.static import static_value
+from headrace.ops.strings import each  # noqa: F401  (sharded savers of TensorFlow join their paths)
 from headrace.train.checkpoint import (
     CheckpointReader,
     Request,

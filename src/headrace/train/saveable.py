@@ -10,9 +10,9 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import raw
-from headrace.ops.partitioned import PartitionedVariable
-from headrace.ops.variables import Variable
+from headrace.ops.core.build import raw
+from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.variables import Variable
 
 
 class SaveSpec:

@@ -13,7 +13,7 @@ from headrace import logging
 from headrace.errors import AbortedError, DataLossError, NotFoundError
 from headrace.files.paths import as_path
 from headrace.graph.graph import Graph
-from headrace.ops.save_slices import prepend_name_scope, strip_name_scope
+from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
 from headrace.train import checkpoint_state, saveable
 from headrace.train.checkpoint import CheckpointReader
 from headrace.train.checkpoint.reader import ATTEMPTS

@@ -10,9 +10,9 @@ from headrace.graph import dtypes
 from headrace.graph.devices import DeviceSpec
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.build import constant, convert_to_tensor, raw
-from headrace.ops.control_basic import group
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.control.basic import group
+from headrace.ops.core.build import constant, convert_to_tensor, raw
 from headrace.train import save_ops, saveable  # noqa: F401  (defines the ops that are built here)
 from headrace.train.saveable import SaveableObject
 

@@ -11,9 +11,9 @@ from headrace import logging
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
-from headrace.ops.build import constant, raw
-from headrace.ops.control_basic import group
-from headrace.ops.variables_api import (
+from headrace.ops.control.basic import group
+from headrace.ops.core.build import constant, raw
+from headrace.ops.state.variables_api import (
     global_variables,
     global_variables_initializer,
     local_variables_initializer,

@@ -8,9 +8,9 @@ from typing import Any
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
-from headrace.ops import variable_scope
-from headrace.ops.build import constant, raw
-from headrace.ops.variables import Variable
+from headrace.ops.core.build import constant, raw
+from headrace.ops.state import variable_scope
+from headrace.ops.state.variables import Variable
 
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Variable:

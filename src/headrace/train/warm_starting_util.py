@@ -12,9 +12,9 @@ from headrace.files import system
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
-from headrace.ops.build import constant, raw
-from headrace.ops.partitioned import PartitionedVariable
-from headrace.ops.variables import Variable
+from headrace.ops.core.build import constant, raw
+from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.variables import Variable
 from headrace.train.checkpoint import CheckpointReader
 from headrace.train.checkpoint_utils import init_from_checkpoint, load_checkpoint, start_with
 

@@ -11,11 +11,7 @@ import importlib
 import os
 import pkgutil
 
-import headrace.ops
 from headrace.testing.op_cases import OpCase
-
-for _ops in pkgutil.iter_modules(headrace.ops.__path__):
-    importlib.import_module(f"headrace.ops.{_ops.name}")
 
 _only = os.environ.get("HEADRACE_CASES", "")
 IS_PARTIAL = bool(_only)

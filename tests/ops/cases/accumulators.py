@@ -15,5 +15,5 @@ COVERED = dict.fromkeys(
         "SparseAccumulatorTakeGradient",
         "SparseConditionalAccumulator",
     ),
-    "tests/ops/test_accumulators.py",
+    "tests/ops/io/test_accumulators.py",
 )

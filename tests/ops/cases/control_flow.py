@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-_FLOW = "tests/ops/test_control_flow.py"
-_LISTS = "tests/ops/test_tensor_array.py"
+_FLOW = "tests/ops/control/test_control_flow.py"
+_LISTS = "tests/ops/control/test_tensor_array.py"
 
 COVERED = {
     **dict.fromkeys(
@@ -23,11 +23,13 @@ COVERED = {
         ),
         _FLOW,
     ),
-    **dict.fromkeys(("Scan", "StatelessScan"), "tests/ops/test_functional.py"),
-    **dict.fromkeys(("TensorArrayLog", "TensorArrayUses"), "tests/ops/test_tensor_array_uses.py"),
+    **dict.fromkeys(("Scan", "StatelessScan"), "tests/ops/control/test_functional.py"),
+    **dict.fromkeys(
+        ("TensorArrayLog", "TensorArrayUses"), "tests/ops/control/test_tensor_array_uses.py"
+    ),
     **dict.fromkeys(
         ("OptionalFromValue", "OptionalGetValue", "OptionalHasValue", "OptionalNone", "Switch"),
-        "tests/graph/test_foreign_graphs.py",
+        "tests/graph_files/test_foreign_graphs.py",
     ),
     **dict.fromkeys(
         (

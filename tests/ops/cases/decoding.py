@@ -8,7 +8,7 @@ COVERED = {
             *("DecodeCSV", "DecodeRaw", "DecodePaddedRaw", "DecodeCompressed"),
             *("DecodeJSONExample", "ParseTensor", "SerializeTensor"),
         ),
-        "tests/ops/test_decoding.py",
+        "tests/ops/parsing/test_decoding.py",
     ),
-    **dict.fromkeys(("MatchingFiles", "ReadFile", "WriteFile"), "tests/ops/test_file_ops.py"),
+    **dict.fromkeys(("MatchingFiles", "ReadFile", "WriteFile"), "tests/ops/io/test_file_ops.py"),
 }

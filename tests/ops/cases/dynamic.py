@@ -24,7 +24,7 @@ CASES = [
     ),
     OpCase("CheckNumerics", (X,), {"message": "bad"}, lambda x: x),
 ]
-_DYNAMIC = "tests/ops/test_dynamic.py"
+_DYNAMIC = "tests/ops/array/test_dynamic.py"
 COVERED = {
     **dict.fromkeys(
         (
@@ -41,6 +41,8 @@ COVERED = {
         ),
         _DYNAMIC,
     ),
-    **dict.fromkeys(("Assert", "Print", "PrintV2", "StringFormat"), "tests/ops/test_checking.py"),
-    **dict.fromkeys(("PyFunc", "PyFuncStateless"), "tests/ops/test_script.py"),
+    **dict.fromkeys(
+        ("Assert", "Print", "PrintV2", "StringFormat"), "tests/ops/control/test_checking.py"
+    ),
+    **dict.fromkeys(("PyFunc", "PyFuncStateless"), "tests/ops/control/test_script.py"),
 }

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-import headrace.ops.fft
-import headrace.ops.linalg  # noqa: F401
+import headrace.ops.math.fft
+import headrace.ops.math.linalg  # noqa: F401
 from headrace.graph import dtypes
 from headrace.testing.op_cases import OpCase
 

@@ -44,7 +44,7 @@ CASES += [
 # -- fused batch normalisation ------------------------------------------------------------------
 #
 # Its gradient counts the averages as constants and (in training) what the forward op reserved as a
-# function of the input; so derivatives are checked in tests/ops/test_nn_norm.py.
+# function of the input; so derivatives are checked in tests/ops/nn/test_nn_norm.py.
 
 _SCALE, _OFFSET = _normal(5), _normal(5)
 _MEAN, _VARIANCE = _normal(5), np.abs(_normal(5)) + 0.5

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 COVERED = {
     **dict.fromkeys(
-        ("ParseExample", "ParseExampleV2", "ParseSingleExample"), "tests/ops/test_parsing.py"
+        ("ParseExample", "ParseExampleV2", "ParseSingleExample"),
+        "tests/ops/parsing/test_parsing.py",
     ),
     **dict.fromkeys(
         ("ParseSequenceExample", "ParseSequenceExampleV2", "ParseSingleSequenceExample"),
-        "tests/ops/test_parsing_sequence.py",
+        "tests/ops/parsing/test_parsing_sequence.py",
     ),
 }

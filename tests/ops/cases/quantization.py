@@ -93,7 +93,7 @@ for _options in (
     )
 
 COVERED = dict.fromkeys(
-    ["Dequantize", "QuantizedConcat"], "tests/ops/test_quantized.py"
+    ["Dequantize", "QuantizedConcat"], "tests/ops/math/test_quantized.py"
 ) | dict.fromkeys(
     [
         "QuantizeDownAndShrinkRange",
@@ -110,5 +110,5 @@ COVERED = dict.fromkeys(
         "RequantizationRange",
         "Requantize",
     ],
-    "tests/ops/test_quantized_ops.py",
+    "tests/ops/math/test_quantized_ops.py",
 )

@@ -1,4 +1,4 @@
-"""Row partitions of ragged tensors; tests/ops/test_ragged.py has what runs on the host."""
+"""Row partitions of ragged tensors; tests/ops/ragged/test_ragged.py has what runs on the host."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ CASES = [
 
 COVERED = dict.fromkeys(
     ("RaggedGather", "RaggedRange", "RaggedTensorToSparse", "RaggedTensorToTensor"),
-    "tests/ops/test_ragged.py",
+    "tests/ops/ragged/test_ragged.py",
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import headrace.ops.random  # noqa: F401
+import headrace.ops.random.draws  # noqa: F401
 from headrace.graph import dtypes
-from headrace.ops.kernels import philox, random_fixed, random_host, random_truncated
+from headrace.ops.random import fixed, host, philox, truncated
 from headrace.testing.op_cases import OpCase
 
 SHAPE = np.int32([3, 5])
@@ -30,9 +30,9 @@ CASES = [
             name=dtype.name,
         )
         for op, draw in (
-            ("StatelessRandomUniform", random_fixed.uniform_np),
-            ("StatelessRandomNormal", random_fixed.normal_np),
-            ("StatelessTruncatedNormal", random_truncated.truncated_normal_np),
+            ("StatelessRandomUniform", fixed.uniform_np),
+            ("StatelessRandomNormal", fixed.normal_np),
+            ("StatelessTruncatedNormal", truncated.truncated_normal_np),
         )
         for dtype in (dtypes.float32, dtypes.float64, dtypes.float16)
     ],
@@ -41,7 +41,7 @@ CASES = [
         OpCase(
             "StatelessRandomUniformInt",
             (SHAPE, SEED, dtype(-5), dtype(2**30)),
-            expected=lambda shape, seed, low, high, dtype=dtype: random_fixed.uniform_int_np(
+            expected=lambda shape, seed, low, high, dtype=dtype: fixed.uniform_int_np(
                 _state(), (3, 5), int(low), int(high), dtype
             ),
         )
@@ -50,7 +50,7 @@ CASES = [
     OpCase(
         "StatelessMultinomial",
         (LOGITS, np.int32(7), SEED),
-        expected=lambda logits, n, seed: random_host.multinomial_np(_state(), logits, 7, np.int64),
+        expected=lambda logits, n, seed: host.multinomial_np(_state(), logits, 7, np.int64),
         grad=(),
     ),
 ]
@@ -68,5 +68,5 @@ COVERED = dict.fromkeys(
         "RandomPoissonV2",
         "ParameterizedTruncatedNormal",
     ),
-    "tests/ops/test_random_ops.py",
+    "tests/ops/random/test_random_ops.py",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_READERS = "tests/ops/test_readers.py"
+_READERS = "tests/ops/io/test_readers.py"
 _BATCHES = "tests/train/test_input_batch.py"
 COVERED = {
     "AddManySparseToTensorsMap": _BATCHES,
@@ -17,7 +17,7 @@ COVERED = {
     "ReaderResetV2": _READERS,
     "ReaderRestoreStateV2": _READERS,
     "ReaderSerializeStateV2": _READERS,
-    "RecordInput": "tests/ops/test_record_input.py",
+    "RecordInput": "tests/ops/io/test_record_input.py",
     "TFRecordReaderV2": _READERS,
     "TakeManySparseFromTensorsMap": _BATCHES,
     "TextLineReaderV2": _READERS,

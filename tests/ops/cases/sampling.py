@@ -12,5 +12,5 @@ COVERED = dict.fromkeys(
         "ThreadUnsafeUnigramCandidateSampler",
         "UniformCandidateSampler",
     ),
-    "tests/ops/test_candidate_sampling.py",
+    "tests/ops/nn/test_candidate_sampling.py",
 )

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-import headrace.ops.segment
-import headrace.ops.segment_sparse  # noqa: F401
+import headrace.ops.math.segment
+import headrace.ops.math.segment_sparse  # noqa: F401
 from headrace.testing.op_cases import OpCase
 
 DATA = np.random.RandomState(0).standard_normal((5, 2, 3))
@@ -70,7 +70,7 @@ CASES = [
             f"UnsortedSegment{kind}",
             (data, ids, np.int32(5)),
             expected=_unsorted(kind),
-            # JAX cannot differentiate the other scatters; tests/ops/test_segment.py checks them.
+            # JAX cannot differentiate the other scatters; math/test_segment.py checks them.
             grad=(0,) if kind == "Sum" and data.dtype == np.float64 else (),
         )
         for kind in _UFUNCS
@@ -107,5 +107,5 @@ COVERED = dict.fromkeys(
         *[f"Segment{kind}" for kind in ("Sum", "Mean", "Prod", "Max", "Min")],
         *[f"SparseSegment{kind}" for kind in ("Sum", "Mean", "SqrtN")],
     ),
-    "tests/ops/test_segment.py",
+    "tests/ops/math/test_segment.py",
 )

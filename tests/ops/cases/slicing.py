@@ -1,4 +1,4 @@
-"""Slice and the strided-slice family (indexing syntax: tests/ops/test_slicing.py)."""
+"""Slice and the strided-slice family (indexing syntax: tests/ops/array/test_slicing.py)."""
 
 from __future__ import annotations
 
@@ -135,4 +135,4 @@ CASES += [
         lambda n, b, dy: np.pad(dy, ((1, 1), (2, 0))),
     ),
 ]
-COVERED = {"ResourceStridedSliceAssign": "tests/ops/test_slicing.py"}
+COVERED = {"ResourceStridedSliceAssign": "tests/ops/array/test_slicing.py"}

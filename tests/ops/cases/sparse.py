@@ -1,4 +1,4 @@
-"""Sparse tensors: ops of known sizes; tests/ops/test_sparse.py has those on the host."""
+"""Sparse tensors: ops of known sizes; tests/ops/sparse/test_sparse.py has those on the host."""
 
 from __future__ import annotations
 
@@ -190,5 +190,5 @@ COVERED = dict.fromkeys(
         "SparseSplit",
         "SparseToSparseSetOperation",
     ),
-    "tests/ops/test_sparse.py",
+    "tests/ops/sparse/test_sparse.py",
 )

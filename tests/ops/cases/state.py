@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_STATE = "tests/ops/test_state.py"
+_STATE = "tests/ops/state/test_state.py"
 _SCATTERS = ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update")
 _ND_SCATTERS = ("Add", "Max", "Min", "Sub", "Update")
 
@@ -16,7 +16,7 @@ COVERED = {
     "ResourceCountUpTo": _STATE,
     "ResourceGather": _STATE,
     "ResourceGatherNd": _STATE,
-    "VarHandleOp": "tests/ops/test_variables.py",
+    "VarHandleOp": "tests/ops/state/test_variables.py",
     "VarIsInitializedOp": _STATE,
     "VariableShape": _STATE,
     **{f"ResourceScatter{kind}": _STATE for kind in _SCATTERS},

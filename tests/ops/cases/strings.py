@@ -18,8 +18,8 @@ _SHAPES = (
 )
 
 COVERED = {
-    **dict.fromkeys(_EACH, "tests/ops/test_strings.py"),
-    **dict.fromkeys(_PATTERNS, "tests/ops/test_strings_patterns.py"),
-    **dict.fromkeys(_CONVERT, "tests/ops/test_strings_convert.py"),
-    **dict.fromkeys(_SHAPES, "tests/ops/test_strings_split.py"),
+    **dict.fromkeys(_EACH, "tests/ops/strings/test_strings.py"),
+    **dict.fromkeys(_PATTERNS, "tests/ops/strings/test_strings_patterns.py"),
+    **dict.fromkeys(_CONVERT, "tests/ops/strings/test_strings_convert.py"),
+    **dict.fromkeys(_SHAPES, "tests/ops/strings/test_strings_split.py"),
 }

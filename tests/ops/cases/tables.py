@@ -9,5 +9,5 @@ COVERED = dict.fromkeys(
         *("LookupTableExportV2", "LookupTableInsertV2", "LookupTableImportV2"),
         *("LookupTableRemoveV2", "InitializeTableV2", "InitializeTableFromTextFileV2"),
     ),
-    "tests/ops/test_tables.py",
+    "tests/ops/io/test_tables.py",
 )

@@ -8,9 +8,9 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.resources import register_resource
-from headrace.ops.scopes_api import control_dependencies, name_scope
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.state.resources import register_resource
+from headrace.ops.state.scopes_api import control_dependencies, name_scope
 from headrace.train.saveable import SaveableObject, SaveSpec
 
 __all__ = [
@@ -143,7 +143,7 @@ def tree_ensemble_variable(
     ``resources.initialize_resources(resources.shared_resources())`` initialises it.
 
     >>> import headrace as tf
-    >>> from headrace.ops.resources import initialize_resources, shared_resources
+    >>> from headrace.ops.state.resources import initialize_resources, shared_resources
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     ensemble = tree_ensemble_variable(3, "", name="trees")
     ...     _ = sess.run(initialize_resources(shared_resources()))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import raw
+from headrace.ops.core.build import raw
 
 __all__ = [
     "gradient_trees_partition_examples",

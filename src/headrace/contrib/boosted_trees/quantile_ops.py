@@ -9,10 +9,10 @@ from headrace.contrib.boosted_trees.batch_ops_utils import ScheduledStampedResou
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import raw
-from headrace.ops.resources import register_resource
-from headrace.ops.scopes_api import control_dependencies, name_scope
-from headrace.ops.sparse_tensor import SparseTensor
+from headrace.ops.core.build import raw
+from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.ops.state.resources import register_resource
+from headrace.ops.state.scopes_api import control_dependencies, name_scope
 from headrace.train.saveable import SaveableObject, SaveSpec
 
 __all__ = [

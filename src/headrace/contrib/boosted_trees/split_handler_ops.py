@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.ops.build import raw
+from headrace.ops.core.build import raw
 
 __all__ = [
     "build_categorical_equality_splits",

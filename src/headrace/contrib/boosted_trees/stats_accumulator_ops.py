@@ -11,9 +11,9 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.resources import register_resource
-from headrace.ops.scopes_api import control_dependencies, name_scope
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.state.resources import register_resource
+from headrace.ops.state.scopes_api import control_dependencies, name_scope
 from headrace.train.saveable import SaveableObject, SaveSpec
 
 __all__ = ["StatsAccumulator", "StatsAccumulatorSaveable"]

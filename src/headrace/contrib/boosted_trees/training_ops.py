@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.build import raw
+from headrace.ops.core.build import raw
 
 __all__ = ["center_tree_ensemble_bias", "grow_tree_ensemble", "tree_ensemble_stats"]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.graph.tensor import Operation
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.control_basic import group
-from headrace.ops.scopes_api import control_dependencies, name_scope
+from headrace.ops.control.basic import group
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.state.scopes_api import control_dependencies, name_scope
 
 __all__ = ["compile"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.contrib.rnn.block import LSTMBlockCell
-from headrace.ops import initializers
-from headrace.ops.activations import bias_add
-from headrace.ops.array_api import split
-from headrace.ops.elementwise import sigmoid
-from headrace.ops.matmul import matmul
+from headrace.ops.array.api import split
+from headrace.ops.math.elementwise import sigmoid
+from headrace.ops.math.matmul import matmul
+from headrace.ops.nn.activations import bias_add
+from headrace.ops.state import initializers
 from headrace.rnn.basic_cells import GRUCell
 from headrace.rnn.cell import affine, known_depth
 

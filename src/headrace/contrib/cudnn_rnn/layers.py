@@ -20,12 +20,12 @@ from headrace.graph import dtypes
 from headrace.graph.keys import GraphKeys
 from headrace.layers.base import Layer
 from headrace.layers.input_spec import InputSpec
-from headrace.ops import initializers
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.array_api import stack, zeros
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.scopes_api import add_to_collection
-from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.api import stack, zeros
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.state import initializers
+from headrace.ops.state.scopes_api import add_to_collection
+from headrace.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
 class _CudnnRNN(Layer):

@@ -7,12 +7,12 @@ from typing import Any
 from headrace.contrib.cudnn_rnn.cells import gru_step
 from headrace.contrib.cudnn_rnn.params import GRU, LSTM, TANH, Form, check_input_mode
 from headrace.graph import dtypes
-from headrace.ops.activations import relu
-from headrace.ops.array_api import concat, reverse, reverse_sequence, split, stack, transpose
-from headrace.ops.build import constant, convert_to_tensor
-from headrace.ops.elementwise import sigmoid, tanh
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.nn_embedding import dropout as drop
+from headrace.ops.array.api import concat, reverse, reverse_sequence, split, stack, transpose
+from headrace.ops.core.build import constant, convert_to_tensor
+from headrace.ops.math.cast import cast
+from headrace.ops.math.elementwise import sigmoid, tanh
+from headrace.ops.nn.activations import relu
+from headrace.ops.nn.embedding import dropout as drop
 from headrace.rnn.basic_cells import LSTMStateTuple
 from headrace.rnn.cell import affine
 from headrace.rnn.dynamic import run_loop

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.ops.array_api import concat, reshape, split, transpose
+from headrace.ops.array.api import concat, reshape, split, transpose
 
 LSTM, GRU, RELU, TANH = "lstm", "gru", "rnn_relu", "rnn_tanh"
 UNIDIRECTIONAL, BIDIRECTIONAL = "unidirectional", "bidirectional"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.contrib.cudnn_rnn.params import GRU, LSTM, RELU, TANH, Form
-from headrace.ops.array_api import identity
-from headrace.ops.variable_scope import VariableScope
+from headrace.ops.array.api import identity
+from headrace.ops.state.variable_scope import VariableScope
 from headrace.train.saveable import SaveableObject, SaveSpec
 
 _CELLS = {LSTM: "cudnn_compatible_lstm_cell", GRU: "cudnn_compatible_gru_cell"}

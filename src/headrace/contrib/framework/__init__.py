@@ -9,23 +9,23 @@ from headrace.contrib.framework.deprecation import *  # noqa: F403
 from headrace.contrib.framework.tensors import *  # noqa: F403
 from headrace.contrib.framework.variables import *  # noqa: F403
 from headrace.missing import attribute_error as _attribute_error
-from headrace.ops.array_sort import argsort as argsort
-from headrace.ops.array_sort import sort as sort
-from headrace.ops.initializers_orthogonal import (
+from headrace.ops.array.sort import argsort as argsort
+from headrace.ops.array.sort import sort as sort
+from headrace.ops.control.script import py_func as py_func
+from headrace.ops.state.initializers_orthogonal import (
     convolutional_delta_orthogonal as convolutional_delta_orthogonal,
 )
-from headrace.ops.initializers_orthogonal import (
+from headrace.ops.state.initializers_orthogonal import (
     convolutional_orthogonal_1d as convolutional_orthogonal_1d,
 )
-from headrace.ops.initializers_orthogonal import (
+from headrace.ops.state.initializers_orthogonal import (
     convolutional_orthogonal_2d as convolutional_orthogonal_2d,
 )
-from headrace.ops.initializers_orthogonal import (
+from headrace.ops.state.initializers_orthogonal import (
     convolutional_orthogonal_3d as convolutional_orthogonal_3d,
 )
-from headrace.ops.save_slices import prepend_name_scope as prepend_name_scope
-from headrace.ops.save_slices import strip_name_scope as strip_name_scope
-from headrace.ops.script import py_func as py_func
+from headrace.ops.state.save_slices import prepend_name_scope as prepend_name_scope
+from headrace.ops.state.save_slices import strip_name_scope as strip_name_scope
 from headrace.train.checkpoint_utils import init_from_checkpoint as init_from_checkpoint
 from headrace.train.checkpoint_utils import list_variables as list_variables
 from headrace.train.checkpoint_utils import load_checkpoint as load_checkpoint

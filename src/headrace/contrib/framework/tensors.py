@@ -10,15 +10,15 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.layers.arguments import smart_cond as _smart_cond
-from headrace.ops import weights
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.control_flow_api import case
-from headrace.ops.elementwise_nary import add_n
-from headrace.ops.reduction_api import reduce_sum
-from headrace.ops.scopes_api import graph_of, name_scope
-from headrace.ops.sparse_tensor import SparseTensor, SparseTensorValue
-from headrace.ops.static import static_value
-from headrace.ops.variables import Variable
+from headrace.ops.control.flow_api import case
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.core.static import static_value
+from headrace.ops.math.nary import add_n
+from headrace.ops.math.reduction_api import reduce_sum
+from headrace.ops.nn import weights
+from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+from headrace.ops.state.scopes_api import graph_of, name_scope
+from headrace.ops.state.variables import Variable
 
 
 def is_tensor(x: Any) -> bool:

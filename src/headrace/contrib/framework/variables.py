@@ -15,12 +15,12 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation
-from headrace.ops.build import placeholder
-from headrace.ops.control_basic import group
-from headrace.ops.partitioned import PartitionedVariable
-from headrace.ops.scopes_api import device as device_scope
-from headrace.ops.variable_scope import get_variable, get_variable_scope
-from headrace.ops.variables import Variable, VariableAggregation, VariableSynchronization
+from headrace.ops.control.basic import group
+from headrace.ops.core.build import placeholder
+from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.scopes_api import device as device_scope
+from headrace.ops.state.variable_scope import get_variable, get_variable_scope
+from headrace.ops.state.variables import Variable, VariableAggregation, VariableSynchronization
 from headrace.train.checkpoint_utils import load_checkpoint
 from headrace.train.global_step import assert_global_step, get_global_step
 from headrace.train.saver import Saver

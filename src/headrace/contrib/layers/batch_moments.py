@@ -14,10 +14,11 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.layers.arguments import ONES, ZEROS
-from headrace.ops import array_api, nn_norm_api
-from headrace.ops.build import constant, convert_to_tensor, raw
-from headrace.ops.scopes_api import control_dependencies
-from headrace.ops.variable_scope import get_variable_scope, variable_scope
+from headrace.ops.array import api
+from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.nn import normalization_api
+from headrace.ops.state.scopes_api import control_dependencies
+from headrace.ops.state.variable_scope import get_variable_scope, variable_scope
 from headrace.train.moving_averages import assign_moving_average
 
 
@@ -96,16 +97,16 @@ class Batch:
         original, channels = inputs, self._size[0]
         if inputs.shape.rank == 2:
             image = [-1, channels, 1, 1] if self._first else [-1, 1, 1, channels]
-            inputs = array_api.reshape(inputs, image)
+            inputs = api.reshape(inputs, image)
         gamma = constant(1.0, shape=self._size) if self.gamma is None else self.gamma
         beta = constant(0.0, shape=self._size) if self.beta is None else self.beta
         shared: dict[str, Any] = {"epsilon": self._epsilon, "data_format": self._data_format}
 
         def of_batch() -> Any:
-            return nn_norm_api.fused_batch_norm(inputs, gamma, beta, **shared)
+            return normalization_api.fused_batch_norm(inputs, gamma, beta, **shared)
 
         def of_averages() -> Any:
-            return nn_norm_api.fused_batch_norm(
+            return normalization_api.fused_batch_norm(
                 inputs, gamma, beta, self.mean, self.variance, is_training=False, **shared
             )
 
@@ -114,7 +115,7 @@ class Batch:
             [outputs] = self._updated(mean, variance, [outputs])
         outputs.set_shape(inputs.shape)
         if original is not inputs:
-            outputs = array_api.reshape(outputs, array_api.shape(original))
+            outputs = api.reshape(outputs, api.shape(original))
             outputs.set_shape(original.shape)
         return outputs
 
@@ -139,9 +140,9 @@ class Batch:
         shape = [1, self._size[0], *[1] * (rank - 2)]
 
         def broadcast(value: Any) -> Any:
-            return array_api.reshape(value, shape) if self._first and value is not None else value
+            return api.reshape(value, shape) if self._first and value is not None else value
 
-        outputs = nn_norm_api.batch_normalization(
+        outputs = normalization_api.batch_normalization(
             inputs,
             broadcast(mean),
             broadcast(variance),
@@ -155,11 +156,11 @@ class Batch:
     def _moments(self, inputs: Tensor, rank: int, batch_weights: Any) -> tuple[Tensor, Tensor]:
         axes = [0, *range(2, rank)] if self._first else list(range(rank - 1))
         if batch_weights is None:
-            return nn_norm_api.moments(inputs, axes)
+            return normalization_api.moments(inputs, axes)
         weights = convert_to_tensor(batch_weights)
         inputs.shape[0:1].assert_is_compatible_with(weights.shape)
-        weights = array_api.reshape(weights, [-1, *[1] * (rank - 1)])
-        return nn_norm_api.weighted_moments(inputs, axes, weights)
+        weights = api.reshape(weights, [-1, *[1] * (rank - 1)])
+        return normalization_api.weighted_moments(inputs, axes, weights)
 
     def _move(self, mean: Any, variance: Any) -> tuple[Any, Any]:
         return (

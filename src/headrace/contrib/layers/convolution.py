@@ -10,10 +10,11 @@ from headrace.contrib.layers import utils
 from headrace.contrib.layers.initializers import XAVIER
 from headrace.layers import conv_transpose, convolutional, pooling, separable
 from headrace.layers.arguments import ZEROS
-from headrace.ops import activations, array_api, nn_conv_api, nn_pool_api
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.scopes_api import name_scope
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.array import api
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.nn import activations, conv_api, pool_api
+from headrace.ops.state.scopes_api import name_scope
+from headrace.ops.state.variable_scope import variable_scope
 
 _RENAMED = {"bias": "biases", "kernel": "weights"}
 _SEPARABLE = {
@@ -264,9 +265,9 @@ def convolution2d_in_plane(
             collections=utils.get_variable_collections(variables_collections, "weights"),
             trainable=trainable,
         )
-        kernels = array_api.tile(weights, [1, 1, channels, 1])
+        kernels = api.tile(weights, [1, 1, channels, 1])
         strides = [1, *utils.two_element_tuple(stride), 1]
-        outputs = nn_conv_api.depthwise_conv2d(inputs, kernels, strides, padding)
+        outputs = conv_api.depthwise_conv2d(inputs, kernels, strides, padding)
         if normalizer_fn is None and biases_initializer is not None:
             outputs = _biased(
                 outputs,
@@ -401,7 +402,7 @@ def _depthwise(
         collections=utils.get_variable_collections(collections, "weights"),
     )
     steps = utils.two_element_tuple(stride)
-    outputs = nn_conv_api.depthwise_conv2d(
+    outputs = conv_api.depthwise_conv2d(
         inputs,
         kernel,
         [1, 1, *steps] if data_format == "NCHW" else [1, *steps, 1],
@@ -459,7 +460,7 @@ def pool(
         rank = inputs.shape.rank
         if rank is None or rank < 3:
             raise ValueError(f"Rank of inputs must be known and >= 3, but is {rank}")
-        outputs = nn_pool_api.pool(
+        outputs = pool_api.pool(
             inputs,
             utils.n_positive_integers(rank - 2, kernel_size),
             pooling_type,

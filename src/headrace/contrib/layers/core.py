@@ -17,14 +17,15 @@ from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.layers import core as core_layers
 from headrace.layers.arguments import ZEROS
-from headrace.ops import activations, array_api, array_layout_api
-from headrace.ops import softmax as softmax_ops
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.matmul import matmul
-from headrace.ops.reduction_api import reduce_max
-from headrace.ops.scopes_api import name_scope
-from headrace.ops.variable_scope import get_variable, variable_scope
+from headrace.ops.array import api, layout_api
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.math.cast import cast
+from headrace.ops.math.matmul import matmul
+from headrace.ops.math.reduction_api import reduce_max
+from headrace.ops.nn import activations
+from headrace.ops.nn import softmax as softmax_ops
+from headrace.ops.state.scopes_api import name_scope
+from headrace.ops.state.variable_scope import get_variable, variable_scope
 
 _RENAMED = {"bias": "biases", "kernel": "weights"}
 
@@ -118,7 +119,7 @@ def legacy_fully_connected(
             regularizer=weight_regularizer,
             trainable=trainable,
         )
-        rows = x if x.shape.rank == 2 else array_api.reshape(x, [-1, depth])
+        rows = x if x.shape.rank == 2 else api.reshape(x, [-1, depth])
         y = matmul(rows, weights)
         if bias_init is not None:
             bias = get_variable(
@@ -132,8 +133,8 @@ def legacy_fully_connected(
             )
             y = activations.bias_add(y, bias)
         if x.shape.rank != 2:
-            sizes = array_api.concat([array_api.shape(x)[:-1], [num_output_units]], 0)
-            y = array_api.reshape(y, sizes)
+            sizes = api.concat([api.shape(x)[:-1], [num_output_units]], 0)
+            y = api.reshape(y, sizes)
             y.set_shape([*x.shape.as_list()[:-1], num_output_units])
         if activation_fn is not None:
             y = activation_fn(y)
@@ -227,9 +228,7 @@ def one_hot_encoding(
         labels = convert_to_tensor(labels)
         if labels.dtype is dtypes.int32:
             labels = cast(labels, dtypes.int64)
-        outputs = array_layout_api.one_hot(
-            labels, num_classes, on_value=on_value, off_value=off_value
-        )
+        outputs = layout_api.one_hot(labels, num_classes, on_value=on_value, off_value=off_value)
         return utils.collect_named_outputs(outputs_collections, sc, outputs)
 
 
@@ -239,8 +238,8 @@ def softmax(logits: Any, scope: Any = None) -> Any:
     with variable_scope(scope, "softmax", [logits]):
         logits = convert_to_tensor(logits)
         depth = utils.last_dimension(logits.shape, min_rank=2)
-        rows = softmax_ops.softmax(array_api.reshape(logits, [-1, depth]))
-        predictions = array_api.reshape(rows, array_api.shape(logits))
+        rows = softmax_ops.softmax(api.reshape(logits, [-1, depth]))
+        predictions = api.reshape(rows, api.shape(logits))
         predictions.set_shape(logits.shape)
         return predictions
 
@@ -274,9 +273,9 @@ def maxout(inputs: Any, num_units: int, axis: int = -1, scope: Any = None) -> An
                 f"number of features({channels}) is not a multiple of num_units({num_units})"
             )
         shape[axis] = num_units
-        sizes = array_api.shape(inputs)
+        sizes = api.shape(inputs)
         known = [sizes[i] if size is None else size for i, size in enumerate(shape)]
-        return reduce_max(array_api.reshape(inputs, [*known, channels // num_units]), -1)
+        return reduce_max(api.reshape(inputs, [*known, channels // num_units]), -1)
 
 
 def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Tensor:

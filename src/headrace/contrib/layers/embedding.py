@@ -7,14 +7,14 @@ from typing import Any
 from headrace.contrib.framework.variables import model_variable
 from headrace.graph import dtypes
 from headrace.graph.tensor import Tensor
-from headrace.ops import array_api
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.gather_api import gather
-from headrace.ops.nn_embedding import embedding_lookup
-from headrace.ops.reduction_api import reduce_mean
-from headrace.ops.scopes_api import name_scope
-from headrace.ops.sparse_tensor import SparseTensor
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.array import api
+from headrace.ops.array.gather_api import gather
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.math.reduction_api import reduce_mean
+from headrace.ops.nn.embedding import embedding_lookup
+from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.ops.state.scopes_api import name_scope
+from headrace.ops.state.variable_scope import variable_scope
 
 
 def embedding_lookup_unique(
@@ -23,12 +23,12 @@ def embedding_lookup_unique(
     """``tf.nn.embedding_lookup`` that looks up each number once, however often it stands there."""
     with name_scope(name, "EmbeddingLookupUnique", [params, ids]):
         ids = convert_to_tensor(ids)
-        shape = array_api.shape(ids)
-        unique, positions = raw.Unique(array_api.reshape(ids, [-1]))
+        shape = api.shape(ids)
+        unique, positions = raw.Unique(api.reshape(ids, [-1]))
         rows = embedding_lookup(params, unique, partition_strategy)
         found = gather(rows, positions)
-        sizes = array_api.concat([shape, array_api.shape(rows)[1:]], 0)
-        result = array_api.reshape(found, sizes)
+        sizes = api.concat([shape, api.shape(rows)[1:]], 0)
+        result = api.reshape(found, sizes)
         result.set_shape(ids.shape.concatenate(rows.shape[1:]))
         return result
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.graph import dtypes
 from headrace.graph.tensor import Tensor
-from headrace.ops import random_api
+from headrace.ops.random import api
 
 Initializer = Callable[..., Tensor]
 
@@ -41,10 +41,10 @@ def variance_scaling_initializer(
         n = _fan([int(size) for size in shape], mode)
         if uniform:
             limit = math.sqrt(3.0 * factor / n)
-            return random_api.random_uniform(shape, -limit, limit, wanted, seed=seed)
+            return api.random_uniform(shape, -limit, limit, wanted, seed=seed)
         # 1.3 makes up for the variance that is cut off.
         stddev = math.sqrt(1.3 * factor / n)
-        return random_api.truncated_normal(shape, 0.0, stddev, wanted, seed=seed)
+        return api.truncated_normal(shape, 0.0, stddev, wanted, seed=seed)
 
     return initializer
 

@@ -13,9 +13,10 @@ from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.layers.arguments import ONES, ZEROS
 from headrace.layers.normalization import BatchNormalization
-from headrace.ops import array_api, nn_norm_api
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.array import api
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.nn import normalization_api
+from headrace.ops.state.variable_scope import variable_scope
 
 _NO_RENORM = (
     "renorm is not supported with batch_weights, updates_collections or zero_debias_moving_mean"
@@ -204,9 +205,11 @@ def layer_norm(
         beta, gamma = _scale_and_offset(
             shape, dtype, (center, scale), {}, variables_collections, trainable
         )
-        mean, variance = nn_norm_api.moments(inputs, list(range(first, rank)), keep_dims=True)
+        mean, variance = normalization_api.moments(inputs, list(range(first, rank)), keep_dims=True)
         epsilon = 1e-3 if dtype is dtypes.float16 else 1e-12
-        outputs = nn_norm_api.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
+        outputs = normalization_api.batch_normalization(
+            inputs, mean, variance, beta, gamma, epsilon
+        )
         outputs.set_shape(inputs.shape)
         return utils.finished(
             outputs, sc.name, activation_fn, outputs_collections=outputs_collections
@@ -254,11 +257,11 @@ def instance_norm(
         )
         if data_format == "NCHW":
             sizes = [1, channels, *[1] * (rank - 2)]
-            beta = None if beta is None else array_api.reshape(beta, sizes)
-            gamma = None if gamma is None else array_api.reshape(gamma, sizes)
+            beta = None if beta is None else api.reshape(beta, sizes)
+            gamma = None if gamma is None else api.reshape(gamma, sizes)
         axes = [i for i in range(1, rank) if i != axis]
-        mean, variance = nn_norm_api.moments(inputs, axes, keep_dims=True)
-        outputs = nn_norm_api.batch_normalization(
+        mean, variance = normalization_api.moments(inputs, axes, keep_dims=True)
+        outputs = normalization_api.batch_normalization(
             inputs, mean, variance, beta, gamma, epsilon, name="instancenorm"
         )
         return utils.finished(
@@ -296,11 +299,11 @@ def group_norm(
     """
     inputs = convert_to_tensor(inputs)
     axis, axes, channels = _group_axes(inputs, groups, channels_axis, reduction_axes)
-    original = array_api.shape(inputs)
+    original = api.shape(inputs)
     static: list[Any] = inputs.shape.as_list()
     sizes = [original[i] if size is None else size for i, size in enumerate(static)]
     split = [groups, channels // groups]
-    grouped = array_api.reshape(inputs, [*sizes[:axis], *split, *sizes[axis + 1 :]])
+    grouped = api.reshape(inputs, [*sizes[:axis], *split, *sizes[axis + 1 :]])
     moments_axes = [axis + 1, *(a + 1 if a > axis else a for a in axes)]
     with variable_scope(scope, "GroupNorm", [inputs], reuse=reuse) as sc:
         parameters = _scale_and_offset(
@@ -312,7 +315,7 @@ def group_norm(
             trainable,
         )
         shape = [*[1] * axis, *split, *[1] * (len(static) - axis - 1)]
-        beta, gamma = (None if p is None else array_api.reshape(p, shape) for p in parameters)
+        beta, gamma = (None if p is None else api.reshape(p, shape) for p in parameters)
         mean, variance = _moments(grouped, moments_axes, mean_close_to_zero)
         gain = raw.Rsqrt(variance + epsilon)
         offset = -mean * gain
@@ -320,7 +323,7 @@ def group_norm(
             gain, offset = gain * gamma, offset * gamma
         if beta is not None:
             offset = offset + beta
-        outputs = array_api.reshape(grouped * gain + offset, sizes)
+        outputs = api.reshape(grouped * gain + offset, sizes)
         outputs.set_shape(inputs.shape)
         return utils.finished(
             outputs, sc.name, activation_fn, outputs_collections=outputs_collections
@@ -355,9 +358,11 @@ def _group_axes(
 
 def _moments(x: Tensor, axes: list[int], one_pass: bool) -> tuple[Tensor, Tensor]:
     if not one_pass:
-        return nn_norm_api.moments(x, axes, keep_dims=True)
-    count, mean_ss, variance_ss, _ = nn_norm_api.sufficient_statistics(x, axes, keep_dims=True)
-    return nn_norm_api.normalize_moments(count, mean_ss, variance_ss, None)
+        return normalization_api.moments(x, axes, keep_dims=True)
+    count, mean_ss, variance_ss, _ = normalization_api.sufficient_statistics(
+        x, axes, keep_dims=True
+    )
+    return normalization_api.normalize_moments(count, mean_ss, variance_ss, None)
 
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm"]

@@ -11,13 +11,15 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
-from headrace.ops import array_api, clip, random_api
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.indexed_slices import IndexedSlices
-from headrace.ops.initializers import Constant, Zeros
-from headrace.ops.scopes_api import control_dependencies
-from headrace.ops.variable_scope import get_variable, variable_scope
+from headrace.ops.array import api
+from headrace.ops.array.indexed_slices import IndexedSlices
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.math import clip
+from headrace.ops.math.cast import cast
+from headrace.ops.random import api as random_api
+from headrace.ops.state.initializers import Constant, Zeros
+from headrace.ops.state.scopes_api import control_dependencies
+from headrace.ops.state.variable_scope import get_variable, variable_scope
 from headrace.train import optimizers as train
 from headrace.train.global_step import assert_global_step, get_global_step
 from headrace.train.moving_averages import assign_moving_average
@@ -187,7 +189,7 @@ def _mapped(gradient: Any, function: Callable[[Any], Any]) -> Any:
 
 def _noisy(gradients: list[GradVar], scale: float) -> list[GradVar]:
     def noise(g: Any) -> Any:
-        return g + random_api.truncated_normal(array_api.shape(g), dtype=g.dtype) * scale
+        return g + random_api.truncated_normal(api.shape(g), dtype=g.dtype) * scale
 
     return [(_mapped(g, noise), v) for g, v in gradients]
 

@@ -10,11 +10,11 @@ from headrace import logging
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import constant, convert_to_tensor, raw
-from headrace.ops.elementwise_nary import add_n
-from headrace.ops.reduction_api import reduce_sum
-from headrace.ops.scopes_api import name_scope
-from headrace.ops.softmax import l2_loss
+from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.math.nary import add_n
+from headrace.ops.math.reduction_api import reduce_sum
+from headrace.ops.nn.softmax import l2_loss
+from headrace.ops.state.scopes_api import name_scope
 
 Regularizer = Callable[..., Any]
 

@@ -10,9 +10,9 @@ from typing import Any
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
-from headrace.ops.build import constant, raw
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.reduction_api import reduce_mean
+from headrace.ops.core.build import constant, raw
+from headrace.ops.math.cast import cast
+from headrace.ops.math.reduction_api import reduce_mean
 from headrace.summary import histogram, scalar
 
 

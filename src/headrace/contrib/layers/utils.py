@@ -12,10 +12,10 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.layers.arguments import smart_cond as _smart_cond
-from headrace.ops.partitioned import PartitionedVariable
-from headrace.ops.static import static_value
-from headrace.ops.variable_scope import variable_scope
-from headrace.ops.variables import Variable
+from headrace.ops.core.static import static_value
+from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.variable_scope import variable_scope
+from headrace.ops.state.variables import Variable
 
 NamedOutputs = namedtuple("NamedOutputs", ["name", "outputs"])
 

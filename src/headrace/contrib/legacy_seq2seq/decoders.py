@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from headrace.graph import dtypes, nest
-from headrace.ops.activations import xw_plus_b
-from headrace.ops.array_api import concat, reshape, stack, stop_gradient, zeros
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.elementwise import tanh
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.nn_conv_api import conv2d
-from headrace.ops.nn_embedding import embedding_lookup
-from headrace.ops.reduction_api import argmax, reduce_sum
-from headrace.ops.softmax import softmax
-from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.ops.array.api import concat, reshape, stack, stop_gradient, zeros
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.math.cast import cast
+from headrace.ops.math.elementwise import tanh
+from headrace.ops.math.reduction_api import argmax, reduce_sum
+from headrace.ops.nn.activations import xw_plus_b
+from headrace.ops.nn.conv_api import conv2d
+from headrace.ops.nn.embedding import embedding_lookup
+from headrace.ops.nn.softmax import softmax
+from headrace.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
 from headrace.rnn.linear import Linear
 from headrace.rnn.static import as_loop, becomes_loop
 from headrace.rnn.structure import read_once

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.graph.graph import get_default_graph
-from headrace.ops.array_api import reshape
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.elementwise_nary import add_n
-from headrace.ops.reduction_api import reduce_sum
-from headrace.ops.softmax import sparse_softmax_cross_entropy_with_logits
-from headrace.ops.variable_scope import get_variable_scope, variable_scope
+from headrace.ops.array.api import reshape
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.math.cast import cast
+from headrace.ops.math.nary import add_n
+from headrace.ops.math.reduction_api import reduce_sum
+from headrace.ops.nn.softmax import sparse_softmax_cross_entropy_with_logits
+from headrace.ops.state.variable_scope import get_variable_scope, variable_scope
 
 LossFunction = Callable[..., Any]
 

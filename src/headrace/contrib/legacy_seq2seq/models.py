@@ -14,10 +14,10 @@ from headrace.contrib.legacy_seq2seq.decoders import (
     rnn_decoder,
 )
 from headrace.graph import dtypes, nest
-from headrace.ops.array_api import concat, reshape
-from headrace.ops.control_flow_api import cond
-from headrace.ops.nn_embedding import embedding_lookup
-from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.ops.array.api import concat, reshape
+from headrace.ops.control.flow_api import cond
+from headrace.ops.nn.embedding import embedding_lookup
+from headrace.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
 from headrace.rnn.cell import RNNCell
 from headrace.rnn.static import static_rnn
 from headrace.rnn.wrappers import EmbeddingWrapper, OutputProjectionWrapper

@@ -11,14 +11,14 @@ from typing import Any
 from headrace.graph.dtypes import int32
 from headrace.layers.base import Layer
 from headrace.layers.input_spec import InputSpec
-from headrace.ops.array_api import reverse, reverse_sequence, split, stack, unstack
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.array_api import zeros as zeros_of
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.elementwise import sigmoid, tanh
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.elementwise_nary import clip_by_value
-from headrace.ops.initializers import constant_initializer
+from headrace.ops.array.api import reverse, reverse_sequence, split, stack, unstack
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.api import zeros as zeros_of
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.math.cast import cast
+from headrace.ops.math.elementwise import sigmoid, tanh
+from headrace.ops.math.nary import clip_by_value
+from headrace.ops.state.initializers import constant_initializer
 from headrace.rnn.basic_cells import LSTMStateTuple
 from headrace.rnn.cell import LayerRNNCell, affine
 from headrace.rnn.dynamic import dynamic_rnn, run_loop

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.layers.input_spec import InputSpec
-from headrace.ops import initializers
-from headrace.ops.activations import bias_add, relu
-from headrace.ops.array_api import concat, split, tile
-from headrace.ops.elementwise import sigmoid, tanh
-from headrace.ops.matmul import matmul
-from headrace.ops.variable_scope import get_variable_scope, variable_scope
+from headrace.ops.array.api import concat, split, tile
+from headrace.ops.math.elementwise import sigmoid, tanh
+from headrace.ops.math.matmul import matmul
+from headrace.ops.nn.activations import bias_add, relu
+from headrace.ops.state import initializers
+from headrace.ops.state.variable_scope import get_variable_scope, variable_scope
 from headrace.rnn.basic_cells import LSTMStateTuple
 from headrace.rnn.cell import LayerRNNCell, RNNCell, known_depth
 from headrace.rnn.linear import Linear

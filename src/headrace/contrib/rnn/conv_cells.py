@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.shapes import TensorShape
-from headrace.ops.array_api import concat, split
-from headrace.ops.elementwise import sigmoid, tanh
-from headrace.ops.initializers import constant_initializer
-from headrace.ops.nn_conv_api import conv1d, conv2d, conv3d
-from headrace.ops.variable_scope import get_variable
+from headrace.ops.array.api import concat, split
+from headrace.ops.math.elementwise import sigmoid, tanh
+from headrace.ops.nn.conv_api import conv1d, conv2d, conv3d
+from headrace.ops.state.initializers import constant_initializer
+from headrace.ops.state.variable_scope import get_variable
 from headrace.rnn.basic_cells import LSTMStateTuple
 from headrace.rnn.cell import RNNCell
 

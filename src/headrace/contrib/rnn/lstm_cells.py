@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.ops.activations import bias_add
-from headrace.ops.array_api import concat, split, zeros
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.elementwise import sigmoid, tanh
-from headrace.ops.elementwise_nary import clip_by_value
-from headrace.ops.initializers import constant_initializer, zeros_initializer
-from headrace.ops.matmul import matmul
-from headrace.ops.nn_embedding import dropout
-from headrace.ops.nn_norm_api import batch_normalization, moments
-from headrace.ops.slicing_api import slice as slice_of
-from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.ops.array.api import concat, split, zeros
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.slicing_api import slice as slice_of
+from headrace.ops.math.elementwise import sigmoid, tanh
+from headrace.ops.math.matmul import matmul
+from headrace.ops.math.nary import clip_by_value
+from headrace.ops.nn.activations import bias_add
+from headrace.ops.nn.embedding import dropout
+from headrace.ops.nn.normalization_api import batch_normalization, moments
+from headrace.ops.state.initializers import constant_initializer, zeros_initializer
+from headrace.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
 from headrace.rnn.basic_cells import LSTMStateTuple
 from headrace.rnn.cell import RNNCell, known_depth
 from headrace.rnn.linear import Linear

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph import nest
-from headrace.ops.activations import xw_plus_b
-from headrace.ops.array_api import concat, expand_dims, reshape
-from headrace.ops.elementwise import sigmoid, tanh
-from headrace.ops.initializers import constant_initializer
-from headrace.ops.nn_conv_api import conv2d
-from headrace.ops.reduction_api import reduce_sum
-from headrace.ops.slicing_api import slice as slice_of
-from headrace.ops.softmax import softmax
-from headrace.ops.variable_scope import get_variable, variable_scope
+from headrace.ops.array.api import concat, expand_dims, reshape
+from headrace.ops.array.slicing_api import slice as slice_of
+from headrace.ops.math.elementwise import sigmoid, tanh
+from headrace.ops.math.reduction_api import reduce_sum
+from headrace.ops.nn.activations import xw_plus_b
+from headrace.ops.nn.conv_api import conv2d
+from headrace.ops.nn.softmax import softmax
+from headrace.ops.state.initializers import constant_initializer
+from headrace.ops.state.variable_scope import get_variable, variable_scope
 from headrace.rnn.cell import RNNCell, WrapperCell, require_cell
 from headrace.rnn.linear import Linear
 

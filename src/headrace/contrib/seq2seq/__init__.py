@@ -46,7 +46,7 @@ from headrace.contrib.seq2seq.scheduled import (
     ScheduledOutputTrainingHelper,
 )
 from headrace.missing import attribute_error as _attribute_error
-from headrace.ops.beam_search import gather_tree
+from headrace.ops.nn.beam_search import gather_tree
 from headrace.rnn.dynamic import transpose_batch_time as _transpose_batch_time  # noqa: F401
 
 __all__ = [

@@ -13,8 +13,7 @@ from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
 from headrace.layers.base import Layer
 from headrace.layers.core import Dense
-from headrace.ops import initializers
-from headrace.ops.array_api import (
+from headrace.ops.array.api import (
     concat,
     expand_dims,
     ones,
@@ -24,21 +23,22 @@ from headrace.ops.array_api import (
     transpose,
     zeros,
 )
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.array_layout_api import one_hot, sequence_mask
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.cumulative import cumprod, cumsum
-from headrace.ops.dynamic_api import where
-from headrace.ops.elementwise import exp, log, rsqrt, sigmoid, square, tanh
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.elementwise_nary import clip_by_value
-from headrace.ops.functional import scan
-from headrace.ops.matmul import matmul
-from headrace.ops.random_api import random_normal
-from headrace.ops.reduction_api import argmax, reduce_sum
-from headrace.ops.settled import positive
-from headrace.ops.softmax import softmax
-from headrace.ops.variable_scope import get_variable, variable_scope
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.dynamic_api import where
+from headrace.ops.array.layout_api import one_hot, sequence_mask
+from headrace.ops.array.settled import positive
+from headrace.ops.control.functional import scan
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.math.cast import cast
+from headrace.ops.math.cumulative import cumprod, cumsum
+from headrace.ops.math.elementwise import exp, log, rsqrt, sigmoid, square, tanh
+from headrace.ops.math.matmul import matmul
+from headrace.ops.math.nary import clip_by_value
+from headrace.ops.math.reduction_api import argmax, reduce_sum
+from headrace.ops.nn.softmax import softmax
+from headrace.ops.random.api import random_normal
+from headrace.ops.state import initializers
+from headrace.ops.state.variable_scope import get_variable, variable_scope
 from headrace.rnn.structure import zero_states
 
 

@@ -11,10 +11,10 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.layers.core import Dense
-from headrace.ops.array_api import concat, expand_dims, squeeze, zeros
-from headrace.ops.matmul import matmul
-from headrace.ops.settled import same_rows
-from headrace.ops.tensor_array import TensorArray
+from headrace.ops.array.api import concat, expand_dims, squeeze, zeros
+from headrace.ops.array.settled import same_rows
+from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.math.matmul import matmul
 from headrace.rnn.cell import RNNCell, require_cell
 from headrace.rnn.structure import zero_states
 

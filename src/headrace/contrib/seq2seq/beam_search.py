@@ -13,7 +13,7 @@ from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
-from headrace.ops.array_api import (
+from headrace.ops.array.api import (
     concat,
     expand_dims,
     fill,
@@ -25,25 +25,25 @@ from headrace.ops.array_api import (
     transpose,
     zeros,
 )
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.array_layout_api import one_hot, sequence_mask
-from headrace.ops.beam_search import gather_tree
-from headrace.ops.build import constant, convert_to_tensor
-from headrace.ops.checking_api import Assert
-from headrace.ops.comparison import equal, logical_or
-from headrace.ops.control_flow_api import cond
-from headrace.ops.cumulative import range as range_of
-from headrace.ops.cumulative import top_k
-from headrace.ops.dynamic_api import where
-from headrace.ops.elementwise import log, logical_not
-from headrace.ops.elementwise_binary import minimum
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.gather_api import gather, gather_nd
-from headrace.ops.reduction_api import reduce_all, reduce_max, reduce_mean, reduce_sum
-from headrace.ops.scopes_api import control_dependencies
-from headrace.ops.softmax import log_softmax
-from headrace.ops.static import static_value
-from headrace.ops.tensor_array import TensorArray
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.dynamic_api import where
+from headrace.ops.array.gather_api import gather, gather_nd
+from headrace.ops.array.layout_api import one_hot, sequence_mask
+from headrace.ops.control.checking_api import Assert
+from headrace.ops.control.flow_api import cond
+from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.core.build import constant, convert_to_tensor
+from headrace.ops.core.static import static_value
+from headrace.ops.math.binary import minimum
+from headrace.ops.math.cast import cast
+from headrace.ops.math.comparison import equal, logical_or
+from headrace.ops.math.cumulative import range as range_of
+from headrace.ops.math.cumulative import top_k
+from headrace.ops.math.elementwise import log, logical_not
+from headrace.ops.math.reduction_api import reduce_all, reduce_max, reduce_mean, reduce_sum
+from headrace.ops.nn.beam_search import gather_tree
+from headrace.ops.nn.softmax import log_softmax
+from headrace.ops.state.scopes_api import control_dependencies
 from headrace.rnn.cell import require_cell
 
 

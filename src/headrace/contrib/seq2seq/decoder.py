@@ -10,19 +10,19 @@ from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.layers.base import Layer
-from headrace.ops.array_api import fill, zeros_like
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.build import constant, convert_to_tensor
-from headrace.ops.comparison import logical_or
-from headrace.ops.control_flow_api import while_loop
-from headrace.ops.dynamic_api import where
-from headrace.ops.elementwise import logical_not
-from headrace.ops.elementwise_binary import minimum
-from headrace.ops.reduction_api import reduce_all
-from headrace.ops.settled import settled
-from headrace.ops.static import static_value
-from headrace.ops.tensor_array import TensorArray
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.array.api import fill, zeros_like
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.dynamic_api import where
+from headrace.ops.array.settled import settled
+from headrace.ops.control.flow_api import while_loop
+from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.core.build import constant, convert_to_tensor
+from headrace.ops.core.static import static_value
+from headrace.ops.math.binary import minimum
+from headrace.ops.math.comparison import logical_or
+from headrace.ops.math.elementwise import logical_not
+from headrace.ops.math.reduction_api import reduce_all
+from headrace.ops.state.variable_scope import variable_scope
 from headrace.rnn.cell import require_cell
 from headrace.rnn.dynamic import transpose_batch_time
 from headrace.rnn.structure import copy_through, read_once, zero_states

@@ -9,17 +9,17 @@ from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
-from headrace.ops.array_api import concat, reshape, size, tile, transpose, zeros_like
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.comparison import equal, greater_equal, less
-from headrace.ops.control_flow_api import cond
-from headrace.ops.elementwise import sigmoid
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.nn_embedding import embedding_lookup
-from headrace.ops.random_api import multinomial, random_uniform
-from headrace.ops.reduction_api import argmax, reduce_all, reduce_max, reduce_prod
-from headrace.ops.tensor_array import TensorArray
+from headrace.ops.array.api import concat, reshape, size, tile, transpose, zeros_like
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.control.flow_api import cond
+from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.math.cast import cast
+from headrace.ops.math.comparison import equal, greater_equal, less
+from headrace.ops.math.elementwise import sigmoid
+from headrace.ops.math.reduction_api import argmax, reduce_all, reduce_max, reduce_prod
+from headrace.ops.nn.embedding import embedding_lookup
+from headrace.ops.random.api import multinomial, random_uniform
 from headrace.rnn.dynamic import transpose_batch_time
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.graph.graph import get_default_graph
-from headrace.ops.array_api import reshape
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.elementwise_binary import div_no_nan
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.reduction_api import count_nonzero, reduce_sum
-from headrace.ops.softmax import sparse_softmax_cross_entropy_with_logits
+from headrace.ops.array.api import reshape
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.math.binary import div_no_nan
+from headrace.ops.math.cast import cast
+from headrace.ops.math.reduction_api import count_nonzero, reduce_sum
+from headrace.ops.nn.softmax import sparse_softmax_cross_entropy_with_logits
 
 
 def sequence_loss(

@@ -17,16 +17,16 @@ from headrace.contrib.seq2seq.helpers import (
 )
 from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
-from headrace.ops.array_api import concat, fill
-from headrace.ops.array_api import shape as shape_of
-from headrace.ops.build import convert_to_tensor
-from headrace.ops.comparison import greater, less_equal, logical_or
-from headrace.ops.control_flow_api import cond
-from headrace.ops.dynamic_api import where
-from headrace.ops.elementwise import logical_not
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.gather_api import gather_nd, scatter_nd
-from headrace.ops.reduction_api import reduce_all, reduce_any
+from headrace.ops.array.api import concat, fill
+from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.dynamic_api import where
+from headrace.ops.array.gather_api import gather_nd, scatter_nd
+from headrace.ops.control.flow_api import cond
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.math.cast import cast
+from headrace.ops.math.comparison import greater, less_equal, logical_or
+from headrace.ops.math.elementwise import logical_not
+from headrace.ops.math.reduction_api import reduce_all, reduce_any
 from headrace.rnn.dynamic import transpose_batch_time
 
 

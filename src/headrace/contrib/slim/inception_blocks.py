@@ -20,10 +20,10 @@ from typing import Any
 from headrace.contrib import layers
 from headrace.contrib.framework.arg_scope import arg_scope
 from headrace.graph.keys import GraphKeys
-from headrace.ops.activations import relu
-from headrace.ops.array_api import concat, squeeze
-from headrace.ops.initializers import TruncatedNormal
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.array.api import concat, squeeze
+from headrace.ops.nn.activations import relu
+from headrace.ops.state.initializers import TruncatedNormal
+from headrace.ops.state.variable_scope import variable_scope
 
 Depth = Callable[[int], int]
 #: Branches of a module, or the one word of a single layer.

@@ -7,8 +7,8 @@ from typing import Any
 from headrace.contrib import layers
 from headrace.contrib.framework.arg_scope import arg_scope
 from headrace.contrib.slim import inception_blocks as blocks
-from headrace.ops.initializers import TruncatedNormal
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.state.initializers import TruncatedNormal
+from headrace.ops.state.variable_scope import variable_scope
 
 __all__ = ["inception_v2", "inception_v2_arg_scope", "inception_v2_base"]
 

@@ -8,9 +8,9 @@ from headrace.contrib import layers
 from headrace.contrib.framework.arg_scope import arg_scope
 from headrace.contrib.slim import inception_blocks as blocks
 from headrace.graph.keys import GraphKeys
-from headrace.ops.array_api import squeeze
-from headrace.ops.initializers import TruncatedNormal
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.array.api import squeeze
+from headrace.ops.state.initializers import TruncatedNormal
+from headrace.ops.state.variable_scope import variable_scope
 
 __all__ = ["inception_v3", "inception_v3_arg_scope", "inception_v3_base"]
 

@@ -18,9 +18,9 @@ from headrace.contrib.training.training import (
 from headrace.errors import AbortedError, OutOfRangeError
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
-from headrace.ops.build import constant, raw
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.scopes_api import name_scope
+from headrace.ops.core.build import constant, raw
+from headrace.ops.math.cast import cast
+from headrace.ops.state.scopes_api import name_scope
 from headrace.train.global_step import get_or_create_global_step
 from headrace.train.optimizer import GradVar, Optimizer
 from headrace.train.saver import Saver

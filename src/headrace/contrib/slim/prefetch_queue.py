@@ -6,9 +6,9 @@ from typing import Any
 
 from headrace import summary
 from headrace.graph import dtypes
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.queues_api import FIFOQueue, PaddingFIFOQueue
-from headrace.ops.scopes_api import name_scope
+from headrace.ops.io.queues_api import FIFOQueue, PaddingFIFOQueue
+from headrace.ops.math.cast import cast
+from headrace.ops.state.scopes_api import name_scope
 from headrace.train.queue_runner import QueueRunner, add_queue_runner
 
 

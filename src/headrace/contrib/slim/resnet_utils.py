@@ -9,10 +9,10 @@ from headrace.contrib import layers
 from headrace.contrib.framework.arg_scope import add_arg_scope, arg_scope
 from headrace.contrib.layers import utils
 from headrace.graph.keys import GraphKeys
-from headrace.ops.activations import relu
-from headrace.ops.array_layout_api import pad
-from headrace.ops.reduction_api import reduce_mean
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.array.layout_api import pad
+from headrace.ops.math.reduction_api import reduce_mean
+from headrace.ops.nn.activations import relu
+from headrace.ops.state.variable_scope import variable_scope
 
 
 class Block(NamedTuple):

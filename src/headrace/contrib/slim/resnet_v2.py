@@ -10,8 +10,8 @@ from headrace.contrib.framework.arg_scope import add_arg_scope, arg_scope
 from headrace.contrib.layers import utils
 from headrace.contrib.slim import resnet_utils
 from headrace.contrib.slim.resnet_utils import resnet_arg_scope as resnet_arg_scope
-from headrace.ops.activations import relu
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.nn.activations import relu
+from headrace.ops.state.variable_scope import variable_scope
 
 
 @add_arg_scope

@@ -8,9 +8,9 @@ from headrace.contrib import layers
 from headrace.contrib.framework.arg_scope import arg_scope
 from headrace.contrib.layers import utils
 from headrace.layers.arguments import ZEROS
-from headrace.ops.activations import relu
-from headrace.ops.array_api import squeeze
-from headrace.ops.variable_scope import variable_scope
+from headrace.ops.array.api import squeeze
+from headrace.ops.nn.activations import relu
+from headrace.ops.state.variable_scope import variable_scope
 
 _CHANNELS = (64, 128, 256, 512, 512)
 

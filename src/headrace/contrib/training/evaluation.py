@@ -10,8 +10,8 @@ from headrace import logging, summary
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
-from headrace.ops.initializers import Zeros
-from headrace.ops.variable_scope import get_variable
+from headrace.ops.state.initializers import Zeros
+from headrace.ops.state.variable_scope import get_variable
 from headrace.train.basic_session_run_hooks import FinalOpsHook
 from headrace.train.checkpoint_state import latest_checkpoint
 from headrace.train.checkpoint_utils import checkpoints_iterator

@@ -9,12 +9,12 @@ from headrace import logging, summary
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
-from headrace.ops import clip
-from headrace.ops.build import convert_to_tensor, raw
-from headrace.ops.control_basic import no_op
-from headrace.ops.elementwise_cast import cast
-from headrace.ops.indexed_slices import IndexedSlices
-from headrace.ops.scopes_api import control_dependencies, name_scope
+from headrace.ops.array.indexed_slices import IndexedSlices
+from headrace.ops.control.basic import no_op
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.math import clip
+from headrace.ops.math.cast import cast
+from headrace.ops.state.scopes_api import control_dependencies, name_scope
 from headrace.train.global_step import get_or_create_global_step
 from headrace.train.monitored_session import MonitoredTrainingSession
 from headrace.train.optimizer import GradVar, Optimizer

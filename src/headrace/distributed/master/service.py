@@ -12,7 +12,7 @@ from headrace.distributed.protocol import control_pb2 as pb
 from headrace.errors import InvalidArgumentError, UnavailableError
 from headrace.graph.graph import Graph
 from headrace.graph.proto import GraphDef
-from headrace.ops.import_graph import import_graph_def
+from headrace.graph_files.import_graph import import_graph_def
 
 if TYPE_CHECKING:
     from headrace.distributed.master.master import Master

@@ -1,0 +1,1 @@
+"""Operations that shape, join, cut, fill and pick from tensors."""

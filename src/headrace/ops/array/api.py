@@ -1,0 +1,601 @@
+"""Public functions on shapes and arrangement: reshape, concat, stack, split, transpose, tile ..."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.deprecated import concat_arguments, reverse_axes, split_arguments
+from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
+from headrace.graph.dtypes import DType
+from headrace.graph.graph import get_default_graph
+from headrace.graph.shapes import TensorShape, broadcast_static
+from headrace.graph.tensor import Tensor
+from headrace.ops.array import fill as array_fill
+from headrace.ops.array import join, pad
+from headrace.ops.array import matrix as array_matrix
+from headrace.ops.array import shaping as _array
+from headrace.ops.core.array_util import (
+    as_tensor,
+    fully_known,
+    int_const,
+    shape_argument,
+    shape_value,
+)
+from headrace.ops.core.build import _const, convert_to_tensor, raw
+
+#: Filled tensors up to this size become constants, as in TensorFlow.
+_SMALL = 1000
+
+newaxis = None
+
+#: The modules that define the ops behind these functions.
+DEFINED_BY = (_array, array_fill, join, array_matrix, pad)
+
+
+# -- passing on ---------------------------------------------------------------------------------
+
+
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """A tensor with the same contents and shape as ``input``."""
+    return raw.Identity(input, name=name)  # type: ignore[no-any-return]
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
+    """A list of tensors with the same contents as ``input``."""
+    return raw.IdentityN(list(input), name=name)  # type: ignore[no-any-return]
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """``input``, through which no gradient flows."""
+    return raw.StopGradient(input, name=name)  # type: ignore[no-any-return]
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """``input``, promised not to change."""
+    return raw.GuaranteeConst(input, name=name)  # type: ignore[no-any-return]
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor that has the value ``input`` unless it is fed.
+
+    Raises:
+        ValueError: if ``input`` does not fit ``shape``.
+    """
+    return raw.PlaceholderWithDefault(input, shape=TensorShape(shape), name=name)  # type: ignore[no-any-return]
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """``x``, checked to have ``shape`` when the graph runs (unknown sizes fit anything).
+
+    Raises:
+        ValueError: if the static shape does not fit.
+    """
+    wanted = shape if isinstance(shape, TensorShape) else TensorShape(shape)
+    return raw.EnsureShape(x, shape=wanted, name=name)  # type: ignore[no-any-return]
+
+
+# -- filled tensors -----------------------------------------------------------------------------
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """A tensor of zeros (False, or empty strings).
+
+    Args:
+        shape: list of sizes, TensorShape, or 1-D integer tensor.
+
+    >>> zeros([2, 3]).shape
+    TensorShape([Dimension(2), Dimension(3)])
+    """
+    wanted = dtypes.as_dtype(dtype).base_dtype
+    return _filled(shape, b"" if wanted is dtypes.string else 0, wanted, name or "zeros")
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """A tensor of ones (or True). ``shape`` as for ``zeros``."""
+    wanted = dtypes.as_dtype(dtype).base_dtype
+    if wanted is dtypes.string:
+        raise TypeError("tf.ones has no value for strings.")
+    return _filled(shape, 1, wanted, name or "ones")
+
+
+def _filled(shape: Any, value: Any, dtype: DType, name: str) -> Tensor:
+    sizes = None if isinstance(shape, Tensor) else _whole_sizes(shape)
+    if sizes is not None and int(np.prod(sizes, dtype=np.int64)) < _SMALL:
+        return _const(np.full(sizes, value, dtype.np_dtype), dtype, name)
+    with get_default_graph().name_scope(name) as scope:
+        dims = shape_argument(shape)
+        if dims._dims == ():
+            dims = raw.Reshape(dims, int_const([1]))
+        return raw.Fill(  # type: ignore[no-any-return]
+            dims, _const(np.asarray(value, dtype.np_dtype), dtype, "Const"), name=scope
+        )
+
+
+def _whole_sizes(shape: Any) -> tuple[int, ...] | None:
+    """``shape`` as plain non-negative integers, or None when it holds tensors."""
+    if isinstance(shape, (list, tuple)) and any(isinstance(s, Tensor) for s in shape):
+        return None
+    try:
+        sizes = TensorShape(shape).as_tuple
+    except (TypeError, ValueError):
+        return None
+    return sizes if fully_known(sizes) else None  # type: ignore[return-value]
+
+
+@composite_function
+def zeros_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Zeros of the shape and (unless ``dtype`` is given) type of ``tensor``."""
+    return _filled_like(tensor, dtype, name or "zeros_like", optimize, 0)
+
+
+@composite_function
+def ones_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Ones of the shape and (unless ``dtype`` is given) type of ``tensor``."""
+    return _filled_like(tensor, dtype, name or "ones_like", optimize, 1)
+
+
+def _filled_like(tensor: Any, dtype: Any, name: str, optimize: bool, value: int) -> Tensor:
+    source = as_tensor(tensor)
+    wanted = source.dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    fill = zeros if value == 0 else ones
+    if optimize and fully_known(source._dims) and wanted is not dtypes.variant:
+        return fill(source._dims, wanted, name)
+    if wanted is not source.dtype:
+        return fill(raw.Shape(source), wanted, name)
+    return raw.ZerosLike(source, name=name) if value == 0 else raw.OnesLike(source, name=name)  # type: ignore[no-any-return]
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """A tensor of shape ``dims`` whose every element is the scalar ``value``."""
+    return raw.Fill(shape_value(dims), value, name=name)  # type: ignore[no-any-return]
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Identity matrices: shape ``batch_shape + [num_rows, num_columns]``."""
+    wanted = dtypes.as_dtype(dtype).base_dtype
+    with get_default_graph().name_scope(name or "eye"):
+        columns = num_rows if num_columns is None else num_columns
+        last = "diag" if columns is num_rows or columns == num_rows else "set_diag"
+        if not isinstance(num_rows, Tensor) and not isinstance(columns, Tensor):
+            rows, width = int(num_rows), int(columns)
+            batch = () if batch_shape is None else _whole_sizes(batch_shape)
+            if batch is not None and int(np.prod((*batch, rows, width))) < _SMALL:
+                matrix = np.broadcast_to(np.eye(rows, width), (*batch, rows, width))
+                return _const(np.array(matrix, wanted.np_dtype), wanted, last)
+        lead = int_const([]) if batch_shape is None else shape_argument(batch_shape)
+        size = shape_argument([num_rows, columns])
+        zero = zeros(raw.ConcatV2([lead, size], 0), wanted)
+        diagonal = ones(raw.ConcatV2([lead, raw.Reshape(raw.Min(size, 0), [1])], 0), wanted)
+        return raw.MatrixSetDiag(zero, diagonal, name=last)  # type: ignore[no-any-return]
+
+
+# -- shapes -------------------------------------------------------------------------------------
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """The shape of ``input`` as a 1-D tensor, known when the graph runs.
+
+    A constant where the static shape is fully known.
+    """
+    return _shape_of(input, name or "Shape", dtypes.as_dtype(out_type), True)
+
+
+def _shape_of(input: Any, name: str, out_type: DType, optimize: bool) -> Tensor:
+    source = getattr(input, "dense_shape", None)
+    if source is not None and not isinstance(input, Tensor):
+        return raw.Cast(source, DstT=out_type, name=name)  # type: ignore[no-any-return]
+    tensor = as_tensor(input)
+    if optimize and fully_known(tensor._dims):
+        return int_const(tensor._dims, out_type, name)
+    return raw.Shape(tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
+
+
+def shape_n(
+    input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None
+) -> list[Tensor]:
+    """The shapes of several tensors of one type."""
+    return raw.ShapeN(list(input), out_type=out_type, name=name)  # type: ignore[no-any-return]
+
+
+@composite_function
+def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """The number of elements of ``input``, a scalar."""
+    kind = dtypes.as_dtype(out_type)
+    dense = getattr(input, "dense_shape", None)
+    if dense is not None and not isinstance(input, Tensor):
+        return raw.Prod(raw.Cast(dense, DstT=kind), 0, name=name or "Size")  # type: ignore[no-any-return]
+    tensor = as_tensor(input)
+    if fully_known(tensor._dims):
+        return int_const(np.prod(tensor._dims, dtype=np.int64), kind, name or "Size")  # type: ignore[arg-type]
+    return raw.Size(tensor, out_type=kind, name=name)  # type: ignore[no-any-return]
+
+
+@composite_function
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """The number of dimensions of ``input``, an int32 scalar."""
+    dense = getattr(input, "dense_shape", None)
+    if dense is not None and not isinstance(input, Tensor):
+        return raw.Size(dense, name=name or "Rank")  # type: ignore[no-any-return]
+    tensor = as_tensor(input)
+    if tensor._dims is not None:
+        return int_const(len(tensor._dims), name=name or "Rank")
+    return raw.Rank(tensor, name=name)  # type: ignore[no-any-return]
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """``tensor`` with another shape; one size may be -1 and is worked out.
+
+    Raises:
+        ValueError: if the static numbers of elements differ.
+
+    >>> reshape(constant([1, 2, 3, 4]), [2, -1]).shape
+    TensorShape([Dimension(2), Dimension(2)])
+    """
+    return raw.Reshape(tensor, shape_value(shape), name=name)  # type: ignore[no-any-return]
+
+
+@composite_function
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """``input`` with a dimension of size 1 inserted at ``axis`` (negative: from the end).
+
+    Raises:
+        ValueError: if both ``axis`` and its old name ``dim`` are given, or neither.
+    """
+    at = _renamed("axis", axis, "dim", dim)
+    if at is None:
+        raise ValueError("Must specify an axis argument to tf.expand_dims()")
+    return raw.ExpandDims(as_tensor(input), at, name=name)  # type: ignore[no-any-return]
+
+
+def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    """The value of an argument that has an old name too."""
+    if old is None:
+        return new
+    if new is not None:
+        raise ValueError(f"Cannot specify both '{new_name}' and '{old_name}'")
+    return old
+
+
+@composite_function
+def squeeze(
+    input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
+) -> Tensor:
+    """``input`` without its dimensions of size 1 (or only those in ``axis``).
+
+    Raises:
+        ValueError: if a dimension in ``axis`` is known not to be 1.
+    """
+    axes = _renamed("axis", axis, "squeeze_dims", squeeze_dims)
+    if axes is None:
+        axes = ()
+    elif np.ndim(axes) == 0:
+        axes = (axes,)
+    return raw.Squeeze(as_tensor(input), squeeze_dims=tuple(axes), name=name)  # type: ignore[no-any-return]
+
+
+def transpose(
+    a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False
+) -> Tensor:
+    """``a`` with its dimensions permuted: dimension i of the result is ``perm[i]`` of ``a``.
+
+    Without ``perm`` the order is reversed. ``conjugate`` conjugates complex values too.
+    """
+    tensor = as_tensor(a)
+    build = raw.ConjugateTranspose if conjugate and tensor.dtype.is_complex else raw.Transpose
+    if perm is not None:
+        return build(tensor, perm, name=name)  # type: ignore[no-any-return]
+    with get_default_graph().name_scope(name or "transpose") as scope:
+        if tensor._dims is not None:
+            order: Tensor = int_const(range(len(tensor._dims) - 1, -1, -1), name="perm")
+        else:
+            last = raw.Rank(tensor) - 1
+            order = raw.Sub(last, raw.Range(0, raw.Rank(tensor), 1))
+        return build(tensor, order, name=scope)  # type: ignore[no-any-return]
+
+
+def matrix_transpose(
+    a: Any, name: str | None = "matrix_transpose", conjugate: bool = False
+) -> Tensor:
+    """``a`` with its last two dimensions exchanged.
+
+    Raises:
+        ValueError: if ``a`` is known to have fewer than two.
+    """
+    tensor = as_tensor(a)
+    dims = tensor._dims
+    if dims is not None:
+        if len(dims) < 2:
+            raise ValueError(
+                f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {tensor.shape}"
+            )
+        order = [*range(len(dims) - 2), len(dims) - 1, len(dims) - 2]
+        with get_default_graph().name_scope(name or "matrix_transpose"):
+            return transpose(tensor, order, conjugate=conjugate)
+    with get_default_graph().name_scope(name or "matrix_transpose"):
+        count = raw.Rank(tensor)
+        perm = raw.ConcatV2(
+            [raw.Range(0, count - 2, 1), raw.Pack([count - 1, count - 2])], 0, name="perm"
+        )
+        return transpose(tensor, perm, conjugate=conjugate)
+
+
+# -- joining and splitting ----------------------------------------------------------------------
+
+
+@composite_function
+def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any = None) -> Tensor:
+    """Tensors joined along one dimension; all other sizes must agree.
+
+    Raises:
+        ValueError: if the static shapes do not fit.
+    """
+    values, axis = concat_arguments(values, axis, concat_dim)
+    if len(values) == 1:
+        at = convert_to_tensor(axis, dtypes.int32, "concat_dim")
+        if at._dims not in (None, ()):
+            raise ValueError(f"The axis of tf.concat must be a scalar, got shape {at.shape}.")
+        return identity(values[0], name=name)
+    return raw.ConcatV2(list(values), axis, name=name)  # type: ignore[no-any-return]
+
+
+@composite_function
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+    """Tensors of one shape as one tensor with a new dimension at ``axis``.
+
+    Raises:
+        ValueError: if the shapes differ or ``axis`` is out of range.
+    """
+    if axis == 0 and not isinstance(values, Tensor):
+        try:
+            return convert_to_tensor(values, name=name)
+        except (TypeError, ValueError):
+            pass  # shapes differ: the op's own message says which
+    if isinstance(values, Tensor):
+        values = unstack(values)
+    return raw.Pack(_same_types(values), axis=axis, name=name)  # type: ignore[no-any-return]
+
+
+def _same_types(values: Sequence[Any]) -> list[Any]:
+    """Python numbers beside tensors take the tensors' type."""
+    kinds = [v.dtype for v in values if isinstance(v, Tensor)]
+    return [
+        v if isinstance(v, Tensor) or not kinds else convert_to_tensor(v, kinds[0]) for v in values
+    ]
+
+
+def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tensor:
+    """Like ``stack`` along dimension 0; all shapes must be fully known."""
+    tensors = [as_tensor(v) for v in values]
+    each = tensors[0]._dims
+    if not fully_known(each):
+        raise ValueError("tf.parallel_stack needs fully known shapes; use tf.stack.")
+    with get_default_graph().name_scope(name) as scope:
+        return raw.ParallelConcat(  # type: ignore[no-any-return]
+            [raw.ExpandDims(t, 0) for t in tensors],
+            shape=TensorShape([len(tensors), *each]),  # type: ignore[misc]
+            name=scope,
+        )
+
+
+def unstack(
+    value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
+) -> list[Tensor]:
+    """The slices of ``value`` along ``axis``, a list of ``num`` tensors of one rank less.
+
+    Raises:
+        ValueError: if ``num`` is not given and not known, or ``axis`` is out of range.
+    """
+    tensor = as_tensor(value)
+    if num is None:
+        dims = tensor._dims
+        if dims is None:
+            raise ValueError(f"Cannot infer num from shape {tensor.shape}")
+        num = dims[join.stacked_axis(axis, len(dims))]
+        if num is None:
+            raise ValueError(f"Cannot infer num from shape {tensor.shape}")
+    return raw.Unpack(tensor, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
+
+
+def split(
+    value: Any = None,
+    num_or_size_splits: Any = None,
+    axis: Any = 0,
+    num: int | None = None,
+    name: str = "split",
+    split_dim: Any = None,
+    num_split: Any = None,
+) -> list[Tensor]:
+    """Split ``value`` along ``axis``: into equal parts (an int) or parts of given sizes (a list).
+
+    Raises:
+        ValueError: if the sizes do not fit.
+
+    >>> [t.shape.as_list() for t in split(constant([[1, 2, 3, 4]]), [1, -1], axis=1)]
+    [[1, 1], [1, 3]]
+    """
+    value, num_or_size_splits, axis = split_arguments(
+        value, num_or_size_splits, axis, split_dim, num_split
+    )
+    if isinstance(num_or_size_splits, (int, np.integer)):
+        return raw.Split(axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
+    sizes = convert_to_tensor(num_or_size_splits, preferred_dtype=dtypes.int32)
+    if sizes._dims == ():
+        raise ValueError(
+            "Rank-0 tensors are not supported as the num_or_size_splits argument to split. "
+            f"Argument provided: {num_or_size_splits}"
+        )
+    if num is None:
+        num = sizes._dims[0] if sizes._dims else None
+        if num is None:
+            raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
+    return raw.SplitV(value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]
+
+
+# -- repeating, reversing, broadcasting ---------------------------------------------------------
+
+
+@composite_function
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """``input`` repeated ``multiples[i]`` times along each dimension i."""
+    return raw.Tile(input, shape_value(multiples), name=name)  # type: ignore[no-any-return]
+
+
+@composite_function
+def reverse(tensor: Any, axis: Any = None, name: str | None = None, dims: Any = None) -> Tensor:
+    """``tensor`` with the order along the dimensions in ``axis`` reversed."""
+    axes = convert_to_tensor(
+        reverse_axes(axis if dims is None else dims), preferred_dtype=dtypes.int32
+    )
+    if axes._dims == ():
+        axes = raw.Reshape(axes, int_const([1]))
+    return raw.ReverseV2(tensor, axes, name=name or "ReverseV2")  # type: ignore[no-any-return]
+
+
+reverse_v2 = reverse
+
+
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+    seq_dim: int | None = None,
+    batch_dim: int | None = None,
+) -> Tensor:
+    """Reverse the first ``seq_lengths[i]`` steps of each batch entry i; later ones stay."""
+    seq = _renamed("seq_axis", seq_axis, "seq_dim", seq_dim)
+    batch = _renamed("batch_axis", batch_axis, "batch_dim", batch_dim)
+    if seq is None:
+        raise ValueError("tf.reverse_sequence needs seq_axis.")
+    return raw.ReverseSequence(  # type: ignore[no-any-return]
+        input, seq_lengths, seq_dim=seq, batch_dim=0 if batch is None else batch, name=name
+    )
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """``input`` with elements moved by ``shift`` along ``axis``; what falls off comes back."""
+    return raw.Roll(input, shift, axis, name=name)  # type: ignore[no-any-return]
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """``input`` broadcast to ``shape`` by NumPy's rules."""
+    return raw.BroadcastTo(input, shape_value(shape), name=name)  # type: ignore[no-any-return]
+
+
+def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
+    """The static shape of an elementwise op on tensors of these shapes.
+
+    Raises:
+        ValueError: if they cannot be broadcast.
+    """
+    return TensorShape.of(
+        broadcast_static(TensorShape(shape_x).as_tuple, TensorShape(shape_y).as_tuple)
+    )
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The broadcast shape of two shapes given as 1-D tensors."""
+    return raw.BroadcastArgs(shape_argument(shape_x), shape_argument(shape_y))  # type: ignore[no-any-return]
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The inverse ``y`` of a permutation: ``y[x[i]] = i``."""
+    return raw.InvertPermutation(x, name=name)  # type: ignore[no-any-return]
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """The bytes of ``input`` read as another type; sizes that differ change the last dimension."""
+    return raw.Bitcast(input, type=type, name=name)  # type: ignore[no-any-return]
+
+
+def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+    """Coordinate grids of 1-D tensors; ``indexing`` is "xy" (as in NumPy) or "ij".
+
+    Raises:
+        ValueError: for another ``indexing``; TypeError: for unknown keywords.
+    """
+    indexing = kwargs.pop("indexing", "xy")
+    name = kwargs.pop("name", "meshgrid")
+    if kwargs:
+        raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function")
+    if indexing not in ("xy", "ij"):
+        raise ValueError("indexing parameter must be either 'xy' or 'ij'")
+    with get_default_graph().name_scope(name):
+        count = len(args)
+        order = list(range(count))
+        if indexing == "xy" and count > 1:
+            order[:2] = [1, 0]
+        flat = [raw.Reshape(as_tensor(a), int_const([-1])) for a in args]
+        sizes = [raw.Size(flat[i]) for i in order]
+        if not sizes:
+            return []
+        full = raw.Pack(sizes)
+        grids = []
+        for i, tensor in enumerate(flat):
+            ones_around = [1] * count
+            ones_around[order.index(i)] = -1
+            grids.append(raw.BroadcastTo(raw.Reshape(tensor, int_const(ones_around)), full))
+        return grids
+
+
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+    """Flat ``indices`` as coordinates in an array of shape ``dims``, one row per dimension."""
+    return raw.UnravelIndex(indices, dims, name=name)  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "bitcast",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
+    "broadcast_to",
+    "concat",
+    "ensure_shape",
+    "expand_dims",
+    "eye",
+    "fill",
+    "guarantee_const",
+    "identity",
+    "identity_n",
+    "invert_permutation",
+    "matrix_transpose",
+    "meshgrid",
+    "newaxis",
+    "ones",
+    "ones_like",
+    "parallel_stack",
+    "placeholder_with_default",
+    "rank",
+    "reshape",
+    "reverse",
+    "reverse_sequence",
+    "reverse_v2",
+    "roll",
+    "shape",
+    "shape_n",
+    "size",
+    "split",
+    "squeeze",
+    "stack",
+    "stop_gradient",
+    "tile",
+    "transpose",
+    "unravel_index",
+    "unstack",
+    "zeros",
+    "zeros_like",
+]

@@ -1,0 +1,199 @@
+"""Public functions whose results have data-dependent shapes, and ``tf.where``."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
+from headrace.graph.graph import get_default_graph
+from headrace.graph.shapes import compatible_static, num_elements_static, shape_text
+from headrace.graph.tensor import Tensor
+from headrace.ops.array import dynamic as _ops
+from headrace.ops.core.array_util import as_tensor, checked_axis, int_const
+from headrace.ops.core.build import convert_to_tensor, raw
+
+#: The modules that define the ops behind these functions.
+DEFINED_BY = (_ops,)
+
+
+class Unique(NamedTuple):
+    """Distinct values in order of first appearance, and the number of each element's value."""
+
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    """As Unique, with how often each value occurs."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor  # type: ignore[assignment]
+
+
+class ListDiff(NamedTuple):
+    """The elements of x that are not in y, and their positions."""
+
+    out: Tensor
+    idx: Tensor
+
+
+@composite_function
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Coordinates ``[n, rank]`` (int64) of true elements, or elements of ``x`` or ``y``.
+
+    With ``x`` and ``y`` (of one shape) the condition has that shape, or is a scalar, or a vector
+    that chooses whole rows.
+
+    Raises:
+        ValueError: if only one of ``x`` and ``y`` is given, or shapes do not fit.
+    """
+    if x is None and y is None:
+        with get_default_graph().name_scope(name or "Where") as scope:
+            return raw.Where(convert_to_tensor(condition), name=scope)  # type: ignore[no-any-return]
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    return raw.Select(condition, x, y, name=name)  # type: ignore[no-any-return]
+
+
+@composite_function
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Like ``where``, with NumPy's broadcasting between all three."""
+    if x is None and y is None:
+        coordinates: Tensor = where(condition, name=name)
+        return coordinates
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    return raw.SelectV2(condition, x, y, name=name)  # type: ignore[no-any-return]
+
+
+@composite_function
+def boolean_mask(
+    tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
+) -> Tensor:
+    """The elements of ``tensor`` where ``mask`` is true, along the dimensions of the mask.
+
+    Args:
+        mask: of known rank k; fits dimensions ``axis`` ... ``axis + k`` of ``tensor``.
+
+    Raises:
+        ValueError: if the mask is a scalar, of unknown rank, or does not fit.
+    """
+    with get_default_graph().name_scope(name):
+        source = convert_to_tensor(tensor, name="tensor")
+        flags = convert_to_tensor(mask, name="mask")
+        if flags._dims is None:
+            raise ValueError(
+                "Number of mask dimensions must be specified, even if some dimensions are None.  "
+                "E.g. shape=[None] is ok, but shape=None is not."
+            )
+        count = len(flags._dims)
+        if count == 0:
+            raise ValueError("mask cannot be scalar.")
+        at = 0 if axis is None else axis
+        dims = source._dims
+        if dims is not None:
+            at = checked_axis(at, len(dims))
+            if not compatible_static(dims[at : at + count], flags._dims):
+                raise ValueError(
+                    f"Shapes {shape_text(dims[at : at + count])} and {shape_text(flags._dims)} are "
+                    "incompatible"
+                )
+        elif at < 0:
+            raise ValueError("boolean_mask with a negative axis needs a tensor of known rank.")
+        if count > 1:
+            source = _merged(source, at, count)
+            flags = raw.Reshape(flags, int_const([-1]))
+        chosen = raw.Squeeze(raw.Where(flags), squeeze_dims=[1])
+        return raw.GatherV2(source, chosen, int_const(at))  # type: ignore[no-any-return]
+
+
+def _merged(tensor: Tensor, axis: int, count: int) -> Tensor:
+    """Dimensions ``axis`` ... ``axis + count`` as one."""
+    dims = tensor._dims
+    if dims is not None:
+        middle = num_elements_static(dims[axis : axis + count])
+        sizes = [*dims[:axis], -1 if middle is None else middle, *dims[axis + count :]]
+        if sizes.count(None) == 0 and 0 not in sizes:
+            return raw.Reshape(tensor, int_const(sizes))  # type: ignore[no-any-return]
+    shape = raw.Shape(tensor)
+    lead = raw.Slice(shape, [0], [axis])
+    size = raw.Prod(raw.Slice(shape, [axis], [count]), [0], keep_dims=True)
+    rest = raw.Slice(shape, [axis + count], [-1])
+    return raw.Reshape(tensor, raw.ConcatV2([lead, size, rest], 0))  # type: ignore[no-any-return]
+
+
+def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
+    """The distinct values of a 1-D tensor in order of first appearance: ``(y, idx)``."""
+    return Unique(*raw.Unique(x, out_idx=out_idx, name=name))
+
+
+def unique_with_counts(
+    x: Any, out_idx: Any = dtypes.int32, name: str | None = None
+) -> UniqueWithCounts:
+    """Like ``unique``, with how often each value occurs: ``(y, idx, count)``."""
+    return UniqueWithCounts(*raw.UniqueWithCounts(x, out_idx=out_idx, name=name))
+
+
+def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
+    """The elements of ``x`` that are not in ``y``, in order, and their positions in ``x``."""
+    return ListDiff(*raw.ListDiff(x, y, out_idx=index_dtype, name=name))
+
+
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
+    """Split ``data`` into lists of rows by the number that ``partitions`` gives each row."""
+    return raw.DynamicPartition(  # type: ignore[no-any-return]
+        data, partitions, num_partitions=num_partitions, name=name
+    )
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """Rows of several tensors put at ``indices`` of one; later ones win."""
+    return raw.DynamicStitch(list(indices), list(data), name=name)  # type: ignore[no-any-return]
+
+
+def parallel_dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """Like ``dynamic_stitch``."""
+    return raw.ParallelDynamicStitch(list(indices), list(data), name=name)  # type: ignore[no-any-return]
+
+
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dtypes.int32,
+) -> Tensor:
+    """How often each of 0, 1, 2 ... occurs in ``arr`` (or the sum of its weights).
+
+    The result has ``max(arr) + 1`` entries, at least ``minlength`` and at most ``maxlength``.
+    """
+    with get_default_graph().name_scope("bincount"):
+        array = convert_to_tensor(arr, dtypes.int32)
+        flat = raw.Reshape(array, int_const([-1]))
+        size = raw.Maximum(raw.AddV2(raw.Max(flat, [0]), 1), 0)
+        if minlength is not None:
+            size = raw.Maximum(convert_to_tensor(minlength, dtypes.int32), size)
+        if maxlength is not None:
+            size = raw.Minimum(convert_to_tensor(maxlength, dtypes.int32), size)
+        if weights is None:
+            none = raw.Fill(int_const([0]), convert_to_tensor(0, dtypes.as_dtype(dtype)))
+            return raw.Bincount(array, size, none)  # type: ignore[no-any-return]
+        return raw.Bincount(array, size, as_tensor(weights))  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "bincount",
+    "boolean_mask",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "parallel_dynamic_stitch",
+    "setdiff1d",
+    "unique",
+    "unique_with_counts",
+    "where",
+    "where_v2",
+]

@@ -1,0 +1,181 @@
+"""Public functions that gather, scatter and search."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
+from headrace.graph.graph import get_default_graph
+from headrace.graph.tensor import Tensor
+from headrace.ops.array import gather as _ops
+from headrace.ops.core.array_util import as_tensor, index_tensor, int_const, shape_argument
+from headrace.ops.core.build import convert_to_tensor, raw
+
+#: The modules that define the ops behind these functions.
+DEFINED_BY = (_ops,)
+
+
+@composite_function
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """Slices of ``params`` along ``axis``: ``params.shape[:axis] + indices.shape + rest``.
+
+    With ``batch_dims`` the first dimensions of both are matched one to one. Gradients with respect
+    to ``params`` are IndexedSlices when ``axis`` is 0.
+
+    Raises:
+        InvalidArgumentError: when the graph runs, if an index is out of range.
+
+    >>> gather(convert_to_tensor([10, 20, 30]), [2, 0]).shape
+    TensorShape([Dimension(2)])
+    """
+    at = batch_dims if axis is None else axis
+    if isinstance(at, int) and at == 0 and batch_dims == 0:
+        sparse_read = getattr(params, "sparse_read", None)
+        if sparse_read is not None:
+            return sparse_read(index_tensor(indices), name=name)  # type: ignore[no-any-return]
+    tensor = as_tensor(params)
+    return raw.GatherV2(  # type: ignore[no-any-return]
+        tensor, index_tensor(indices), at, batch_dims=batch_dims, name=name
+    )
+
+
+@composite_function
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """Gather along the last dimension of ``indices``; those before it are matched one to one."""
+    with get_default_graph().name_scope(name or "BatchGather"):
+        places = index_tensor(indices, "indices")
+        if places._dims is None:
+            raise ValueError("batch_gather does not allow indices with unknown shape.")
+        last = len(places._dims) - 1
+        gathered: Tensor = gather(as_tensor(params), places, axis=last, batch_dims=last)
+        return gathered
+
+
+@composite_function
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+    """Elements or slices of ``params`` at ``indices`` ``[..., depth]``.
+
+    The result has the shape ``indices.shape[:-1] + params.shape[depth:]``.
+    """
+    tensor, places = as_tensor(params), index_tensor(indices)
+    if batch_dims == 0:
+        return raw.GatherNd(tensor, places, name=name)  # type: ignore[no-any-return]
+    with get_default_graph().name_scope(name or "GatherNd") as scope:
+        rank = None if places._dims is None else len(places._dims)
+        if rank is None:
+            raise ValueError("gather_nd with batch_dims needs indices of known rank.")
+        if not 0 <= batch_dims < rank:
+            raise ValueError(f"batch_dims = {batch_dims} must be less than rank(indices) = {rank}")
+        shape = raw.Shape(places, out_type=places.dtype)
+        parts = [places]
+        outer = raw.Slice(shape, _like([0], places), _like([rank - 1], places))
+        outer = raw.ConcatV2([outer, _like([1], places)], 0)
+        for i in range(batch_dims - 1, -1, -1):
+            size = raw.Reshape(raw.Slice(shape, _like([i], places), _like([1], places)), [])
+            steps = raw.Range(_like(0, places), size, _like(1, places))
+            column = [1] * rank
+            column[i] = -1
+            parts.insert(0, raw.BroadcastTo(raw.Reshape(steps, int_const(column)), outer))
+        return raw.GatherNd(tensor, raw.ConcatV2(parts, -1), name=scope)  # type: ignore[no-any-return]
+
+
+def _like(values: Any, tensor: Tensor) -> Tensor:
+    return int_const(values, tensor.dtype)
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of ``shape`` with ``updates`` added at ``indices`` ``[..., depth]``."""
+    places = index_tensor(indices)
+    sizes = shape_argument(shape)
+    if sizes.dtype is not places.dtype:
+        sizes = raw.Cast(sizes, DstT=places.dtype)
+    return raw.ScatterNd(places, updates, sizes, name=name)  # type: ignore[no-any-return]
+
+
+def tensor_scatter_nd_update(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    """``tensor`` with ``updates`` in place of what is at ``indices``."""
+    return raw.TensorScatterUpdate(tensor, index_tensor(indices), updates, name=name)  # type: ignore[no-any-return]
+
+
+def tensor_scatter_nd_add(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    """``tensor`` with ``updates`` added at ``indices``; duplicates add up."""
+    return raw.TensorScatterAdd(tensor, index_tensor(indices), updates, name=name)  # type: ignore[no-any-return]
+
+
+def tensor_scatter_nd_sub(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    """``tensor`` with ``updates`` subtracted at ``indices``; duplicates add up."""
+    return raw.TensorScatterSub(tensor, index_tensor(indices), updates, name=name)  # type: ignore[no-any-return]
+
+
+tensor_scatter_update = tensor_scatter_nd_update
+tensor_scatter_add = tensor_scatter_nd_add
+tensor_scatter_sub = tensor_scatter_nd_sub
+
+
+def searchsorted(
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Where in each sorted row ``values`` would have to be inserted.
+
+    Args:
+        sorted_sequence: ``[..., n]``, ascending along the last dimension.
+        values: ``[..., m]`` of the same type.
+        side: "left": before equal elements; "right": after them.
+
+    Raises:
+        ValueError: for another ``side``.
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
+    with get_default_graph().name_scope(name or "searchsorted"):
+        rows = convert_to_tensor(sorted_sequence)
+        wanted = convert_to_tensor(values, rows.dtype)
+        flat = [_as_rows(t) for t in (rows, wanted)]
+        find = raw.LowerBound if side == "left" else raw.UpperBound
+        found = find(*flat, out_type=out_type)
+        return raw.Reshape(found, raw.Shape(wanted))  # type: ignore[no-any-return]
+
+
+def _as_rows(tensor: Tensor) -> Tensor:
+    """The rows of a tensor as a matrix; their number is computed, for rows may be empty."""
+    dims = tensor._dims
+    if dims and None not in dims:
+        return raw.Reshape(tensor, [math.prod(dims[:-1]), dims[-1]])  # type: ignore[no-any-return]
+    shape = raw.Shape(tensor)
+    width = raw.StridedSlice(shape, [-1], [0], [1], shrink_axis_mask=1, end_mask=1)
+    count = raw.Prod(raw.StridedSlice(shape, [0], [-1], [1]), [0])
+    return raw.Reshape(tensor, raw.Pack([count, width]))  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "batch_gather",
+    "gather",
+    "gather_nd",
+    "scatter_nd",
+    "searchsorted",
+    "tensor_scatter_add",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
+    "tensor_scatter_sub",
+    "tensor_scatter_update",
+]

@@ -1,0 +1,335 @@
+"""Public functions on padding, blocks of space, diagonals, one-hot encodings and masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
+from headrace.graph.graph import get_default_graph
+from headrace.graph.tensor import Tensor
+from headrace.ops.array import matrix
+from headrace.ops.array import pad as array_pad
+from headrace.ops.core.array_util import as_tensor, int_const, static_ints
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.static import static_value
+
+#: The modules that define the ops behind these functions.
+DEFINED_BY = (matrix, array_pad)
+
+
+def pad(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: Any = 0,
+) -> Tensor:
+    """``tensor`` with ``paddings[d] = (before, after)`` added around each dimension d.
+
+    Args:
+        mode: "CONSTANT" (with ``constant_values``), "REFLECT" (without the edge) or "SYMMETRIC".
+
+    Raises:
+        ValueError: for another mode, or paddings that do not fit the static shape.
+    """
+    kind = mode.upper()
+    pairs = convert_to_tensor(paddings, preferred_dtype=dtypes.int32)
+    if kind == "CONSTANT":
+        if not isinstance(constant_values, Tensor) and not np.any(constant_values):
+            return raw.Pad(tensor, pairs, name=name)  # type: ignore[no-any-return]
+        return raw.PadV2(tensor, pairs, constant_values, name=name)  # type: ignore[no-any-return]
+    if kind in ("REFLECT", "SYMMETRIC"):
+        return raw.MirrorPad(tensor, pairs, mode=kind, name=name)  # type: ignore[no-any-return]
+    raise ValueError(f"Unknown padding mode: {mode}; use CONSTANT, REFLECT or SYMMETRIC.")
+
+
+def required_space_to_batch_paddings(
+    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Paddings that make ``block_shape`` divide ``input_shape``, and crops that undo the extra.
+
+    Args:
+        input_shape, block_shape: 1-D integers of one length n.
+        base_paddings: ``[n, 2]``: the least padding.
+
+    Returns:
+        (paddings, crops), both ``[n, 2]`` int32.
+    """
+    with get_default_graph().name_scope(name or "required_space_to_batch_paddings"):
+        shape = convert_to_tensor(input_shape, dtypes.int32, "input_shape")
+        block = convert_to_tensor(block_shape, dtypes.int32, "block_shape")
+        if base_paddings is None:
+            base = raw.ZerosLike(raw.Pack([shape, shape], axis=1))
+        else:
+            base = convert_to_tensor(base_paddings, dtypes.int32, "base_paddings")
+        first, last = raw.Unpack(base, num=2, axis=1)
+        full = raw.AddV2(raw.AddV2(shape, first), last)
+        extra = raw.FloorMod(raw.Sub(block, raw.FloorMod(full, block)), block)
+        pads = raw.Pack([first, raw.AddV2(last, extra)], axis=1, name="paddings")
+        crops = raw.Pack([raw.ZerosLike(extra), extra], axis=1, name="crops")
+        known = [static_value(t) for t in (pads, crops)]
+        return tuple(  # type: ignore[return-value]
+            t if v is None else int_const(v) for t, v in zip((pads, crops), known, strict=True)
+        )
+
+
+def space_to_batch(
+    input: Any,
+    paddings: Any,
+    block_size: Any = None,
+    name: str | None = None,
+    block_shape: Any = None,
+) -> Tensor:
+    """Blocks of space moved into the batch: ``[b, h, w, c]`` -> ``[b s s, h / s, w / s, c]``."""
+    if block_shape is not None or block_size == 1:  # the old op has no blocks of one
+        block = _block(block_size, block_shape)
+        return space_to_batch_nd(input, block, paddings, name)
+    return raw.SpaceToBatch(input, paddings, block_size=block_size, name=name)  # type: ignore[no-any-return]
+
+
+def batch_to_space(
+    input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
+) -> Tensor:
+    """The inverse of ``space_to_batch``, cropped by ``crops``."""
+    if block_shape is not None or block_size == 1:
+        return batch_to_space_nd(input, _block(block_size, block_shape), crops, name)
+    return raw.BatchToSpace(input, crops, block_size=block_size, name=name)  # type: ignore[no-any-return]
+
+
+def _block(block_size: Any, block_shape: Any) -> Any:
+    if block_size is not None and block_shape is not None:
+        raise ValueError("Cannot specify both 'block_shape' and 'block_size'")
+    if block_shape is None:
+        block_shape = block_size
+    if isinstance(block_shape, int):
+        return [block_shape, block_shape]
+    return block_shape
+
+
+def space_to_batch_nd(
+    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+) -> Tensor:
+    """Blocks of the dimensions after the first moved into the batch, after zero padding."""
+    return raw.SpaceToBatchND(input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
+
+
+def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+    """The inverse of ``space_to_batch_nd``, cropped by ``crops``."""
+    return raw.BatchToSpaceND(input, block_shape, crops, name=name)  # type: ignore[no-any-return]
+
+
+def space_to_depth(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
+    """Blocks of space moved into channels: ``[b, h, w, c]`` -> ``[b, h / s, w / s, c * s * s]``."""
+    return raw.SpaceToDepth(input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+
+
+def depth_to_space(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
+    """The inverse of ``space_to_depth``."""
+    return raw.DepthToSpace(input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+
+
+# -- diagonals ----------------------------------------------------------------------------------
+
+
+def _is_default(value: Any, default: int) -> bool:
+    return not isinstance(value, Tensor) and bool(np.all(np.equal(value, default)))
+
+
+def matrix_diag(
+    diagonal: Any,
+    name: str = "diag",
+    k: Any = 0,
+    num_rows: Any = -1,
+    num_cols: Any = -1,
+    padding_value: Any = 0,
+    align: str = "LEFT_LEFT",
+) -> Tensor:
+    """Matrices with given diagonals, and ``padding_value`` around them.
+
+    Args:
+        diagonal: ``[..., n]``, or ``[..., diagonals, n]`` of several diagonals, the uppermost
+            first.
+        k: which diagonal (0: the main one, above 0: above it), or the lowest and the highest.
+        num_rows, num_cols: of the matrices; -1: as few as will do, of square ones if both are.
+        align: at which end shorter diagonals have their elements: of those above, and below.
+
+    Raises:
+        InvalidArgumentError: when run, if there are no such matrices.
+    """
+    plain = zip((k, num_rows, num_cols, padding_value), (0, -1, -1, 0), strict=True)
+    if all(_is_default(value, default) for value, default in plain):
+        return raw.MatrixDiag(diagonal, name=name)  # type: ignore[no-any-return]
+    diagonal = convert_to_tensor(diagonal, name="diagonal")
+    padding = convert_to_tensor(padding_value, diagonal.dtype, name="padding_value")
+    return _aligned("MatrixDiag", align, (diagonal, k, num_rows, num_cols, padding), name)
+
+
+def matrix_diag_part(
+    input: Any,
+    name: str = "diag_part",
+    k: Any = 0,
+    padding_value: Any = 0,
+    align: str = "LEFT_LEFT",
+) -> Tensor:
+    """Diagonals of matrices ``[..., m, n]``: ``[..., length]``, or ``[..., diagonals, length]``.
+
+    Arguments: see ``matrix_diag``; shorter diagonals are padded with ``padding_value``.
+
+    Raises:
+        InvalidArgumentError: when run, if there is no such diagonal.
+    """
+    if _is_default(k, 0):
+        return raw.MatrixDiagPart(input, name=name)  # type: ignore[no-any-return]
+    input = convert_to_tensor(input, name="input")
+    padding = convert_to_tensor(padding_value, input.dtype, name="padding_value")
+    return _aligned("MatrixDiagPart", align, (input, k, padding), name)
+
+
+def matrix_set_diag(
+    input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "LEFT_LEFT"
+) -> Tensor:
+    """Matrices ``[..., m, n]`` with diagonals replaced. Arguments: see ``matrix_diag``.
+
+    Raises:
+        InvalidArgumentError: when run, if ``diagonal`` does not have their shape.
+    """
+    if _is_default(k, 0):
+        return raw.MatrixSetDiag(input, diagonal, name=name)  # type: ignore[no-any-return]
+    return _aligned("MatrixSetDiag", align, (input, diagonal, k), name)
+
+
+def _aligned(kind: str, align: str, inputs: tuple[Any, ...], name: str) -> Tensor:
+    if align == "LEFT_LEFT":  # all that releases 1.x have
+        return getattr(raw, f"{kind}V2")(*inputs, name=name)  # type: ignore[no-any-return]
+    return getattr(raw, f"{kind}V3")(*inputs, align=align, name=name)  # type: ignore[no-any-return]
+
+
+def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+    """Matrices with zeros outside a band around the diagonal (a negative width keeps all)."""
+    lower, upper = (
+        convert_to_tensor(n, preferred_dtype=dtypes.int64) for n in (num_lower, num_upper)
+    )
+    return raw.MatrixBandPart(input, lower, upper, name=name)  # type: ignore[no-any-return]
+
+
+def diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """A tensor of twice the rank with ``diagonal`` on its diagonal and zeros around it."""
+    return raw.Diag(diagonal, name=name)  # type: ignore[no-any-return]
+
+
+def diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The diagonal of a tensor whose shape is one shape twice."""
+    return raw.DiagPart(input, name=name)  # type: ignore[no-any-return]
+
+
+# -- one-hot and masks --------------------------------------------------------------------------
+
+
+@composite_function
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """``on_value`` at each index and ``off_value`` elsewhere along a new dimension of ``depth``.
+
+    Indices outside ``[0, depth)`` give ``off_value`` everywhere. The type is ``dtype``, or that
+    of the values, or float32.
+
+    Raises:
+        TypeError: if ``dtype`` contradicts the types of the values.
+    """
+    with get_default_graph().name_scope(name or "one_hot") as scope:
+        wanted = None if dtype is None else dtypes.as_dtype(dtype)
+        kinds = {
+            what: convert_to_tensor(v, preferred_dtype=wanted).dtype
+            for what, v in (("on_value", on_value), ("off_value", off_value))
+            if v is not None
+        }
+        for what, kind in kinds.items():
+            if wanted is not None and kind is not wanted:
+                raise TypeError(
+                    f"dtype {kind.name} of {what} does not match dtype parameter {wanted.name}"
+                )
+        if len(set(kinds.values())) > 1:
+            raise TypeError(
+                f"dtype {kinds['on_value'].name} of on_value does not match dtype "
+                f"{kinds['off_value'].name} of off_value"
+            )
+        wanted = wanted or next(iter(kinds.values()), dtypes.float32)
+        on = convert_to_tensor(1 if on_value is None else on_value, wanted, "on_value")
+        off = convert_to_tensor(0 if off_value is None else off_value, wanted, "off_value")
+        count = convert_to_tensor(depth, dtypes.int32, "depth")
+        return raw.OneHot(  # type: ignore[no-any-return]
+            convert_to_tensor(indices),
+            count,
+            on,
+            off,
+            axis=-1 if axis is None else axis,
+            name=scope,
+        )
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None
+) -> Tensor:
+    """True in the first ``lengths[...]`` places of a new last dimension of ``maxlen``.
+
+    Args:
+        maxlen: scalar; by default the greatest length.
+    """
+    with get_default_graph().name_scope(name or "SequenceMask"):
+        rows = convert_to_tensor(lengths)
+        if maxlen is None:
+            known = static_ints(rows)
+            if known is not None:
+                longest: Tensor = int_const(max(0, *known, 0), rows.dtype)
+            else:
+                flat = raw.Reshape(rows, int_const([-1]))
+                longest = raw.Maximum(0, raw.Max(flat, int_const([0])))
+        else:
+            longest = (
+                as_tensor(maxlen)
+                if isinstance(maxlen, Tensor)
+                else convert_to_tensor(maxlen, rows.dtype)
+            )
+            if longest.dtype is not rows.dtype:
+                longest = raw.Cast(longest, DstT=rows.dtype)
+        if longest._dims not in (None, ()):
+            raise ValueError(f"maxlen must be scalar for sequence_mask, got shape {longest.shape}.")
+        one = int_const(1, rows.dtype)
+        places = raw.Range(int_const(0, rows.dtype), longest, one)
+        mask: Tensor = raw.Less(places, raw.ExpandDims(rows, -1))
+        wanted = dtypes.as_dtype(dtype)
+        return mask if wanted is dtypes.bool else raw.Cast(mask, DstT=wanted)
+
+
+__all__ = [
+    "batch_to_space",
+    "batch_to_space_nd",
+    "depth_to_space",
+    "diag",
+    "diag_part",
+    "matrix_band_part",
+    "matrix_diag",
+    "matrix_diag_part",
+    "matrix_set_diag",
+    "one_hot",
+    "pad",
+    "required_space_to_batch_paddings",
+    "sequence_mask",
+    "space_to_batch",
+    "space_to_batch_nd",
+    "space_to_depth",
+]

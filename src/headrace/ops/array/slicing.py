@@ -1,0 +1,594 @@
+"""Slices: Slice and the StridedSlice family with all its masks.
+
+A strided-slice specification is a row of entries, each of which takes one dimension of the input
+(a range, or one position when ``shrink_axis_mask`` says so), adds one (``new_axis_mask``) or takes
+as many as are left over (``ellipsis_mask``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from headrace.graph.shapes import shape_text
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.core import checks
+from headrace.ops.core.array_util import fail, int_const, shape_tensor, static_ints, unknown
+from headrace.ops.core.build import raw
+from headrace.ops.core.registry import CHECKS, EarlyCheck, Effects, define_op, whole_shape
+from headrace.ops.core.static import static_shape, static_value
+from headrace.ops.core.traits import PICKED
+
+MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+_MASK_ATTRS = ", ".join(f"{m}: int = 0" for m in MASKS)
+
+
+class Masks(NamedTuple):
+    """The five bit masks of a specification."""
+
+    begin: int = 0
+    end: int = 0
+    ellipsis: int = 0
+    new_axis: int = 0
+    shrink: int = 0
+
+
+class Entry(NamedTuple):
+    """One part of a specification: what becomes of one dimension.
+
+    Attributes:
+        axis: dimension of the input, or -1 for a new one.
+        at: position in the begin, end and stride vectors, or -1 where all is taken.
+        shrink: one position is taken and the dimension goes away.
+    """
+
+    axis: int
+    at: int
+    shrink: bool
+
+
+_ALL = -1
+
+
+def layout(count: int, masks: Masks, rank: int) -> list[Entry]:
+    """The entries of a specification of ``count`` parts, for an input of ``rank`` dimensions.
+
+    Raises:
+        ValueError: if it takes more dimensions than there are, or has two ellipses.
+    """
+    inside = masks.ellipsis & ((1 << count) - 1)
+    if inside & (inside - 1):
+        raise ValueError("Multiple ellipses in slice spec not allowed.")
+    used = sum(not ((inside | masks.new_axis) >> i) & 1 for i in range(count))
+    if used > rank:
+        raise ValueError(f"Index out of range using input dim {rank}; input has only {rank} dims.")
+    entries: list[Entry] = []
+    axis = 0
+    for i in range(count):
+        if (inside >> i) & 1:
+            for _ in range(rank - used):
+                entries.append(Entry(axis, _ALL, False))
+                axis += 1
+        elif (masks.new_axis >> i) & 1:
+            entries.append(Entry(-1, i, False))
+        else:
+            entries.append(Entry(axis, i, bool((masks.shrink >> i) & 1)))
+            axis += 1
+    entries += [Entry(a, _ALL, False) for a in range(axis, rank)]
+    return entries
+
+
+def _bounds(entry: Entry, begin: Any, end: Any, strides: Any, masks: Masks) -> slice:
+    """The Python slice of a range entry; its rules of clamping are those of TensorFlow."""
+    i = entry.at
+    if i == _ALL:
+        return slice(None)
+    step = int(strides[i])
+    if step == 0:
+        raise ValueError(f"strides[{i}] must be non-zero")
+    start = None if (masks.begin >> i) & 1 else int(begin[i])
+    stop = None if (masks.end >> i) & 1 else int(end[i])
+    return slice(start, stop, step)
+
+
+def _position(entry: Entry, begin: Any, strides: Any, size: int) -> int:
+    """The index of a shrunk dimension, counted from the front."""
+    if int(strides[entry.at]) <= 0:
+        raise ValueError("only stride 1 allowed on non-range indexing.")
+    index = int(begin[entry.at])
+    if not -size <= index < size:
+        raise ValueError(
+            f"slice index {index} of dimension {entry.axis} out of bounds: its size is {size}."
+        )
+    return index % size
+
+
+# -- shapes -------------------------------------------------------------------------------------
+
+
+def _masks_of(op: Operation) -> Masks:
+    return Masks(*[op.attrs[m] for m in MASKS])
+
+
+def _known(tensor: Tensor) -> list[int | None] | None:
+    """Entries of an index vector; None for those that are not known."""
+    value = static_value(tensor)
+    if value is not None:
+        return value.tolist()  # type: ignore[no-any-return]
+    partial = static_shape(tensor)
+    return None if partial is None else list(partial)
+
+
+def sliced_dims(dims: Dims, begin: Any, end: Any, strides: Any, masks: Masks) -> Dims:
+    """The static shape of a strided slice; entries of the vectors may be None."""
+    vectors = [v for v in (begin, end, strides) if v is not None]
+    if dims is None or not vectors:
+        return None
+    count = len(vectors[0])
+    if any(len(v) != count for v in vectors):
+        raise ValueError(
+            f"Expected begin, end, and strides to be 1D equal size tensors, but got sizes "
+            f"{[len(v) for v in vectors]}."
+        )
+    none = [None] * count
+    begin, end, strides = begin or none, end or none, strides or none
+    result: list[int | None] = []
+    for entry in layout(count, masks, len(dims)):
+        if entry.axis < 0:
+            result.append(1)
+        elif entry.shrink:
+            size, index, step = dims[entry.axis], begin[entry.at], strides[entry.at]
+            if size is not None and index is not None and step is not None:
+                _position(entry, begin, strides, size)
+        else:
+            result.append(_range_size(entry, dims[entry.axis], begin, end, strides, masks))
+    return tuple(result)
+
+
+def _range_size(
+    entry: Entry, size: int | None, begin: Any, end: Any, strides: Any, masks: Masks
+) -> int | None:
+    i = entry.at
+    if i == _ALL:
+        return size
+    open_begin, open_end = (masks.begin >> i) & 1, (masks.end >> i) & 1
+    if (
+        strides[i] is None
+        or (begin[i] is None and not open_begin)
+        or (end[i] is None and not open_end)
+    ):
+        return None
+    bounds = _bounds(entry, begin, end, strides, masks)
+    if size is None:
+        return _size_of_unknown(bounds)
+    return len(range(*bounds.indices(size)))
+
+
+def _size_of_unknown(bounds: slice) -> int | None:
+    """Ranges that are empty whatever the size of the dimension."""
+    start, stop = bounds.start or 0, bounds.stop
+    if stop is not None and bounds.step > 0 and 0 <= stop <= start:
+        return 0
+    return None
+
+
+def _strided_slice_shape(op: Operation) -> list[Dims]:
+    x, begin, end, strides = op.inputs
+    return [sliced_dims(x._dims, _known(begin), _known(end), _known(strides), _masks_of(op))]
+
+
+# -- kernels ------------------------------------------------------------------------------------
+
+
+class Cut(NamedTuple):
+    """A specification applied to one shape.
+
+    Attributes:
+        ranges: a slice of each input dimension; shrunk dimensions keep size 1.
+        moving: positions of shrunk dimensions that are known only when the program runs.
+        kept: the sizes before shrinking and adding dimensions; ``result``: those after.
+    """
+
+    ranges: tuple[slice, ...]
+    moving: dict[int, Any]
+    kept: tuple[int, ...]
+    result: tuple[int, ...]
+
+
+def _is_known(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, np.generic))
+
+
+def cut(shape: tuple[int, ...], begin: Any, end: Any, strides: Any, masks: Masks) -> Cut:
+    """Work a specification out for an input of ``shape``.
+
+    ``begin`` and ``end`` may be traced; then only whole dimensions and single positions work.
+    """
+    if not begin.shape == end.shape == strides.shape or begin.ndim != 1:
+        raise fail("Expected begin, end, and strides to be 1D equal size tensors.")
+    known_begin, known_end = _is_known(begin), _is_known(end)
+    ranges: list[slice] = [slice(None)] * len(shape)
+    moving: dict[int, Any] = {}
+    kept, result = list(shape), []
+    for entry in layout(begin.shape[0], masks, len(shape)):
+        axis, i = entry.axis, entry.at
+        if axis < 0:
+            result.append(1)
+            continue
+        size = shape[axis]
+        if entry.shrink:
+            kept[axis] = 1
+            if known_begin:
+                if int(strides[i]) <= 0:
+                    raise fail("only stride 1 allowed on non-range indexing.")
+                index = int(begin[i])
+                _check_position(index, size, axis)
+                ranges[axis] = slice(index % size, index % size + 1)
+            else:
+                moving[axis] = _moving(begin[i], size, axis)
+            continue
+        if i != _ALL:
+            whole = (masks.begin >> i) & 1, (masks.end >> i) & 1
+            if not ((known_begin or whole[0]) and (known_end or whole[1])):
+                raise checks.NeedsValue("the bounds of a slice decide the shape of the result")
+            ranges[axis] = _bounds(entry, begin, end, strides, masks)
+        kept[axis] = len(range(*ranges[axis].indices(size)))
+        result.append(kept[axis])
+    return Cut(tuple(ranges), moving, tuple(kept), tuple(result))
+
+
+def _check_position(index: Any, size: int, axis: int) -> None:
+    checks.require(
+        (index >= -size) & (index < size),
+        f"slice index {{0}} of dimension {axis} out of bounds: its size is {size}.",
+        index,
+    )
+
+
+def _moving(index: Any, size: int, axis: int) -> Any:
+    """A traced position, checked and counted from the front."""
+    _check_position(index, size, axis)
+    return jnp.where(index < 0, index + size, index)
+
+
+def _strided_slice(
+    x: Any,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Any:
+    masks = Masks(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    spec = cut(x.shape, begin, end, strides, masks)
+    x = x[spec.ranges]
+    for axis, index in spec.moving.items():
+        x = lax.dynamic_slice_in_dim(x, index, 1, axis)
+    return x.reshape(spec.result)
+
+
+def _ascending(bounds: slice, size: int) -> tuple[int, int, int, bool]:
+    """A range as (first, count, step > 0, whether it runs backwards)."""
+    positions = range(*bounds.indices(size))
+    if len(positions) == 0:
+        return 0, 0, 1, False
+    if positions.step < 0:
+        return positions[-1], len(positions), -positions.step, True
+    return positions[0], len(positions), positions.step, False
+
+
+def _strided_slice_grad(
+    shape: Any,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    dy: Any,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Any:
+    masks = Masks(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    sizes = tuple(shape.tolist())
+    spec = cut(sizes, begin, end, strides, masks)
+    _require_size(dy, spec)
+    dy = dy.reshape(spec.kept)
+    backwards, padding = [], []
+    for axis, (bounds, size) in enumerate(zip(spec.ranges, sizes, strict=True)):
+        if axis in spec.moving:
+            padding.append((0, 0, 0))
+            continue
+        first, count, step, flipped = _ascending(bounds, size)
+        if flipped:
+            backwards.append(axis)
+        covered = (count - 1) * step + 1 if count else 0
+        padding.append((first, size - first - covered, step - 1))
+    if backwards:
+        dy = jnp.flip(dy, tuple(backwards))
+    dy = lax.pad(dy, np.zeros((), dy.dtype), padding)
+    if spec.moving:
+        starts = [spec.moving.get(axis, 0) for axis in range(len(sizes))]
+        dy = lax.dynamic_update_slice(jnp.zeros(sizes, dy.dtype), dy, _same_type(starts))
+    return dy
+
+
+def _same_type(starts: list[Any]) -> list[Any]:
+    return [jnp.asarray(s).astype(jnp.int64) for s in starts]
+
+
+def _require_size(dy: Any, spec: Cut) -> None:
+    if tuple(dy.shape) != spec.result:
+        raise fail(f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(spec.result)}")
+
+
+def _strided_slice_grad_np(
+    shape: Any,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    dy: Any,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Any:
+    masks = Masks(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    spec = cut(tuple(shape.tolist()), begin, end, strides, masks)
+    _require_size(dy, spec)
+    result = np.zeros(shape.tolist(), dy.dtype)
+    result[spec.ranges] = dy.reshape(spec.kept)
+    return result
+
+
+def _update(
+    x: Any,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    value: Any,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Any:
+    """``x`` with the slice replaced by ``value``, which is broadcast to the slice's shape."""
+    masks = Masks(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    spec = cut(x.shape, begin, end, strides, masks)
+    try:
+        fits = np.broadcast_shapes(value.shape, spec.result) == spec.result
+    except ValueError:
+        fits = False
+    if not fits:
+        raise fail(
+            f"The value of shape {shape_text(value.shape)} cannot be assigned to a slice of shape "
+            f"{shape_text(spec.result)}"
+        )
+    if isinstance(x, np.ndarray) and _is_known(value) and not spec.moving:
+        result = x.copy()
+        result[spec.ranges] = np.broadcast_to(value, spec.result).reshape(spec.kept)
+        return result
+    whole = jnp.broadcast_to(value, spec.result).reshape(spec.kept)
+    if not spec.moving:
+        return jnp.asarray(x).at[spec.ranges].set(whole)
+    index = [np.arange(s)[r] for s, r in zip(x.shape, spec.ranges, strict=True)]
+    for axis, at in spec.moving.items():
+        index[axis] = at.reshape(1)
+    return jnp.asarray(x).at[jnp.ix_(*index)].set(whole)
+
+
+def mask_attrs(op: Operation) -> dict[str, int]:
+    """The mask attributes of a strided-slice op."""
+    return {m: op.attrs[m] for m in MASKS}
+
+
+def _strided_slice_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    x, begin, end, strides = op.inputs
+    shape = shape_tensor(x, begin.dtype)
+    back = raw.StridedSliceGrad(shape, begin, end, strides, grad, **mask_attrs(op))
+    return [back, None, None, None]
+
+
+def _strided_slice_grad_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    back = raw.StridedSlice(grad, *op.inputs[1:4], **mask_attrs(op))
+    return [None, None, None, None, back]
+
+
+def _update_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    _, *spec, value = op.inputs
+    attrs = mask_attrs(op)
+    part = raw.StridedSlice(grad, *spec, **attrs)
+    hole = raw.TensorStridedSliceUpdate(grad, *spec, raw.ZerosLike(part), **attrs)
+    shape = shape_tensor(value)
+    axes = raw.BroadcastGradientArgs(raw.Shape(part), shape)[1]
+    return [hole, None, None, None, raw.Reshape(raw.Sum(part, axes), shape)]
+
+
+def _test_slice(
+    shape: tuple[int, ...], attrs: dict[str, Any], begin: Any, end: Any, strides: Any
+) -> None:
+    cut(shape, begin, end, strides, Masks(*[attrs[m] for m in MASKS]))
+
+
+define_op(
+    "StridedSlice(input: T, begin: Index, end: Index, strides: Index) -> output: T",
+    attrs=f"T: type, Index: {{int16, int32, int64}}, {_MASK_ATTRS}",
+    shape=_strided_slice_shape,
+    kernel=_strided_slice,
+    interpret=_strided_slice,
+    gradient=_strided_slice_gradient,
+    static=(3,),
+    effects=CHECKS,
+    early_check=EarlyCheck((1, 2, 3), whole_shape, _test_slice),
+    traits=PICKED,
+)
+define_op(
+    "StridedSliceGrad(shape: Index, begin: Index, end: Index, strides: Index, dy: T) -> output: T",
+    attrs=f"T: type, Index: index, {_MASK_ATTRS}",
+    shape=lambda op: [static_shape(op.inputs[0])],
+    kernel=_strided_slice_grad,
+    interpret=_strided_slice_grad_np,
+    gradient=_strided_slice_grad_gradient,
+    static=(0, 3),
+    effects=CHECKS,
+    checked=lambda attrs: (0, 1, 2, 3),
+)
+define_op(
+    "TensorStridedSliceUpdate(input: T, begin: Index, end: Index, strides: Index, value: T)"
+    " -> output: T",
+    attrs=f"T: type, Index: index, {_MASK_ATTRS}",
+    shape=lambda op: [op.inputs[0]._dims],
+    kernel=_update,
+    interpret=_update,
+    gradient=_update_gradient,
+    static=(3,),
+    effects=CHECKS,
+    checked=lambda attrs: (1, 2, 3),
+)
+
+
+define_op(
+    "ResourceStridedSliceAssign(ref: resource, begin: Index, end: Index, strides: Index, value: T)",
+    attrs=f"T: type, Index: index, {_MASK_ATTRS}",
+    shape=lambda op: [],
+    kernel=_update,
+    interpret=_update,
+    static=(3,),
+    effects=Effects(reads=(0,), writes=(0,), checks=True),
+    early_check=EarlyCheck((1, 2, 3), whole_shape, _test_slice),
+)
+
+# -- Slice --------------------------------------------------------------------------------------
+
+
+def _slice_shape(op: Operation) -> list[Dims]:
+    x, begin, size = op.inputs
+    starts, counts = _known(begin), static_ints(size)
+    partial = None if counts is not None else static_shape(size)
+    length = next((len(v) for v in (starts, counts, partial) if v is not None), None)
+    dims = x._dims
+    if dims is None:
+        return [None if length is None else (counts_of(counts, partial, length))]
+    if length is not None and length != len(dims):
+        raise ValueError(
+            f"Slice of shape {shape_text(dims)} needs {len(dims)} begins and sizes, got {length}."
+        )
+    if counts is None:
+        return [partial if partial is not None else unknown(len(dims))]
+    return [
+        tuple(
+            _slice_size(i, d, None if starts is None else starts[i], n)
+            for i, (d, n) in enumerate(zip(dims, counts, strict=True))
+        )
+    ]
+
+
+def counts_of(counts: Any, partial: Any, length: int) -> Dims:
+    """The sizes asked for, None where they depend on the input."""
+    if counts is not None:
+        return tuple(None if n < 0 else n for n in counts)
+    return partial if partial is not None else unknown(length)
+
+
+def _slice_size(i: int, dim: int | None, start: int | None, count: int) -> int | None:
+    if start is None or dim is None:
+        return None if count < 0 else count
+    if not 0 <= start <= dim:
+        raise ValueError(f"Expected begin[{i}] in [0, {dim}], but got {start}")
+    if count == -1:
+        return dim - start
+    if not 0 <= count <= dim - start:
+        raise ValueError(f"Expected size[{i}] in [0, {dim - start}], but got {count}")
+    return count
+
+
+def _slice(x: Any, begin: Any, size: Any) -> Any:
+    counts = size.tolist()
+    if len(counts) != x.ndim or begin.shape != (x.ndim,):
+        raise fail(
+            f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}, but got shapes "
+            f"{shape_text(begin.shape)} and {shape_text(size.shape)} instead."
+        )
+    if _is_known(begin):
+        starts = begin.tolist()
+        counts = [
+            _slice_size(i, d, s, n)
+            for i, (d, s, n) in enumerate(zip(x.shape, starts, counts, strict=True))
+        ]
+        return x[tuple([slice(s, s + n) for s, n in zip(starts, counts, strict=True)])]
+    for i, (d, n) in enumerate(zip(x.shape, counts, strict=True)):
+        if n < 0:
+            if n == -1 and d:
+                raise checks.NeedsValue("size -1 needs the value of begin")
+            counts[i] = d
+        checks.require(
+            (begin[i] >= 0) & (begin[i] + counts[i] <= d),
+            f"Expected begin[{i}] in [0, {d - counts[i]}], but got {{0}}",
+            begin[i],
+        )
+    return lax.dynamic_slice(x, [begin[i] for i in range(x.ndim)], counts)
+
+
+def _slice_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    x, begin, _ = op.inputs
+    starts, dims, out = static_ints(begin), x._dims, op.outputs[0]._dims
+    if starts is None or dims is None or out is None or None in dims or None in out:
+        return [raw.SliceGrad(shape_tensor(x, begin.dtype), begin, grad), None, None]
+    pairs = [(s, d - s - n) for s, d, n in zip(starts, dims, out, strict=True)]  # type: ignore[operator]
+    return [raw.Pad(grad, int_const(pairs)), None, None]
+
+
+def _slice_grad(shape: Any, begin: Any, dy: Any) -> Any:
+    zeros = jnp.zeros(tuple(shape.tolist()), dy.dtype)
+    return lax.dynamic_update_slice(zeros, jnp.asarray(dy), list(_inside(jnp, shape, begin, dy)))
+
+
+def _slice_grad_np(shape: Any, begin: Any, dy: Any) -> Any:
+    result = np.zeros(shape.tolist(), dy.dtype)
+    starts = _inside(np, shape, begin, dy).tolist()
+    result[tuple([slice(b, b + n) for b, n in zip(starts, dy.shape, strict=True)])] = dy
+    return result
+
+
+def _inside(xp: Any, shape: Any, begin: Any, dy: Any) -> Any:
+    """Where the slice begins; one that the forward op refuses is moved inside in both forms."""
+    return xp.clip(begin, 0, shape - np.array(dy.shape, shape.dtype))
+
+
+define_op(
+    "Slice(input: T, begin: Index, size: Index) -> output: T",
+    attrs="T: type, Index: index",
+    shape=_slice_shape,
+    kernel=_slice,
+    interpret=_slice,
+    gradient=_slice_gradient,
+    static=(2,),
+    effects=CHECKS,
+    checked=lambda attrs: (1, 2),
+    traits=PICKED,
+)
+define_op(
+    "SliceGrad(shape: Index, begin: Index, dy: T) -> output: T",
+    attrs="T: type, Index: index",
+    shape=lambda op: [static_shape(op.inputs[0])],
+    kernel=_slice_grad,
+    interpret=_slice_grad_np,
+    gradient=lambda op, grad: [
+        None,
+        None,
+        raw.Slice(grad, op.inputs[1], shape_tensor(op.inputs[2], op.inputs[1].dtype)),
+    ],
+    static=(0,),
+)

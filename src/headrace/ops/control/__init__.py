@@ -1,0 +1,1 @@
+"""Branches, loops, calls, tensor lists, Python functions, and checks that steps make."""

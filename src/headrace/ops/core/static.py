@@ -1,0 +1,205 @@
+"""What can be said of tensor values while the graph is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.core.registry import OpDef, grouped
+
+#: Larger results are not computed while the graph is built.
+_LIMIT = 1 << 14
+
+Array = np.ndarray[Any, Any]
+
+
+def static_value(tensor: Tensor) -> Array | None:
+    """The value of ``tensor`` if the graph alone tells it, else None.
+
+    Constants, shapes that are fully known, and small pure arithmetic on these.
+    """
+    op = tensor.op
+    if op.type == "Const":
+        return op.attrs["value"]  # type: ignore[no-any-return]
+    cache: dict[Operation, Any] = op.graph.__dict__.setdefault("_static_cache", {})
+    if op not in cache:
+        _compute(op, cache)
+    values = cache.get(op)
+    return None if values is None else values[tensor.value_index]
+
+
+def _compute(wanted: Operation, cache: dict[Operation, Any]) -> None:
+    """Put the outputs of an op and of those it depends on into ``cache``, where they are known.
+
+    What is unknown is not remembered for later: shapes may become known. Not recursive: graphs
+    may be deep.
+    """
+    unknown: set[Operation] = set()
+    stack = [wanted]
+    while stack:
+        op = stack[-1]
+        definition: OpDef = op.op_def
+        values = None
+        if _is_computable(op, definition):
+            sources = [] if definition.shape_only else [t.op for t in op.inputs]
+            open_ = [s for s in sources if s.type != "Const" and s not in cache]
+            if open_ and unknown.isdisjoint(open_):
+                stack.append(open_[0])
+                continue
+            if not open_:
+                values = _outputs(op, definition, cache)
+        stack.pop()
+        if values is None:
+            unknown.add(op)
+        else:
+            cache[op] = values
+
+
+def _is_computable(op: Operation, definition: OpDef) -> bool:
+    if not definition.effects.pure or not op.outputs:
+        return False
+    return definition.shape_only or (definition.interpret is not None and bool(op.inputs))
+
+
+def _outputs(op: Operation, definition: OpDef, cache: dict[Operation, Any]) -> list[Array] | None:
+    inputs: list[Array | None] = [None] * len(op.inputs)
+    if not definition.shape_only:
+        inputs = [
+            t.op.attrs["value"] if t.op.type == "Const" else cache[t.op][t.value_index]
+            for t in op.inputs
+        ]
+    found = fold_values(definition, op.attrs, inputs, [t.dims for t in op.inputs], _LIMIT)
+    return _rank_only(op) if found is None and definition.shape_only else found
+
+
+def fold_values(
+    definition: OpDef,
+    attrs: dict[str, Any],
+    values: Sequence[Array | None],
+    dims: Sequence[Dims],
+    limit: int,
+) -> list[Array] | None:
+    """The outputs of a pure op whose inputs are known (for ops on shapes: whose shapes are).
+
+    None when something is not known, larger than ``limit`` elements, or the op refuses the values:
+    that error belongs to the step that runs it.
+    """
+    inputs: list[Any] = list(values)
+    if definition.shape_only:
+        if any(d is None or None in d for d in dims):
+            return None
+        inputs = [_ShapeOnly(d) for d in dims]  # type: ignore[arg-type]
+    elif any(v is None or v.size > limit for v in values):
+        return None
+    function, names = definition.interpret, definition.interpret_params
+    if function is None:
+        function, names = definition.kernel, definition.kernel_params
+    try:
+        with np.errstate(all="ignore"):
+            result = function(  # type: ignore[misc]
+                *grouped(inputs, definition.group_sizes(attrs)), **{n: attrs[n] for n in names}
+            )
+    except Exception:
+        return None
+    flat = list(result) if isinstance(result, (tuple, list)) else [result]
+    if any(isinstance(f, list) for f in flat):
+        flat = [x for f in flat for x in (f if isinstance(f, list) else [f])]
+    arrays = [np.asarray(f) for f in flat]
+    return None if any(a.size > limit for a in arrays) else arrays
+
+
+class _ShapeOnly:
+    """Stands for an array of which only the shape is known."""
+
+    def __init__(self, dims: tuple[int, ...]) -> None:
+        self.shape = dims
+        self.ndim = len(dims)
+        self.size = int(np.prod(dims, dtype=np.int64))
+
+
+def _rank_only(op: Operation) -> list[Array] | None:
+    """The rank is known even when sizes are not."""
+    if op.type == "Rank" and op.inputs[0].dims is not None:
+        return [np.asarray(len(op.inputs[0].dims), np.int32)]
+    return None
+
+
+def static_shape(tensor: Tensor) -> Dims:
+    """The shape that a 1-D integer tensor stands for, as far as it is known (-1 is unknown).
+
+    Looks through Shape, Pack, ConcatV2, StridedSlice and Cast, so that ``[tf.shape(x)[0], 5]``
+    gives ``(None, 5)``. None when not even the rank is known.
+    """
+    value = static_value(tensor)
+    if value is not None:
+        return tuple(None if v < 0 else int(v) for v in np.atleast_1d(value))
+    op = tensor.op
+    rule = _PARTIAL.get(op.type)
+    if rule is not None:
+        found = rule(op)
+        if found is not None:
+            return found
+    dims = tensor.dims
+    if dims is not None and len(dims) == 1 and dims[0] is not None:
+        return (None,) * dims[0]
+    return None
+
+
+def _scalar(tensor: Tensor) -> int | None:
+    """One entry of a packed shape: its value, or what one entry of a Shape tells."""
+    value = static_value(tensor)
+    if value is not None:
+        return None if value < 0 else int(value)
+    if tensor.op.type in ("StridedSlice", "Squeeze", "Cast", "Identity"):
+        found = static_shape(tensor)
+        if found is not None and len(found) == 1:
+            return found[0]
+    return None
+
+
+def _of_pack(op: Operation) -> Dims:
+    # The result has one dimension where one entry is known to be a scalar: so are the others.
+    dims = op.outputs[0].dims
+    if dims is None or len(dims) != 1:
+        return None
+    return tuple(_scalar(t) for t in op.inputs)
+
+
+def _of_concat(op: Operation) -> Dims:
+    parts: list[int | None] = []
+    for tensor in op.inputs[:-1]:
+        part = static_shape(tensor)
+        if part is None:
+            return None
+        parts.extend(part)
+    return tuple(parts)
+
+
+def _of_strided_slice(op: Operation) -> Dims:
+    source = static_shape(op.inputs[0])
+    bounds = [static_value(t) for t in op.inputs[1:4]]
+    if source is None or any(b is None or b.size != 1 for b in bounds):
+        return None
+    if op.attrs["ellipsis_mask"] or op.attrs["new_axis_mask"]:
+        return None
+    begin, end, step = (int(b[0]) for b in bounds)  # type: ignore[index]
+    if op.attrs["shrink_axis_mask"]:
+        return (source[begin],) if -len(source) <= begin < len(source) else None
+    chosen = slice(
+        None if op.attrs["begin_mask"] else begin, None if op.attrs["end_mask"] else end, step
+    )
+    return source[chosen]
+
+
+_PARTIAL: dict[str, Callable[[Operation], Dims]] = {
+    "Shape": lambda op: op.inputs[0].dims,
+    "Pack": _of_pack,
+    "ConcatV2": _of_concat,
+    "StridedSlice": _of_strided_slice,
+    "Cast": lambda op: static_shape(op.inputs[0]),
+    "Identity": lambda op: static_shape(op.inputs[0]),
+    "Squeeze": lambda op: static_shape(op.inputs[0]),
+}

@@ -1,0 +1,1 @@
+"""Operations on what lives on the host: queues, readers, tables, files, summaries."""

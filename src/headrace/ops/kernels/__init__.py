@@ -1,1 +1,0 @@
-"""Pure functions behind the heavier operations: JAX-traceable, without any graph code."""

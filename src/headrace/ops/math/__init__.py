@@ -1,0 +1,1 @@
+"""Arithmetic, reductions, segments, linear algebra, Fourier transforms, quantisation."""

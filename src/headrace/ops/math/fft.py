@@ -1,0 +1,193 @@
+"""Discrete Fourier transforms over the last one, two or three dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jax import numpy as jnp
+
+from headrace.graph import dtypes
+from headrace.graph.dtypes import DType
+from headrace.graph.graph import get_default_graph
+from headrace.graph.shapes import shape_text
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.core.array_util import shape_argument, static_ints, unknown
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.registry import define_op
+
+__all__ = ["fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d"]
+
+_COMPLEX = "{complex64, complex128}"
+_REAL = "{float32, float64}"
+
+
+def _at_least(rank: int, dims: Dims) -> Dims:
+    if dims is not None and len(dims) < rank:
+        raise ValueError(
+            f"Shape must be at least rank {rank} but is rank {len(dims)}: {shape_text(dims)}"
+        )
+    return dims
+
+
+def _same_shape(rank: int, op: Operation) -> list[Dims]:
+    return [_at_least(rank, op.inputs[0].dims)]
+
+
+def _transform(xp: Any, name: str, rank: int, value: Any) -> Any:
+    _at_least(rank, value.shape)
+    axes = tuple(range(-rank, 0))
+    if value.size == 0:
+        return value
+    return getattr(xp.fft, name)(value, axes=axes).astype(value.dtype)
+
+
+_COMPLEX_OF = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
+
+
+def _real_shape(rank: int, forward: bool) -> Callable[[Operation], list[Dims]]:
+    def rule(op: Operation) -> list[Dims]:
+        if _COMPLEX_OF[op.attrs["Treal"]] != op.attrs["Tcomplex"]:
+            raise ValueError(
+                f"Wrong types for {'forward' if forward else 'backward'} real FFT: "
+                f"{op.attrs['Treal'].name} goes with {_COMPLEX_OF[op.attrs['Treal']].name}, not "
+                f"with {op.attrs['Tcomplex'].name}."
+            )
+        dims = _at_least(rank, op.inputs[0].dims)
+        lengths = static_ints(op.inputs[1])
+        if lengths is not None and len(lengths) != rank:
+            raise ValueError(f"fft_length must have shape [{rank}], not [{len(lengths)}]")
+        if dims is None:
+            return [None]
+        if lengths is None:
+            return [(*dims[:-rank], *(unknown(rank) or ()))]
+        last = lengths[-1] // 2 + 1 if forward and lengths[-1] else lengths[-1]
+        return [(*dims[:-rank], *lengths[:-1], last)]
+
+    return rule
+
+
+def _from_real(xp: Any, rank: int, value: Any, lengths: Any, *, Tcomplex: DType) -> Any:
+    """Dimensions are cut, or padded with zeros, to ``lengths``."""
+    _at_least(rank, value.shape)
+    sizes = tuple(int(n) for n in lengths)
+    axes = tuple(range(-rank, 0))
+    if 0 in sizes or value.size == 0:
+        shape = (*value.shape[:-rank], *sizes[:-1], sizes[-1] // 2 + 1 if sizes[-1] else 0)
+        return xp.zeros(shape, Tcomplex.np_dtype)
+    return xp.fft.rfftn(value, s=sizes, axes=axes).astype(Tcomplex.np_dtype)
+
+
+def _to_real(xp: Any, rank: int, value: Any, lengths: Any, *, Treal: DType) -> Any:
+    _at_least(rank, value.shape)
+    sizes = tuple(int(n) for n in lengths)
+    axes = tuple(range(-rank, 0))
+    if 0 in sizes or value.size == 0:
+        return xp.zeros((*value.shape[:-rank], *sizes), Treal.np_dtype)
+    return xp.fft.irfftn(value, s=sizes, axes=axes).astype(Treal.np_dtype)
+
+
+for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
+    for _name, _function in (("FFT", "fftn"), ("IFFT", "ifftn")):
+        define_op(
+            f"{_name}{_suffix}(input: Tcomplex) -> output: Tcomplex",
+            attrs=f"Tcomplex: {_COMPLEX} = complex64",
+            shape=partial(_same_shape, _rank),
+            kernel=partial(_transform, jnp, _function, _rank),
+            interpret=partial(_transform, np, _function, _rank),
+        )
+    define_op(
+        f"RFFT{_suffix}(input: Treal, fft_length: int32) -> output: Tcomplex",
+        attrs=f"Treal: {_REAL} = float32, Tcomplex: {_COMPLEX} = complex64",
+        shape=_real_shape(_rank, forward=True),
+        kernel=partial(_from_real, jnp, _rank),
+        interpret=partial(_from_real, np, _rank),
+        static=(1,),
+    )
+    define_op(
+        f"IRFFT{_suffix}(input: Tcomplex, fft_length: int32) -> output: Treal",
+        attrs=f"Treal: {_REAL} = float32, Tcomplex: {_COMPLEX} = complex64",
+        shape=_real_shape(_rank, forward=False),
+        kernel=partial(_to_real, jnp, _rank),
+        interpret=partial(_to_real, np, _rank),
+        static=(1,),
+    )
+
+
+# -- public functions ---------------------------------------------------------------------------
+
+
+def _complex_transform(op_type: str, dimensions: int, inverse: bool) -> Callable[..., Tensor]:
+    def function(input: Any, name: str | None = None) -> Tensor:
+        tensor = convert_to_tensor(input, preferred_dtype=dtypes.complex64, name="input")
+        return getattr(raw, op_type)(tensor, name=name)  # type: ignore[no-any-return]
+
+    kind = "Inverse discrete" if inverse else "Discrete"
+    where = "dimension" if dimensions == 1 else f"{dimensions} dimensions"
+    function.__doc__ = (
+        f"{kind} Fourier transform of a complex tensor over its last {where}; same shape and type."
+    )
+    function.__name__ = function.__qualname__ = op_type.lower()
+    return function
+
+
+fft = _complex_transform("FFT", 1, inverse=False)
+fft2d = _complex_transform("FFT2D", 2, inverse=False)
+fft3d = _complex_transform("FFT3D", 3, inverse=False)
+ifft = _complex_transform("IFFT", 1, inverse=True)
+ifft2d = _complex_transform("IFFT2D", 2, inverse=True)
+ifft3d = _complex_transform("IFFT3D", 3, inverse=True)
+
+
+def _lengths(tensor: Tensor, fft_length: Any, rank: int, inverse: bool) -> Tensor:
+    """The sizes of the real tensor: as given, else from the input's shape."""
+    if fft_length is not None:
+        return shape_argument(fft_length, "fft_length")
+    dims = _at_least(rank, tensor.dims)
+    if dims is not None and None not in dims[-rank:]:
+        sizes = [int(d or 0) for d in dims[-rank:]]
+        if inverse:
+            sizes[-1] = max(0, 2 * (sizes[-1] - 1))
+        return convert_to_tensor(sizes, dtypes.int32, "fft_length")
+    sizes_tensor = raw.StridedSlice(raw.Shape(tensor), [-rank], [0], [1], end_mask=1)
+    if not inverse:
+        return sizes_tensor  # type: ignore[no-any-return]
+    scale, shift = [1] * (rank - 1) + [2], [0] * (rank - 1) + [-2]
+    return raw.Maximum(raw.AddV2(raw.Mul(sizes_tensor, scale), shift), 0)  # type: ignore[no-any-return]
+
+
+def _real_transform(op_type: str, rank: int, inverse: bool) -> Callable[..., Tensor]:
+    def function(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+        with get_default_graph().name_scope(name or op_type.lower()) as scope:
+            preferred = dtypes.complex64 if inverse else dtypes.float32
+            tensor = convert_to_tensor(input_tensor, preferred_dtype=preferred, name="input")
+            double = tensor.dtype in (dtypes.float64, dtypes.complex128)
+            other = (
+                (dtypes.float64 if double else dtypes.float32)
+                if inverse
+                else (dtypes.complex128 if double else dtypes.complex64)
+            )
+            lengths = _lengths(tensor, fft_length, rank, inverse)
+            types = {"Treal" if inverse else "Tcomplex": other}
+            return getattr(raw, op_type)(tensor, lengths, name=scope, **types)  # type: ignore[no-any-return]
+
+    what = "Real tensor of a half spectrum" if inverse else "Half spectrum of a real tensor"
+    where = "dimension" if rank == 1 else f"{rank} dimensions"
+    function.__doc__ = (
+        f"{what}, over the last {where}.\n\n"
+        "    The last dimension of a half spectrum has ``fft_length[-1] // 2 + 1`` elements.\n"
+        f"    ``fft_length``: {rank} integers, the sizes of the real tensor; the input is cut or\n"
+        "    padded with zeros to fit. By default they follow from the shape of the input."
+    )
+    function.__name__ = function.__qualname__ = op_type.lower()
+    return function
+
+
+rfft = _real_transform("RFFT", 1, inverse=False)
+rfft2d = _real_transform("RFFT2D", 2, inverse=False)
+rfft3d = _real_transform("RFFT3D", 3, inverse=False)
+irfft = _real_transform("IRFFT", 1, inverse=True)
+irfft2d = _real_transform("IRFFT2D", 2, inverse=True)
+irfft3d = _real_transform("IRFFT3D", 3, inverse=True)

@@ -1,0 +1,214 @@
+"""Linear algebra: the public functions (the ops are in `linalg`).
+
+All take batches: the last two dimensions of a tensor are the rows and columns of its matrices.
+Types are float16, float32, float64, complex64 and complex128 unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph import dtypes
+from headrace.graph.graph import get_default_graph
+from headrace.graph.tensor import Tensor
+from headrace.ops.array.api import matrix_transpose
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.math import linalg as _ops  # noqa: F401  (defines the ops)
+
+__all__ = [
+    "cholesky",
+    "cholesky_solve",
+    "log_matrix_determinant",
+    "matrix_determinant",
+    "matrix_inverse",
+    "matrix_solve",
+    "matrix_solve_ls",
+    "matrix_triangular_solve",
+    "qr",
+    "self_adjoint_eig",
+    "self_adjoint_eigvals",
+    "svd",
+]
+
+
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """Lower triangular ``L`` with ``L @ adjoint(L) == input``: ``[..., n, n]``.
+
+    Only the lower triangle of ``input`` is read.
+
+    Raises:
+        InvalidArgumentError: when run on a matrix that is not positive definite.
+    """
+    return raw.Cholesky(input, name=name)  # type: ignore[no-any-return]
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """``x`` with ``A @ x == rhs``, given ``chol``, the Cholesky factor of ``A``.
+
+    Args:
+        chol: ``[..., n, n]``, lower triangular.
+        rhs: ``[..., n, k]``.
+    """
+    with get_default_graph().name_scope(name or "cholesky_solve"):
+        half = raw.MatrixTriangularSolve(chol, rhs, adjoint=False, lower=True)
+        return raw.MatrixTriangularSolve(chol, half, adjoint=True, lower=True)  # type: ignore[no-any-return]
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
+    """``(q, r)`` with ``q @ r == input``, unitary ``q`` and upper triangular ``r``.
+
+    Shapes for ``[..., m, n]`` and p = min(m, n): ``[..., m, p]`` and ``[..., p, n]``; with
+    ``full_matrices`` ``[..., m, m]`` and ``[..., m, n]``.
+    """
+    return raw.Qr(input, full_matrices=full_matrices, name=name)
+
+
+def svd(
+    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
+    """Singular values, in decreasing order, and vectors: ``tensor = u @ diag(s) @ adjoint(v)``.
+
+    Returns:
+        ``(s, u, v)``, ``s`` real; only ``s`` without ``compute_uv``. For ``[..., m, n]`` and
+        p = min(m, n): ``[..., p]``, ``[..., m, p]``, ``[..., n, p]``; with ``full_matrices``
+        ``u`` and ``v`` are square.
+    """
+    s, u, v = raw.Svd(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
+    if compute_uv:
+        return _real(s), u, v
+    return _real(s)
+
+
+def _real(tensor: Tensor) -> Tensor:
+    if not tensor.dtype.is_complex:
+        return tensor
+    return raw.Real(tensor, Tout=tensor.dtype.real_dtype)  # type: ignore[no-any-return]
+
+
+def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues ``[..., n]``, in increasing order, and eigenvectors (columns) ``[..., n, n]``.
+
+    ``tensor`` is self-adjoint; only its lower triangle is read.
+    """
+    values, vectors = raw.SelfAdjointEigV2(tensor, compute_v=True, name=name)
+    return values, vectors
+
+
+def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+    """The eigenvalues of ``self_adjoint_eig``."""
+    return raw.SelfAdjointEigV2(tensor, compute_v=False, name=name)[0]  # type: ignore[no-any-return]
+
+
+def lu(
+    input: Any,
+    output_idx_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> Any:
+    """``(lu, p)``: both triangular factors in one matrix, and the order of the rows.
+
+    ``L @ U == tf.gather(input, p)`` for one matrix; the diagonal of ``L`` is 1 and not stored.
+
+    Raises:
+        InvalidArgumentError: when run on a singular matrix.
+    """
+    return raw.Lu(input, output_idx_type=dtypes.as_dtype(output_idx_type), name=name)
+
+
+def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverse of each ``[..., n, n]`` matrix, or of its adjoint.
+
+    Raises:
+        InvalidArgumentError: when run on a singular matrix.
+    """
+    return raw.MatrixInverse(input, adjoint=adjoint, name=name)  # type: ignore[no-any-return]
+
+
+def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+    """The determinants of ``[..., n, n]`` matrices: ``[...]``."""
+    return raw.MatrixDeterminant(input, name=name)  # type: ignore[no-any-return]
+
+
+def log_matrix_determinant(input: Any, name: str | None = None) -> Any:
+    """``(sign, log(abs(determinant)))`` of ``[..., n, n]`` matrices, each ``[...]``."""
+    return raw.LogMatrixDeterminant(input, name=name)
+
+
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
+    """Logarithm of the determinant of positive definite matrices, real: ``[...]``."""
+    with get_default_graph().name_scope(name or "logdet"):
+        diagonal = _real(raw.MatrixDiagPart(raw.Cholesky(matrix)))
+        return raw.Mul(raw.Sum(raw.Log(diagonal), [-1]), _two(diagonal))  # type: ignore[no-any-return]
+
+
+def _two(like: Tensor) -> Tensor:
+    return convert_to_tensor(2, like.dtype)
+
+
+def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """``x`` with ``matrix @ x == rhs``, or with the adjoint of ``matrix``.
+
+    Args:
+        matrix: ``[..., n, n]``.
+        rhs: ``[..., n, k]``.
+
+    Raises:
+        InvalidArgumentError: when run on a singular matrix.
+    """
+    return raw.MatrixSolve(matrix, rhs, adjoint=adjoint, name=name)  # type: ignore[no-any-return]
+
+
+def matrix_triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """``matrix_solve`` for triangular matrices; the other triangle is not read.
+
+    Raises:
+        InvalidArgumentError: when run on a matrix with a zero on its diagonal.
+    """
+    return raw.MatrixTriangularSolve(matrix, rhs, lower=lower, adjoint=adjoint, name=name)  # type: ignore[no-any-return]
+
+
+def matrix_solve_ls(
+    matrix: Any,
+    rhs: Any,
+    l2_regularizer: Any = 0.0,
+    fast: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """``x`` that minimises ``|matrix @ x - rhs| ** 2 + l2_regularizer * |x| ** 2``.
+
+    Args:
+        matrix: ``[..., m, n]``.
+        rhs: ``[..., m, k]``.
+        l2_regularizer: scalar, at least 0.
+        fast: solve the normal equations by Cholesky. Otherwise the pseudo-inverse gives the
+            solution of least norm, also for rank-deficient matrices, and ``l2_regularizer`` is
+            ignored.
+
+    Raises:
+        InvalidArgumentError: when run with ``fast`` on a rank-deficient matrix.
+    """
+    weight = convert_to_tensor(l2_regularizer, preferred_dtype=dtypes.float64)
+    if weight.dtype is not dtypes.float64:
+        weight = raw.Cast(weight, DstT=dtypes.float64)
+    return raw.MatrixSolveLs(matrix, rhs, weight, fast=fast, name=name)  # type: ignore[no-any-return]
+
+
+def expm(input: Any, name: str | None = None) -> Tensor:
+    """The exponential of ``[..., n, n]`` matrices."""
+    return raw.MatrixExponential(input, name=name or "matrix_exponential")  # type: ignore[no-any-return]
+
+
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+    """Each matrix transposed and conjugated: ``[..., n, m]`` for ``[..., m, n]``."""
+    with get_default_graph().name_scope(name or "adjoint") as scope:
+        tensor = convert_to_tensor(matrix, name="matrix")
+        dims = tensor.dims
+        if dims is None:
+            return matrix_transpose(tensor, conjugate=tensor.dtype.is_complex)
+        rank = len(dims)
+        if rank < 2:
+            raise ValueError(f"tf.linalg.adjoint needs at least rank 2, but the rank is {rank}.")
+        order = [*range(rank - 2), rank - 1, rank - 2]
+        op = raw.ConjugateTranspose if tensor.dtype.is_complex else raw.Transpose
+        return op(tensor, order, name=scope)  # type: ignore[no-any-return]

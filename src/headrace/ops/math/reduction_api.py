@@ -1,0 +1,266 @@
+"""The public reductions: axes and old argument names, and functions made of several ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.deprecated import note
+from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
+from headrace.graph.graph import default_graph_stack
+from headrace.graph.tensor import Tensor
+from headrace.ops.core.build import _const, apply_op, convert_to_tensor, raw
+from headrace.ops.core.registry import OpDef
+from headrace.ops.math.cast import cast
+from headrace.ops.math.reduction import (
+    ALL,
+    ANY,
+    ARG_MAX,
+    ARG_MIN,
+    EUCLIDEAN_NORM,
+    MAX,
+    MEAN,
+    MIN,
+    PROD,
+    SUM,
+)
+
+__all__ = [
+    "arg_max",
+    "arg_min",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "reduce_all",
+    "reduce_any",
+    "reduce_euclidean_norm",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
+]
+
+
+def either(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    """The value of an argument that has two names, neither of them deprecated.
+
+    Raises:
+        ValueError: if both are given.
+    """
+    if old is not None and new is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.")
+    return new if old is None else old
+
+
+def one_of(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    """The value of an argument that has two names; the old one is noted in the log.
+
+    Raises:
+        ValueError: if both are given.
+    """
+    if old is not None and new is None:
+        note(f"The argument {old_name}", new_name)
+    return either(new_name, new, old_name, old)
+
+
+def all_axes(x: Tensor, axis: Any) -> Any:
+    """``axis``, or every axis of ``x`` when it is None."""
+    if axis is not None:
+        return axis
+    dims = x._dims
+    if dims is not None:
+        return _const(np.arange(len(dims), dtype=np.int32), dtypes.int32, "Const")
+    return raw.Range(0, raw.Rank(x), 1)
+
+
+def _reduce(
+    definition: OpDef,
+    input_tensor: Any,
+    axis: Any,
+    keepdims: Any,
+    name: str | None,
+    reduction_indices: Any,
+    keep_dims: Any,
+) -> Tensor:
+    axis = one_of("axis", axis, "reduction_indices", reduction_indices)
+    keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
+    x = input_tensor
+    if not isinstance(x, Tensor):
+        x = convert_to_tensor(x, name="input_tensor")
+    attrs = {"keep_dims": bool(keep), "name": name}
+    result: Tensor = apply_op(definition, (x, all_axes(x, axis)), attrs)
+    if axis is None and result._dims is None and not keep:
+        result.set_shape(())
+    return result
+
+
+def _public(definition: OpDef, what: str) -> Any:
+    def reduce(
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor:
+        return _reduce(definition, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+    reduce.__name__ = reduce.__qualname__ = f"reduce_{definition.name.lower()}"
+    reduce.__doc__ = f"""{what} along axes.
+
+    Args:
+        input_tensor: tensor to reduce.
+        axis: one axis or several, counted from the end when negative; None means all.
+        keepdims: keep reduced axes with size 1.
+        reduction_indices, keep_dims: old names of ``axis`` and ``keepdims``.
+
+    Raises:
+        ValueError: if an axis is not one of the input's, or an argument is given by both names.
+    """
+    return composite_function(reduce)
+
+
+reduce_sum = _public(SUM, "The sum")
+reduce_mean = _public(MEAN, "The mean (of integers cut towards zero)")
+reduce_prod = _public(PROD, "The product")
+reduce_max = _public(MAX, "The greatest element")
+reduce_min = _public(MIN, "The least element")
+reduce_all = _public(ALL, "Whether all elements are true,")
+reduce_any = _public(ANY, "Whether any element is true,")
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the sum of squares along axes (all when ``axis`` is None)."""
+    return _reduce(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name, None, None)
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """``log(sum(exp(x)))`` along axes, without overflow; see reduce_sum for the arguments."""
+    axis = one_of("axis", axis, "reduction_indices", reduction_indices)
+    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    with default_graph_stack.current().name_scope(name or "ReduceLogSumExp") as scope:
+        x = convert_to_tensor(input_tensor, name="input")
+        greatest = reduce_max(x, axis, keepdims=True)
+        finite = raw.Select(raw.IsFinite(greatest), greatest, raw.ZerosLike(greatest))
+        offset = raw.StopGradient(finite)
+        total = raw.Log(reduce_sum(raw.Exp(raw.Sub(x, offset)), axis, keepdims=keep))
+        if not keep:
+            offset = raw.Reshape(offset, raw.Shape(total))
+        return raw.AddV2(total, offset, name=scope)  # type: ignore[no-any-return]
+
+
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The mean squared distance from the mean, along axes (all when ``axis`` is None).
+
+    Raises:
+        TypeError: if the input is of an integer type.
+    """
+    with default_graph_stack.current().name_scope(name or "reduce_variance"):
+        x = convert_to_tensor(input_tensor, name="input_tensor")
+        if x.dtype.is_integer:
+            raise TypeError(f"Input must be either real or complex, not {x.dtype.name}.")
+        distance = raw.Sub(x, reduce_mean(x, axis, keepdims=True))
+        if x.dtype.is_complex:
+            squares = raw.Real(raw.Mul(distance, raw.Conj(distance)), Tout=x.dtype.real_dtype)
+        else:
+            squares = raw.Square(distance)
+        return reduce_mean(squares, axis, keepdims=keepdims)  # type: ignore[no-any-return]
+
+
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of reduce_variance."""
+    with default_graph_stack.current().name_scope(name or "reduce_std"):
+        return raw.Sqrt(reduce_variance(input_tensor, axis, keepdims))  # type: ignore[no-any-return]
+
+
+def count_nonzero(
+    input_tensor: Any = None,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    dtype: Any = dtypes.int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+    input: Any = None,
+) -> Tensor:
+    """How many elements are not zero (of strings: not empty), along axes, as ``dtype``."""
+    axis = one_of("axis", axis, "reduction_indices", reduction_indices)
+    keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
+    with default_graph_stack.current().name_scope(name or "count_nonzero"):
+        x = convert_to_tensor(one_of("input", input, "input_tensor", input_tensor), name="input")
+        zero = np.zeros((), x.dtype.np_dtype) if x.dtype is not dtypes.string else b""
+        nonzero = raw.Cast(raw.NotEqual(x, convert_to_tensor(zero, x.dtype)), DstT=dtypes.int64)
+        return cast(reduce_sum(nonzero, axis, keepdims=keep), dtype)  # type: ignore[no-any-return]
+
+
+def _position(
+    definition: OpDef, x: Any, axis: Any, name: str | None, dimension: Any, output_type: Any
+) -> Tensor:
+    axis = one_of("axis", axis, "dimension", dimension)
+    attrs = {"output_type": output_type, "name": name}
+    return apply_op(definition, (x, 0 if axis is None else axis), attrs)  # type: ignore[no-any-return]
+
+
+def argmax(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
+) -> Tensor:
+    """The position of the greatest element along ``axis`` (0 when not given).
+
+    The first one wins ties; NaN is never the greatest.
+
+    Raises:
+        ValueError: if ``axis`` is not one of the input's, or that axis is empty.
+    """
+    return _position(ARG_MAX, input, axis, name, dimension, output_type)
+
+
+def argmin(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
+) -> Tensor:
+    """The position of the least element along ``axis`` (0 when not given).
+
+    The first one wins ties; NaN is never the least.
+
+    Raises:
+        ValueError: if ``axis`` is not one of the input's, or that axis is empty.
+    """
+    return _position(ARG_MIN, input, axis, name, dimension, output_type)
+
+
+def arg_max(
+    input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """The old name of argmax."""
+    return argmax(input, dimension, name, output_type=output_type)
+
+
+def arg_min(
+    input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """The old name of argmin."""
+    return argmin(input, dimension, name, output_type=output_type)

@@ -1,0 +1,295 @@
+"""Embeddings, dropout, and whether targets are among the best predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jax import numpy as jnp
+
+from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
+from headrace.graph.graph import get_default_graph
+from headrace.graph.shapes import merge_static
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.core.array_util import shape_argument, shape_tensor
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.registry import NotDifferentiable, define_op
+from headrace.ops.math.clip import clip_by_norm
+from headrace.ops.nn.windows import checked_rank
+from headrace.ops.random.api import random_uniform
+from headrace.ops.state.partitioned import PartitionedVariable
+
+__all__: list[str] = []
+
+
+# -- the best predictions -----------------------------------------------------------------------
+
+
+def _in_top_k_shape(op: Operation) -> list[Dims]:
+    predictions = checked_rank(op.inputs[0]._dims, 2, "predictions")
+    targets = checked_rank(op.inputs[1]._dims, 1, "targets")
+    if len(op.inputs) == 3:
+        checked_rank(op.inputs[2]._dims, 0, "k")
+    return [merge_static(predictions[:1], targets)]
+
+
+def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
+    """Fewer than ``k`` predictions are greater than the target's.
+
+    Where the target is no class, or a prediction of the row is not finite, the answer is no.
+    """
+    if predictions.shape[0] != targets.shape[0]:
+        raise ValueError(
+            f"First dimension of predictions {predictions.shape[0]} must match length of targets "
+            f"{targets.shape[0]}"
+        )
+    hot = targets[:, None] == xp.arange(predictions.shape[1], dtype=targets.dtype)
+    own = xp.sum(xp.where(hot, predictions, predictions.dtype.type(0)), axis=1, keepdims=True)
+    greater = xp.sum(predictions > own, axis=1, dtype=targets.dtype)
+    sayable = xp.any(hot, axis=1) & xp.all(xp.isfinite(predictions), axis=1)
+    return sayable & (greater < k)
+
+
+def _in_top_k_attr(xp: Any, predictions: Any, targets: Any, *, k: int) -> Any:
+    return _in_top_k(xp, predictions, targets, k)
+
+
+_NO_GRADIENT = NotDifferentiable("the result is boolean")
+
+define_op(
+    "InTopK(predictions: float32, targets: T) -> precision: bool",
+    attrs="k: int, T: index = int32",
+    shape=_in_top_k_shape,
+    kernel=partial(_in_top_k_attr, jnp),
+    interpret=partial(_in_top_k_attr, np),
+    gradient=_NO_GRADIENT,
+)
+define_op(
+    "InTopKV2(predictions: float32, targets: T, k: T) -> precision: bool",
+    attrs="T: index = int32",
+    shape=_in_top_k_shape,
+    kernel=partial(_in_top_k, jnp),
+    interpret=partial(_in_top_k, np),
+    gradient=_NO_GRADIENT,
+)
+
+
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+    """Whether each target is among the ``k`` best predictions of its row; ties count as among.
+
+    Args:
+        predictions: float32 ``[n, classes]``.
+        targets: int32 or int64 ``[n]``, class numbers.
+
+    Returns:
+        ``[n]`` of bool; False where a prediction is not finite or the target is no class.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
+    with get_default_graph().name_scope(name or "in_top_k"):
+        return raw.InTopKV2(predictions, targets, k)  # type: ignore[no-any-return]
+
+
+# -- embeddings ---------------------------------------------------------------------------------
+
+
+@composite_function
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Tensor:
+    """The rows ``ids`` of the table ``params``.
+
+    Args:
+        params: a tensor or variable ``[rows, ...]``, or the parts of one: a list or a partitioned
+            variable. The gradient of a variable then consists of the rows alone.
+        ids: int32 or int64 of any shape.
+        partition_strategy: which part has row ``i``: "mod" puts it into part ``i % parts``, "div"
+            into consecutive runs of rows (the first parts have one more).
+        max_norm: rows of a greater L2 norm are scaled down to it.
+
+    Returns:
+        A tensor of shape ``ids.shape + params.shape[1:]``.
+
+    Raises:
+        ValueError: if there are no parts, or for another strategy.
+        InvalidArgumentError: when the graph runs, if an id is not a row.
+    """
+    parts = _parts(params)
+    with get_default_graph().name_scope(name or "embedding_lookup") as scope:
+        ids = convert_to_tensor(ids, name="ids")
+        if len(parts) == 1:
+            rows = _clipped(_rows(parts[0], ids, scope), ids, max_norm)
+            return raw.Identity(rows)  # type: ignore[no-any-return]
+        return _clipped(_from_parts(parts, ids, partition_strategy), ids, max_norm)
+
+
+def _parts(params: Any) -> list[Any]:
+    if isinstance(params, PartitionedVariable):
+        return list(params)
+    parts = list(params) if isinstance(params, (list, tuple)) else [params]
+    if not parts or any(p is None for p in parts):
+        raise ValueError("Need at least one param")
+    return parts
+
+
+def _rows(part: Any, ids: Any, name: str | None = None) -> Tensor:
+    """Rows of a variable, without reading the whole, or of a tensor."""
+    read = getattr(part, "sparse_read", None)
+    if read is not None:
+        return read(ids, name=name)  # type: ignore[no-any-return]
+    return raw.GatherV2(part, ids, 0, name=name)  # type: ignore[no-any-return]
+
+
+def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
+    if max_norm is None:
+        return rows
+    if ids._dims is None or rows._dims is None:
+        raise ValueError("max_norm needs ids and params of known rank: use set_shape.")
+    axes = list(range(len(ids._dims), len(rows._dims)))
+    return clip_by_norm(rows, max_norm, axes=axes)  # type: ignore[no-any-return]
+
+
+def _from_parts(params: list[Any], ids: Tensor, strategy: str) -> Tensor:
+    parts = [p if hasattr(p, "sparse_read") else convert_to_tensor(p) for p in params]
+    flat = raw.Reshape(ids, [-1])
+    part, within = _address(parts, flat, strategy)
+    part = part if part.dtype is dtypes.int32 else raw.Cast(part, DstT=dtypes.int32)
+    positions = raw.Range(0, raw.Size(flat), 1)
+    of_part = raw.DynamicPartition(within, part, num_partitions=len(parts))
+    places = raw.DynamicPartition(positions, part, num_partitions=len(parts))
+    rows = [_rows(p, i) for p, i in zip(parts, of_part, strict=True)]
+    joined = raw.DynamicStitch(list(places), rows)
+    shapes = [p.shape.as_tuple for p in parts]
+    row = _merged([s[1:] if s else None for s in shapes])
+    if row is not None and None not in row:
+        inner: Any = np.array(row, np.int32)
+    else:
+        inner = raw.StridedSlice(raw.Shape(joined), [1], [0], [1], end_mask=1)
+    result = raw.Reshape(joined, raw.ConcatV2([shape_tensor(ids), inner], 0))
+    if ids._dims is not None and row is not None:
+        result.set_shape((*ids._dims, *row))
+    return result  # type: ignore[no-any-return]
+
+
+def _merged(shapes: Sequence[Dims]) -> Dims:
+    """What is known from any of the shapes.
+
+    Raises:
+        ValueError: if they do not fit together.
+    """
+    found: Dims = None
+    for shape in shapes:
+        found = merge_static(found, shape)
+    return found
+
+
+def _address(parts: list[Any], ids: Tensor, strategy: str) -> tuple[Tensor, Tensor]:
+    """The part of each id, and its row there."""
+    count = len(parts)
+    if strategy == "mod":
+        return raw.FloorMod(ids, count), raw.FloorDiv(ids, count)
+    if strategy != "div":
+        raise ValueError(f"Unrecognized partition strategy: {strategy!r} is not 'mod' or 'div'")
+    total = _total_rows(parts, ids.dtype)
+    each, extras = raw.FloorDiv(total, count), raw.FloorMod(total, count)
+    longer, after = raw.AddV2(each, 1), raw.Sub(ids, extras)
+    part = raw.Maximum(raw.FloorDiv(ids, longer), raw.FloorDiv(after, each))
+    within = raw.SelectV2(
+        raw.Less(part, extras), raw.FloorMod(ids, longer), raw.FloorMod(after, each)
+    )
+    return part, within
+
+
+def _total_rows(parts: list[Any], dtype: Any) -> Tensor:
+    shapes = [p.shape.as_tuple for p in parts]
+    sizes = [s[0] if s else None for s in shapes]
+    if None not in sizes:
+        return convert_to_tensor(sum(sizes), dtype)
+    rows = [
+        raw.StridedSlice(raw.Shape(convert_to_tensor(p)), [0], [1], [1], shrink_axis_mask=1)
+        for p in parts
+    ]
+    return raw.Cast(raw.AddN(rows), DstT=dtype)  # type: ignore[no-any-return]
+
+
+# -- dropout ------------------------------------------------------------------------------------
+
+
+@composite_function
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Tensor:
+    """Elements of ``x`` set to zero at random, and the others scaled up to keep the sum.
+
+    Args:
+        x: floating-point tensor.
+        keep_prob: the probability that an element stays, in (0, 1]: a number or scalar tensor.
+        noise_shape: shape of the random choices, which broadcast to ``x``; None entries stand
+            for the size of ``x``.
+        rate: ``1 - keep_prob``, instead of that.
+
+    Raises:
+        ValueError: if ``x`` is not floating or the probability is not in its range.
+    """
+    if keep_prob is not None:
+        if rate is not None:
+            raise ValueError("Only one of rate and keep_prob may be given.")
+        rate = raw.Sub(1.0, keep_prob) if isinstance(keep_prob, Tensor) else 1.0 - keep_prob
+    if rate is None:
+        raise ValueError("You must provide a rate to dropout.")
+    with get_default_graph().name_scope(name or "dropout") as scope:
+        x = convert_to_tensor(x, name="x")
+        if not x.dtype.is_floating:
+            raise ValueError(
+                "x has to be a floating point tensor since it's going to be scaled. Got a "
+                f"{x.dtype.name} tensor instead."
+            )
+        if isinstance(rate, (int, float, np.floating)):
+            if not 0 <= rate < 1:
+                raise ValueError(
+                    f"keep_prob must be a number in (0, 1] (rate in [0, 1)), got rate {rate}"
+                )
+            if rate == 0:
+                return x  # type: ignore[no-any-return]
+            scaled = raw.Mul(x, 1.0 / (1.0 - float(rate)))
+        else:
+            rate = convert_to_tensor(rate, x.dtype, name="rate")
+            checked_rank(rate._dims, 0, "rate")
+            scaled = raw.RealDiv(x, raw.Sub(1.0, rate))
+        drawn = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
+        # >= so that exactly what is drawn below ``rate`` is dropped: nothing if that is 0
+        kept = raw.GreaterEqual(drawn, rate)
+        result: Tensor = raw.SelectV2(kept, scaled, raw.ZerosLike(x), name=scope)
+        # Programs feed the probability through placeholders without a shape.
+        result.set_shape(x.shape)
+        return result
+
+
+def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
+    if noise_shape is None:
+        return shape_tensor(x)
+    sizes = getattr(noise_shape, "as_list", lambda: noise_shape)()
+    if isinstance(sizes, (list, tuple)) and None in sizes and x._dims is not None:
+        dims = [x._dims[i] if n is None else n for i, n in enumerate(sizes)]
+        if None in dims:
+            whole = raw.Shape(x)
+            dims = [
+                raw.StridedSlice(whole, [i], [i + 1], [1], shrink_axis_mask=1) if n is None else n
+                for i, n in enumerate(dims)
+            ]
+        sizes = dims
+    return shape_argument(sizes)

@@ -1,0 +1,1 @@
+"""From serialised messages and text to tensors."""

@@ -1,0 +1,159 @@
+"""Decoding strings and handling files in graphs: ``tf.decode_csv``, ``tf.read_file`` ..."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from headrace.graph import dtypes
+from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.core.build import convert_to_tensor, raw
+
+
+def decode_csv(
+    records: Any,
+    record_defaults: Sequence[Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    name: str | None = None,
+    na_value: str = "",
+    select_cols: Sequence[int] | None = None,
+) -> list[Tensor]:
+    """The fields of lines of comma-separated values (RFC 4180).
+
+    Args:
+        records: strings of any shape, one line each, without line ends.
+        record_defaults: for each field a value that gives its type (float32, float64, int32, int64
+            or string) and stands for it where it is missing: a scalar, or a list of one; an empty
+            tensor where the field must not be missing.
+        field_delim: one character.
+        use_quote_delim: whether a field may be in double quotes.
+        na_value: text that stands for a missing field, as the empty text does.
+        select_cols: numbers of the columns to give, in order; all by default.
+
+    Returns:
+        A tensor of the shape of ``records`` for each field.
+
+    Raises:
+        TypeError: if a default is of another type.
+        ValueError: if ``select_cols`` does not increase or has another length than the defaults.
+        InvalidArgumentError: when the graph runs, for a line of another number of fields, quotes
+            where they may not be, or text that is no such number.
+    """
+    if select_cols is not None and any(b <= a for a, b in pairwise(select_cols)):
+        raise ValueError("select_cols is not strictly increasing.")
+    if select_cols is not None and len(select_cols) and select_cols[0] < 0:
+        raise ValueError("select_cols contains negative values.")
+    if select_cols is not None and len(select_cols) != len(record_defaults):
+        raise ValueError("Length of select_cols and record_defaults do not match.")
+    return raw.DecodeCSV(  # type: ignore[no-any-return]
+        records,
+        record_defaults,
+        field_delim=field_delim,
+        use_quote_delim=use_quote_delim,
+        na_value=na_value,
+        select_cols=[] if select_cols is None else select_cols,
+        name=name,
+    )
+
+
+def decode_raw(
+    input_bytes: Any = None,
+    out_type: Any = None,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: Any = None,
+) -> Tensor:
+    """The bytes of strings as a vector of numbers each.
+
+    Args:
+        input_bytes: strings ``[...]`` of one length.
+        out_type: the type of the numbers.
+        little_endian: the order of the bytes of a number.
+        bytes: an old name of ``input_bytes``.
+
+    Returns:
+        ``[..., length of the strings / size of a number]``.
+
+    Raises:
+        InvalidArgumentError: when the graph runs, if lengths differ or are not a multiple of the
+            size.
+    """
+    if (input_bytes is None) == (bytes is None):
+        raise ValueError("Give exactly one of input_bytes and bytes.")
+    data = bytes if input_bytes is None else input_bytes
+    data = convert_to_tensor(data, dtypes.string, name="bytes")
+    return raw.DecodeRaw(  # type: ignore[no-any-return]
+        data, out_type=out_type, little_endian=little_endian, name=name
+    )
+
+
+def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
+    """Strings decompressed.
+
+    Args:
+        compression_type: ``"ZLIB"``, ``"GZIP"``, or ``""`` for none.
+
+    Raises:
+        DataLossError: when the graph runs, for data that are damaged or cut off.
+        InvalidArgumentError: for another type of compression.
+    """
+    return raw.DecodeCompressed(  # type: ignore[no-any-return]
+        bytes, compression_type=compression_type, name=name
+    )
+
+
+def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
+    """Example messages in the JSON form of protocol buffers as serialized Example messages.
+
+    Raises:
+        InvalidArgumentError: when the graph runs, for text that is no such message.
+    """
+    return raw.DecodeJSONExample(json_examples, name=name)  # type: ignore[no-any-return]
+
+
+def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
+    """The tensor that a serialized TensorProto (a scalar string) stands for.
+
+    Raises:
+        InvalidArgumentError: when the graph runs, for bytes that are no TensorProto, or one of
+            another type than ``out_type``.
+    """
+    return raw.ParseTensor(serialized, out_type=out_type, name=name)  # type: ignore[no-any-return]
+
+
+def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
+    """A tensor as a serialized TensorProto, a scalar string."""
+    return raw.SerializeTensor(tensor, name=name)  # type: ignore[no-any-return]
+
+
+def read_file(filename: Any, name: str | None = None) -> Tensor:
+    """The content of a file, a scalar string. Raises NotFoundError when the graph runs."""
+    return raw.ReadFile(filename, name=name)  # type: ignore[no-any-return]
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
+    """Writes a file when it runs; its directory is made where it does not exist."""
+    return raw.WriteFile(filename, contents, name=name)  # type: ignore[no-any-return]
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+    """The sorted names of the files that match a pattern, or any of a vector of patterns.
+
+    ``*``, ``?`` and ``[...]`` stand for characters other than ``/``.
+    """
+    return raw.MatchingFiles(pattern, name=name)  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "decode_compressed",
+    "decode_csv",
+    "decode_json_example",
+    "decode_raw",
+    "matching_files",
+    "parse_tensor",
+    "read_file",
+    "serialize_tensor",
+    "write_file",
+]

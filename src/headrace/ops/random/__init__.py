@@ -1,0 +1,1 @@
+"""Random operations: TensorFlow's numbers for the same seeds."""

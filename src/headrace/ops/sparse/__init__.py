@@ -1,0 +1,1 @@
+"""Sparse tensors: the class, and the operations on them."""

@@ -1,0 +1,1 @@
+"""Variables: their operations, scopes, initial values, and updates by optimisers."""

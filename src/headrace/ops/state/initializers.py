@@ -1,0 +1,422 @@
+"""Initialisers: callables that make the initial value of a variable from its shape and type."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace.graph import dtypes
+from headrace.graph.dtypes import DType
+from headrace.graph.shapes import TensorShape
+from headrace.graph.tensor import Tensor
+from headrace.ops.core.array_util import shape_argument
+from headrace.ops.core.build import constant, holds_tensor, raw
+from headrace.ops.random import api
+
+__all__ = [
+    "constant_initializer",
+    "glorot_normal_initializer",
+    "glorot_uniform_initializer",
+    "ones_initializer",
+    "orthogonal_initializer",
+    "random_normal_initializer",
+    "random_uniform_initializer",
+    "truncated_normal_initializer",
+    "uniform_unit_scaling_initializer",
+    "variance_scaling_initializer",
+    "zeros_initializer",
+]
+
+#: Standard deviation of a normal distribution cut off at two standard deviations.
+_TRUNCATED_STDDEV = 0.87962566103423978
+#: Values with fewer elements are constants; larger ones are filled as the graph runs.
+_CONSTANT_LIMIT = 1000
+
+
+class Initializer:
+    """Makes initial values: ``initializer(shape, dtype=None, partition_info=None)``."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """The initial value of a variable of ``shape``.
+
+        ``partition_info`` tells the full shape when the variable is one part of a larger one.
+        """
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments with which an equal initialiser is made."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """An initialiser from `get_config`'s dictionary."""
+        return cls(**config)
+
+
+def _filled(shape: Any, value: Any, dtype: DType, name: str) -> Tensor:
+    dims = _dims(shape)
+    if isinstance(dims, list) and np.prod(dims, dtype=np.int64) < _CONSTANT_LIMIT:
+        return constant(np.full(dims, value, dtype.np_dtype), dtype, name=name)
+    result: Tensor = raw.Fill(dims, constant(value, dtype), name=name)
+    return result
+
+
+def _dims(shape: Any) -> Any:
+    """The shape as a list of ints, or as a tensor if that, or one of its sizes, is one."""
+    if isinstance(shape, Tensor) or (isinstance(shape, (list, tuple)) and holds_tensor(shape)):
+        return shape_argument(shape)
+    return TensorShape(shape).as_list()
+
+
+def _float_dtype(dtype: Any) -> DType:
+    wanted = dtypes.as_dtype(dtype).base_dtype
+    if not wanted.is_floating:
+        raise ValueError(f"Expected floating point type, got {wanted!r}.")
+    return wanted
+
+
+class Zeros(Initializer):
+    """All zeros (False, or empty strings)."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        wanted = dtypes.as_dtype(dtype or self.dtype).base_dtype
+        return _filled(shape, b"" if wanted is dtypes.string else 0, wanted, "zeros")
+
+    def get_config(self) -> dict[str, Any]:
+        return {"dtype": self.dtype.name}
+
+
+class Ones(Initializer):
+    """All ones."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return _filled(shape, 1, dtypes.as_dtype(dtype or self.dtype).base_dtype, "ones")
+
+    def get_config(self) -> dict[str, Any]:
+        return {"dtype": self.dtype.name}
+
+
+class Constant(Initializer):
+    """A given value: a number for all elements, or a list or array with as many as needed.
+
+    A list that is too short is extended with its last element, unless ``verify_shape``.
+
+    Raises:
+        TypeError: if ``value`` is no number, list or array.
+    """
+
+    def __init__(
+        self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False
+    ) -> None:
+        if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
+            raise TypeError(
+                f"Invalid type for initial value={value} of type: {type(value).__name__}. Expected "
+                "Python scalar, list or tuple of values, or numpy.ndarray."
+            )
+        self.value = value
+        self.dtype = dtypes.as_dtype(dtype)
+        self._verify_shape = verify_shape
+
+    def __call__(
+        self,
+        shape: Any,
+        dtype: Any = None,
+        partition_info: Any = None,
+        verify_shape: bool | None = None,
+    ) -> Tensor:
+        wanted = dtypes.as_dtype(dtype or self.dtype).base_dtype
+        verify = self._verify_shape if verify_shape is None else verify_shape
+        dims = _dims(shape)
+        if np.ndim(self.value) == 0 and wanted is not dtypes.string and not verify:
+            small = isinstance(dims, list) and np.prod(dims, dtype=np.int64) < _CONSTANT_LIMIT
+            if not small:
+                return _filled(dims, self.value, wanted, "Const")
+        return constant(self.value, wanted, dims, verify_shape=verify)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"value": self.value, "dtype": self.dtype.name}
+
+
+class RandomUniform(Initializer):
+    """Uniform numbers in ``[minval, maxval)``; floats default to ``[0, 1)``."""
+
+    def __init__(
+        self,
+        minval: Any = 0.0,
+        maxval: Any = None,
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        self.minval = minval
+        self.maxval = maxval
+        self.seed = seed
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return api.random_uniform(
+            _dims(shape), self.minval, self.maxval, dtype or self.dtype, seed=self.seed
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "minval": self.minval,
+            "maxval": self.maxval,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+
+
+class RandomNormal(Initializer):
+    """Normal numbers of ``mean`` and ``stddev``."""
+
+    def __init__(
+        self,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        self.mean = mean
+        self.stddev = stddev
+        self.seed = seed
+        self.dtype = _float_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return api.random_normal(
+            _dims(shape), self.mean, self.stddev, dtype or self.dtype, seed=self.seed
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "mean": self.mean,
+            "stddev": self.stddev,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+
+
+class TruncatedNormal(RandomNormal):
+    """Normal numbers of ``mean`` and ``stddev``; those beyond two stddev are drawn again."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return api.truncated_normal(
+            _dims(shape), self.mean, self.stddev, dtype or self.dtype, seed=self.seed
+        )
+
+
+class UniformUnitScaling(Initializer):
+    """Uniform numbers that keep the scale of a layer's input: ``factor * sqrt(3 / input size)``."""
+
+    def __init__(
+        self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.factor = factor
+        self.seed = seed
+        self.dtype = _float_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        full = _dims(shape if partition_info is None else partition_info.full_shape)
+        input_size = float(np.prod(full[:-1])) if len(full) > 1 else 1.0
+        bound = math.sqrt(3 / max(input_size, 1.0)) * self.factor
+        return api.random_uniform(_dims(shape), -bound, bound, dtype or self.dtype, seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"factor": self.factor, "seed": self.seed, "dtype": self.dtype.name}
+
+
+_MODES = ("fan_in", "fan_out", "fan_avg")
+_DISTRIBUTIONS = ("normal", "uniform", "truncated_normal", "untruncated_normal")
+
+
+class VarianceScaling(Initializer):
+    """Numbers of variance ``scale / n``, where n counts inputs, outputs or their average.
+
+    Args:
+        scale: positive factor.
+        mode: ``fan_in``, ``fan_out`` or ``fan_avg``.
+        distribution: ``truncated_normal`` (also called ``normal``), ``untruncated_normal`` or
+            ``uniform``.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        if scale <= 0.0:
+            raise ValueError(f"Argument `scale` must be a positive float. Received: {scale}")
+        if mode not in _MODES:
+            raise ValueError(f"Argument `mode` should be one of {_MODES}. Received: {mode}")
+        distribution = distribution.lower()
+        if distribution not in _DISTRIBUTIONS:
+            raise ValueError(
+                f"Argument `distribution` should be one of {_DISTRIBUTIONS}. Received: "
+                f"{distribution}"
+            )
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution
+        self.seed = seed
+        self.dtype = _float_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        wanted = dtype or self.dtype
+        dims = _dims(shape)
+        fan_in, fan_out = _fans(
+            dims if partition_info is None else _dims(partition_info.full_shape)
+        )
+        count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}
+        variance = self.scale / max(1.0, count[self.mode])
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * variance)
+            return api.random_uniform(dims, -limit, limit, wanted, seed=self.seed)
+        stddev = math.sqrt(variance)
+        if self.distribution == "untruncated_normal":
+            return api.random_normal(dims, 0.0, stddev, wanted, seed=self.seed)
+        stddev /= _TRUNCATED_STDDEV
+        return api.truncated_normal(dims, 0.0, stddev, wanted, seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "scale": self.scale,
+            "mode": self.mode,
+            "distribution": self.distribution,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+
+
+def _fans(dims: list[int]) -> tuple[float, float]:
+    """Inputs and outputs of each unit of a weight tensor ``[window..., in, out]``."""
+    if len(dims) < 1:
+        return 1.0, 1.0
+    if len(dims) == 1:
+        return float(dims[0]), float(dims[0])
+    window = float(np.prod(dims[:-2]))
+    return dims[-2] * window, dims[-1] * window
+
+
+class GlorotUniform(VarianceScaling):
+    """Uniform numbers within ``sqrt(6 / (inputs + outputs))``: the default of `get_variable`."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class GlorotNormal(VarianceScaling):
+    """Truncated normal numbers of stddev ``sqrt(2 / (inputs + outputs))``."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class Orthogonal(Initializer):
+    """A matrix with orthogonal rows or columns, scaled by ``gain``.
+
+    A shape of more dimensions is that of the matrix ``[product of all but the last, last]``.
+    """
+
+    def __init__(
+        self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.gain = gain
+        self.seed = seed
+        self.dtype = _float_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        dims = _dims(shape)
+        if len(dims) < 2:
+            raise ValueError(
+                "The tensor to initialize, specified by argument `shape` must be at least "
+                f"two-dimensional. Received shape={dims}"
+            )
+        rows, cols = int(np.prod(dims[:-1])), dims[-1]
+        flat = [max(rows, cols), min(rows, cols)]
+        noise = api.random_normal(flat, dtype=dtype or self.dtype, seed=self.seed)
+        q, r = raw.Qr(noise, full_matrices=False)
+        # The signs make the distribution uniform over orthogonal matrices.
+        q = raw.Mul(q, raw.Sign(raw.DiagPart(r)))
+        if rows < cols:
+            q = raw.Transpose(q, [1, 0])
+        value = raw.Reshape(q, dims)
+        result: Tensor = raw.Mul(constant(self.gain, value.dtype), value)
+        return result
+
+    def get_config(self) -> dict[str, Any]:
+        return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
+
+
+class Identity(Initializer):
+    """The identity matrix times ``gain``; for two-dimensional shapes only."""
+
+    def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
+        self.gain = gain
+        self.dtype = _float_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        full = _dims(shape if partition_info is None else partition_info.full_shape)
+        if len(full) != 2:
+            raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
+        wanted = dtypes.as_dtype(dtype or self.dtype).base_dtype
+        eye = self.gain * np.eye(*full)
+        if partition_info is not None:
+            offset = partition_info.var_offset
+            rows, cols = _dims(shape)
+            eye = eye[offset[0] : offset[0] + rows, offset[1] : offset[1] + cols]
+        return constant(eye.astype(wanted.np_dtype), wanted, name="eye")
+
+    def get_config(self) -> dict[str, Any]:
+        return {"gain": self.gain, "dtype": self.dtype.name}
+
+
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal numbers of stddev ``sqrt(1 / inputs)``."""
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    """Uniform numbers within ``sqrt(3 / inputs)``."""
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+
+
+def he_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal numbers of stddev ``sqrt(2 / inputs)``."""
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> VarianceScaling:
+    """Uniform numbers within ``sqrt(6 / inputs)``."""
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+zeros_initializer = Zeros
+ones_initializer = Ones
+constant_initializer = Constant
+random_uniform_initializer = RandomUniform
+random_normal_initializer = RandomNormal
+truncated_normal_initializer = TruncatedNormal
+uniform_unit_scaling_initializer = UniformUnitScaling
+variance_scaling_initializer = VarianceScaling
+orthogonal_initializer = Orthogonal
+glorot_uniform_initializer = GlorotUniform
+glorot_normal_initializer = GlorotNormal

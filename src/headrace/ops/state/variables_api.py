@@ -1,0 +1,350 @@
+"""Public functions on variables: collections of them, their initialisers, and updates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.graph import dtypes
+from headrace.graph.graph import get_default_graph
+from headrace.graph.keys import GraphKeys
+from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.control.basic import group, no_op
+from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.state.variable_ops import handle_op
+from headrace.ops.state.variables import Variable
+
+__all__ = [
+    "all_variables",
+    "assert_variables_initialized",
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "batch_scatter_update",
+    "count_up_to",
+    "disable_resource_variables",
+    "enable_resource_variables",
+    "global_variables",
+    "global_variables_initializer",
+    "initialize_all_variables",
+    "initialize_local_variables",
+    "initialize_variables",
+    "is_variable_initialized",
+    "local_variables",
+    "local_variables_initializer",
+    "model_variables",
+    "moving_average_variables",
+    "report_uninitialized_variables",
+    "resource_variables_enabled",
+    "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
+    "scatter_sub",
+    "scatter_update",
+    "trainable_variables",
+    "variables_initializer",
+]
+
+# -- collections ----------------------------------------------------------------------------------
+
+
+def global_variables(scope: str | None = None) -> list[Any]:
+    """All global variables; with ``scope``, those whose name matches it as a regex."""
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def all_variables() -> list[Any]:
+    """The older name of `global_variables`."""
+    return global_variables()
+
+
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    """The variables that optimisers train by default."""
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """Variables that belong to this process only and are not saved."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Any]:
+    """Variables that inference needs."""
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    """Variables of which moving averages are kept."""
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+# -- initialisers ---------------------------------------------------------------------------------
+
+
+def variables_initializer(var_list: Any, name: str = "init") -> Operation:
+    """An operation that gives the listed variables their initial values, all in one step."""
+    if var_list:
+        return group(*[v.initializer for v in var_list], name=name)
+    return no_op(name)
+
+
+def global_variables_initializer() -> Operation:
+    """An operation that gives all global variables their initial values."""
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """An operation that gives all local variables their initial values."""
+    return variables_initializer(local_variables())
+
+
+def initialize_variables(var_list: Any, name: str = "init") -> Operation:
+    """The older name of `variables_initializer`."""
+    return variables_initializer(var_list, name=name)
+
+
+def initialize_all_variables() -> Operation:
+    """The older name of `global_variables_initializer`."""
+    return global_variables_initializer()
+
+
+def initialize_local_variables() -> Operation:
+    """The older name of `local_variables_initializer`."""
+    return local_variables_initializer()
+
+
+def is_variable_initialized(variable: Any) -> Tensor:
+    """A bool scalar: whether the variable has a value."""
+    result: Tensor = variable_of(variable).is_initialized()
+    return result
+
+
+def assert_variables_initialized(var_list: Any = None) -> Any:
+    """An operation that fails with FailedPreconditionError if a variable has no value.
+
+    Returns None when there are no variables.
+    """
+    chosen = _global_and_local(var_list)
+    if not chosen:
+        return None
+    reads = [v.read_value() if isinstance(v, Variable) else v for v in chosen]
+    return group(*reads, name="assert_variables_initialized")
+
+
+def report_uninitialized_variables(
+    var_list: Any = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """A 1-D string tensor: the names of the variables that have no value yet."""
+    chosen = _global_and_local(var_list)
+    graph = get_default_graph()
+    with graph.name_scope(name):
+        if not chosen:
+            return constant(np.array([], object), dtypes.string)
+        ready = [variable_of(v).is_initialized() for v in chosen]
+        missing = raw.LogicalNot(raw.Pack(ready))
+        names = constant([v.op.name for v in chosen], dtypes.string)
+        rows = raw.Squeeze(raw.Where(missing), squeeze_dims=[1])
+        result: Tensor = raw.GatherV2(names, rows, 0)
+        return result
+
+
+def _global_and_local(var_list: Any) -> list[Any]:
+    if var_list is not None:
+        return list(var_list)
+    return global_variables() + local_variables()
+
+
+def enable_resource_variables() -> None:
+    """Variables always have resource semantics here; nothing changes."""
+
+
+def disable_resource_variables() -> None:
+    """Variables always have resource semantics here; nothing changes."""
+
+
+def resource_variables_enabled() -> bool:
+    """True: variables always have resource semantics here."""
+    return True
+
+
+# -- updates --------------------------------------------------------------------------------------
+
+
+def variable_of(ref: Any) -> Any:
+    """The variable that ``ref`` stands for: itself, its value ("v:0"), or its handle.
+
+    Raises:
+        TypeError: if ``ref`` is a value that no variable holds.
+    """
+    if not isinstance(ref, Tensor):
+        return ref
+    handle = ref
+    if ref.op.type in ("ReadVariableOp", "Identity") and ref.op.inputs:
+        handle = ref.op.inputs[0]
+        if handle.op.type == "ReadVariableOp":
+            handle = handle.op.inputs[0]
+    maker = handle_op(handle) if handle.dtype is dtypes.resource else None
+    if maker is None:
+        raise TypeError(f"Expected a tf.Variable, but {ref!r} is no variable's value.")
+    found = maker.graph._variable_of.get(maker)
+    return found if isinstance(found, Variable) else Variable._over(maker)
+
+
+def assign(
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
+) -> Any:
+    """Set a variable.
+
+    Args:
+        validate_shape: False lets the value have another shape than the variable.
+
+    Returns:
+        The new value as a tensor.
+
+    Raises:
+        ValueError: if the shape of ``value`` cannot fit.
+    """
+    variable = variable_of(ref)
+    if validate_shape is False and isinstance(variable, Variable):
+        tensor = convert_to_tensor(value, variable.dtype, "value")
+        return variable._updated(variable._add_assign(tensor, False, name or "Assign"), True)
+    return variable.assign(value, name=name)
+
+
+def assign_add(
+    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Add ``value`` to a variable. Returns the new value."""
+    return variable_of(ref).assign_add(value, name=name)
+
+
+def assign_sub(
+    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Subtract ``value`` from a variable. Returns the new value."""
+    return variable_of(ref).assign_sub(value, name=name)
+
+
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+    """Add 1 to an integer scalar variable.
+
+    Returns:
+        The value before; the step fails with OutOfRangeError once it is ``limit``.
+    """
+    variable = variable_of(ref)
+    if variable.dtype not in (dtypes.int32, dtypes.int64):
+        raise TypeError(
+            f"Value passed to parameter 'ref' has DataType {variable.dtype.name} not in list of "
+            "allowed values: int32, int64"
+        )
+    result: Tensor = variable.count_up_to(limit, name)
+    return result
+
+
+def scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """Set rows ``indices`` of a variable to ``updates`` (one row each, or a scalar).
+
+    Returns:
+        The new value. A step with an index out of range fails with InvalidArgumentError.
+    """
+    return variable_of(ref)._scatter("Update", indices, updates, name)
+
+
+def scatter_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Add ``updates`` to rows ``indices``; rows named twice get both. Returns the new value."""
+    return variable_of(ref)._scatter("Add", indices, updates, name)
+
+
+def scatter_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Subtract ``updates`` from rows ``indices``. Returns the new value."""
+    return variable_of(ref)._scatter("Sub", indices, updates, name)
+
+
+def scatter_mul(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Multiply rows ``indices`` by ``updates``. Returns the new value."""
+    return variable_of(ref)._scatter("Mul", indices, updates, name)
+
+
+def scatter_div(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Divide rows ``indices`` by ``updates``. Returns the new value."""
+    return variable_of(ref)._scatter("Div", indices, updates, name)
+
+
+def scatter_min(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Lower rows ``indices`` to ``updates`` where these are less. Returns the new value."""
+    return variable_of(ref)._scatter("Min", indices, updates, name)
+
+
+def scatter_max(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Raise rows ``indices`` to ``updates`` where these are greater. Returns the new value."""
+    return variable_of(ref)._scatter("Max", indices, updates, name)
+
+
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """Set the slices at ``indices`` ([..., depth]) to ``updates``. Returns the new value."""
+    return variable_of(ref)._scatter_nd("Update", indices, updates, name)
+
+
+def scatter_nd_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Add ``updates`` to the slices at ``indices`` ([..., depth]). Returns the new value."""
+    return variable_of(ref)._scatter_nd("Add", indices, updates, name)
+
+
+def scatter_nd_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Subtract ``updates`` from the slices at ``indices``. Returns the new value."""
+    return variable_of(ref)._scatter_nd("Sub", indices, updates, name)
+
+
+def batch_scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """`scatter_update` for each element of the leading dimensions of ``indices``.
+
+    ``ref[b, indices[b, j], ...] = updates[b, j, ...]``; the leading sizes must be known.
+
+    Raises:
+        ValueError: if the leading sizes of ``indices`` are not known.
+    """
+    variable = variable_of(ref)
+    rows = convert_to_tensor(indices, None, "indices", preferred_dtype=dtypes.int32)
+    batch: Any = None if rows.dims is None else rows.dims[:-1]
+    if batch is None or None in batch:
+        raise ValueError(
+            f"batch_scatter_update needs the leading sizes of indices, which has shape {rows.shape}"
+        )
+    columns = [
+        raw.Add(constant(grid[..., None].astype(rows.dtype.np_dtype)), raw.ZerosLike(rows))
+        for grid in list(np.indices(batch))
+    ]
+    index = raw.Pack([*columns, rows], axis=len(batch) + 1)
+    return variable._scatter_nd("Update", index, updates, name or "batch_scatter_update")
