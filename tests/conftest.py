@@ -6,10 +6,10 @@ import logging
 
 import pytest
 
-from headrace.config import flags
 from headrace.graph.graph import default_graph_stack, default_session_stack
 from headrace.ops.core import registry
 from headrace.ops.core.build import apply_op
+from headrace.settings import flags
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace import deprecated, flags
+from headrace import flags
+from headrace.ops.core import old_arguments
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_verbosity_is_that_of_both_loggers():
 
 
 def test_deprecation_is_noted_once(records, monkeypatch):
-    monkeypatch.setattr(deprecated, "_noted", set())
+    monkeypatch.setattr(old_arguments, "_noted", set())
     assert tf.mul is tf.multiply
     assert tf.mul is tf.multiply
     assert tf.train.SummaryWriter is tf.summary.FileWriter

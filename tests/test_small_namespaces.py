@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace import deprecated, missing
+from headrace.namespaces import missing, renamed
 
 
 def test_strings_of_both_kinds():
@@ -261,9 +261,9 @@ def test_old_summaries_have_their_tag_as_it_is():
 
 @pytest.mark.parametrize(
     ("namespace", "name"),
-    [(space, name) for space, names in deprecated.RENAMED.items() for name in names],
+    [(space, name) for space, names in renamed.RENAMED.items() for name in names],
 )
 def test_every_old_name_stands_for_something_known(namespace, name):
-    path = deprecated.RENAMED[namespace][name]
+    path = renamed.RENAMED[namespace][name]
     own = path.startswith(("deprecated.", "compat.internals."))
     assert own or missing.is_known(path) or path in missing.known_names(), path

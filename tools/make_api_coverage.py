@@ -145,7 +145,7 @@ def mismatch(value: object, signature: str) -> str:
 def judge(symbol: Symbol, tf: object, overrides: dict[str, Verdict]) -> Verdict:
     """What is to be said of ``symbol``."""
     from headrace.compat.module_table import ROWS
-    from headrace.missing import is_known, reason
+    from headrace.namespaces.missing import is_known, reason
 
     path = symbol.name.removeprefix("tf.")
     if symbol.name in overrides and overrides[symbol.name].state != "works":

@@ -4,7 +4,7 @@ Run under TensorFlow 1.15 (Python 3.7):
 
     PYTHON_OF_TENSORFLOW_1_15 tools/make_known_names.py
 
-It writes `src/headrace/known_names.txt` (the public names of each namespace) and
+It writes `src/headrace/namespaces/known_names.txt` (the public names of each namespace) and
 `src/headrace/compat/known_modules.txt` (for each internal module, the public name of what it
 defines), both as lines `namespace: name name=public.name ...`.
 """

@@ -6,9 +6,12 @@
 import sys as _sys
 from typing import Any as _Any
 
-from headrace.missing import Namespace as _Namespace
+from headrace.namespaces.missing import Namespace as _Namespace
 
 _sys.modules[__name__].__class__ = _Namespace
+
+#: Namespaces that are lists of names are in `api/`, and imported as ``headrace.nn``.
+__path__.append(f"{__path__[0]}/api")
 
 from headrace import (
     bitwise,

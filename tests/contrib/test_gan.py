@@ -12,7 +12,7 @@ gan = tf.contrib.gan
 
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
-    from headrace.config import flags
+    from headrace.settings import flags
 
     monkeypatch.setattr(flags, "interpret", "always")
 

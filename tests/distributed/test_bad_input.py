@@ -11,13 +11,13 @@ import pytest
 from server_clusters import eventually
 
 import headrace as tf
-from headrace.config import flags
 from headrace.distributed import admin, control
 from headrace.distributed.control import Control
 from headrace.distributed.messages import pack
 from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.security import Security
+from headrace.settings import flags
 from headrace.test.cluster import free_ports
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"

@@ -11,7 +11,6 @@ from flipping_proxy import FlippingProxy
 from server_clusters import eventually
 
 import headrace as tf
-from headrace.config import flags
 from headrace.distributed import control
 from headrace.distributed.certs import make_cluster_files
 from headrace.distributed.control import Control
@@ -19,6 +18,7 @@ from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.security import Security
 from headrace.distributed.transport import connect, grpc_pipe
 from headrace.errors import DeadlineExceededError, UnavailableError
+from headrace.settings import flags
 
 PS = "/job:ps/replica:0/task:0"
 

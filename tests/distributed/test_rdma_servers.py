@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.distributed.transport import connect, rdma
+from headrace.settings import flags
 from headrace.test.cluster import free_ports
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
+from headrace.settings import flags
 
 ROWS, WIDTH = 2100, 128
 GOOD = np.array([[3, 1, 4], [1, 5, 9]], np.int32)

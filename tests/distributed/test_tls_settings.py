@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.distributed import admin, tls
 from headrace.distributed.certs import make_cluster_files
 from headrace.distributed.security import Security
 from headrace.distributed.server import Server
+from headrace.settings import flags
 
 VARIABLES = ("HEADRACE_TLS_CA", "HEADRACE_TLS_CERT", "HEADRACE_TLS_KEY")
 

@@ -9,8 +9,8 @@ import pytest
 from server_clusters import eventually
 
 import headrace as tf
-from headrace import config
-from headrace.config import flags
+from headrace import settings as config
+from headrace.settings import flags
 
 PS0, PS1 = "/job:ps/replica:0/task:0", "/job:ps/replica:0/task:1"
 

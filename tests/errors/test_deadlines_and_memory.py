@@ -82,7 +82,7 @@ def test_memory_that_xla_does_not_get():
     """XLA finds out after the call: no crash, and variables whose memory it took come back."""
     program = """
         import resource, numpy as np, headrace as tf
-        from headrace.config import flags
+        from headrace.settings import flags
         flags.interpret = "never"
         x = tf.placeholder(tf.float32, [None, 1])
         v = tf.Variable(np.ones(4, np.float32))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.executor import evaluate
 from headrace.ops.control.checking import summary_text
+from headrace.settings import flags
 
 
 @pytest.fixture(params=["never", "always"])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.executor import policy, region, waiting
 from headrace.executor.policy import runs_to_pay
+from headrace.settings import flags
 
 
 def _compiled(monkeypatch):

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.executor.in_place import LARGE_STATE, PartedRegion
 from headrace.executor.policy import runs_to_pay
 from headrace.executor.region import Region
+from headrace.settings import flags
 
 ROWS, WIDTH = 2100, 128
 BYTES = 4 * ROWS * WIDTH

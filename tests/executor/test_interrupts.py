@@ -222,7 +222,7 @@ def test_values_do_not_depend_on_when_loops_ask(make, n, monkeypatch):
 def test_short_loops_ask_nobody(monkeypatch):
     asked = []
     monkeypatch.setattr(interrupts.LoopPolls, "of", lambda *args: asked.append(args[1:]))
-    monkeypatch.setattr("headrace.config.flags.interpret", "never")
+    monkeypatch.setattr("headrace.settings.flags.interpret", "never")
     x = tf.placeholder(tf.float32, [8])
     counted = count_to(100, x)
     with tf.Session() as session:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.executor import list_loops, policy, region
+from headrace.settings import flags
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.config import flags
 from headrace.executor import memory
+from headrace.settings import flags
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.executor.tracing_step import StepContext
 from headrace.ops.core.registry import EXTERNAL, Effects
+from headrace.settings import flags
 
 
 def plan_of(sess, fetches, feeds=()):

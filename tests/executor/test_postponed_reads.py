@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.errors import InvalidArgumentError
 from headrace.executor.early_checks import Check
 from headrace.executor.in_place import PartedRegion
 from headrace.executor.policy import NEVER
+from headrace.settings import flags
 
 ROWS, WIDTH = 3000, 128
 

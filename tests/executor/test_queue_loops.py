@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
+from headrace.settings import flags
 
 FILE = Path(__file__).resolve().parent.parent / "golden" / "queue_loops.npz"
 GOLDEN = np.load(FILE)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.executor import region as regions
 from headrace.ops.core import checks
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import CHECKS, Effects
+from headrace.settings import flags
 
 
 @pytest.fixture

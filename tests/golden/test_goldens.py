@@ -65,7 +65,7 @@ def test_program_gives_the_stored_results(
     program: goldens.Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import headrace as tf
-    from headrace.config import flags
+    from headrace.settings import flags
 
     if program.family in goldens.INTERPRETED:
         monkeypatch.setattr(flags, "interpret", "always")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace import graph_util
 from headrace.errors import DataLossError, NotFoundError
 from headrace.files import system
 from headrace.graph import attr_proto, graph_def
@@ -14,6 +13,7 @@ from headrace.graph.attrs import NameAttrList
 from headrace.graph.graph_def import op_def_to_proto, parse_graph_def
 from headrace.graph.proto import AttrValue
 from headrace.graph.shapes import TensorShape
+from headrace.graph_files import graph_util
 from headrace.graph_files.import_graph import import_graph_def
 from headrace.ops.array.settled import positive, same_rows, settled
 from headrace.ops.control.basic import no_op

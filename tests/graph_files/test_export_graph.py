@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace import graph_util
 from headrace.graph.graph_def import parse_graph_def
 from headrace.graph.proto import MetaGraphDef, OpList
-from headrace.graph_files import export_gradients
+from headrace.graph_files import export_gradients, graph_util
 from headrace.graph_files.export_graph import (
     _load_rules,
     _rules,

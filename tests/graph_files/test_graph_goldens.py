@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace import graph_util
 from headrace.graph.verify import verify
+from headrace.graph_files import graph_util
 from headrace.graph_files.import_graph import import_graph_def
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace import config
+from headrace import settings
 
 #: What TensorFlow 1.15.5 gives: the first three elements of each variable, rounded.
 EXPECTED = {
@@ -33,7 +33,7 @@ def _values() -> dict[str, Any]:
 
 
 def test_old_programs_get_their_old_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config.flags, "graph_seeds", "operations")
+    monkeypatch.setattr(settings.flags, "graph_seeds", "operations")
     values = _values()
     for name, expected in EXPECTED.items():
         np.testing.assert_allclose(values[name], expected, atol=6e-5)
@@ -42,7 +42,7 @@ def test_old_programs_get_their_old_numbers(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_both_rules_repeat_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     for rule in ("counted", "operations"):
-        monkeypatch.setattr(config.flags, "graph_seeds", rule)
+        monkeypatch.setattr(settings.flags, "graph_seeds", rule)
         first, second = _values(), _values()
         for name in (*EXPECTED, "w", "loop"):
             np.testing.assert_array_equal(first[name], second[name])

@@ -8,9 +8,9 @@ from own_time import only_own_time
 from placement_cluster import CLUSTER, MASTER, placed, ps, step_of, task, tasks, worker
 
 import headrace as tf
-from headrace.config import flags
 from headrace.placement.cost import HeuristicCosts, TableCosts
 from headrace.placement.placer import place
+from headrace.settings import flags
 
 LOCAL = "/job:localhost/replica:0/task:0/device:CPU:0"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
+from headrace.settings import flags
 
 Builder = tf.profiler.ProfileOptionBuilder
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
+from headrace.settings import flags
 
 rnn_cell = tf.nn.rnn_cell
 

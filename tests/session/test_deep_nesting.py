@@ -8,8 +8,8 @@ import threading
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.graph.recursion import MOST_LEVELS, levels_of, room_for
+from headrace.settings import flags
 
 
 def _nest(levels: int, deeper: tf.Tensor, x: tf.Tensor) -> tf.Tensor:

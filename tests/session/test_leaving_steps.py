@@ -53,7 +53,7 @@ def hold(monkeypatch):
 
 @pytest.fixture
 def compiled(monkeypatch):
-    monkeypatch.setattr("headrace.config.flags.interpret", "never")
+    monkeypatch.setattr("headrace.settings.flags.interpret", "never")
 
 
 class Step(threading.Thread):

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.ops.core.build import raw
 from headrace.session import session as sessions
 from headrace.session.timeline import Timeline
+from headrace.settings import flags
 
 
 def test_a_tensor_fed_twice_gets_the_last_value():
@@ -127,7 +127,7 @@ def test_interpreted_and_compiled_runs_draw_from_one_stream(monkeypatch):
     x = tf.random_uniform([3], seed=1)
     mixed, compiled = tf.Session(), tf.Session()
     drawn = [mixed.run(x) for _ in range(3)]
-    monkeypatch.setattr("headrace.config.flags.interpret", "never")
+    monkeypatch.setattr("headrace.settings.flags.interpret", "never")
     np.testing.assert_allclose([compiled.run(x) for _ in range(3)], drawn, rtol=1e-6)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.session import fetches as tf_session
+from headrace.settings import flags
 
 Pair = collections.namedtuple("Pair", ["first", "second"])
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.executor import compiling
 from headrace.session.timeline import Timeline
+from headrace.settings import flags
 
 FULL = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 

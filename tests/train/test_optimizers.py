@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.ops.core.build import raw
+from headrace.settings import flags
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Replay:
 
     def run(self, graph: Any, ready: list[_Ready], form: str, flag: str) -> None:
         """Run calls in one step; if that fails, in two halves."""
-        from headrace.config import flags
+        from headrace.settings import flags
 
         if not ready:
             return

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as _np
 
 from headrace.graph.shapes import Dimension, TensorShape, dimension_value
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 
 __all__ = [
     "as_bytes",

@@ -24,7 +24,7 @@ from typing import Any
 
 from headrace.compat.module_table import ROWS, Row, row_of
 from headrace.errors import suggest
-from headrace.missing import attribute_error, is_known, known_names, reason
+from headrace.namespaces.missing import attribute_error, is_known, known_names, reason
 
 __all__ = ["AliasModule", "install"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import graph_util
 from headrace.files import system
 from headrace.graph.graph import Graph
 from headrace.graph.graph_def import parse_message
 from headrace.graph.proto import GraphDef, MetaGraphDef
+from headrace.graph_files import graph_util
 from headrace.graph_files.import_graph import import_graph_def
 from headrace.ops.core.build import constant, raw
 from headrace.session.session import Session

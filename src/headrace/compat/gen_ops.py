@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import Any
 
-from headrace.missing import attribute_error
+from headrace.namespaces.missing import attribute_error
 from headrace.ops.core import registry
 from headrace.ops.core.build import raw
 

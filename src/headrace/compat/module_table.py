@@ -84,9 +84,9 @@ ROWS: dict[str, Row] = {
     "python.framework.random_seed": _row(
         "headrace", DEFAULT_GRAPH_SEED="headrace.graph.random_seed.DEFAULT_GRAPH_SEED"
     ),
-    "python.framework.graph_util": _row("headrace.graph_util"),
-    "python.framework.graph_util_impl": _row("headrace.graph_util"),
-    "python.framework.graph_io": _row("headrace.train", "headrace.graph_util"),
+    "python.framework.graph_util": _row("headrace.graph_files.graph_util"),
+    "python.framework.graph_util_impl": _row("headrace.graph_files.graph_util"),
+    "python.framework.graph_io": _row("headrace.train", "headrace.graph_files.graph_util"),
     "python.framework.errors": _row("headrace.errors"),
     "python.framework.errors_impl": _row("headrace.errors"),
     "python.framework.importer": _row(),

@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.distributed.cluster_spec import ClusterSpec
 from headrace.errors import UnimplementedError
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 
 __all__ = ["TPUClusterResolver"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.array.api import (
     concat,
     expand_dims,

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.deprecated import audio_summary, histogram_summary, image_summary, scalar_summary
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
+from headrace.namespaces.renamed import (
+    audio_summary,
+    histogram_summary,
+    image_summary,
+    scalar_summary,
+)
 from headrace.summary import merge as _merge
 from headrace.summary import merge_all as _merge_all
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from headrace.local_devices import list_logical_devices
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
+from headrace.session.local_devices import list_logical_devices
 
 __all__ = [
     "enable_eager_execution",

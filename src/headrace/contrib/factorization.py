@@ -7,7 +7,7 @@ from typing import Any
 from headrace.contrib.folders import Folder as _Folder
 from headrace.graph import dtypes
 from headrace.graph.tensor import Operation, Tensor
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.array.api import concat, expand_dims, reshape, stack, zeros
 from headrace.ops.array.api import shape as shape_of
 from headrace.ops.array.gather_api import gather

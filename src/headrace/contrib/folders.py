@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from headrace.missing import attribute_error
+from headrace.namespaces.missing import attribute_error
 
 #: The files and folders of TensorFlow's sources that programs name.
 _FILES = frozenset(

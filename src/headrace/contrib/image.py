@@ -11,7 +11,7 @@ from typing import Any
 from headrace.graph import dtypes
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Tensor
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.core.array_util import shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state.scopes_api import name_scope

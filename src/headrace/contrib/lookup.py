@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as tf
-from headrace.deprecated import note
 from headrace.lookup import vocabulary
 from headrace.lookup.initializers import (
     KeyValueTensorInitializer,
@@ -31,6 +30,7 @@ from headrace.lookup.vocabulary import (
     index_table_from_file,
     index_to_string_table_from_file,
 )
+from headrace.ops.core.old_arguments import note
 
 __all__ = [
     "FastHashSpec",

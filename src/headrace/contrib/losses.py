@@ -16,7 +16,7 @@ from headrace.losses import add_loss as _add_loss
 from headrace.losses import get_losses as get_losses
 from headrace.losses import get_regularization_losses as get_regularization_losses
 from headrace.losses import get_total_loss as _get_total_loss
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.array.api import reshape, shape, squeeze
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.math.cast import cast

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import headrace as tf
-from headrace.deprecated import note
 from headrace.metrics.correlation import streaming_covariance, streaming_pearson_correlation
 from headrace.metrics.counts import counts_at_thresholds, share_at_thresholds, share_metric
 from headrace.metrics.operating_points import (
@@ -31,6 +30,7 @@ from headrace.metrics.ranking import (
     streaming_average_precision,
 )
 from headrace.metrics.variables import Metric, collected, fitted, metric_variable
+from headrace.ops.core.old_arguments import note
 from headrace.ops.nn import weights as fitting
 from headrace.sets import set_difference, set_intersection, set_size, set_union
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.tensor import Tensor
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.nn import activations, softmax
 from headrace.ops.nn.sampling_api import sampled_sparse_softmax_loss

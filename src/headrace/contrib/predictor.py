@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.graph.graph import Graph
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.saved_model import loader, signature_constants, tag_constants, utils
 from headrace.session.session import Session
 

@@ -19,16 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from headrace.deprecated import note
 from headrace.files.paths import as_path
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.control.basic import no_op
 from headrace.ops.control.flow_api import cond
 from headrace.ops.core.build import convert_to_tensor, placeholder, raw
+from headrace.ops.core.old_arguments import note
 from headrace.ops.state.scopes_api import control_dependencies
 from headrace.session.session import get_default_session
 from headrace.summary.ops import summary_scope

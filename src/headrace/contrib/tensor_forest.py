@@ -15,7 +15,7 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.random_seed import get_seed
 from headrace.graph.tensor import Operation, Tensor
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.array.api import concat, reshape
 from headrace.ops.control.basic import no_op
 from headrace.ops.core.build import convert_to_tensor, raw

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from headrace.contrib.folders import Folder as _Folder
 from headrace.files.paths import as_path
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.summary import writer as _writer
 from headrace.train.summary_io import summary_iterator
 

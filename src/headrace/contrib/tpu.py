@@ -7,7 +7,7 @@ from typing import Any
 from headrace import logging
 from headrace.graph.tensor import Operation, Tensor
 from headrace.losses import Reduction
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.train.optimizer import GradVar, Optimizer
 
 __all__ = ["CrossShardOptimizer"]

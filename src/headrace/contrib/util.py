@@ -8,7 +8,7 @@ from headrace.graph.graph_def import called_functions, op_def_to_proto
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.core.registry import get_op_def
 from headrace.ops.core.static import static_value
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakSet
 
-from headrace.config import flags
 from headrace.distributed import wire
 from headrace.distributed.cluster_spec import split_address
 from headrace.distributed.control import Controls
@@ -42,6 +41,7 @@ from headrace.errors import (
 from headrace.executor.errands import Limit
 from headrace.graph.graph_def import graph_to_graph_def
 from headrace.graph.proto import ConfigProto, GraphDef, RunMetadata, RunOptions
+from headrace.settings import flags
 
 _log = logging.getLogger("headrace.distributed")
 

@@ -12,7 +12,6 @@ import time
 import weakref
 from typing import Any
 
-from headrace.config import flags
 from headrace.distributed.cluster_spec import ClusterSpec, join_address, split_address
 from headrace.distributed.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
 from headrace.distributed.liveness import answers
@@ -26,6 +25,7 @@ from headrace.distributed.transport.handshake import Refused, hello_of
 from headrace.errors import FailedPreconditionError, UnavailableError
 from headrace.graph.proto import ClusterDef, ConfigProto, ServerDef
 from headrace.placement.devices import DeviceAttributes, local_devices
+from headrace.settings import flags
 
 _log = logging.getLogger("headrace.distributed")
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.config import flags
+from headrace.settings import flags
 
 if TYPE_CHECKING:
     from headrace.executor.program import Program

@@ -10,7 +10,6 @@ from typing import Any
 
 import jax
 
-from headrace.config import flags
 from headrace.errors import InternalError, InvalidArgumentError, OpError
 from headrace.executor.ending import end_orderly
 from headrace.executor.errands import Limit
@@ -29,6 +28,7 @@ from headrace.passes.ir import StepGraph, build_step
 from headrace.passes.pipeline import is_wanted, optimize
 from headrace.placement.devices import DeviceAttributes, default_device, local_devices
 from headrace.placement.placer import place
+from headrace.settings import flags
 
 #: XLA fuses convolutions badly on CPUs unless told to hand only single products to its library
 #: (an AlexNet step takes 504 ms in place of 574; programs without convolutions feel nothing).

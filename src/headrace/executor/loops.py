@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from headrace.config import flags
 from headrace.errors import InvalidArgumentError, OpError
 from headrace.executor.evaluate import NeedsHost
 from headrace.executor.region import Region, RegionOptions
@@ -20,6 +19,7 @@ from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.executor.tracing_step import StepContext
 from headrace.graph import dtypes
 from headrace.passes.ir import Node
+from headrace.settings import flags
 
 _FIRST_BOUND = 32
 

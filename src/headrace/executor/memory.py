@@ -15,7 +15,7 @@ import functools
 import os
 import sys
 
-from headrace.config import flags
+from headrace.settings import flags
 
 #: Parameters of mallopt, from malloc.h.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3

@@ -12,13 +12,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from headrace.config import flags
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Dims
 from headrace.passes.ir import FEED, Edge, Node, function_step
 from headrace.placement.cost import node_cost, state_bytes
+from headrace.settings import flags
 
 #: So many runs before compiling mean: never.
 NEVER = 1 << 60

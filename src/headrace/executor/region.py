@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
-from headrace.config import flags
 from headrace.errors import OpError
 from headrace.executor.claims import held, replacing
 from headrace.executor.compiling import Compilation
@@ -44,6 +43,7 @@ from headrace.ops.control import tensor_list_kernels as lists
 from headrace.ops.core import checks
 from headrace.ops.core.registry import HostResource
 from headrace.passes.ir import FEED, Edge, Node
+from headrace.settings import flags
 
 _nothing = contextlib.nullcontext()
 #: A region keeps the programs of this many combinations of shapes and static values.

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace.config import flags
 from headrace.executor.evaluate import FOLD_LIMIT, flat_static
 from headrace.executor.in_place import waiting_changes
 from headrace.executor.resources import ResourceHandle, handle_for
@@ -22,6 +21,7 @@ from headrace.graph import dtypes
 from headrace.graph.shapes import num_elements_static
 from headrace.passes.ir import FEED, Edge, Node
 from headrace.placement.cost import state_bytes
+from headrace.settings import flags
 
 #: Room between two stages of a step over several tasks, for stages that one task adds: what it
 #: merges then never depends on a task that waits for it.

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from headrace.config import flags
 from headrace.errors import suggest
 from headrace.graph.dtypes import DType
 from headrace.graph.scopes import ControlScope, ControlStack, DeviceStack, NameTable
@@ -15,6 +14,7 @@ from headrace.graph.shape_errors import building_error, is_foreign, place
 from headrace.graph.site import user_site
 from headrace.graph.stacks import DefaultStack
 from headrace.graph.tensor import Operation, Tensor
+from headrace.settings import flags
 
 #: Where the seeds of random ops in function bodies start: no graph has as many operations.
 _BODY_SEEDS = 2**30

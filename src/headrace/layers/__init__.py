@@ -113,6 +113,6 @@ _ALIASES = {
 def __getattr__(name: str) -> _Any:
     if name in _ALIASES:
         return globals()[_ALIASES[name]]
-    from headrace.missing import attribute_error
+    from headrace.namespaces.missing import attribute_error
 
     raise attribute_error(__name__, name, __all__)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import headrace as tf
-from headrace.deprecated import note
 from headrace.metrics.variables import Metric, collected, metric_variable
+from headrace.ops.core.old_arguments import note
 from headrace.ops.nn import weights as fitting
 
 

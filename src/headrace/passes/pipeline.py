@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.config import flags
 from headrace.passes import algebra, stability
 from headrace.passes.control import drop_dead_control
 from headrace.passes.cse import merge_common
@@ -20,6 +19,7 @@ from headrace.passes.materialize import materialize
 from headrace.passes.rewrite import Rewriter
 from headrace.passes.sums import join_sums
 from headrace.passes.verify import verify_step
+from headrace.settings import flags
 
 #: Above this size only the passes that change what is computed run: XLA does the others' work.
 _LARGE = 50_000

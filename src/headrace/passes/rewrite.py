@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace.config import flags
 from headrace.graph import wire_precision
 from headrace.ops.core.registry import get_op_def
 from headrace.passes.ir import Edge, Node, StepGraph
+from headrace.settings import flags
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import AssetFileDef, SavedModel
 from headrace.graph.tensor import Operation, Tensor
-from headrace.graph_util import write_message
+from headrace.graph_files.graph_util import write_message
 from headrace.ops.core.static import static_value
 from headrace.saved_model import constants
 from headrace.saved_model.own_operations import leave_out_own_operations

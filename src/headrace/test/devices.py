@@ -15,7 +15,7 @@ __all__ = [
 
 def gpu_device_name() -> str:
     """The name of a GPU that operations can be placed on, or ``""``."""
-    from headrace.local_devices import list_logical_devices
+    from headrace.session.local_devices import list_logical_devices
 
     return next((device.name for device in list_logical_devices("GPU")), "")
 

@@ -4,7 +4,7 @@ from typing import Any as _Any
 
 from headrace.distributed.cluster_spec import ClusterSpec as ClusterSpec
 from headrace.errors import suggest as _suggest
-from headrace.graph_util import write_graph as write_graph
+from headrace.graph_files.graph_util import write_graph as write_graph
 from headrace.train import queue_runner as queue_runner
 from headrace.train.basic_session_run_hooks import *  # noqa: F403
 from headrace.train.checkpoint_state import *  # noqa: F403

@@ -17,8 +17,8 @@ from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import FunctionDef, NodeDef, OpDef
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph_files.export_graph import graph_def_for_files, has_own_operations
+from headrace.graph_files.graph_util import write_message
 from headrace.graph_files.import_graph import import_graph_def, unchanged_on_failure
-from headrace.graph_util import write_message
 from headrace.ops.core.registry import find_op_def
 from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
 from headrace.ops.state.variables import Variable

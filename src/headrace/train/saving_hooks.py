@@ -11,7 +11,7 @@ from headrace.files.paths import as_path
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph_files.export_graph import graph_def_for_files
-from headrace.graph_util import write_graph
+from headrace.graph_files.graph_util import write_graph
 from headrace.train.basic_session_run_hooks import (
     SecondOrStepTimer,
     read_before,

@@ -10,13 +10,13 @@ from test_stream import read_all
 from transport_pipes import PS, WAIT, WORKER, Inbox, certified, socket_pipes
 
 from headrace import errors
-from headrace.config import flags
 from headrace.distributed.security import Security
 from headrace.distributed.transport import checksum, frame_body
 from headrace.distributed.transport.base import DEFAULT_LIMITS, PipeBroken
 from headrace.distributed.transport.checksum import crc32c, wanted_between
 from headrace.distributed.transport.connect import ListenConfig, dial, listen
 from headrace.distributed.transport.stream import StreamPipe
+from headrace.settings import flags
 
 
 def test_known_values():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
 from headrace.passes.ir import build_step
+from headrace.settings import flags
 
 WRITTEN = "Could not write to TensorArray index {} because it has already been written to"
 CLEARED = "Could not read index {} twice because it was cleared after a previous read"

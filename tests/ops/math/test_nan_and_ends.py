@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
+from headrace.settings import flags
 
 NAN, INF = np.nan, np.inf
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.config import flags
+from headrace.settings import flags
 
 RNG = np.random.RandomState(3)
 IMAGES = RNG.uniform(-1, 2, [2, 6, 5, 3]).astype(np.float32)

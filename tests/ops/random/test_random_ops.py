@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import headrace.random as random_namespace
 import jax
 import numpy as np
 import pytest
@@ -12,14 +13,13 @@ import pytest
 import headrace as tf
 import headrace.ops.array.shaping
 import headrace.ops.math.binary
-import headrace.random as random_namespace
-from headrace.config import flags
 from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph
 from headrace.ops.core.build import constant, placeholder, raw
 from headrace.ops.random import api, fixed, host, philox, truncated
 from headrace.session.session import Session
+from headrace.settings import flags
 
 LOGITS = np.log(np.float32([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]]))
 SEEDS = {"seed": 11, "seed2": 5}

@@ -9,7 +9,7 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from headrace.contrib.folders import Folder as _Folder
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 
 _MODULES = (
     "base_split_handler",

@@ -15,7 +15,7 @@ from headrace.contrib.cudnn_rnn.saveables import (
     CudnnRNNTanhSaveable,
     RNNParamsSaveable,
 )
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 
 __all__ = [
     "CudnnCompatibleGRUCell",

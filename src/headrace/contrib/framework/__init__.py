@@ -8,7 +8,7 @@ from headrace.contrib.framework.arg_scope import *  # noqa: F403
 from headrace.contrib.framework.deprecation import *  # noqa: F403
 from headrace.contrib.framework.tensors import *  # noqa: F403
 from headrace.contrib.framework.variables import *  # noqa: F403
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.array.sort import argsort as argsort
 from headrace.ops.array.sort import sort as sort
 from headrace.ops.control.script import py_func as py_func

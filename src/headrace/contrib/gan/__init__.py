@@ -8,7 +8,7 @@ from headrace.contrib.gan.models import *  # noqa: F403
 from headrace.contrib.gan.namedtuples import *  # noqa: F403
 from headrace.contrib.gan.objectives import *  # noqa: F403
 from headrace.contrib.gan.training import *  # noqa: F403
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 
 #: Where the files are in TensorFlow's sources.
 python = _Folder(__name__, "python")

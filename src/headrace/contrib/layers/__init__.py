@@ -12,7 +12,7 @@ from headrace.contrib.layers.embedding import *  # noqa: F403
 from headrace.contrib.layers.initializers import *  # noqa: F403
 from headrace.contrib.layers.normalization import *  # noqa: F403
 from headrace.contrib.layers.regularizers import *  # noqa: F403
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 
 #: Names that bring `tf.summary` with them.
 _LATE = {

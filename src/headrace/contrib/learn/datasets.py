@@ -8,7 +8,7 @@ from typing import Any
 from headrace.contrib.learn import base as base
 from headrace.contrib.learn.base import load_boston as load_boston
 from headrace.contrib.learn.base import load_iris as load_iris
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 
 __all__ = ["DATASETS", "base", "load_boston", "load_dataset", "load_iris", "load_mnist"]
 

@@ -28,7 +28,7 @@ from headrace.contrib.legacy_seq2seq.models import (
     one2many_rnn_seq2seq,
     tied_rnn_seq2seq,
 )
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 
 __all__ = [
     "attention_decoder",

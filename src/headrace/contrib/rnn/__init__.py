@@ -39,7 +39,7 @@ from headrace.contrib.rnn.networks import (
     stack_bidirectional_rnn,
 )
 from headrace.contrib.rnn.wrapper_cells import AttentionCellWrapper, HighwayWrapper
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.rnn.cell import LayerRNNCell
 from headrace.rnn.dynamic import best_effort_input_batch_size, transpose_batch_time
 from headrace.rnn.linear import Linear as _Linear  # noqa: F401 (programs with cells of their own)

@@ -45,7 +45,7 @@ from headrace.contrib.seq2seq.scheduled import (
     ScheduledEmbeddingTrainingHelper,
     ScheduledOutputTrainingHelper,
 )
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.nn.beam_search import gather_tree
 from headrace.rnn.dynamic import transpose_batch_time as _transpose_batch_time  # noqa: F401
 

@@ -14,7 +14,7 @@ from headrace.contrib.layers import *  # noqa: F403
 from headrace.contrib.layers import initializers as initializers
 from headrace.contrib.layers import regularizers as regularizers
 from headrace.contrib.layers import utils as utils
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 
 #: Modules that are loaded when first asked for.
 _MODULES = {

@@ -74,7 +74,7 @@ def visualize_embeddings(summary_writer: Any, config: Any) -> None:
 def __getattr__(name: str) -> Any:
     if name in _FIELDS:
         return _message(name)
-    from headrace.missing import attribute_error
+    from headrace.namespaces.missing import attribute_error
 
     raise attribute_error("headrace.contrib.tensorboard.plugins.projector", name, _FIELDS)
 

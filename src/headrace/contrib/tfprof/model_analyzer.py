@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.deprecated import note
 from headrace.graph.graph import Graph
+from headrace.ops.core.old_arguments import note
 from headrace.profiler import ProfileOptionBuilder, Profiler, profile
 from headrace.profiler import advise as _advise
 

@@ -5,7 +5,7 @@ from typing import Any as _Any
 from headrace.contrib.folders import Folder as _Folder
 from headrace.contrib.training.hparam import *  # noqa: F403
 from headrace.contrib.training.strategies import *  # noqa: F403
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 
 #: Names that bring sessions and `tf.summary` with them.
 _LATE = {

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from headrace.config import flags
 from headrace.distributed import part_def
 from headrace.distributed.failures import unavailable
 from headrace.distributed.master.machine import Membership
@@ -27,6 +26,7 @@ from headrace.partition.functions import bodies_of
 from headrace.partition.parts import Part, Partition
 from headrace.passes.ir import build_step
 from headrace.placement.devices import DeviceAttributes
+from headrace.settings import flags
 
 if TYPE_CHECKING:
     from headrace.distributed.master.master import Master

@@ -14,9 +14,9 @@ import google_crc32c
 import numpy as np
 
 from headrace import errors
-from headrace.config import flags
 from headrace.distributed.security import is_loopback
 from headrace.distributed.transport.base import PipeBroken
+from headrace.settings import flags
 
 __all__ = ["Summed", "check", "crc32c", "setting", "wanted_between"]
 

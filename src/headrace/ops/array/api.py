@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace.deprecated import concat_arguments, reverse_axes, split_arguments
 from headrace.graph import dtypes
 from headrace.graph.composite import composite_function
 from headrace.graph.dtypes import DType
@@ -26,6 +25,7 @@ from headrace.ops.core.array_util import (
     shape_value,
 )
 from headrace.ops.core.build import _const, convert_to_tensor, raw
+from headrace.ops.core.old_arguments import concat_arguments, reverse_axes, split_arguments
 
 #: Filled tensors up to this size become constants, as in TensorFlow.
 _SMALL = 1000

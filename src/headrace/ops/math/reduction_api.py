@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from headrace.deprecated import note
 from headrace.graph import dtypes
 from headrace.graph.composite import composite_function
 from headrace.graph.graph import default_graph_stack
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import _const, apply_op, convert_to_tensor, raw
+from headrace.ops.core.old_arguments import note
 from headrace.ops.core.registry import OpDef
 from headrace.ops.math.cast import cast
 from headrace.ops.math.reduction import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.deprecated import note
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
@@ -14,6 +13,7 @@ from headrace.ops.array.dynamic_api import where
 from headrace.ops.array.gather_api import gather_nd
 from headrace.ops.array.layout_api import sequence_mask
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.old_arguments import note
 from headrace.ops.math.cast import cast
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.deprecated import sampled_loss_arguments
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.random_seed import get_seed
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import as_tensor, shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.old_arguments import sampled_loss_arguments
 from headrace.ops.nn import candidate_sampling as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.nn.embedding import embedding_lookup
 from headrace.ops.nn.softmax import (

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from headrace.deprecated import concat_arguments
 from headrace.graph import dtypes
 from headrace.ops.core.build import raw
+from headrace.ops.core.old_arguments import concat_arguments
 from headrace.ops.math.reduction_api import one_of
 from headrace.ops.ragged import array, math
 from headrace.ops.ragged.elementwise import elementwise

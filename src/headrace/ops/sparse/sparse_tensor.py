@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from headrace.deprecated import note
 from headrace.graph import dtypes
 from headrace.graph.composite import PlacedElements
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor, session_for
 from headrace.ops.core.build import convert_to_tensor, placeholder, raw
+from headrace.ops.core.old_arguments import note
 from headrace.ops.core.static import static_shape
 
 #: Functions of several ops that do so too.

@@ -5,7 +5,7 @@ from typing import Any
 from headrace.graph import dtypes as _types
 from headrace.graph.dtypes import *  # noqa: F403
 from headrace.graph.dtypes import qint8, qint16, qint32, quint8, quint16
-from headrace.missing import attribute_error as _attribute_error
+from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.math.cast import cast, complex, saturate_cast
 
 __all__ = ["QUANTIZED_DTYPES", "cast", "complex", "saturate_cast"]

@@ -141,9 +141,9 @@ class Namespace(ModuleType):
         if getattr(self.__spec__, "_initializing", False):
             raise AttributeError(name)  # `from headrace import x` asks before it imports x
         namespace = self.__name__.partition(".")[2]
-        deprecated = import_module("headrace.deprecated")
-        if name in deprecated.RENAMED.get(namespace, ()):
-            return deprecated.renamed(namespace, name)
+        renamed = import_module("headrace.namespaces.renamed")
+        if name in renamed.RENAMED.get(namespace, ()):
+            return renamed.renamed(namespace, name)
         raise attribute_error(self.__name__, name, dir(self)) from None
 
     def __setattr__(self, name: str, value: Any) -> None:

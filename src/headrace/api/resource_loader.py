@@ -45,7 +45,7 @@ def load_resource(path: str) -> bytes:
     Raises:
         OSError: if it cannot be read.
     """
-    return (Path(__file__).parent / as_path(path)).read_bytes()
+    return (Path(__file__).parents[1] / as_path(path)).read_bytes()
 
 
 def readahead_file_path(path: str, readahead: str = "128M") -> str:

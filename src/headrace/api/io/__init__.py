@@ -9,7 +9,7 @@ from headrace.files.tfrecord import (
     TFRecordWriter,
     tf_record_iterator,
 )
-from headrace.graph_util import write_graph
+from headrace.graph_files.graph_util import write_graph
 from headrace.io import gfile
 from headrace.ops.image.files_api import (
     decode_and_crop_jpeg,

@@ -1,4 +1,4 @@
-"""``tf.config``: the devices of this process (`headrace.config` loads this module when asked)."""
+"""``tf.config``: the devices of this process (`headrace.config` has its names)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from typing import Any, NamedTuple, NoReturn
 
 from headrace.graph.graph import Graph
-from headrace.missing import attribute_error
+from headrace.namespaces.missing import attribute_error
 
 __all__ = [
     "LogicalDevice",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from importlib import import_module
 from typing import Any
 
 
@@ -77,10 +76,3 @@ def _parsed(variable: str, text: str, kind: type, metadata: Mapping[str, Any]) -
 
 
 flags = _from_environment()
-
-
-def __getattr__(name: str) -> Any:
-    """The functions of ``tf.config``, which ask sessions for their devices."""
-    if name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("headrace.local_devices"), name)
