@@ -261,9 +261,9 @@ def test_old_summaries_have_their_tag_as_it_is():
 
 @pytest.mark.parametrize(
     ("namespace", "name"),
-    [(space, name) for space, names in renamed.RENAMED.items() for name in names],
+    [(space, name) for space, names in old_names.RENAMED.items() for name in names],
 )
 def test_every_old_name_stands_for_something_known(namespace, name):
-    path = renamed.RENAMED[namespace][name]
+    path = old_names.RENAMED[namespace][name]
     own = path.startswith(("deprecated.", "compat.internals."))
     assert own or missing.is_known(path) or path in missing.known_names(), path

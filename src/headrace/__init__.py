@@ -4,11 +4,12 @@
 """
 
 import sys as _sys
-from typing import Any as _Any
 
-from headrace.namespaces.missing import Namespace as _Namespace
+from headrace.namespaces import missing as _missing
+from headrace.namespaces.lazy import lazy as _lazy
 
-_sys.modules[__name__].__class__ = _Namespace
+_sys.modules[__name__].__class__ = _missing.Namespace
+_missing.Namespace.home_of_old_names = "headrace.old_names"
 
 #: Namespaces that are lists of names are in `api/`, and imported as ``headrace.nn``.
 __path__.append(f"{__path__[0]}/api")
@@ -116,38 +117,52 @@ from headrace.ops.state.variable_scope import *
 from headrace.ops.state.variables import *
 from headrace.ops.state.variables_api import *
 from headrace.ops.strings.api import *
+from headrace.session.engines import register_engine as _register_engine
 from headrace.session.session import InteractiveSession, Session, get_default_session
 
 __version__ = "0.1.0"
 
-#: Messages that are loaded when first asked for, so that importing stays fast.
-_MESSAGES = frozenset(
-    {
-        "AttrValue",
-        "ConfigProto",
-        "Event",
-        "GPUOptions",
-        "GraphDef",
-        "GraphOptions",
-        "HistogramProto",
-        "LogMessage",
-        "MetaGraphDef",
-        "NameAttrList",
-        "NodeDef",
-        "OptimizerOptions",
-        "RunMetadata",
-        "RunOptions",
-        "SessionLog",
-        "Summary",
-        "SummaryMetadata",
-        "TensorInfo",
-    }
-)
+_register_engine("grpc", "headrace.distributed.client:open_engine")
 
-
-#: Namespaces that are imported when first asked for, so that importing stays fast.
-_NAMESPACES = frozenset(
+#: Messages, switches of other releases, and namespaces are imported when first asked for. What
+#: stays missing comes to `Namespace`, which knows old names and what TensorFlow has.
+__getattr__, __dir__ = _lazy(
+    __name__,
     {
+        "headrace.graph.proto": (
+            "AttrValue",
+            "ConfigProto",
+            "Event",
+            "GPUOptions",
+            "GraphDef",
+            "GraphOptions",
+            "HistogramProto",
+            "LogMessage",
+            "MetaGraphDef",
+            "NameAttrList",
+            "NodeDef",
+            "OptimizerOptions",
+            "RunMetadata",
+            "RunOptions",
+            "SessionLog",
+            "Summary",
+            "SummaryMetadata",
+            "TensorInfo",
+        ),
+        "headrace.version": (
+            *("COMPILER_VERSION", "GIT_VERSION", "VERSION", "GRAPH_DEF_VERSION"),
+            *("GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER"),
+        ),
+        "headrace.behavior": (
+            *("control_flow_v2_enabled", "disable_control_flow_v2", "disable_eager_execution"),
+            *("disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape"),
+            *("enable_control_flow_v2", "enable_eager_execution", "enable_tensor_equality"),
+            *("enable_v2_behavior", "enable_v2_tensorshape", "executing_eagerly", "is_tensor"),
+            *("load_file_system_library", "load_library", "load_op_library"),
+        ),
+        "headrace.logging": ("get_logger",),
+    },
+    modules=(
         "app",
         "compat",
         "config",
@@ -160,8 +175,8 @@ _NAMESPACES = frozenset(
         "image",
         "layers",
         "logging",
-        "losses",
         "lookup",
+        "losses",
         "manip",
         "metrics",
         "nest",
@@ -179,49 +194,5 @@ _NAMESPACES = frozenset(
         "test",
         "user_ops",
         "version",
-    }
+    ),
 )
-
-
-#: Names of modules that are loaded when first asked for.
-_LAZY = {
-    **dict.fromkeys(
-        (
-            *("COMPILER_VERSION", "GIT_VERSION", "VERSION", "GRAPH_DEF_VERSION"),
-            *("GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER"),
-        ),
-        "version",
-    ),
-    **dict.fromkeys(
-        (
-            *("control_flow_v2_enabled", "disable_control_flow_v2", "disable_eager_execution"),
-            *("disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape"),
-            *("enable_control_flow_v2", "enable_eager_execution", "enable_tensor_equality"),
-            *("enable_v2_behavior", "enable_v2_tensorshape", "executing_eagerly", "is_tensor"),
-            *("load_file_system_library", "load_library", "load_op_library"),
-        ),
-        "behavior",
-    ),
-    "get_logger": "logging",
-}
-
-
-def __getattr__(name: str) -> _Any:
-    from importlib import import_module
-
-    if name in _MESSAGES:
-        return getattr(import_module("headrace.graph.proto"), name)
-    if name in _LAZY:
-        return getattr(import_module(f"headrace.{_LAZY[name]}"), name)
-    if name in _NAMESPACES:
-        try:
-            return import_module(f"headrace.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"headrace.{name}":
-                raise
-    # `missing.Namespace` takes over: it knows old names and what TensorFlow has.
-    raise AttributeError(name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMESPACES, *_MESSAGES, *_LAZY})

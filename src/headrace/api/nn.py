@@ -1,9 +1,6 @@
 """``tf.nn``: what neural networks are made of."""
 
-from importlib import import_module as _import_module
-from typing import Any as _Any
-
-from headrace.errors import suggest as _suggest
+from headrace.namespaces.lazy import lazy as _lazy
 from headrace.ops.math.cumulative import top_k
 from headrace.ops.math.elementwise import sigmoid, tanh
 from headrace.ops.math.norms import zero_fraction
@@ -182,31 +179,17 @@ __all__ = [
     "zero_fraction",
 ]
 
-#: Names that higher layers provide, loaded when first asked for: their modules and names there.
-_ELSEWHERE = {
-    "bidirectional_dynamic_rnn": ("rnn.dynamic", "bidirectional_dynamic_rnn"),
-    "bidirectional_rnn": ("rnn.static", "static_bidirectional_rnn"),
-    "dynamic_rnn": ("rnn.dynamic", "dynamic_rnn"),
-    "raw_rnn": ("rnn.raw", "raw_rnn"),
-    "rnn": ("rnn.static", "static_rnn"),
-    "rnn_cell": ("rnn.rnn_cell", ""),
-    "seq2seq": ("contrib.legacy_seq2seq", ""),
-    "state_saving_rnn": ("rnn.static", "static_state_saving_rnn"),
-    "static_bidirectional_rnn": ("rnn.static", "static_bidirectional_rnn"),
-    "static_rnn": ("rnn.static", "static_rnn"),
-    "static_state_saving_rnn": ("rnn.static", "static_state_saving_rnn"),
-}
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _ELSEWHERE:
-        place, attribute = _ELSEWHERE[name]
-        module = _import_module(f"headrace.{place}")
-        found = globals()[name] = getattr(module, attribute) if attribute else module
-        return found
-    message = f"module 'headrace.nn' has no attribute {name!r}."
-    raise AttributeError(message + _suggest(name, __dir__()))
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_ELSEWHERE})
+#: Names that higher layers provide.
+__getattr__, __dir__ = _lazy(
+    __name__,
+    {
+        "headrace.rnn.dynamic": ("bidirectional_dynamic_rnn", "dynamic_rnn"),
+        "headrace.rnn.raw": ("raw_rnn",),
+        "headrace.rnn.static": (
+            "static_bidirectional_rnn",
+            "static_rnn",
+            "static_state_saving_rnn",
+        ),
+    },
+    modules={"rnn_cell": "headrace.rnn.rnn_cell"},
+)

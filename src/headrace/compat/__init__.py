@@ -14,7 +14,7 @@ from typing import Any
 import numpy as _np
 
 from headrace.graph.shapes import Dimension, TensorShape, dimension_value
-from headrace.namespaces.missing import attribute_error as _attribute_error
+from headrace.namespaces.lazy import lazy as _lazy
 
 __all__ = [
     "as_bytes",
@@ -101,13 +101,4 @@ def forward_compatibility_horizon(year: int, month: int, day: int) -> _Iterator[
         _horizon = before
 
 
-def __getattr__(name: str) -> Any:
-    if name == "v1":
-        import headrace
-
-        return headrace
-    raise _attribute_error(__name__, name, [*__all__, "v1"])
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), "v1"])
+__getattr__, __dir__ = _lazy(__name__, modules={"v1": "headrace"})

@@ -1,9 +1,6 @@
 """``tf.contrib``: what stood beside TensorFlow's core and programs use."""
 
-from importlib import import_module as _import_module
-from typing import Any as _Any
-
-from headrace.namespaces.missing import attribute_error as _attribute_error
+from headrace.namespaces.lazy import lazy as _lazy
 
 #: Parts that are imported when first asked for.
 _MODULES = (
@@ -42,11 +39,4 @@ _MODULES = (
 )
 
 
-def __getattr__(name: str) -> _Any:
-    if name in _MODULES:
-        return _import_module(f"headrace.contrib.{name}")
-    raise _attribute_error(__name__, name, _MODULES)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULES])
+__getattr__, __dir__ = _lazy(__name__, modules=_MODULES)

@@ -6,7 +6,6 @@ from typing import Any
 
 from headrace.distributed.cluster_spec import ClusterSpec
 from headrace.errors import UnimplementedError
-from headrace.namespaces.missing import attribute_error as _attribute_error
 
 __all__ = ["TPUClusterResolver"]
 
@@ -75,7 +74,3 @@ class TPUClusterResolver:
         if address:
             jobs[name] = [address]
         return ClusterSpec(jobs)
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

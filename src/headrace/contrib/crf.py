@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.array.api import (
     concat,
     expand_dims,
@@ -237,7 +236,3 @@ def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
     for pointer in reversed(pointers):
         tags.append(int(pointer[tags[-1]]))
     return tags[::-1], best.max()
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

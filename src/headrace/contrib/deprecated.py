@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.namespaces.missing import attribute_error as _attribute_error
-from headrace.namespaces.renamed import (
+from headrace.api.old_names import (
     audio_summary,
     histogram_summary,
     image_summary,
@@ -32,7 +31,3 @@ def merge_summary(inputs: Any, collections: Any = None, name: str | None = None)
 def merge_all_summaries(key: str = "summaries") -> Any:
     """``tf.summary.merge_all``."""
     return _merge_all(key)
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

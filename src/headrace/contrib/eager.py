@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.session.local_devices import list_logical_devices
 
 __all__ = [
@@ -48,7 +47,3 @@ def list_devices() -> list[str]:
 def num_gpus() -> int:
     """How many of them are GPUs."""
     return len(list_logical_devices("GPU"))
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

@@ -7,7 +7,6 @@ from typing import Any
 from headrace.contrib.folders import Folder as _Folder
 from headrace.graph import dtypes
 from headrace.graph.tensor import Operation, Tensor
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.array.api import concat, expand_dims, reshape, stack, zeros
 from headrace.ops.array.api import shape as shape_of
 from headrace.ops.array.gather_api import gather
@@ -170,7 +169,3 @@ def _means(sums: Tensor, sizes: Tensor, normalized: bool) -> Tensor:
     """A centre that owns no point becomes zero, as in TensorFlow."""
     means = sums / (expand_dims(cast(sizes, dtypes.float32), 1) + 1e-6)
     return l2_normalize(means, 1) if normalized else means
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

@@ -11,7 +11,6 @@ from typing import Any
 from headrace.graph import dtypes
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Tensor
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.core.array_util import shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state.scopes_api import name_scope
@@ -210,7 +209,3 @@ def bipartite_match(
         name=name,
     )
     return result
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

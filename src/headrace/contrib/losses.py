@@ -16,7 +16,6 @@ from headrace.losses import add_loss as _add_loss
 from headrace.losses import get_losses as get_losses
 from headrace.losses import get_regularization_losses as get_regularization_losses
 from headrace.losses import get_total_loss as _get_total_loss
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.array.api import reshape, shape, squeeze
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.math.cast import cast
@@ -248,7 +247,3 @@ def sparse_softmax_cross_entropy(
 
 #: Where the files are in TensorFlow's sources.
 python = _Folder(__name__, "python")
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

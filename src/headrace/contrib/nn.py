@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.tensor import Tensor
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.nn import activations, softmax
 from headrace.ops.nn.sampling_api import sampled_sparse_softmax_loss
@@ -49,7 +48,3 @@ def scaled_softplus(x: Any, alpha: Any, clip: Any = None, name: str | None = Non
         x = convert_to_tensor(x)
         y = alpha * activations.softplus(x / alpha)
         return y if clip is None else raw.Minimum(y, convert_to_tensor(clip, y.dtype))
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.graph.graph import Graph
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.saved_model import loader, signature_constants, tag_constants, utils
 from headrace.session.session import Session
 
@@ -133,7 +132,3 @@ def _tensors(infos: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
     return {
         name: utils.get_tensor_from_tensor_info(info, graph=graph) for name, info in infos.items()
     }
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

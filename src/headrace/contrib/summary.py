@@ -24,7 +24,6 @@ from headrace.graph import dtypes
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.control.basic import no_op
 from headrace.ops.control.flow_api import cond
 from headrace.ops.core.build import convert_to_tensor, placeholder, raw
@@ -394,7 +393,3 @@ def initialize(graph: Any = None, session: Any = None) -> None:
 def eval_dir(model_dir: str, name: str | None = None) -> str:
     """The folder below ``model_dir`` for the summaries of an evaluation."""
     return os.path.join(model_dir, "eval" if not name else f"eval_{name}")
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

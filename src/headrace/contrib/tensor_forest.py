@@ -15,7 +15,6 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.random_seed import get_seed
 from headrace.graph.tensor import Operation, Tensor
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.array.api import concat, reshape
 from headrace.ops.control.basic import no_op
 from headrace.ops.core.build import convert_to_tensor, raw
@@ -248,7 +247,3 @@ class RandomForestGraphs:
         counts = cast(self._status()[2], dtypes.float32)
         shares: Tensor = counts / raw.Sum(counts, 0)
         return shares
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from headrace.contrib.folders import Folder as _Folder
 from headrace.files.paths import as_path
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.summary import writer as _writer
 from headrace.train.summary_io import summary_iterator
 
@@ -180,7 +179,3 @@ class FakeSummaryWriter:
 
 #: Where the files are in TensorFlow's sources.
 python = _Folder(__name__, "python")
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

@@ -7,7 +7,6 @@ from typing import Any
 from headrace import logging
 from headrace.graph.tensor import Operation, Tensor
 from headrace.losses import Reduction
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.train.optimizer import GradVar, Optimizer
 
 __all__ = ["CrossShardOptimizer"]
@@ -65,7 +64,3 @@ class CrossShardOptimizer(Optimizer):
     def variables(self) -> list[Any]:
         """The variables of ``opt``."""
         return self._opt.variables()
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

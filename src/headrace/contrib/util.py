@@ -8,7 +8,6 @@ from headrace.graph.graph_def import called_functions, op_def_to_proto
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.core.registry import get_op_def
 from headrace.ops.core.static import static_value
 
@@ -60,7 +59,3 @@ def stripped_op_list_for_graph(graph_def: Any) -> Any:
     return OpList(
         op=[op_def_to_proto(get_op_def(n)) for n in sorted(ops_used_by_graph_def(graph_def))]
     )
-
-
-def __getattr__(name: str) -> Any:
-    raise _attribute_error(__name__, name, __all__)

@@ -1,7 +1,5 @@
 """``tf.layers``: layers that make their variables in variable scopes."""
 
-from typing import Any as _Any
-
 from headrace.layers.base import InputSpec, Layer
 from headrace.layers.conv_transpose import (
     Conv2DTranspose,
@@ -73,46 +71,36 @@ __all__ = [
 ]
 
 #: Other names that TensorFlow's modules have for the same.
-_ALIASES = {
-    "AveragePool1D": "AveragePooling1D",
-    "AveragePool2D": "AveragePooling2D",
-    "AveragePool3D": "AveragePooling3D",
-    "BatchNorm": "BatchNormalization",
-    "Convolution1D": "Conv1D",
-    "Convolution2D": "Conv2D",
-    "Convolution2DTranspose": "Conv2DTranspose",
-    "Convolution3D": "Conv3D",
-    "Convolution3DTranspose": "Conv3DTranspose",
-    "Deconv2D": "Conv2DTranspose",
-    "Deconv3D": "Conv3DTranspose",
-    "Deconvolution2D": "Conv2DTranspose",
-    "Deconvolution3D": "Conv3DTranspose",
-    "FullyConnected": "Dense",
-    "MaxPool1D": "MaxPooling1D",
-    "MaxPool2D": "MaxPooling2D",
-    "MaxPool3D": "MaxPooling3D",
-    "SeparableConvolution1D": "SeparableConv1D",
-    "SeparableConvolution2D": "SeparableConv2D",
-    "average_pool2d": "average_pooling2d",
-    "batch_norm": "batch_normalization",
-    "convolution1d": "conv1d",
-    "convolution2d": "conv2d",
-    "convolution2d_transpose": "conv2d_transpose",
-    "convolution3d": "conv3d",
-    "convolution3d_transpose": "conv3d_transpose",
-    "deconv2d": "conv2d_transpose",
-    "deconv3d": "conv3d_transpose",
-    "deconvolution2d": "conv2d_transpose",
-    "deconvolution3d": "conv3d_transpose",
-    "fully_connected": "dense",
-    "max_pool2d": "max_pooling2d",
-    "separable_convolution2d": "separable_conv2d",
-}
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _ALIASES:
-        return globals()[_ALIASES[name]]
-    from headrace.namespaces.missing import attribute_error
-
-    raise attribute_error(__name__, name, __all__)
+AveragePool1D = AveragePooling1D
+AveragePool2D = AveragePooling2D
+AveragePool3D = AveragePooling3D
+BatchNorm = BatchNormalization
+Convolution1D = Conv1D
+Convolution2D = Conv2D
+Convolution2DTranspose = Conv2DTranspose
+Convolution3D = Conv3D
+Convolution3DTranspose = Conv3DTranspose
+Deconv2D = Conv2DTranspose
+Deconv3D = Conv3DTranspose
+Deconvolution2D = Conv2DTranspose
+Deconvolution3D = Conv3DTranspose
+FullyConnected = Dense
+MaxPool1D = MaxPooling1D
+MaxPool2D = MaxPooling2D
+MaxPool3D = MaxPooling3D
+SeparableConvolution1D = SeparableConv1D
+SeparableConvolution2D = SeparableConv2D
+average_pool2d = average_pooling2d
+batch_norm = batch_normalization
+convolution1d = conv1d
+convolution2d = conv2d
+convolution2d_transpose = conv2d_transpose
+convolution3d = conv3d
+convolution3d_transpose = conv3d_transpose
+deconv2d = conv2d_transpose
+deconv3d = conv3d_transpose
+deconvolution2d = conv2d_transpose
+deconvolution3d = conv3d_transpose
+fully_connected = dense
+max_pool2d = max_pooling2d
+separable_convolution2d = separable_conv2d

@@ -133,7 +133,12 @@ class Namespace(ModuleType):
 
     What its own ``__getattr__`` raises is replaced. The namespaces imported below it become such
     modules too, as `import` binds them.
+
+    Attributes:
+        home_of_old_names: the module that has the names of old, imported when one is asked for.
     """
+
+    home_of_old_names: str
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -141,9 +146,9 @@ class Namespace(ModuleType):
         if getattr(self.__spec__, "_initializing", False):
             raise AttributeError(name)  # `from headrace import x` asks before it imports x
         namespace = self.__name__.partition(".")[2]
-        renamed = import_module("headrace.namespaces.renamed")
-        if name in renamed.RENAMED.get(namespace, ()):
-            return renamed.renamed(namespace, name)
+        old_names = import_module(self.home_of_old_names)
+        if name in old_names.RENAMED.get(namespace, ()):
+            return old_names.renamed(namespace, name)
         raise attribute_error(self.__name__, name, dir(self)) from None
 
     def __setattr__(self, name: str, value: Any) -> None:

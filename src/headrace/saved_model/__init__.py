@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module as _import_module
-from typing import Any as _Any
-
-from headrace.errors import suggest as _suggest
+from headrace.namespaces.lazy import lazy as _lazy
 from headrace.saved_model.constants import (
     ASSETS_DIRECTORY,
     ASSETS_KEY,
@@ -37,41 +34,30 @@ from headrace.saved_model.tag_constants import (
     TRAINING,
 )
 
-_MODULES = (
-    *("builder", "constants", "loader", "main_op", "signature_constants"),
-    *("signature_def_utils", "tag_constants", "utils"),
+__getattr__, __dir__ = _lazy(
+    __name__,
+    {
+        "headrace.saved_model.builder": ("Builder", "simple_save"),
+        "headrace.saved_model.loader": (
+            "contains_saved_model",
+            "load",
+            "maybe_saved_model_directory",
+        ),
+        "headrace.saved_model.main_op": ("main_op_with_restore",),
+        "headrace.saved_model.signature_def_utils": (
+            "build_signature_def",
+            "classification_signature_def",
+            "is_valid_signature",
+            "predict_signature_def",
+            "regression_signature_def",
+        ),
+        "headrace.saved_model.utils": ("build_tensor_info", "get_tensor_from_tensor_info"),
+    },
+    modules=(
+        *("builder", "constants", "loader", "main_op", "signature_constants"),
+        *("signature_def_utils", "tag_constants", "utils"),
+    ),
 )
-#: Where names come from that are not loaded with the package.
-_SOURCES = {
-    "Builder": ("builder", "SavedModelBuilder"),
-    "simple_save": ("builder", "simple_save"),
-    "contains_saved_model": ("loader", "contains_saved_model"),
-    "load": ("loader", "load"),
-    "maybe_saved_model_directory": ("loader", "maybe_saved_model_directory"),
-    "main_op_with_restore": ("main_op", "main_op_with_restore"),
-    "build_tensor_info": ("utils", "build_tensor_info"),
-    "get_tensor_from_tensor_info": ("utils", "get_tensor_from_tensor_info"),
-} | {
-    name: ("signature_def_utils", name)
-    for name in (
-        *("build_signature_def", "classification_signature_def", "is_valid_signature"),
-        *("predict_signature_def", "regression_signature_def"),
-    )
-}
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _MODULES:
-        return _import_module(f"headrace.saved_model.{name}")
-    if name in _SOURCES:
-        module, attribute = _SOURCES[name]
-        return getattr(_import_module(f"headrace.saved_model.{module}"), attribute)
-    message = f"module 'headrace.saved_model' has no attribute {name!r}."
-    raise AttributeError(message + _suggest(name, {*globals(), *_MODULES, *_SOURCES}))
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_SOURCES})
 
 
 __all__ = [

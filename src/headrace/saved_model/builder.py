@@ -267,3 +267,6 @@ def simple_save(
         clear_devices=True,
     )
     builder.save()
+
+
+Builder = SavedModelBuilder

@@ -51,7 +51,7 @@ class SessionEngine(Protocol):
 
 #: Scheme -> "module:function"; ``function(target, graph, config)`` makes an engine and
 #: ``reset(target, containers, config)`` of the same module clears state.
-_ENGINES = {"grpc": "headrace.distributed.client:open_engine"}
+_ENGINES: dict[str, str] = {}
 #: Targets of this process.
 _HERE = ("", "local")
 

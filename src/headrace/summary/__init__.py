@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any as _Any
-
-from headrace.errors import suggest as _suggest
+from headrace.namespaces.lazy import lazy as _lazy
 from headrace.summary.ops import (
     audio,
     get_summary_description,
@@ -18,16 +16,18 @@ from headrace.summary.ops import (
 )
 from headrace.summary.writer import FileWriter, FileWriterCache
 
-_MESSAGES = ("Event", "SessionLog", "Summary", "SummaryDescription", "TaggedRunMetadata")
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _MESSAGES:
-        from headrace.graph import proto
-
-        return getattr(proto, name)
-    message = f"module 'headrace.summary' has no attribute {name!r}."
-    raise AttributeError(message + _suggest(name, __all__))
+__getattr__, __dir__ = _lazy(
+    __name__,
+    {
+        "headrace.graph.proto": (
+            "Event",
+            "SessionLog",
+            "Summary",
+            "SummaryDescription",
+            "TaggedRunMetadata",
+        )
+    },
+)
 
 
 __all__ = [

@@ -1,10 +1,8 @@
 """Optimisers, schedules, averages, checkpoints: the functions of ``tf.train``."""
 
-from typing import Any as _Any
-
 from headrace.distributed.cluster_spec import ClusterSpec as ClusterSpec
-from headrace.errors import suggest as _suggest
 from headrace.graph_files.graph_util import write_graph as write_graph
+from headrace.namespaces.lazy import lazy as _lazy
 from headrace.train import queue_runner as queue_runner
 from headrace.train.basic_session_run_hooks import *  # noqa: F403
 from headrace.train.checkpoint_state import *  # noqa: F403
@@ -32,25 +30,15 @@ from headrace.train.summary_io import *  # noqa: F403
 from headrace.train.supervisor import *  # noqa: F403
 from headrace.train.warm_starting_util import *  # noqa: F403
 
-#: Messages that are loaded when first asked for, so that importing stays fast.
-_MESSAGES = frozenset(
-    (
-        *("BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features"),
-        *("FloatList", "Int64List", "SequenceExample", "SaverDef"),
-        *("ClusterDef", "JobDef", "ServerDef"),
-    )
+#: Messages, and the server, which brings the network: imported when first asked for.
+__getattr__, __dir__ = _lazy(
+    __name__,
+    {
+        "headrace.graph.proto": (
+            *("BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features"),
+            *("FloatList", "Int64List", "SequenceExample", "SaverDef"),
+            *("ClusterDef", "JobDef", "ServerDef"),
+        ),
+        "headrace.distributed.server": ("Server",),
+    },
 )
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _MESSAGES:
-        from headrace.graph import proto
-
-        return getattr(proto, name)
-    if name == "Server":
-        # It brings the network, which most programs never use.
-        from importlib import import_module
-
-        return import_module("headrace.distributed.server").Server
-    message = f"module 'headrace.train' has no attribute {name!r}."
-    raise AttributeError(message + _suggest(name, globals()))

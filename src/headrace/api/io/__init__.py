@@ -1,8 +1,5 @@
 """Files, records and their contents: the functions of ``tf.io``."""
 
-from importlib import import_module as _import_module
-from typing import Any as _Any
-
 from headrace.files.tfrecord import (
     TFRecordCompressionType,
     TFRecordOptions,
@@ -11,6 +8,7 @@ from headrace.files.tfrecord import (
 )
 from headrace.graph_files.graph_util import write_graph
 from headrace.io import gfile
+from headrace.namespaces.lazy import lazy as _lazy
 from headrace.ops.image.files_api import (
     decode_and_crop_jpeg,
     decode_bmp,
@@ -96,24 +94,4 @@ __all__ = [
     "write_graph",
 ]
 
-#: Names of higher layers, loaded when first asked for.
-_LAZY = {
-    **dict.fromkeys(
-        (
-            *("decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image", "decode_jpeg"),
-            *("decode_png", "encode_jpeg", "extract_jpeg_shape", "is_jpeg"),
-        ),
-        "headrace.image",
-    ),
-    "match_filenames_once": "headrace.train",
-}
-
-
-def __getattr__(name: str) -> _Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'headrace.io' has no attribute {name!r}.")
-    return getattr(_import_module(_LAZY[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_LAZY})
+__getattr__, __dir__ = _lazy(__name__, {"headrace.train": ("match_filenames_once",)})

@@ -5,11 +5,8 @@ DecisionTreeEnsembleConfig (``proto.tree_config_pb2``); ``prediction_ops`` use i
 the process that runs their ops. The Estimators of ``estimator_batch`` are still to come.
 """
 
-from importlib import import_module as _import_module
-from typing import Any as _Any
-
 from headrace.contrib.folders import Folder as _Folder
-from headrace.namespaces.missing import attribute_error as _attribute_error
+from headrace.namespaces.lazy import lazy as _lazy
 
 _MODULES = (
     "base_split_handler",
@@ -31,11 +28,4 @@ python = _Folder(__name__, "python")
 lib = _Folder(__name__, "lib")
 
 
-def __getattr__(name: str) -> _Any:
-    if name in _MODULES:
-        return _import_module(f"{__name__}.{name}")
-    raise _attribute_error(__name__, name, __dir__())
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULES])
+__getattr__, __dir__ = _lazy(__name__, modules=_MODULES)

@@ -4,8 +4,6 @@ The vector has cuDNN's layout for plain matrices: all weights, layer by layer an
 all biases. The computation is that of the ordinary cells, compiled for the device at hand.
 """
 
-from typing import Any as _Any
-
 from headrace.contrib.cudnn_rnn.cells import CudnnCompatibleGRUCell, CudnnCompatibleLSTMCell
 from headrace.contrib.cudnn_rnn.layers import CudnnGRU, CudnnLSTM, CudnnRNNRelu, CudnnRNNTanh
 from headrace.contrib.cudnn_rnn.saveables import (
@@ -15,7 +13,6 @@ from headrace.contrib.cudnn_rnn.saveables import (
     CudnnRNNTanhSaveable,
     RNNParamsSaveable,
 )
-from headrace.namespaces.missing import attribute_error as _attribute_error
 
 __all__ = [
     "CudnnCompatibleGRUCell",
@@ -30,7 +27,3 @@ __all__ = [
     "CudnnRNNTanhSaveable",
     "RNNParamsSaveable",
 ]
-
-
-def __getattr__(name: str) -> _Any:
-    raise _attribute_error(__name__, name, __all__)

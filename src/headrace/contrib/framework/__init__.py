@@ -1,14 +1,11 @@
 """``tf.contrib.framework``: argument scopes, variables of models, checks, deprecation."""
 
-from typing import Any as _Any
-
 from headrace import nest as nest
 from headrace.contrib.folders import Folder as _Folder
 from headrace.contrib.framework.arg_scope import *  # noqa: F403
 from headrace.contrib.framework.deprecation import *  # noqa: F403
 from headrace.contrib.framework.tensors import *  # noqa: F403
 from headrace.contrib.framework.variables import *  # noqa: F403
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.array.sort import argsort as argsort
 from headrace.ops.array.sort import sort as sort
 from headrace.ops.control.script import py_func as py_func
@@ -37,7 +34,3 @@ from headrace.train.global_step import get_or_create_global_step as get_or_creat
 
 #: Where the files are in TensorFlow's sources.
 python = _Folder(__name__, "python")
-
-
-def __getattr__(name: str) -> _Any:
-    raise _attribute_error(__name__, name, globals())

@@ -8,7 +8,7 @@ from typing import Any
 from headrace.contrib.learn import base as base
 from headrace.contrib.learn.base import load_boston as load_boston
 from headrace.contrib.learn.base import load_iris as load_iris
-from headrace.namespaces.missing import attribute_error as _attribute_error
+from headrace.namespaces.lazy import lazy as _lazy
 
 __all__ = ["DATASETS", "base", "load_boston", "load_dataset", "load_iris", "load_mnist"]
 
@@ -39,7 +39,6 @@ def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = Fal
     return DATASETS[name]()
 
 
-def __getattr__(name: str) -> Any:
-    if name == "mnist":
-        return _mnist()
-    raise _attribute_error(__name__, name, __all__)
+__getattr__, __dir__ = _lazy(
+    __name__, modules={"mnist": "headrace.examples.tutorials.mnist.input_data"}
+)

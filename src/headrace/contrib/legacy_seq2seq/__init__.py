@@ -3,8 +3,6 @@
 Releases before 1.0 had it as ``tf.nn.seq2seq``.
 """
 
-from typing import Any as _Any
-
 from headrace.contrib.folders import Folder as _Folder
 from headrace.contrib.legacy_seq2seq.decoders import (
     argmax_and_embed as _extract_argmax_and_embed,  # noqa: F401 (programs use it)
@@ -28,7 +26,6 @@ from headrace.contrib.legacy_seq2seq.models import (
     one2many_rnn_seq2seq,
     tied_rnn_seq2seq,
 )
-from headrace.namespaces.missing import attribute_error as _attribute_error
 
 __all__ = [
     "attention_decoder",
@@ -49,7 +46,3 @@ __all__ = [
 
 #: Where the files are in TensorFlow's sources.
 python = _Folder(__name__, "python")
-
-
-def __getattr__(name: str) -> _Any:
-    raise _attribute_error(__name__, name, __all__)

@@ -1,7 +1,5 @@
 """``tf.contrib.rnn``: more recurrent cells, and those of ``tf.nn.rnn_cell``."""
 
-from typing import Any as _Any
-
 from headrace.contrib.folders import Folder as _Folder
 from headrace.contrib.rnn.block import (
     FusedRNNCell,
@@ -39,7 +37,6 @@ from headrace.contrib.rnn.networks import (
     stack_bidirectional_rnn,
 )
 from headrace.contrib.rnn.wrapper_cells import AttentionCellWrapper, HighwayWrapper
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.rnn.cell import LayerRNNCell
 from headrace.rnn.dynamic import best_effort_input_batch_size, transpose_batch_time
 from headrace.rnn.linear import Linear as _Linear  # noqa: F401 (programs with cells of their own)
@@ -113,7 +110,3 @@ __all__ = [
 
 #: Where the files are in TensorFlow's sources.
 python = _Folder(__name__, "python")
-
-
-def __getattr__(name: str) -> _Any:
-    raise _attribute_error(__name__, name, __all__)

@@ -1,7 +1,5 @@
 """``tf.contrib.seq2seq``: decoders that run in loops, attention, beam search."""
 
-from typing import Any as _Any
-
 from headrace.contrib.folders import Folder as _Folder
 from headrace.contrib.seq2seq.attention import (
     AttentionMechanism,
@@ -45,7 +43,6 @@ from headrace.contrib.seq2seq.scheduled import (
     ScheduledEmbeddingTrainingHelper,
     ScheduledOutputTrainingHelper,
 )
-from headrace.namespaces.missing import attribute_error as _attribute_error
 from headrace.ops.nn.beam_search import gather_tree
 from headrace.rnn.dynamic import transpose_batch_time as _transpose_batch_time  # noqa: F401
 
@@ -84,7 +81,3 @@ __all__ = [
 
 #: Where the files are in TensorFlow's sources.
 python = _Folder(__name__, "python")
-
-
-def __getattr__(name: str) -> _Any:
-    raise _attribute_error(__name__, name, __all__)

@@ -7,8 +7,9 @@ import than a small graph takes to run. `tools/gen_protos.py` regenerates the ``
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from headrace.namespaces.lazy import lazy
 
 if TYPE_CHECKING:
     from headrace.graph.proto.config_pb2 import *  # noqa: F403
@@ -63,18 +64,9 @@ _NAMES: Final = {
         "SequenceExample"
     ),
 }
-_FILE_OF: Final = {name: file for file, names in _NAMES.items() for name in names.split()}
-
-__all__ = sorted(_FILE_OF)
+__all__ = sorted(name for names in _NAMES.values() for name in names.split())
 
 
-def __getattr__(name: str) -> Any:
-    file = _FILE_OF.get(name)
-    if file is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{file}"), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy(
+    __name__, {f"{__name__}.{file}": names.split() for file, names in _NAMES.items()}
+)
