@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.namespaces import missing, renamed
+from headrace import old_names
+from headrace.namespaces import missing
 
 
 def test_strings_of_both_kinds():
