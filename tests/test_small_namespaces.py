@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace import old_names
+from headrace.compat import old_names
 from headrace.namespaces import missing
 
 
@@ -266,5 +266,5 @@ def test_old_summaries_have_their_tag_as_it_is():
 )
 def test_every_old_name_stands_for_something_known(namespace, name):
     path = old_names.RENAMED[namespace][name]
-    own = path.startswith(("deprecated.", "compat.internals."))
+    own = path.startswith(("compat.old_names.", "compat.internals."))
     assert own or missing.is_known(path) or path in missing.known_names(), path

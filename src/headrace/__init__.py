@@ -9,7 +9,7 @@ from headrace.namespaces import missing as _missing
 from headrace.namespaces.lazy import lazy as _lazy
 
 _sys.modules[__name__].__class__ = _missing.Namespace
-_missing.Namespace.home_of_old_names = "headrace.old_names"
+_missing.Namespace.home_of_old_names = "headrace.compat.old_names"
 
 #: Namespaces that are lists of names are in `api/`, and imported as ``headrace.nn``.
 __path__.append(f"{__path__[0]}/api")

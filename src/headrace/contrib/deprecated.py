@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.api.old_names import (
-    audio_summary,
-    histogram_summary,
-    image_summary,
-    scalar_summary,
-)
+from headrace import summary as _summaries
+from headrace.ops.core.static import static_value as _static_value
 from headrace.summary import merge as _merge
 from headrace.summary import merge_all as _merge_all
 
@@ -31,3 +27,61 @@ def merge_summary(inputs: Any, collections: Any = None, name: str | None = None)
 def merge_all_summaries(key: str = "summaries") -> Any:
     """``tf.summary.merge_all``."""
     return _merge_all(key)
+
+
+def scalar_summary(tags: Any, values: Any, collections: Any = None, name: str | None = None) -> Any:
+    """`tf.summary.scalar` of one tag."""
+    return _summary("scalar", tags, values, collections)
+
+
+def histogram_summary(
+    tag: Any, values: Any, collections: Any = None, name: str | None = None
+) -> Any:
+    """`tf.summary.histogram` under its old name."""
+    return _summary("histogram", tag, values, collections)
+
+
+def image_summary(
+    tag: Any,
+    tensor: Any,
+    max_images: int = 3,
+    collections: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`tf.summary.image` with the argument names of old."""
+    return _summary("image", tag, tensor, collections, max_outputs=max_images)
+
+
+def audio_summary(
+    tag: Any,
+    tensor: Any,
+    sample_rate: Any,
+    max_outputs: int = 3,
+    collections: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`tf.summary.audio` with the argument order of old."""
+    return _summary(
+        "audio", tag, tensor, collections, sample_rate=sample_rate, max_outputs=max_outputs
+    )
+
+
+def _summary(kind: str, tag: Any, tensor: Any, collections: Any, **options: Any) -> Any:
+    """Old summaries have their tag as it is; today's have it from the operation's name.
+
+    Raises:
+        TypeError: if the tag is no string, or a list of one.
+    """
+    if hasattr(tag, "op"):
+        tag = _static_value(tag)
+        tag = None if tag is None or getattr(tag, "size", 1) != 1 else tag.item()
+    if isinstance(tag, (list, tuple)) and len(tag) == 1:
+        (tag,) = tag
+    if isinstance(tag, bytes):
+        tag = tag.decode()
+    if not isinstance(tag, str):
+        raise TypeError(
+            f"tf.{kind}_summary takes one tag that is known while the graph is built, got {tag!r}. "
+            f"Use tf.summary.{kind}, once for each value."
+        )
+    return getattr(_summaries, kind)(tag, tensor, collections=collections, **options)

@@ -18,6 +18,7 @@ from headrace.graph import attr_proto
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import Graph
 from headrace.graph.graph_def import function_to_function_def, functions_of, write_attrs
+from headrace.graph.shapes import shape_to_proto
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.graph_files.import_functions import FunctionLibrary
 from headrace.graph_files.import_nodes import resolve_functions
@@ -44,7 +45,7 @@ def to_message(part: Part) -> tuple[pb.PartDef, list[Any]]:
         made.input_indices.extend(i for _, i in node.inputs)
         made.controls.extend(position[n] for n in node.control)
         made.dtypes.extend(d.as_datatype_enum for d in node.dtypes)
-        made.shapes.extend(attr_proto.shape_to_proto(d) for d in node.dims)
+        made.shapes.extend(shape_to_proto(d) for d in node.dims)
         if node.group is not None:
             made.stage, made.component = node.group
         if node.op_def in (SEND, RECV):
@@ -98,7 +99,7 @@ def _transfer_message(transfer: Transfer) -> pb.TransferDef:
         message.tensors.add(
             name=moved.name,
             dtype=moved.dtype.as_datatype_enum,
-            shape=attr_proto.shape_to_proto(moved.dims),
+            shape=shape_to_proto(moved.dims),
             source=moved.source,
             destination=moved.destination,
             precision=moved.precision,

@@ -12,7 +12,7 @@ from headrace.graph.attrs import NameAttrList
 from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.proto import AttrValue, TensorProto, TensorShapeProto
-from headrace.graph.shapes import TensorShape
+from headrace.graph.shapes import TensorShape, shape_to_proto
 from headrace.graph.tensor_proto import MakeNdarray, make_tensor_proto
 
 #: Kind of attribute -> the field of AttrValue (and of its lists) that holds it.
@@ -33,19 +33,6 @@ _MAX_TENSOR_BYTES = 1 << 31
 
 
 # -- to messages --------------------------------------------------------------------------------
-
-
-def shape_to_proto(dims: Any) -> TensorShapeProto:
-    """A static shape (tuple, TensorShape or None for unknown rank) as a message."""
-    if isinstance(dims, TensorShape):
-        dims = dims.as_tuple
-    proto = TensorShapeProto()
-    if dims is None:
-        proto.unknown_rank = True
-        return proto
-    for size in dims:
-        proto.dim.add(size=-1 if size is None else size)
-    return proto
 
 
 def encode(value: Any, kind: str, dtype: DType | None = None) -> AttrValue:

@@ -14,11 +14,12 @@ from itertools import chain
 from typing import Any
 
 from headrace.errors import DataLossError, InvalidArgumentError, OpError
-from headrace.graph.attr_proto import encode, encode_untyped, shape_to_proto
+from headrace.graph.attr_proto import encode, encode_untyped
 from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph
 from headrace.graph.proto import FunctionDef, GraphDef, NodeDef, OpDef, VersionDef
+from headrace.graph.shapes import shape_to_proto
 from headrace.graph.tensor import Operation, Tensor
 
 #: What files say of the program that wrote them: op signatures are those of TensorFlow 1.15.

@@ -252,8 +252,6 @@ class TensorShape:
 
     def as_proto(self) -> Any:
         """The TensorShapeProto of this shape."""
-        from headrace.graph.attr_proto import shape_to_proto
-
         return shape_to_proto(self.as_tuple)
 
     def as_list(self) -> list[int | None]:
@@ -536,3 +534,18 @@ def static_bytes(dtype: DType, dims: StaticShape) -> int | None:
     if dims is None or None in dims or dtype.as_numpy_dtype is object:
         return None
     return math.prod(dims) * max(1, dtype.size)  # type: ignore[arg-type]
+
+
+def shape_to_proto(dims: Any) -> Any:
+    """A static shape (tuple, TensorShape or None for unknown rank) as a message."""
+    from headrace.graph.proto import TensorShapeProto  # protobuf is imported on first use
+
+    if isinstance(dims, TensorShape):
+        dims = dims.as_tuple
+    proto = TensorShapeProto()
+    if dims is None:
+        proto.unknown_rank = True
+        return proto
+    for size in dims:
+        proto.dim.add(size=-1 if size is None else size)
+    return proto

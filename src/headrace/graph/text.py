@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.graph.attr_proto import decode, encode, read_tensor, shape_to_proto
+from headrace.graph.attr_proto import decode, encode, read_tensor
 from headrace.graph.dtypes import DType, as_dtype
 from headrace.graph.graph import Graph
 from headrace.graph.graph_def import (
@@ -28,6 +28,7 @@ from headrace.graph.graph_def import (
     write_attrs,
 )
 from headrace.graph.proto import AttrValue, FunctionDef, GraphDef, NodeDef
+from headrace.graph.shapes import shape_to_proto
 from headrace.graph.tensor_proto import make_tensor_proto
 
 #: Tensors of more elements are written as the hexadecimal digits of their bytes.

@@ -1,12 +1,10 @@
-"""``tf.config``: the devices of this process (`headrace.config` has its names)."""
+"""The devices of this process, as ``tf.config`` shows them."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NamedTuple, NoReturn
 
 from headrace.graph.graph import Graph
-from headrace.namespaces.missing import attribute_error
 
 __all__ = [
     "LogicalDevice",
@@ -96,9 +94,3 @@ def set_virtual_device_configuration(device: Any, virtual_devices: Any) -> NoRet
         "Headrace does not divide devices. XLA_FLAGS=--xla_force_host_platform_device_count=N "
         "gives a process several CPU devices."
     )
-
-
-def __getattr__(name: str) -> Any:
-    if name == "experimental":
-        return sys.modules[__name__]
-    raise attribute_error("headrace.config", name, __all__)

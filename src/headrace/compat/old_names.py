@@ -18,7 +18,7 @@ __all__ = [
 RENAMED: Mapping[str, Mapping[str, str]] = {
     "": {
         "all_variables": "global_variables",
-        "audio_summary": "deprecated.audio_summary",
+        "audio_summary": "contrib.deprecated.audio_summary",
         "batch_cholesky": "cholesky",
         "batch_cholesky_solve": "cholesky_solve",
         "batch_fft": "fft",
@@ -27,7 +27,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
         "batch_ifft": "ifft",
         "batch_ifft2d": "ifft2d",
         "batch_ifft3d": "ifft3d",
-        "batch_matmul": "deprecated.batch_matmul",
+        "batch_matmul": "compat.old_names.batch_matmul",
         "batch_matrix_band_part": "matrix_band_part",
         "batch_matrix_determinant": "matrix_determinant",
         "batch_matrix_diag": "matrix_diag",
@@ -43,8 +43,8 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
         "batch_svd": "svd",
         "complex_abs": "abs",
         "concat_v2": "concat",
-        "histogram_summary": "deprecated.histogram_summary",
-        "image_summary": "deprecated.image_summary",
+        "histogram_summary": "contrib.deprecated.histogram_summary",
+        "image_summary": "contrib.deprecated.image_summary",
         "initialize_all_tables": "tables_initializer",
         "inv": "reciprocal",
         "is_inf_v2": "is_inf",
@@ -55,11 +55,11 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
         "neg": "negative",
         "op_scope": "compat.internals.op_scope",
         "pack": "stack",
-        "scalar_summary": "deprecated.scalar_summary",
+        "scalar_summary": "contrib.deprecated.scalar_summary",
         "select": "where",
         "sub": "subtract",
         "unpack": "unstack",
-        "variable_op_scope": "deprecated.variable_op_scope",
+        "variable_op_scope": "compat.old_names.variable_op_scope",
     },
     "nn": {
         "bidirectional_rnn": "nn.static_bidirectional_rnn",
@@ -91,28 +91,27 @@ def renamed(namespace: str, name: str) -> Any:
     if path is None:
         raise AttributeError(name)
     old = f"tf.{namespace}.{name}" if namespace else f"tf.{name}"
-    function = path.rpartition(".")[2]
-    new = _REPLACEMENTS.get(function, f"tf.{path}") if "deprecated." in path else f"tf.{path}"
     value = _find(path)
-    note(old, new.replace("tf.compat.internals.op_scope", "tf.name_scope"))
+    note(old, f"tf.{_REPLACEMENTS.get(path.rpartition('.')[2], path)}")
     return value
 
 
+#: What to say instead of functions that only keep arguments of old.
 _REPLACEMENTS = {
-    "audio_summary": "tf.summary.audio",
-    "batch_matmul": "tf.matmul",
-    "histogram_summary": "tf.summary.histogram",
-    "image_summary": "tf.summary.image",
-    "scalar_summary": "tf.summary.scalar",
-    "variable_op_scope": "tf.variable_scope",
+    "audio_summary": "summary.audio",
+    "batch_matmul": "matmul",
+    "histogram_summary": "summary.histogram",
+    "image_summary": "summary.image",
+    "op_scope": "name_scope",
+    "scalar_summary": "summary.scalar",
+    "variable_op_scope": "variable_scope",
 }
 
 
 def _find(path: str) -> Any:
-    if path.startswith("compat.internals."):
-        return getattr(import_module("headrace.compat.internals"), path.rpartition(".")[2])
-    if path.startswith("deprecated."):
-        return globals()[path.rpartition(".")[2]]
+    if path.startswith("compat."):
+        module, _, name = path.rpartition(".")
+        return getattr(import_module(f"headrace.{module}"), name)
     return reduce(getattr, path.split("."), import_module("headrace"))
 
 
@@ -124,66 +123,6 @@ def batch_matmul(
 ) -> Any:
     """`tf.matmul` with the argument names of old."""
     return _find("matmul")(x, y, adjoint_a=adj_x, adjoint_b=adj_y, name=name)
-
-
-def scalar_summary(tags: Any, values: Any, collections: Any = None, name: str | None = None) -> Any:
-    """`tf.summary.scalar` of one tag."""
-    return _summary("scalar", tags, values, collections)
-
-
-def histogram_summary(
-    tag: Any, values: Any, collections: Any = None, name: str | None = None
-) -> Any:
-    """`tf.summary.histogram` under its old name."""
-    return _summary("histogram", tag, values, collections)
-
-
-def image_summary(
-    tag: Any,
-    tensor: Any,
-    max_images: int = 3,
-    collections: Any = None,
-    name: str | None = None,
-) -> Any:
-    """`tf.summary.image` with the argument names of old."""
-    return _summary("image", tag, tensor, collections, max_outputs=max_images)
-
-
-def audio_summary(
-    tag: Any,
-    tensor: Any,
-    sample_rate: Any,
-    max_outputs: int = 3,
-    collections: Any = None,
-    name: str | None = None,
-) -> Any:
-    """`tf.summary.audio` with the argument order of old."""
-    return _summary(
-        "audio", tag, tensor, collections, sample_rate=sample_rate, max_outputs=max_outputs
-    )
-
-
-def _summary(kind: str, tag: Any, tensor: Any, collections: Any, **options: Any) -> Any:
-    """Old summaries have their tag as it is; today's have it from the operation's name.
-
-    Raises:
-        TypeError: if the tag is no string, or a list of one.
-    """
-    from headrace.ops.core.static import static_value
-
-    if hasattr(tag, "op"):
-        tag = static_value(tag)
-        tag = None if tag is None or getattr(tag, "size", 1) != 1 else tag.item()
-    if isinstance(tag, (list, tuple)) and len(tag) == 1:
-        (tag,) = tag
-    if isinstance(tag, bytes):
-        tag = tag.decode()
-    if not isinstance(tag, str):
-        raise TypeError(
-            f"tf.{kind}_summary takes one tag that is known while the graph is built, got {tag!r}. "
-            f"Use tf.summary.{kind}, once for each value."
-        )
-    return _find(f"summary.{kind}")(tag, tensor, collections=collections, **options)
 
 
 def variable_op_scope(

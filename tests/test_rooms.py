@@ -1,0 +1,133 @@
+"""The rooms of docs/design.md: every import keeps to their order, whichever way it is written.
+
+`lint-imports` sees import statements; here are imports of modules by string too, and circles of
+modules, imports for types and on first use included. ``headrace`` itself is the door: it knows
+every room, and registers what a lower one may ask a higher one for.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SRC = ROOT / "src"
+#: Modules that only make sense together: a graph, its operations, and their functions and shapes.
+LARGEST_CIRCLE = 8
+
+
+def _modules() -> dict[str, ast.Module]:
+    found = {}
+    for path in sorted((SRC / "headrace").rglob("*.py")):
+        name = ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+        if not name.endswith(("_pb2", "_pb2_grpc")):
+            found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+MODULES = _modules()
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                names.add(inner if _module(inner) == inner else node.module)
+        elif isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+    return names
+
+
+def _strings(tree: ast.Module) -> set[str]:
+    """Modules that are named in strings: `import_module`, `lazy` and tables of theirs."""
+    return {
+        node.value.partition(":")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"headrace(\.\w+)+(:\w+)?", node.value)
+    }
+
+
+def _module(name: str) -> str | None:
+    """The module of a dotted name, which may go on with attributes; the door is none."""
+    for found in (name, name.replace("headrace.", "headrace.api.", 1)):
+        while "." in found:
+            if found in MODULES and found != "headrace.api":
+                return found
+            found = found.rpartition(".")[0]
+    return None
+
+
+def _edges() -> dict[str, set[str]]:
+    edges = {}
+    for name, tree in MODULES.items():
+        targets = {_module(target) for target in _imports(tree) | _strings(tree)}
+        edges[name] = {t for t in targets if t is not None and t != name}
+    return edges
+
+
+def _layers() -> dict[str, int]:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (stages,) = [c for c in contracts["contracts"] if c["id"] == "stages"]
+    assert stages["exhaustive"]
+    return {
+        room: level
+        for level, line in enumerate(reversed(stages["layers"]))
+        for room in line.split(" | ")
+    }
+
+
+def test_imports_by_string_keep_to_the_order():
+    layers = _layers()
+    upward = [
+        f"{name} names {target}"
+        for name, tree in MODULES.items()
+        if name != "headrace"
+        for target in {_module(text) for text in _strings(tree)} - {None}
+        if layers[target.split(".")[1]] > layers[name.split(".")[1]]
+    ]
+    assert not upward
+
+
+def test_circles_of_modules_are_small():
+    circles = [c for c in _circles(_edges()) if len(c) > LARGEST_CIRCLE]
+    assert not circles, [sorted(c) for c in circles]
+
+
+@pytest.mark.parametrize("layer", sorted(_layers()))
+def test_every_layer_is_there(layer):
+    assert f"headrace.{layer}" in MODULES
+
+
+def _circles(edges: dict[str, set[str]]) -> list[set[str]]:
+    """Strongly connected components (Tarjan, SIAM Journal on Computing 1, 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    components = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in edges[node] - {"headrace"}:
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            start = stack.index(node)
+            components.append(set(stack[start:]))
+            del stack[start:]
+
+    for node in edges:
+        if node not in index:
+            visit(node)
+    return components
