@@ -319,7 +319,7 @@ def streaming_recall_at_k(
     """How often the label (one for each example) is among the ``k`` best classes."""
     found = tf.cast(tf.nn.in_top_k(predictions, labels, k), tf.float32)
     both = metrics_collections, updates_collections
-    return tf.metrics.mean(found, weights, *both, name or f"recall_at_{int(k)}")  # type: ignore[no-any-return]
+    return tf.metrics.mean(found, weights, *both, name or f"recall_at_{int(k)}")
 
 
 def streaming_sparse_precision_at_top_k(

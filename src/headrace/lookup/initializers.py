@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as tf
-
-raw = tf.raw_ops
+from headrace.ops.core.build import raw
 
 
 class TableInitializerBase:

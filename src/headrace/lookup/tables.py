@@ -8,9 +8,8 @@ import numpy as np
 
 import headrace as tf
 from headrace.lookup.initializers import TableInitializerBase
+from headrace.ops.core.build import raw
 from headrace.train.saveable import SaveableObject, SaveSpec
-
-raw = tf.raw_ops
 
 
 class LookupInterface:

@@ -9,7 +9,10 @@ from typing import Any
 
 from headrace.namespaces.missing import attribute_error
 
-__all__ = ["lazy"]
+__all__ = ["LATE", "lazy"]
+
+#: For each module with late names, what they stand for: ``module:name``, or a module.
+LATE: dict[str, dict[str, str]] = {}
 
 
 def lazy(
@@ -19,8 +22,8 @@ def lazy(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a module with late names (PEP 562).
 
-    What is found is kept in the module, so each name comes here once. `tools/make_stubs.py` reads
-    the same arguments to write down the names for editors and type checkers.
+    What is found is kept in the module, so each name comes here once. `tools/make_stubs.py` writes
+    the names down for editors and type checkers.
 
     Args:
         module: ``__name__`` of the module that is to have them.
@@ -38,21 +41,25 @@ def lazy(
     >>> "Fraction" in __dir__()
     True
     """
-    sources = {name: source for source, several in (names or {}).items() for name in several}
+    late = {
+        name: f"{source}:{name}" for source, several in (names or {}).items() for name in several
+    }
     if not isinstance(modules, Mapping):
         modules = {name: f"{module}.{name}" for name in modules}
+    late.update(modules)
+    LATE[module] = late
 
     def get(name: str) -> Any:
-        if name in sources:
-            value = getattr(import_module(sources[name]), name)
-        elif name in modules:
-            value = import_module(modules[name])
-        else:
+        if name not in late:
             raise attribute_error(module, name, names_of())
+        home, _, attribute = late[name].partition(":")
+        value = import_module(home)
+        if attribute:
+            value = getattr(value, attribute)
         vars(sys.modules[module])[name] = value
         return value
 
     def names_of() -> list[str]:
-        return sorted({*vars(sys.modules[module]), *sources, *modules})
+        return sorted({*vars(sys.modules[module]), *late})
 
     return get, names_of

@@ -32,6 +32,9 @@ __all__ = [
 ]
 
 
+Loss = Callable[..., Any]
+
+
 def _of_model(loss: Callable[..., Any]) -> Callable[..., Any]:
     """``loss`` as a function of a model, whose fields give the arguments of their names."""
     parameters = inspect.signature(loss).parameters
@@ -56,18 +59,18 @@ def _of_model(loss: Callable[..., Any]) -> Callable[..., Any]:
     return of_model
 
 
-wasserstein_generator_loss = _of_model(wargs.wasserstein_generator_loss)
-wasserstein_discriminator_loss = _of_model(wargs.wasserstein_discriminator_loss)
-wasserstein_gradient_penalty = _of_model(wargs.wasserstein_gradient_penalty)
-acgan_discriminator_loss = _of_model(wargs.acgan_discriminator_loss)
-acgan_generator_loss = _of_model(wargs.acgan_generator_loss)
-minimax_discriminator_loss = _of_model(wargs.minimax_discriminator_loss)
-minimax_generator_loss = _of_model(wargs.minimax_generator_loss)
-modified_discriminator_loss = _of_model(wargs.modified_discriminator_loss)
-modified_generator_loss = _of_model(wargs.modified_generator_loss)
-least_squares_generator_loss = _of_model(wargs.least_squares_generator_loss)
-least_squares_discriminator_loss = _of_model(wargs.least_squares_discriminator_loss)
-mutual_information_penalty = _of_model(wargs.mutual_information_penalty)
+wasserstein_generator_loss: Loss = _of_model(wargs.wasserstein_generator_loss)
+wasserstein_discriminator_loss: Loss = _of_model(wargs.wasserstein_discriminator_loss)
+wasserstein_gradient_penalty: Loss = _of_model(wargs.wasserstein_gradient_penalty)
+acgan_discriminator_loss: Loss = _of_model(wargs.acgan_discriminator_loss)
+acgan_generator_loss: Loss = _of_model(wargs.acgan_generator_loss)
+minimax_discriminator_loss: Loss = _of_model(wargs.minimax_discriminator_loss)
+minimax_generator_loss: Loss = _of_model(wargs.minimax_generator_loss)
+modified_discriminator_loss: Loss = _of_model(wargs.modified_discriminator_loss)
+modified_generator_loss: Loss = _of_model(wargs.modified_generator_loss)
+least_squares_generator_loss: Loss = _of_model(wargs.least_squares_generator_loss)
+least_squares_discriminator_loss: Loss = _of_model(wargs.least_squares_discriminator_loss)
+mutual_information_penalty: Loss = _of_model(wargs.mutual_information_penalty)
 
 
 def combine_adversarial_loss(

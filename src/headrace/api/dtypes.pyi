@@ -1,0 +1,12 @@
+# Written by tools/make_stubs.py from dtypes.py; do not edit.
+from headrace.graph.dtypes import *
+from headrace.graph.dtypes import qint8 as qint8
+from headrace.graph.dtypes import qint16 as qint16
+from headrace.graph.dtypes import qint32 as qint32
+from headrace.graph.dtypes import quint8 as quint8
+from headrace.graph.dtypes import quint16 as quint16
+from headrace.ops.math.cast import cast as cast
+from headrace.ops.math.cast import complex as complex
+from headrace.ops.math.cast import saturate_cast as saturate_cast
+__all__ = ['QUANTIZED_DTYPES', 'cast', 'complex', 'saturate_cast']
+from headrace.ops.strings.api import as_string as as_string

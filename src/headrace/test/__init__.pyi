@@ -1,0 +1,19 @@
+# Written by tools/make_stubs.py from __init__.py; do not edit.
+from headrace.test.benchmark import Benchmark as Benchmark
+from headrace.test.benchmark import benchmark_config as benchmark_config
+from headrace.test.case import TensorFlowTestCase as TensorFlowTestCase
+from headrace.test.case import TestCase as TestCase
+from headrace.test.cluster import create_local_cluster as create_local_cluster
+from headrace.test.devices import gpu_device_name as gpu_device_name
+from headrace.test.devices import is_built_with_cuda as is_built_with_cuda
+from headrace.test.devices import is_built_with_gpu_support as is_built_with_gpu_support
+from headrace.test.devices import is_built_with_rocm as is_built_with_rocm
+from headrace.test.devices import is_gpu_available as is_gpu_available
+from headrace.test.gradients import compute_gradient as compute_gradient
+from headrace.test.gradients import compute_gradient_error as compute_gradient_error
+from headrace.test.running import get_temp_dir as get_temp_dir
+from headrace.test.running import main as main
+from headrace.test.running import test_src_dir_path as test_src_dir_path
+from headrace.test.stubs import StubOutForTesting as StubOutForTesting
+from headrace.test.util import assert_equal_graph_def as assert_equal_graph_def
+from unittest import mock as mock

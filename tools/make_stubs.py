@@ -1,0 +1,123 @@
+"""Write the stub files of modules with late names, so that type checkers and editors see all names.
+
+    python tools/make_stubs.py [--check]
+
+Each module that is a list of names, some of them late (`headrace.namespaces.lazy`), has a ``.pyi``
+beside it: its imports, and the late names as imports too. ``--check`` writes nothing and ends with
+status 1 if a file is not what it would be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import sys
+from itertools import chain
+from pathlib import Path
+from typing import TypeGuard
+
+from headrace.namespaces.lazy import LATE
+
+SRC = Path(__file__).resolve().parents[1] / "src"
+HEAD = "# Written by tools/make_stubs.py from {source}; do not edit.\n"
+
+
+def stub_of(module: str, late: dict[str, str]) -> str:
+    """The text of the stub of a module."""
+    path = source_of(module)
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    lines = list(chain.from_iterable(map(_lines, body)))
+    own = {t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if _is_name(t)}
+    for name, source in sorted(late.items(), key=lambda item: item[1]):
+        if name in own:
+            continue
+        home, _, attribute = source.partition(":")
+        if not attribute:
+            home, _, attribute = home.rpartition(".")
+        lines += _imports(home, attribute, name)
+    return HEAD.format(source=path.name) + "\n".join(dict.fromkeys(lines)) + "\n"
+
+
+def source_of(module: str) -> Path:
+    """The file of a module."""
+    return Path(str(importlib.import_module(module).__file__))
+
+
+def _lines(node: ast.stmt) -> list[str]:
+    """What a statement at the top of a module is in its stub."""
+    if isinstance(node, ast.ImportFrom) and node.module and node.module != "__future__":
+        if node.names[0].name == "*":
+            return [f"from {node.module} import *"]
+        return list(
+            chain.from_iterable(
+                _imports(node.module, alias.name, alias.asname or alias.name)
+                for alias in node.names
+                if not (alias.asname or alias.name).startswith("_")
+            )
+        )
+    if isinstance(node, ast.Assign) and _is_name(node.targets[0]):
+        name = node.targets[0].id
+        if name in ("__all__", "__version__"):
+            return [ast.unparse(node)]
+        if not name.startswith("_"):
+            return [f"{name} = {node.value.id}"] if _is_name(node.value) else []
+    return []
+
+
+def _imports(module: str, name: str, asname: str) -> list[str]:
+    """An import that counts as public: ``from x import y as y``."""
+    if not module:
+        return [f"import {name} as {asname}"]
+    if _in_api(f"{module}.{name}") or _in_api(module):
+        module = module.replace("headrace", "headrace.api", 1)
+    if name == asname:
+        return [f"from {module} import {name} as {name}"]
+    return [f"from {module} import {name} as _{asname}", f"{asname} = _{asname}"]
+
+
+def _is_name(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name)
+
+
+def _in_api(module: str) -> bool:
+    """Whether a module is one of the public namespaces, which are imported without ``api``."""
+    package, _, name = module.partition(".")
+    file = SRC / package / "api" / name.replace(".", "/")
+    return bool(name) and (file.is_dir() or file.with_suffix(".py").exists())
+
+
+def _lists() -> list[str]:
+    """The modules that consist of names from elsewhere, some of them late."""
+    found = []
+    for path in sorted((SRC / "headrace").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "__getattr__, __dir__ = " not in text or "TYPE_CHECKING" in text:
+            continue
+        body = ast.parse(text).body
+        if not any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in body):
+            name = ".".join(path.relative_to(SRC).with_suffix("").parts)
+            found.append(name.removesuffix(".__init__").replace("headrace.api.", "headrace."))
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check every stub; returns the status of the process."""
+    parser = argparse.ArgumentParser(description="Write stub files of modules with late names.")
+    parser.add_argument("--check", action="store_true", help="only say what is not current")
+    check = parser.parse_args(arguments).check
+    stale = []
+    for module in _lists():
+        path = source_of(module).with_suffix(".pyi")
+        text = stub_of(module, LATE[module])
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(path)
+            if not check:
+                path.write_text(text, encoding="utf-8")
+    for path in stale:
+        print(f"{path.relative_to(SRC)}: {'run tools/make_stubs.py' if check else 'written'}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
