@@ -15,7 +15,6 @@ from headrace.ops.array.slicing import MASKS
 from headrace.ops.core.array_util import as_tensor, index_tensor, int_const
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.static import static_value
-from headrace.ops.state.variables import Variable
 
 _python_slice = builtins.slice
 
@@ -237,12 +236,6 @@ def _tensor_getitem(self: Tensor, key: Any) -> Tensor:
     return getitem(self, key)
 
 
-def _variable_getitem(self: Variable, key: Any) -> Tensor:
-    """A slice of the value, with ``assign(value)`` to change that part of the variable."""
-    return getitem(self.value(), key, self)
-
-
 Tensor._override_operator("__getitem__", _tensor_getitem)
-setattr(Variable, "__getitem__", _variable_getitem)  # noqa: B010
 
 __all__ = ["slice", "strided_slice"]
