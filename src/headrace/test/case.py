@@ -277,7 +277,7 @@ class TestCase(ArrayAssertions, absltest.TestCase):
         msg: str | None = None,
     ) -> None:
         """A GraphDef is equal to ``expected`` (in text form) with the versions of today."""
-        from headrace.version import GRAPH_DEF_VERSION
+        from headrace.graph.versions import GRAPH_DEF_VERSION
 
         number = GRAPH_DEF_VERSION if producer is None else producer
         wanted = text_format.Parse(expected, type(actual)())

@@ -16,6 +16,7 @@ from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import FunctionDef, NodeDef, OpDef
 from headrace.graph.tensor import Operation, Tensor
+from headrace.graph.versions import GIT_VERSION, VERSION
 from headrace.graph_files.export_graph import graph_def_for_files, has_own_operations
 from headrace.graph_files.graph_util import write_message
 from headrace.graph_files.import_graph import import_graph_def, unchanged_on_failure
@@ -24,7 +25,6 @@ from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
 from headrace.ops.state.variables import Variable
 from headrace.train.queue_runner import QueueRunner
 from headrace.train.saver import Saver
-from headrace.version import GIT_VERSION, VERSION
 
 __all__ = ["export_meta_graph", "import_meta_graph"]
 
