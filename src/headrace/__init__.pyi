@@ -17,7 +17,7 @@ from headrace.autodiff.custom import custom_gradient as custom_gradient
 from headrace.autodiff.gradients import AggregationMethod as AggregationMethod
 from headrace.autodiff.gradients import UnconnectedGradients as UnconnectedGradients
 from headrace.autodiff.gradients import gradients as gradients
-from headrace.autodiff.gradients import hessians as hessians
+from headrace.autodiff.hessians import hessians as hessians
 from headrace.autodiff.registry import RegisterGradient as RegisterGradient
 from headrace.autodiff.registry import not_differentiable as _NoGradient
 NoGradient = _NoGradient

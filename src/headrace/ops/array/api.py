@@ -13,10 +13,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape, broadcast_static
 from headrace.graph.tensor import Tensor
-from headrace.ops.array import fill as array_fill
-from headrace.ops.array import join, pad
-from headrace.ops.array import matrix as array_matrix
-from headrace.ops.array import shaping as _array
+from headrace.ops.array import join
 from headrace.ops.core.array_util import (
     as_tensor,
     fully_known,
@@ -31,9 +28,6 @@ from headrace.ops.core.old_arguments import concat_arguments, reverse_axes, spli
 _SMALL = 1000
 
 newaxis = None
-
-#: The modules that define the ops behind these functions.
-DEFINED_BY = (_array, array_fill, join, array_matrix, pad)
 
 
 # -- passing on ---------------------------------------------------------------------------------

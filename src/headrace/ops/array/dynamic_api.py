@@ -9,12 +9,8 @@ from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import compatible_static, num_elements_static, shape_text
 from headrace.graph.tensor import Tensor
-from headrace.ops.array import dynamic as _ops
 from headrace.ops.core.array_util import as_tensor, checked_axis, int_const
 from headrace.ops.core.build import convert_to_tensor, raw
-
-#: The modules that define the ops behind these functions.
-DEFINED_BY = (_ops,)
 
 
 class Unique(NamedTuple):

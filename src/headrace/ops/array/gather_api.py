@@ -9,12 +9,8 @@ from headrace.graph import dtypes
 from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
-from headrace.ops.array import gather as _ops
 from headrace.ops.core.array_util import as_tensor, index_tensor, int_const, shape_argument
 from headrace.ops.core.build import convert_to_tensor, raw
-
-#: The modules that define the ops behind these functions.
-DEFINED_BY = (_ops,)
 
 
 @composite_function

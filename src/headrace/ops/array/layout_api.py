@@ -10,14 +10,9 @@ from headrace.graph import dtypes
 from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
-from headrace.ops.array import matrix
-from headrace.ops.array import pad as array_pad
 from headrace.ops.core.array_util import as_tensor, int_const, static_ints
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.static import static_value
-
-#: The modules that define the ops behind these functions.
-DEFINED_BY = (matrix, array_pad)
 
 
 def pad(

@@ -11,13 +11,9 @@ from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.control import checking as _ops
 from headrace.ops.control.checking import summary_text
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.static import static_value
-
-#: The modules that define the ops behind these functions.
-DEFINED_BY = (_ops,)
 
 
 def Assert(
