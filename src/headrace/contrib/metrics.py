@@ -32,7 +32,6 @@ from headrace.metrics.ranking import (
 from headrace.metrics.variables import Metric, collected, fitted, metric_variable
 from headrace.ops.core.old_arguments import note
 from headrace.ops.nn import weights as fitting
-from headrace.sets import set_difference, set_intersection, set_size, set_union
 
 __all__ = [
     "accuracy",
@@ -89,6 +88,11 @@ __all__ = [
     "streaming_true_positives",
     "streaming_true_positives_at_thresholds",
 ]
+
+set_difference = tf.sets.set_difference
+set_intersection = tf.sets.set_intersection
+set_size = tf.sets.set_size
+set_union = tf.sets.set_union
 
 confusion_matrix = tf.confusion_matrix
 #: ``tf.contrib.metrics.python.ops``, which programs reach into.
