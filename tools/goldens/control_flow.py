@@ -124,7 +124,8 @@ def tensor_array(tf: Any) -> dict[str, Any]:
     for i in range(3):
         ta = ta.write(i, x * float(i + 1))
     stacked = ta.stack()
-    rows = tf.TensorArray(tf.float32, size=4).unstack(tf.reshape(tf.range(12.0), [4, 3]))
+    rows = tf.TensorArray(tf.float32, size=4, clear_after_read=False)
+    rows = rows.unstack(tf.reshape(tf.range(12.0), [4, 3]))  # read here, and in the loop
     pieces = tf.TensorArray(tf.float32, size=2, infer_shape=False)
     pieces = pieces.split(tf.range(5.0), [2, 3])
 
