@@ -88,7 +88,7 @@ def test_the_parts_give_the_values_of_the_operation(case):
         )
 
 
-DERIVED = {*export_gradients._FORMS, *export_gradients._GRADIENTS, "SoftmaxGrad", "LogSoftmaxGrad"}
+DERIVED = {*export_gradients._forms, *export_gradients._GRADIENTS, "SoftmaxGrad", "LogSoftmaxGrad"}
 DERIVED_CASES = [
     c
     for c in cases.CASES

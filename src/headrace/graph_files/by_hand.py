@@ -21,9 +21,6 @@ from headrace.graph_files.import_graph import import_graph_def
 
 __all__ = ["raised"]
 
-#: A Switch that nothing merges runs as it is (see `ops.control_flow`).
-_BY_HAND = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration"})
-
 
 def raised(
     fetches: Sequence[Tensor], feeds: Sequence[Tensor], targets: Sequence[Operation]
@@ -38,7 +35,7 @@ def raised(
     if not any(_has_by_hand(graph) for graph in {op.graph for op in roots}):
         return None
     ops = _needed(roots, feeds)
-    if not any(op.type in _BY_HAND for op in ops):
+    if not any(op.op_def.traits.by_hand for op in ops):
         return None
     message = GraphDef(versions=graph_versions())
     message.node.extend(operation_to_node_def(op) for op in ops)
@@ -65,7 +62,7 @@ _SEEN: WeakKeyDictionary[Graph, tuple[int, bool]] = WeakKeyDictionary()
 def _has_by_hand(graph: Graph) -> bool:
     count, found = _SEEN.get(graph, (0, False))
     if count < len(graph._ops):
-        found = found or any(op.type in _BY_HAND for op in graph._ops[count:])
+        found = found or any(op.op_def.traits.by_hand for op in graph._ops[count:])
         _SEEN[graph] = len(graph._ops), found
     return found
 

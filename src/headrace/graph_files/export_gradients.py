@@ -20,32 +20,50 @@ from headrace.ops.core.build import constant, raw
 
 #: What an operation computes, by operations that have gradients: ``form(attrs, *inputs)``.
 Form = Callable[..., list[Any]]
+_forms: dict[str, Form] = {}
 
 
+def _form_of(*op_types: str) -> Callable[[Form], Form]:
+    """Decorator: the function writes such operations by others."""
+
+    def register(form: Form) -> Form:
+        _forms.update(dict.fromkeys(op_types, form))
+        return form
+
+    return register
+
+
+@_form_of("SigmoidGrad")
 def _sigmoid_grad(attrs: Any, y: Tensor, dy: Tensor) -> list[Any]:
     return [raw.Mul(dy, raw.Mul(y, raw.Sub(scalar_like(1, y), y)))]
 
 
+@_form_of("TanhGrad")
 def _tanh_grad(attrs: Any, y: Tensor, dy: Tensor) -> list[Any]:
     return [raw.Mul(dy, raw.Sub(scalar_like(1, y), raw.Square(y)))]
 
 
+@_form_of("SqrtGrad")
 def _sqrt_grad(attrs: Any, y: Tensor, dy: Tensor) -> list[Any]:
     return [raw.RealDiv(raw.Mul(dy, scalar_like(0.5, y)), y)]
 
 
+@_form_of("RsqrtGrad")
 def _rsqrt_grad(attrs: Any, y: Tensor, dy: Tensor) -> list[Any]:
     return [raw.Mul(raw.Mul(dy, scalar_like(-0.5, y)), raw.Mul(y, raw.Square(y)))]
 
 
+@_form_of("ReciprocalGrad", "InvGrad")
 def _reciprocal_grad(attrs: Any, y: Tensor, dy: Tensor) -> list[Any]:
     return [raw.Neg(raw.Mul(dy, raw.Square(y)))]
 
 
+@_form_of("SoftsignGrad")
 def _softsign_grad(attrs: Any, dy: Tensor, x: Tensor) -> list[Any]:
     return [raw.RealDiv(dy, raw.Square(raw.AddV2(scalar_like(1, x), raw.Abs(x))))]
 
 
+@_form_of("TopK", "TopKV2")
 def _top_k(attrs: Any, x: Tensor, k: Tensor | None = None) -> list[Any]:
     """The values taken from the places that the operation finds."""
     k = constant(np.int32(attrs["k"])) if k is None else k
@@ -57,19 +75,6 @@ def _top_k(attrs: Any, x: Tensor, k: Tensor | None = None) -> list[Any]:
     flat = raw.AddV2(raw.Reshape(places, count), raw.ExpandDims(starts, 1))
     values = raw.GatherV2(raw.Reshape(x, [-1]), flat, 0)
     return [raw.Reshape(values, raw.Shape(places)), places]
-
-
-_FORMS: dict[str, Form] = {
-    "SigmoidGrad": _sigmoid_grad,
-    "TanhGrad": _tanh_grad,
-    "SqrtGrad": _sqrt_grad,
-    "RsqrtGrad": _rsqrt_grad,
-    "ReciprocalGrad": _reciprocal_grad,
-    "InvGrad": _reciprocal_grad,
-    "SoftsignGrad": _softsign_grad,
-    "TopK": _top_k,
-    "TopKV2": _top_k,
-}
 
 
 def _matrix_inverse(attrs: Any, x: Tensor, grad: Tensor) -> Any:
@@ -120,7 +125,7 @@ def _symbolic_gradient(op: Operation, inputs: Sequence[Tensor]) -> list[Any] | N
 
 
 def _outputs(inner: Any, xs: list[Tensor]) -> Sequence[Any] | None:
-    form = _FORMS.get(inner.name)
+    form = _forms.get(inner.name)
     if form is not None:
         return form(inner.attrs, *xs)
     if inner.name in ("SoftmaxGrad", "LogSoftmaxGrad", "SymbolicGradient"):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.graph.attr_proto import encode
 from headrace.graph.expanded import Expansion, expanded_graph_def
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph
@@ -28,51 +29,6 @@ _rules: dict[str, Rule] = {}
 #: Types of operations that rules take apart only where they do more than in TensorFlow 1.15.
 _sometimes: set[str] = set()
 
-#: Attributes that came after the release whose signatures files follow (`graph_def.PRODUCER`):
-#: they are left out at their defaults, and older readers then know every attribute.
-_NEWER = {
-    "AssignVariableOp": ("validate_shape",),
-    "BatchMatMul": ("grad_x", "grad_y"),
-    "BatchMatMulV2": ("grad_x", "grad_y"),
-    "CTCGreedyDecoder": ("blank_index",),
-    "ConcatOffset": ("shape_type",),
-    "DepthwiseConv2dNative": ("explicit_paddings",),
-    "DepthwiseConv2dNativeBackpropFilter": ("explicit_paddings",),
-    "DepthwiseConv2dNativeBackpropInput": ("explicit_paddings",),
-    "FusedBatchNorm": ("exponential_avg_factor",),
-    "FusedBatchNormV2": ("exponential_avg_factor",),
-    "FusedBatchNormV3": ("exponential_avg_factor",),
-    "GatherNd": ("bad_indices_policy",),
-    "InitializeTableFromTextFileV2": ("offset",),
-    "MatMul": ("grad_a", "grad_b"),
-    "MaxPool": ("explicit_paddings",),
-    "MaxPoolGrad": ("explicit_paddings",),
-    "MergeV2Checkpoints": ("allow_missing_files",),
-    "ScatterNd": ("bad_indices_policy",),
-    "ScatterNdNonAliasingAdd": ("bad_indices_policy",),
-    "TensorListGetItem": ("Tshape",),
-    "TensorListSetItem": ("resize_if_index_out_of_bounds",),
-    "TopKV2": ("Tk", "index_type"),
-    "VarHandleOp": ("debug_name", "allowed_devices"),
-}
-_NEWER |= {
-    name: ("Treal", "Tcomplex")
-    for name in ("RFFT", "RFFT2D", "RFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D")
-}
-_NEWER |= {
-    f"SparseSegment{kind}": ("Tsegmentids", "sparse_gradient")
-    for kind in (
-        *("Mean", "MeanGrad", "MeanWithNumSegments", "SqrtN", "SqrtNGrad", "SqrtNWithNumSegments"),
-        *("Sum", "SumWithNumSegments"),
-    )
-}
-_NEWER |= {
-    name: ("bad_indices_policy",)
-    for name in (
-        *("ResourceScatterNdAdd", "ResourceScatterNdSub", "ResourceScatterNdUpdate"),
-        *("TensorScatterAdd", "TensorScatterSub", "TensorScatterUpdate"),
-    )
-}
 #: How files say of an assignment that the shape has to be that of the variable.
 VALIDATE_SHAPE = "_validate_shape"
 
@@ -170,19 +126,10 @@ def _leave_out_newer(node: NodeDef) -> None:
         # Older readers have no such check; ours finds it under a name that all readers accept.
         node.attr[VALIDATE_SHAPE].b = True
         node.attr["validate_shape"].b = False
-    for name in _NEWER.get(node.op, ()):
-        if name in node.attr and node.attr[name] == _default(node.op, name):
+    definition = find_op_def(node.op)
+    for name, attr in ({} if definition is None else definition.attrs).items():
+        if attr.newer and name in node.attr and node.attr[name] == encode(attr.default, attr.kind):
             del node.attr[name]
-
-
-def _default(op_type: str, name: str) -> Any:
-    from headrace.graph.attr_proto import encode
-
-    definition = find_op_def(op_type)
-    declared = None if definition is None else definition.attrs.get(name)
-    if declared is None or not declared.has_default:
-        return None
-    return encode(declared.default, declared.kind)
 
 
 def own_operations(graph_def: Any) -> list[tuple[str, str]]:

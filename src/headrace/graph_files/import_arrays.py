@@ -11,7 +11,7 @@ from functools import cached_property
 
 from headrace.graph.proto import NodeDef
 from headrace.graph_files.import_contexts import Contexts, Step
-from headrace.graph_files.import_rewrite import HANDS_ON, VARIANT, Rewriting
+from headrace.graph_files.import_rewrite import VARIANT, Rewriting, hands_on
 from headrace.graph_files.import_slices import (
     INT32,
     TypeNumber,
@@ -75,7 +75,7 @@ class _Arrays(Rewriting):
         self.redirect(redirected)
         for source in self.origin:
             node = self.nodes[node_of(source)]
-            if node.op in HANDS_ON:
+            if hands_on(node):
                 node.attr["T"].type = VARIANT
                 node.attr.pop("_output_shapes", None)
             for each in self.kept.get(source, ()):
@@ -111,7 +111,7 @@ class _Arrays(Rewriting):
                 if user.op == "Switch" and source == data_inputs(user)[0]:
                     found += [f"{user.name}:0", f"{user.name}:1"]
                 elif (
-                    user.op in HANDS_ON
+                    hands_on(user)
                     or user.op in _ADDS
                     or (user.op in _FLOW_OPS and data_inputs(user)[-1] == source)
                 ):
@@ -215,7 +215,7 @@ class _Arrays(Rewriting):
         seen = set(stack)
         while stack:
             for user in users.get(stack.pop(), ()):
-                if user.op in HANDS_ON:
+                if hands_on(user):
                     user.attr["T"].type = VARIANT
                     user.attr.pop("_output_shapes", None)
                     for new in (f"{user.name}:0", f"{user.name}:1"):

@@ -14,17 +14,20 @@ from headrace.graph_files.import_slices import (
     data_inputs,
     node_of,
 )
+from headrace.ops.core.registry import find_op_def
 
 VARIANT: TypeNumber = 21
 RESOURCE: TypeNumber = 20
-#: Ops that hand a flow or a handle on.
-HANDS_ON = frozenset({"Enter", "Exit", "Switch", "Merge", "NextIteration", "Identity"})
-
-
 #: Ops on lists whose outputs are those of the op on an array that they stand for.
 _VALUES = frozenset(
     {"TensorListGetItem", "TensorListGather", "TensorListConcatV2", "TensorListLength"}
 )
+
+
+def hands_on(node: NodeDef) -> bool:
+    """Whether a node hands a flow or a handle on."""
+    known = find_op_def(node.op)
+    return node.op in ("Identity", "Switch") or (known is not None and known.traits.by_hand)
 
 
 class Rewriting:

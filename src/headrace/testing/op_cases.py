@@ -21,7 +21,14 @@ from headrace.graph.shapes import compatible_static
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core import checks
 from headrace.ops.core.build import add_node, constant, placeholder
-from headrace.ops.core.registry import NotDifferentiable, OpDef, get_op_def, grouped
+from headrace.ops.core.registry import (
+    ArgDef,
+    AttrDef,
+    NotDifferentiable,
+    OpDef,
+    get_op_def,
+    grouped,
+)
 from headrace.passes.ir import Node, make_node
 from headrace.session.session import Session
 
@@ -341,15 +348,73 @@ def _check_difference(
 
 def check_round_trip(case: OpCase) -> None:
     """The op survives a GraphDef: same inputs, types and attributes."""
+    check_in_files(Built(case, case.flat_inputs()).op)
+
+
+def check_in_files(op: Operation) -> None:
+    """An op survives a GraphDef, with the graph it is in: same inputs, types and attributes."""
     from headrace.graph.graph_def import graph_to_graph_def
     from headrace.graph_files.import_graph import import_graph_def
 
-    built = Built(case, case.flat_inputs())
-    message = graph_to_graph_def(built.graph, own_checks=True)
+    message = graph_to_graph_def(op.graph, own_checks=True)
     copy = Graph()
     with copy.as_default():
         import_graph_def(message, name="")
-    twin = copy.get_operation_by_name(built.op.name)
-    assert [t.name for t in twin.inputs] == [t.name for t in built.op.inputs]
-    assert [t.dtype for t in twin.outputs] == [t.dtype for t in built.op.outputs]
+    twin = copy.get_operation_by_name(op.name)
+    assert twin.type == op.type
+    assert [t.name for t in twin.inputs] == [t.name for t in op.inputs]
+    assert [t.dtype for t in twin.outputs] == [t.dtype for t in op.outputs]
     assert graph_to_graph_def(copy, own_checks=True) == message
+
+
+def smallest(op_def: OpDef, **attrs: Any) -> Operation:
+    """An op in a graph of its own, made from its definition alone.
+
+    Inputs are placeholders of unknown shape, in the first type that the op allows, and attributes
+    have their defaults, or the least value of their kind.
+
+    Args:
+        attrs: attributes whose value the definition does not tell.
+
+    Raises:
+        ValueError: if the op needs an attribute that holds a function, and it is not given.
+    """
+    values = {n: attrs.get(n, _least(a)) for n, a in op_def.attrs.items()}
+    graph = Graph()
+    with graph.as_default():
+        tensors: list[Any] = []
+        for arg in op_def.inputs:
+            count = arg.size(values) if arg.is_list else 1
+            types = values[arg.type_list_attr] if arg.type_list_attr else (_type_of(arg, values),)
+            made = [placeholder(types[i % len(types)]) for i in range(count)]
+            tensors.append(made if arg.is_list else made[0])
+        return add_node(op_def, tensors, values)
+
+
+def _type_of(arg: ArgDef, attrs: dict[str, Any]) -> dtypes.DType:
+    found = arg.dtype if arg.type_attr is None else attrs[arg.type_attr]
+    assert found is not None
+    return found
+
+
+def _least(attr: AttrDef) -> Any:
+    """The default of an attribute, or the least value of its kind."""
+    if attr.has_default:
+        return attr.default
+    kind = attr.kind.removeprefix("list(").removesuffix(")")
+    if kind == "func":
+        raise ValueError(f"attribute '{attr.name}' holds a function: it has to be given.")
+    allowed = sorted(attr.allowed or (), key=str)
+    preferred = [v for v in (dtypes.float32, dtypes.int32) if not allowed or v in allowed]
+    value: Any = {
+        "type": (preferred or allowed)[0],
+        "string": allowed[0] if allowed else "a",
+        "int": 1,
+        "float": 0.5,
+        "bool": True,
+        "shape": (2,),
+        "tensor": np.zeros((), np.float32),
+    }[kind]
+    if kind == attr.kind:
+        return max(value, attr.minimum or 0) if kind == "int" else value
+    return (value,) * max(attr.minimum or 0, 1)

@@ -258,7 +258,7 @@ def _gather_nd_gradient(op: Operation, grad: Tensor) -> list[Any]:
 
 define_op(
     "GatherNd(params: Tparams, indices: Tindices) -> output: Tparams",
-    attrs='Tparams: type, Tindices: {int16, int32, int64}, bad_indices_policy: string = ""',
+    attrs='Tparams: type, Tindices: {int16, int32, int64}, bad_indices_policy: newer string = ""',
     shape=_gather_nd_shape,
     **both(_gather_nd),
     gradient=_gather_nd_gradient,
@@ -351,7 +351,7 @@ def _scatter_nd(xp: Any, indices: Any, updates: Any, shape: Any) -> Any:
 
 define_op(
     "ScatterNd(indices: Tindices, updates: T, shape: Tindices) -> output: T",
-    attrs='T: type, Tindices: {int16, int32, int64}, bad_indices_policy: string = ""',
+    attrs='T: type, Tindices: {int16, int32, int64}, bad_indices_policy: newer string = ""',
     shape=_scatter_nd_shape,
     **both(_scatter_nd),
     gradient=lambda op, grad: [None, raw.GatherNd(grad, op.inputs[0]), None],
@@ -380,7 +380,7 @@ def _define_tensor_scatter(signature: str, how: str, gradient: Any) -> None:
 
     define_op(
         signature,
-        attrs='T: type, Tindices: index, bad_indices_policy: string = ""',
+        attrs='T: type, Tindices: index, bad_indices_policy: newer string = ""',
         shape=_tensor_scatter_shape,
         **both(scatter),
         gradient=gradient,

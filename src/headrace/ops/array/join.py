@@ -154,7 +154,7 @@ def _concat_offset(xp: Any, concat_dim: Any, shapes: list[Any]) -> Any:
 
 define_op(
     "ConcatOffset(concat_dim: int32, shape: N * shape_type) -> offset: N * shape_type",
-    attrs="N: int >= 2, shape_type: index = int32",
+    attrs="N: int >= 2, shape_type: newer index = int32",
     shape=lambda op: [(vector_length(t),) for t in op.inputs[1:]],
     **both(_concat_offset),
     gradient=NotDifferentiable("its values are integers"),

@@ -288,7 +288,7 @@ def shape_input(dims: Dims, tensor: Tensor | None = None) -> Tensor:
 define_op(
     "TensorListSetItem(input_handle: variant, index: int32, item: element_dtype) -> "
     "output_handle: variant",
-    attrs="element_dtype: type, resize_if_index_out_of_bounds: bool = False",
+    attrs="element_dtype: type, resize_if_index_out_of_bounds: newer bool = False",
     shape=scalar_shape,
     kernel=set_item,
     interpret=lambda value, index, item, *, resize_if_index_out_of_bounds: _set_host(
@@ -338,7 +338,7 @@ def _get_item_grad(op: Operation, grad: Any) -> list[Any]:
 define_op(
     "TensorListGetItem(input_handle: variant, index: int32, element_shape: Tshape) -> "
     "item: element_dtype",
-    attrs="element_dtype: type, Tshape: index = int32",
+    attrs="element_dtype: type, Tshape: newer index = int32",
     shape=_element_dims(2),
     kernel=_get_item,
     interpret=lambda value, index, element_shape, *, element_dtype: get_host(

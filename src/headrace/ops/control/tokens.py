@@ -11,6 +11,7 @@ from typing import Any
 from headrace.errors import InvalidArgumentError
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.registry import NotDifferentiable, define_op
+from headrace.ops.core.traits import Traits
 
 __all__: list[str] = []
 
@@ -42,7 +43,14 @@ def _unraised(context: Any, *_: Any) -> Any:
 
 
 def _define(signature: str, attrs: str, shape: Any) -> None:
-    define_op(signature, attrs=attrs, shape=shape, host=_unraised, gradient=_NO_GRADIENT)
+    define_op(
+        signature,
+        attrs=attrs,
+        shape=shape,
+        host=_unraised,
+        gradient=_NO_GRADIENT,
+        traits=Traits(by_hand=True),
+    )
 
 
 _define(

@@ -152,13 +152,18 @@ class ArgDef:
 
 @dataclass(frozen=True)
 class AttrDef:
-    """One declared attribute: its kind (``int``, ``list(type)`` ...), default and limits."""
+    """One declared attribute: its kind (``int``, ``list(type)`` ...), default and limits.
+
+    A ``newer`` one came after the release whose signatures files follow (`graph_def.PRODUCER`):
+    files leave it out at its default, and older readers then know every attribute.
+    """
 
     name: str
     kind: str
     default: Any = _MISSING
     allowed: frozenset[Any] | None = None
     minimum: int | None = None
+    newer: bool = False
 
     @property
     def has_default(self) -> bool:
@@ -338,7 +343,8 @@ def define_op(
             ``list(type)`` attribute.
         attrs: e.g. ``"T: type, N: int >= 2, Tidx: {int32, int64} = int32"``. Kinds: int, float,
             bool, string, type, shape, tensor, func, and list(kind); a set in braces is a ``type``
-            (dtype names) or ``string`` (quoted) limited to its members.
+            (dtype names) or ``string`` (quoted) limited to its members. ``newer`` before a kind:
+            see AttrDef.
         (others): see OpDef.
 
     Raises:
@@ -468,10 +474,11 @@ def _parse_attrs(text: str) -> dict[str, AttrDef]:
         name = name.strip()
         spec, default_text = _cut_default(rest)
         spec, _, minimum = spec.partition(">=")
-        kind, allowed = _parse_kind(spec.strip())
+        newer = spec.strip().startswith("newer ")
+        kind, allowed = _parse_kind(spec.strip().removeprefix("newer ").strip())
         default = _MISSING if default_text is None else _parse_default(default_text, kind)
         result[name] = AttrDef(
-            name, kind, default, allowed, int(minimum) if minimum.strip() else None
+            name, kind, default, allowed, int(minimum) if minimum.strip() else None, newer
         )
     return result
 

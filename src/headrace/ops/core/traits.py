@@ -51,6 +51,8 @@ class Traits:
         rounding: XLA joins the constants of neighbours of one kind, and so rounds otherwise.
         own_check: it hands on input 0 after a look at it that only Headrace knows: files have
             Identity in its place.
+        by_hand: it is a part of control flow of the old kind: before a step runs, it is raised to
+            functions.
         batch: how it treats a batch; None where its elements may depend on each other.
         only_here: TensorFlow has no such op, and files for it cannot be written with this one: why.
             (Ops of ours that are written as others have a rule instead, see `ops.export_graph`.)
@@ -69,6 +71,7 @@ class Traits:
     cheap: bool = False
     rounding: Literal["", "sum", "product"] = ""
     own_check: bool = False
+    by_hand: bool = False
     batch: Batch | None = None
     only_here: str = ""
     flops: Callable[[Operation], int] | None = None

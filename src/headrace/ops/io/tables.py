@@ -314,7 +314,7 @@ def _file_shape(op: Operation) -> list[Dims]:
 define_op(
     "InitializeTableFromTextFileV2(table_handle: resource, filename: string)",
     attrs="key_index: int >= -2, value_index: int >= -2, vocab_size: int >= -1 = -1, "
-    "delimiter: string = '\t', offset: int = 0",
+    "delimiter: string = '\t', offset: newer int = 0",
     shape=_file_shape,
     host=_fill_from_file,
     effects=_CHANGES,

@@ -239,8 +239,8 @@ def _top_k_np(x: Any, k: Any, *, index_type: Any) -> tuple[Any, Any]:
 define_op(
     "TopKV2(input: T, k: Tk) -> (values: T, indices: index_type)",
     attrs=(
-        f"sorted: bool = True, T: {REALS}, Tk: {{int16, int32, int64}} = int32, "
-        "index_type: {int16, int32, int64} = int32"
+        f"sorted: bool = True, T: {REALS}, Tk: newer {{int16, int32, int64}} = int32, "
+        "index_type: newer {int16, int32, int64} = int32"
     ),
     shape=_top_k_shape,
     kernel=_top_k,

@@ -89,6 +89,8 @@ def _to_real(xp: Any, rank: int, value: Any, lengths: Any, *, Treal: DType) -> A
     return xp.fft.irfftn(value, s=sizes, axes=axes).astype(Treal.np_dtype)
 
 
+_TYPES = f"Treal: newer {_REAL} = float32, Tcomplex: newer {_COMPLEX} = complex64"
+
 for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
     for _name, _function in (("FFT", "fftn"), ("IFFT", "ifftn")):
         define_op(
@@ -100,7 +102,7 @@ for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
         )
     define_op(
         f"RFFT{_suffix}(input: Treal, fft_length: int32) -> output: Tcomplex",
-        attrs=f"Treal: {_REAL} = float32, Tcomplex: {_COMPLEX} = complex64",
+        attrs=_TYPES,
         shape=_real_shape(_rank, forward=True),
         kernel=partial(_from_real, jnp, _rank),
         interpret=partial(_from_real, np, _rank),
@@ -108,7 +110,7 @@ for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
     )
     define_op(
         f"IRFFT{_suffix}(input: Tcomplex, fft_length: int32) -> output: Treal",
-        attrs=f"Treal: {_REAL} = float32, Tcomplex: {_COMPLEX} = complex64",
+        attrs=_TYPES,
         shape=_real_shape(_rank, forward=False),
         kernel=partial(_to_real, jnp, _rank),
         interpret=partial(_to_real, np, _rank),

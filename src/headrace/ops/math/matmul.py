@@ -239,7 +239,7 @@ define_op(
     "MatMul(a: T, b: T) -> product: T",
     attrs=(
         f"transpose_a: bool = False, transpose_b: bool = False, T: {_TYPES}, "
-        "grad_a: bool = False, grad_b: bool = False"
+        "grad_a: newer bool = False, grad_b: newer bool = False"
     ),
     shape=_matmul_shape,
     kernel=_matmul,
@@ -254,7 +254,7 @@ for _name in ("BatchMatMul", "BatchMatMulV2"):
         f"{_name}(x: T, y: T) -> output: T",
         attrs=(
             f"T: {_TYPES}, adj_x: bool = False, adj_y: bool = False, "
-            "grad_x: bool = False, grad_y: bool = False"
+            "grad_x: newer bool = False, grad_y: newer bool = False"
         ),
         shape=_batch_shape,
         kernel=_batch_matmul,
@@ -268,7 +268,7 @@ define_op(
     "BatchMatMulV3(x: Ta, y: Tb) -> output: Tout",
     attrs=(
         f"Ta: {_TYPES}, Tb: {_TYPES}, Tout: {_TYPES}, adj_x: bool = False, adj_y: bool = False, "
-        "grad_x: bool = False, grad_y: bool = False"
+        "grad_x: newer bool = False, grad_y: newer bool = False"
     ),
     shape=_batch_shape,
     kernel=_batch_matmul_3,

@@ -26,7 +26,7 @@ from headrace.ops.math.segment import (
     static_segments,
 )
 
-_INDICES = "Tidx: index = int32, Tsegmentids: index = int32"
+_INDICES = "Tidx: index = int32, Tsegmentids: newer index = int32"
 
 
 def _shape(op: Operation) -> list[Dims]:
@@ -106,7 +106,7 @@ for _kind, _types in (("Sum", "real"), ("Mean", "floating"), ("SqrtN", "floating
     _rule = partial(_gradient, _kind)
     define_op(
         f"SparseSegment{_kind}(data: T, indices: Tidx, segment_ids: Tsegmentids) -> output: T",
-        attrs=f"T: {_types}, {_INDICES}, sparse_gradient: bool = False",
+        attrs=f"T: {_types}, {_INDICES}, sparse_gradient: newer bool = False",
         shape=_shape,
         lower=lower_with_known(2, partial(_with_known_ids, jnp, _kind)),
         interpret=partial(_with_known_ids, np, _kind),
@@ -117,7 +117,7 @@ for _kind, _types in (("Sum", "real"), ("Mean", "floating"), ("SqrtN", "floating
         f"SparseSegment{_kind}WithNumSegments(data: T, indices: Tidx, segment_ids: Tsegmentids,"
         " num_segments: Tnumsegments) -> output: T",
         attrs=f"T: {_types}, {_INDICES}, Tnumsegments: index = int32,"
-        " sparse_gradient: bool = False",
+        " sparse_gradient: newer bool = False",
         shape=_shape,
         kernel=partial(_with_size, jnp, _kind),
         interpret=partial(_with_size, np, _kind),

@@ -312,7 +312,7 @@ _define_family(
         conv_kernels.depthwise_conv2d_native_backprop_input,
         conv_kernels.depthwise_conv2d_native_backprop_filter,
     ),
-    _EXPLICIT,
+    _EXPLICIT.replace("explicit_paddings:", "explicit_paddings: newer"),
     4,
     depthwise=True,
     flops=(counts.depthwise, None, None),

@@ -197,7 +197,8 @@ def _greedy(
 define_op(
     "CTCGreedyDecoder(inputs: T, sequence_length: int32) -> (decoded_indices: int64,"
     " decoded_values: int64, decoded_shape: int64, log_probability: T)",
-    attrs="merge_repeated: bool = False, blank_index: int = -1, T: {float32, float64} = float32",
+    attrs="merge_repeated: bool = False, blank_index: newer int = -1,"
+    " T: {float32, float64} = float32",
     shape=_greedy_shape,
     host=_greedy,
     gradient=_NO_GRADIENT,

@@ -338,7 +338,7 @@ def _define(version: str, kernels: tuple[Any, Any], formats: str, extra: str) ->
         f"FusedBatchNorm{version}(x: T, scale: {u}, offset: {u}, mean: {u}, variance: {u}) -> "
         f"(y: T, batch_mean: {u}, batch_variance: {u}, reserve_space_1: {u}, "
         f"reserve_space_2: {u}{extra and f', reserve_space_3: {u}'})",
-        attrs=f"{types}, exponential_avg_factor: float = 1.0, {common}",
+        attrs=f"{types}, exponential_avg_factor: newer float = 1.0, {common}",
         shape=_norm_shape,
         kernel=kernels[0],
         gradient=_norm_gradient,

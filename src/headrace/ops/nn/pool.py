@@ -196,7 +196,7 @@ def _attrs(rank: int, paddings: str = "'SAME', 'VALID'") -> str:
     )
 
 
-_EXPLICIT = _attrs(4, "'SAME', 'VALID', 'EXPLICIT'") + ", explicit_paddings: list(int) = []"
+_EXPLICIT = _attrs(4, "'SAME', 'VALID', 'EXPLICIT'") + ", explicit_paddings: newer list(int) = []"
 
 define_op(
     "MaxPool(input: T) -> output: T",

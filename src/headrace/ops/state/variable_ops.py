@@ -76,8 +76,8 @@ def _declared(op: Operation) -> Dims:
 
 define_op(
     "VarHandleOp() -> resource: resource",
-    attrs="container: string = '', shared_name: string = '', debug_name: string = '', dtype: type,"
-    " shape: shape, allowed_devices: list(string) = []",
+    attrs="container: string = '', shared_name: string = '', debug_name: newer string = '',"
+    " dtype: type, shape: shape, allowed_devices: newer list(string) = []",
     makes_handle="variable",
     shape=lambda op: [()],
     gradient=lambda op, grad: [],
@@ -184,7 +184,7 @@ def _assign(_: Any, value: Any, *, _shape: TensorShape | None) -> Any:
 # not see the variable, whose declared shape is an attribute of its handle.
 define_op(
     "AssignVariableOp(resource: resource, value: dtype)",
-    attrs="dtype: type, validate_shape: bool = False, _shape: shape = None",
+    attrs="dtype: type, validate_shape: newer bool = False, _shape: shape = None",
     shape=_assign_shape,
     kernel=_assign,
     interpret=_assign,

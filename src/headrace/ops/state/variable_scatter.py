@@ -184,7 +184,7 @@ for _kind in ("Update", "Add", "Sub", "Min", "Max"):
     define_op(
         f"ResourceScatterNd{_kind}(ref: resource, indices: Tindices, updates: T)",
         attrs="T: type, Tindices: {int32, int64}, use_locking: bool = True,"
-        " bad_indices_policy: string = ''",
+        " bad_indices_policy: newer string = ''",
         shape=_nd_shape,
         kernel=_nd(_kind),
         interpret=_nd(_kind),
