@@ -50,3 +50,31 @@ def test_readme_example(monkeypatch):
     with contextlib.redirect_stdout(output):
         exec(compile(code.replace("range(1000)", "range(300)"), "README.md", "exec"), {})
     assert float(output.getvalue()) > 0.85
+
+
+#: What a reader of the pipeline opens: each says what goes in and what comes out, and shows it.
+_LECTURE = [
+    "graph",
+    "graph_files",
+    "autodiff",
+    *(f"passes.{p.stem}" for p in sorted((ROOT / "src/headrace/passes").glob("[a-z]*.py"))),
+    "passes",
+    "placement",
+    "partition",
+    "executor",
+    "session",
+    "distributed",
+    "distributed.worker.machine",
+    "distributed.master.machine",
+    "distributed.links",
+    "distributed.wire",
+    "train.checkpoint",
+    "saved_model",
+    "ops",
+    *(f"ops.{p.parent.name}" for p in sorted((ROOT / "src/headrace/ops").glob("*/__init__.py"))),
+]
+
+
+@pytest.mark.parametrize("name", _LECTURE)
+def test_parts_of_the_pipeline_open_with_an_example(name):
+    assert ">>> " in (importlib.import_module(f"headrace.{name}").__doc__ or "")

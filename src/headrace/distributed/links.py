@@ -11,6 +11,20 @@ its links, says on each new one which others it has (the dialler first, then the
 dialled), and says so on all others when it loses one. Frames of a link come in order: who gets the
 message that begins a step has heard before it which links its sender had lost by then, and gives
 them up. A link that the peer has not spoken on yet carries nothing.
+
+    >>> from headrace.distributed.transport.base import PeerInfo
+    >>> class Link:
+    ...     peer, lost = PeerInfo("/job:ps/replica:0/task:0", 1, "ps0:2222"), False
+    >>> link, table = Link(), LinkTable()
+    >>> table.add(link), table.introduce(link)  # dialled: we speak first
+    (True, Roll(number=1, upto=1, live=frozenset({1})))
+    >>> table.told(link, Roll(4, 4, frozenset({4})))  # the answer: the peer has lost 1 to 3
+    (None, [])
+    >>> table.use(link)
+    >>> table.known("/job:ps/replica:0/task:0") is link
+    True
+    >>> table.lost(link)  # steps may have used it; there is no other link to say so on
+    (True, [])
 """
 
 from __future__ import annotations

@@ -1,6 +1,17 @@
 """Dead control edges: waiting for a node that has no effects is waiting for nothing.
 
 A node that may fail has an effect: the step that waits for it fails with it.
+
+In: a step graph. Out: control edges only from nodes that have effects, or may fail. Invariant:
+whatever could be noticed still happens before what waits for it.
+
+    >>> from headrace.passes.ir import build_step
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [2], name="x")
+    ...     with tf.control_dependencies([tf.exp(x, name="idle")]):
+    ...         step = build_step([tf.sin(x, name="y")], [x], [])
+    >>> drop_dead_control(step), step.nodes
+    (1, [<x:0 = _Feed()>, <y = Sin(x:0:0)>])
 """
 
 from __future__ import annotations

@@ -1,6 +1,16 @@
 """Common subexpressions: pure nodes of equal type, inputs and attributes become one.
 
 Source: the 2015 white paper, section 5.1.
+
+In: a step graph. Out: one of each group of equal nodes. Invariant: only pure nodes of one device
+merge, and only where their control inputs are the same.
+
+    >>> from headrace.passes.ir import build_step
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [2], name="x")
+    ...     step = build_step([tf.add(tf.exp(x, "a"), tf.exp(x, "b"), name="y")], [x], [])
+    >>> merge_common(step), step.nodes
+    (1, [<x:0 = _Feed()>, <a = Exp(x:0:0)>, <y = Add(a:0, a:0)>])
 """
 
 from __future__ import annotations

@@ -1,4 +1,16 @@
-"""CTC losses in two parts: the host pads the labels, and the loss joins the compiled program."""
+"""CTC losses in two parts: the host pads the labels, and the loss joins the compiled program.
+
+In: a step graph. Out: `_CTCLabels` and `_CTCLossDense` for each CTCLoss (Graves et al.
+2006, section 4). Invariant: losses and gradients are those of the one operation.
+
+    >>> from headrace.passes.ir import build_step
+    >>> with tf.Graph().as_default():
+    ...     logits = tf.placeholder(tf.float32, [5, 1, 4], name="logits")
+    ...     labels = tf.SparseTensor([[0, 0]], [1], [1, 1])
+    ...     step = build_step([tf.nn.ctc_loss(labels, logits, [5])], [logits], [])
+    >>> split_ctc(step), [n.type for n in step.nodes][-2:]
+    (1, ['_CTCLabels', '_CTCLossDense'])
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,18 @@
-"""The step graph: the pruned part of a graph that one step needs, in a form passes may change."""
+"""The step graph: the pruned part of a graph that one step needs, in a form passes may change.
+
+In: fetches, feeds and targets of a graph. Out: a `StepGraph` of nodes of its own. Invariant: each
+node stands after all that it depends on, nothing else is there, and what leads to a feed is cut
+off.
+
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [2], name="x")
+    ...     h, unused = tf.exp(x, name="h"), tf.sin(x, name="unused")
+    ...     y = tf.negative(h, name="y")
+    >>> build_step([y], [x], []).nodes
+    [<x:0 = _Feed()>, <h = Exp(x:0:0)>, <y = Neg(h:0)>]
+    >>> build_step([y], [h], []).nodes
+    [<h:0 = _Feed()>, <y = Neg(h:0:0)>]
+"""
 
 from __future__ import annotations
 

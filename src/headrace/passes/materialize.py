@@ -4,6 +4,17 @@ XLA's CPU compiler copies cheap arithmetic into every kernel that uses it. Along
 gradient of an LSTM's cell, say) each step then repeats all the steps before it: code that grows
 with the square of the number of steps, and compile time with it. A barrier after a value that has
 several users, and more than a few operations behind it, keeps it in memory for all of them.
+
+In: a step graph. Out: the same with barriers, which hand on what they get.
+
+    >>> from headrace.passes.ir import build_step
+    >>> with tf.Graph().as_default():
+    ...     x = y = tf.placeholder(tf.float32, [2], name="x")
+    ...     for _ in "ten of them":
+    ...         y = tf.add(y, x, name="y")
+    ...     step = build_step([tf.exp(y, name="a"), tf.sin(y, name="b")], [x], [])
+    >>> materialize(step), step.nodes[-3:]
+    (1, [<y_10 = _Materialize(y_10:0)>, <a = Exp(y_10:0)>, <b = Sin(y_10:0)>])
 """
 
 from __future__ import annotations

@@ -3,6 +3,16 @@
 ``log(softmax(x))`` of a saturated row is log(0), and its gradient 1/0 times 0; the same function
 computed in one go is finite. The rules cover forward chains and the gradients that ``tf.gradients``
 builds for them.
+
+In: a step graph. Out: one without those chains. Invariant: where the chain was accurate the result
+is the same up to rounding.
+
+    >>> from headrace.passes.ir import build_step
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [2, 3], name="x")
+    ...     step = build_step([tf.log(tf.nn.softmax(x, name="p"), name="y")], [x], [])
+    >>> Rewriter(step).run(RULES), step.nodes
+    (1, [<x:0 = _Feed()>, <y = LogSoftmax(x:0:0)>])
 """
 
 from __future__ import annotations

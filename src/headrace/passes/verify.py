@@ -1,4 +1,18 @@
-"""Checks that a step graph is well formed."""
+"""Checks that a step graph is well formed.
+
+In: a step graph. Out: nothing, or an AssertionError that lists all that is wrong.
+
+    >>> from headrace.passes.ir import build_step
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [2], name="x")
+    ...     step = build_step([tf.exp(x, name="y")], [x], [])
+    >>> step.nodes.reverse()
+    >>> verify_step(step, "turned round")
+    Traceback (most recent call last):
+        ...
+    AssertionError: Step graph is broken (turned round):
+      <y = Exp(x:0:0)> takes x:0:0, which is not before it
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""What a master knows of other tasks, as state machines: events in, decisions out, no I/O."""
+"""What a master knows of other tasks, as state machines: events in, decisions out, no I/O.
+
+>>> session = Membership()
+>>> session.met("/job:ps/replica:0/task:0", incarnation=11)
+>>> session.is_member("/job:ps/replica:0/task:0", 12)  # the task at its next start
+False
+>>> presence = Presence(patience=10.0)
+>>> [presence.gone({"client"}, now, lambda _: False) for now in (0.0, 11.0)]
+[set(), {'client'}]
+"""
 
 from __future__ import annotations
 

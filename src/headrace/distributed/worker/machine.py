@@ -10,6 +10,22 @@ The states of a step in one task:
 Messages may come in any order and more than once: tensors may overtake the message that starts
 their step, and a step may be cancelled before it was asked for. Of an ended step a mark is kept, so
 that what still arrives for it is dropped.
+
+In: a message, or the end of a part, as one method call. Out: what the worker has to do about it.
+Invariant: a part starts at most once, gets every tensor of its step however early that came, and
+nothing after its end.
+
+    >>> machine = WorkerMachine()
+    >>> machine.plan_asked(1, session=5, master=OWN, now=0.0)
+    >>> machine.plan_ready(1, peers=["/job:ps/replica:0/task:0"])
+    True
+    >>> machine.tensors_came(step=7, transfer=0, values="weights", now=0.1)  # held
+    >>> machine.run_asked(step=7, plan=1, asker="", run="the part")
+    Start(run='the part', held=[(0, 'weights')])
+    >>> machine.peer_lost("/job:ps/replica:0/task:0", "its link broke")
+    [Abort(run='the part', reason='its link broke', lost='/job:ps/replica:0/task:0')]
+    >>> machine.ended(7)
+    >>> machine.run_asked(step=7, plan=1, asker="", run="the part")  # again: nothing
 """
 
 from __future__ import annotations
