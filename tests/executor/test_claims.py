@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -33,4 +34,34 @@ def test_an_interrupt_while_values_are_read_leaves_nothing_claimed() -> None:
     store = Interrupted()
     with pytest.raises(KeyboardInterrupt), held(store, [_V], [_V], _go_on):
         pass
+    assert not store.claims.writers
+
+
+def test_a_claim_of_a_step_that_was_given_up_is_void_until_it_is_past_returning() -> None:
+    store = ResourceStore()
+    left: list[bool] = []
+    claimed, done = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with held(store, [_V], [_V], _go_on, lambda: bool(left)):
+            claimed.set()
+            assert done.wait(30)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert claimed.wait(30)
+        assert not store.claims.are_free([_V])
+        left.append(True)
+        assert store.claims.are_free([_V])
+        store.claims.replaced.add(_V)
+        assert not store.claims.are_free([_V])
+        store.claims.replaced.clear()
+        with held(store, [_V], [_V], _go_on):  # a second writer beside it
+            done.set()
+            thread.join(30)
+            assert len(store.claims.writers[_V]) == 1
+    finally:
+        done.set()
+        thread.join(30)
     assert not store.claims.writers

@@ -128,6 +128,84 @@ def test_who_needs_what_a_kernel_changes_waits_in_time(hold, compiled):
         assert session.run(more).tolist() == [4.0] * 8
 
 
+@pytest.fixture
+def long_calls(monkeypatch):
+    """``long_calls(n)``: the n-th call of a program of a long kernel waits until it is let go."""
+    began, go_on = threading.Event(), threading.Event()
+    call, calls, held = Program.call, [], []
+
+    def counted(program, *args):
+        if all(n.type != "Svd" for n in program.region.nodes):
+            return call(program, *args)
+        calls.append(program)
+        if len(calls) in held:
+            began.set()
+            assert go_on.wait(30)
+        return call(program, *args)
+
+    monkeypatch.setattr(Program, "call", counted)
+
+    def hold_call(number):
+        go_on.clear()
+        began.clear()
+        held.append(number)
+        return began, go_on
+
+    yield hold_call
+    go_on.set()
+    assert step_threads.wait_until_idle(60)
+
+
+def _with_svd():
+    v = tf.get_variable("v", initializer=np.ones(8, "f"), use_resource=True)
+    w = tf.get_variable("w", initializer=np.ones(8, "f"), use_resource=True)
+    x = tf.placeholder(tf.float32, [70, 70])
+    step = v.assign_add(tf.ones([8]) * tf.reduce_sum(tf.svd(x, compute_uv=False))).op
+    return v, w, step, {x: np.zeros([70, 70], "f")}
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 10])
+def test_nobody_waits_while_a_long_kernel_runs_in_its_call(long_calls, compiled, number):
+    v, w, add, feeds = _with_svd()
+    more = w.assign_add(tf.ones([8]))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run([w.read_value(), v.read_value(), more])
+        for _ in range(number - 1):
+            session.run(add, feeds)
+        began, go_on = long_calls(number)
+        step = Step(session, add, feeds)
+        assert began.wait(30)
+        assert session.run(w).tolist() == [2.0] * 8
+        assert session.run(more).tolist() == [3.0] * 8
+        if number > 1:  # not before it is known what the kernels are
+            assert session.run(v).tolist() == [1.0] * 8
+        assert not go_on.is_set()
+        go_on.set()
+        step.join(30)
+        assert step.error is None
+
+
+def test_nobody_waits_for_a_step_that_was_left(long_calls, compiled):
+    """Neither readers nor writers: it writes nothing any more."""
+    v, _, add, feeds = _with_svd()
+    twice = v.assign_add(2 * tf.ones([8]))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(2):
+            session.run([twice, v.read_value()])
+        session.run(add, feeds)
+        began, go_on = long_calls(2)
+        leaves(session, add, feed_dict=feeds)
+        assert began.is_set()
+        assert session.run(v).tolist() == [5.0] * 8
+        assert session.run(twice).tolist() == [7.0] * 8
+        assert not go_on.is_set()
+        go_on.set()
+        assert step_threads.wait_until_idle(60)
+        assert session.run(v).tolist() == [7.0] * 8
+
+
 def test_the_setting_that_applied_is_named():
     queue = tf.FIFOQueue(1, tf.float32, shapes=[()])
     taken = queue.dequeue()

@@ -4,7 +4,8 @@ The lock of a store is held for moments only: to read and replace values, and to
 XLA that returns at once. Nothing is awaited, compiled or interpreted under it. A run that takes a
 while *holds* its state instead:
 
-- what it writes is *claimed*: other writers wait until it ends, while readers get the old value;
+- what it writes is *claimed*: other writers wait until it ends, while readers get the old value.
+  A claim of a step that was given up is void, where that step asks before it writes;
 - what it reads is *lent* to it: a program that would change such an array in place changes a copy.
 """
 
@@ -22,12 +23,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Claims", "held", "replacing"]
 
+#: A thread, and what tells whether its step was given up: then it writes nothing any more.
+_Claim = tuple[int, Callable[[], bool]]
+#: Who waits for a writer looks so often whether that was given up; seconds.
+_LOOK = 0.05
+
+
+def _never() -> bool:
+    return False
+
 
 class Claims:
     """Who holds which state of a store; all of it is used with the store's lock held.
 
     Attributes:
-        writers: key -> the thread that has claimed it, and how often.
+        writers: key -> the claims on it: the thread, and what tells whether it was given up.
         lent: identity of an array -> the array, and the threads that read it.
         freed: notified when something is given back, or the store is closed.
         waiting: how many threads wait for that.
@@ -36,15 +46,19 @@ class Claims:
     def __init__(self, lock: Any) -> None:
         self.freed = threading.Condition(lock)
         self.waiting = 0
-        self.writers: dict[Hashable, list[int]] = {}
+        self.writers: dict[Hashable, list[_Claim]] = {}
         #: Keys whose arrays a program is being given that changes them in place: who reads waits.
         self.replaced: set[Hashable] = set()
         self.lent: dict[int, tuple[Any, list[int]]] = {}
 
     def are_free(self, keys: Iterable[Hashable]) -> bool:
-        """Whether no other thread has claimed any of the keys."""
+        """Whether no other thread that may still write has claimed any of the keys."""
         own = threading.get_ident()
-        return all(self.writers[k][0] == own for k in keys if k in self.writers)
+        for key in keys:
+            for thread, is_given_up in self.writers.get(key, ()):
+                if thread != own and (key in self.replaced or not is_given_up()):
+                    return False
+        return True
 
     def wait_until_free(self, keys: Sequence[Hashable], check: Callable[[], float | None]) -> None:
         """Wait for other writers.
@@ -55,7 +69,8 @@ class Claims:
         while not self.are_free(keys):
             self.waiting += 1
             try:
-                self.freed.wait(check())
+                left = check()
+                self.freed.wait(_LOOK if left is None else min(left, _LOOK))
             finally:
                 self.waiting -= 1
 
@@ -75,17 +90,18 @@ class Claims:
         if self.waiting:
             self.freed.notify_all()
 
-    def claim(self, keys: Iterable[Hashable]) -> None:
-        """This thread will write these keys."""
-        own = threading.get_ident()
+    def claim(self, keys: Iterable[Hashable], is_given_up: Callable[[], bool]) -> None:
+        """This thread will write these keys, unless ``is_given_up()`` by then."""
+        claim = (threading.get_ident(), is_given_up)
         for key in keys:
-            self.writers.setdefault(key, []).append(own)
+            self.writers.setdefault(key, []).append(claim)
 
     def release(self, keys: Iterable[Hashable]) -> None:
-        """This thread has written these keys."""
+        """This thread has written these keys, or will not."""
+        own = threading.get_ident()
         for key in keys:
             owners = self.writers[key]
-            owners.pop()
+            del owners[max(i for i, (thread, _) in enumerate(owners) if thread == own)]
             if not owners:
                 del self.writers[key]
         if self.waiting:
@@ -148,9 +164,11 @@ class held:
 
     Args:
         check: see `Claims.wait_until_free`.
+        is_given_up: whether the step writes nothing any more: for who asks with the lock of the
+            store held before each write.
     """
 
-    __slots__ = ("_arrays", "_check", "_keys", "_reads", "_store", "_writes")
+    __slots__ = ("_arrays", "_check", "_is_given_up", "_keys", "_reads", "_store", "_writes")
 
     def __init__(
         self,
@@ -158,8 +176,10 @@ class held:
         reads: Sequence[Any],
         writes: Sequence[Any],
         check: Callable[[], float | None],
+        is_given_up: Callable[[], bool] = _never,
     ) -> None:
         self._store = store
+        self._is_given_up = is_given_up
         self._reads = reads
         self._writes = writes
         self._check = check
@@ -173,7 +193,7 @@ class held:
         with store.lock:
             if keys:
                 claims.wait_until_free(keys, self._check)
-                claims.claim(keys)
+                claims.claim(keys, self._is_given_up)
             try:
                 if claims.replaced:
                     claims.wait_until_there(map(store.claim_key, reads), self._check)

@@ -81,6 +81,10 @@ class Watch:
         self.context.check_deadline()
         return self.context.remaining()
 
+    def is_given_up(self) -> bool:
+        """Whether ``check`` raises from now on: its step writes nothing any more."""
+        return self.context is not None and self.context.is_given_up
+
     def interrupt(self) -> None:
         """Raise if the step is given up."""
         self.check()

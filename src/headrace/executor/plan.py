@@ -233,11 +233,11 @@ class Plan:
             units = self._run_units(units, table, context, self.store)
         if units:
             touched = self._touched
-            check = Watch(self.store, context).check
-            with held(self.store, touched, touched, check) as values:
+            watch = Watch(self.store, context)
+            with held(self.store, touched, touched, watch.check, watch.is_given_up) as values:
                 transaction = Transaction(self.store, values)
                 self._run_units(units, table, context, transaction)
-                transaction.commit(check)
+                transaction.commit(watch.check)
 
     def _run_units(
         self, units: list[Unit], table: list[Any], context: Any, store: ResourceStore

@@ -13,6 +13,7 @@ from headrace.executor.compiling import timed
 from headrace.executor.early_checks import Covered
 from headrace.executor.evaluate import Tracing, Values
 from headrace.executor.interrupts import NOBODY, LoopPolls
+from headrace.executor.long_kernels import takes_long
 from headrace.executor.recycling import Recycled
 from headrace.executor.region_checks import CheckSink
 from headrace.executor.resources import StateKey
@@ -50,7 +51,8 @@ class _HasChecks(Exception):
 
 
 class _MayStop(Exception):
-    """A program that was to reuse the buffers of old state has loops that may be told to end."""
+    """A program that was to reuse the buffers of old state may take long, so that its step may be
+    given up: who reads would wait for what nobody wants."""
 
 
 class Program:
@@ -80,6 +82,8 @@ class Program:
         self.has_checks = False
         #: Whether its loops ask if they go on.
         self.asks = False
+        #: Whether XLA computes in the call, and may take long for it.
+        self.is_long = False
         #: Code of each check.
         self.messages: dict[tuple[Node | None, str], int] = {}
         #: Where outputs only pass through: the large ones.
@@ -89,6 +93,11 @@ class Program:
     def may_ask(self) -> bool:
         """Whether its loops ask, or it has not been traced, so that nobody knows."""
         return self.asks or (not self.proven and self.region.has_loops)
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether what it gives is awaited before others see it: it may be given up until then."""
+        return self.asks or self.is_long or self.largest is not None
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -125,8 +134,7 @@ class Program:
     @property
     def is_quick(self) -> bool:
         """Whether a call returns at once, and nothing is to be waited for after it."""
-        waits = self.asks or self.has_checks or self.checks_first or self.largest is not None
-        return self.proven and not waits
+        return self.proven and not (self.may_wait or self.has_checks or self.checks_first)
 
     def bytes_needed(self, args: Sequence[Any]) -> int:
         """Compile the program; the bytes that it takes beside its inputs and what it reuses."""
@@ -145,9 +153,18 @@ class Program:
         """What JAX calls from now on for such arguments."""
         while True:
             try:
-                return self.function.trace(*args).lower().compile()  # type: ignore[attr-defined]
+                return self._traced(args).lower().compile()
             except (_HasChecks, _MayStop) as why:
                 self._part_with(why)
+
+    def _traced(self, args: Sequence[Any]) -> Any:
+        """What is compiled for such arguments; JAX keeps it for the call."""
+        traced = self.function.trace(*args)  # type: ignore[attr-defined]
+        self.is_long = takes_long(traced.jaxpr.jaxpr)
+        region = self.region
+        if self.is_long and self.donates and region.donated and not region.in_place.is_large:
+            raise _MayStop
+        return traced
 
     def check(self, args: Sequence[Any]) -> Any:
         """The outcome of checks that run first, None without any."""
@@ -176,7 +193,8 @@ class Program:
     def _call(self, args: Sequence[Any]) -> Any:
         if self.proven or self.needed is not None:
             return self.function(*args)
-        if self.region.has_loops:  # the call may take long, and is no part of compiling
+        self._traced(args)
+        if self.region.has_loops or self.is_long:  # the call is no part of compiling
             timed(self, args, lambda: self._compiled(args))
             return self.function(*args)
         return timed(self, args, lambda: self.function(*args))

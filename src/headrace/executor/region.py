@@ -155,7 +155,7 @@ class Region:
         if self.reads_only is not None:
             return self._read(store, self.reads_only, context)
         if self.takes_lists:
-            dynamic = [lists.to_program(a) for a in dynamic]
+            dynamic = list(map(lists.to_program, dynamic))
         with store.lock:
             program = self._program(dynamic, static)
             interprets = self.waiting.interprets(program.turn, dynamic)
@@ -165,7 +165,8 @@ class Region:
             elif program.is_quick and self._are_there(dynamic):
                 return self._run_quickly(program, store, dynamic, context)
         watch = Watch(store, context)
-        with held(store, self._read_keys, self.written, watch.check) as values:
+        keys = self._read_keys, self.written
+        with held(store, *keys, watch.check, watch.is_given_up) as values:
             if interprets:
                 try:
                     return self.interpret(store, dynamic, static, program, watch, values)
@@ -304,8 +305,7 @@ class Region:
     def _to_donate(self, program: Program, store: ResourceStore, args: list[Any]) -> None:
         """Replace state that XLA is about to reuse and that others read by copies."""
         if store.claims.lent and program.donates:
-            count = len(self.donated)
-            args[:count] = store.claims.to_donate(args[:count])
+            args[: len(self.donated)] = store.claims.to_donate(args[: len(self.donated)])
 
     def _run_patiently(
         self,
@@ -345,7 +345,7 @@ class Region:
                     outputs, new_state, outcome, self.pending = called
                     if donates:
                         store.put_all(self.written, new_state)
-                if program.asks or program.largest is not None:
+                if program.may_wait:
                     self._wait((outputs, new_state, outcome), None if donates else watch)
                 elif outcome is not None:
                     self._wait(outcome, watch)
@@ -375,9 +375,11 @@ class Region:
             for position, key in enumerate(self.donated):
                 value = args[position]
                 if isinstance(value, np.ndarray) and value.nbytes >= LARGE:
-                    args[position] = value = jax.device_put(value, may_alias=False)
-                    store.put(key, value)
-                    value.block_until_ready()
+                    moved = args[position] = jax.device_put(value, may_alias=False)
+                    with store.lock:  # nobody waits for a step that was given up
+                        if store.get(key) is value:
+                            store.put(key, moved)
+                    moved.block_until_ready()
 
     def _wait(self, results: Any, watch: Watch | None) -> None:
         """Wait for what a program gives.
@@ -486,8 +488,10 @@ class Region:
         """The value of state that has none yet, if it can start with one of its own."""
         node = self.touched.reads[key]
         if isinstance(key, RandomStream):
-            value = initial_stream(node)
-            store.put(key, value)
+            with store.lock:
+                value = store.get(key)
+                if value is None:
+                    store.put(key, value := initial_stream(node))
             return value
         if key in self.touched.optional:
             raise NeedsHost(node, f"{key.name} has no value yet")

@@ -68,6 +68,11 @@ class StepContext:
         """Whether anyone wants to know how long something takes."""
         return self.events is not None or self.deadline is not None
 
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the step was cancelled, or has taken too long."""
+        return self._cancelled or (self.limit is not None and self.limit.is_over())
+
     def check_deadline(self) -> None:
         """Raise DeadlineExceededError when the step has taken too long."""
         if self.limit is not None and self.limit.is_over():
