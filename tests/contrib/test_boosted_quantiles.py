@@ -213,3 +213,14 @@ def test_static_shapes():
     assert (ready.shape.as_list(), found.shape.as_list()) == ([], [None])
     dense, sparse = ops.quantiles([column(1, 2)], [[1.0]], [[1.0]], [[1.0]], [[[0, 0]]])
     assert [t.shape.as_list() for t in (*dense, *sparse)] == [[2, 2], [1, 2]]
+
+
+def test_buckets_of_a_batch():
+    config = quantiles_pb2.QuantileConfig(eps=0.01, num_quantiles=2).SerializeToString()
+    weights = np.ones([5, 1], np.float32)
+    dense, sparse = ops.quantile_buckets([column(1, 2, 3, 4, 5)], [], [], [], weights, [config], [])
+    assert sparse == []
+    with tf.Session() as sess:
+        low, *within, high = sess.run(dense[0]).tolist()
+    assert (low, high) == (1.0, 5.0)
+    assert all(low < edge < high for edge in within)

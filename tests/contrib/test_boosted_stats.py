@@ -11,6 +11,7 @@ from headrace.contrib.boosted_trees.batch_ops_utils import (
     run_handler_scheduled_ops,
 )
 from headrace.contrib.boosted_trees.stats_accumulator_ops import StatsAccumulator
+from headrace.ops.core.build import raw
 from headrace.ops.state.resources import initialize_resources, shared_resources
 
 
@@ -122,3 +123,23 @@ def test_scheduled_operations_of_one_kind_have_the_same_arguments():
     }
     with pytest.raises(ValueError, match="Mismatching arguments"):
         run_handler_scheduled_ops(scheduled, 0, None)
+
+
+def test_a_state_of_tensors_is_set_and_read():
+    handle = raw.StatsAccumulatorTensorResourceHandleOp(shared_name="of_tensors")
+    state = [
+        np.int64(7),
+        np.int64(3),
+        np.int32([1]),
+        np.int64([[2, 0]]),
+        np.float32([[1, 2]]),
+        np.float32([[[1, 0], [0, 1]]]),
+    ]
+    with tf.Session() as sess:
+        made = raw.StatsAccumulatorTensorIsInitialized(handle)
+        assert not sess.run(made)
+        sess.run(raw.CreateStatsAccumulatorTensor(handle, 0, [2], [2, 2]))
+        assert sess.run(made)
+        sess.run(raw.StatsAccumulatorTensorDeserialize(handle, *state))
+        found = sess.run(raw.StatsAccumulatorTensorSerialize(handle))
+        assert [f.tolist() for f in found] == [s.tolist() for s in state]

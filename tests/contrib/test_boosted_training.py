@@ -79,6 +79,46 @@ def test_a_tree_that_has_grown_predicts():
         assert model.predict([0.1, 0.4, 0.9]) == [1.5, 0.5, 2.0]
 
 
+def test_what_is_known_of_a_tree_that_has_grown():
+    x = [np.float32([[0.1], [0.9]])]
+    options = {"apply_dropout": False, "apply_averaging": False, "center_bias": False}
+    with tf.Session() as sess:
+        model = Model(sess)
+        model.grow([0], [1.0], [split(0.5, [2.0], [4.0])])
+        assert sess.run(training_ops.tree_ensemble_stats(model.handle, 1)) == (0, 1, 1, 1, 1, 1)
+        used = model_ops.tree_ensemble_used_handlers(model.handle, 1, num_all_handlers=3)
+        assert [v.tolist() for v in sess.run(used)] == [0, [False] * 3]
+        parts = prediction_ops.gradient_trees_partition_examples(model.handle, x, *[[]] * 6)
+        assert sess.run(parts).tolist() == [1, 2]
+        verbose = prediction_ops.gradient_trees_prediction_verbose(
+            model.handle,
+            tf.constant(0, tf.int64),
+            x,
+            *[[]] * 6,
+            learner_config=LEARNER.SerializeToString(),
+            reduce_dim=True,
+            **options,
+        )
+        predictions, dropped, leaves = sess.run(verbose)
+        assert predictions.tolist() == [[1.0], [2.0]]
+        assert dropped.shape == (2, 0)
+        assert leaves.tolist() == [[1], [2]]
+
+
+def test_a_bias_is_centered():
+    with tf.Session() as sess:
+        model = Model(sess)
+        learner = LEARNER.SerializeToString()
+        for stamp, update, goes_on in ((0, 0.5, True), (1, 0.001, False)):
+            centered = training_ops.center_tree_ensemble_bias(
+                model.handle, stamp, stamp + 1, [update], learner_config=learner
+            )
+            assert sess.run(centered) == goes_on
+        model.stamp = 2
+        (value,) = model.config().trees[0].nodes[0].leaf.vector.value
+        assert value == pytest.approx(0.501)
+
+
 @pytest.mark.parametrize(
     ("step", "message"),
     [

@@ -140,3 +140,10 @@ def test_names_of_the_preview():
     assert summary.eval_dir("m", "x").endswith("eval_x")
     with pytest.raises(AttributeError, match="event files"):
         _ = summary.create_db_writer
+
+
+def test_a_summary_that_is_ready(tmp_path):
+    text = tf.Summary(value=[tf.Summary.Value(tag="t", simple_value=2.0)]).SerializeToString()
+    writer = summary.create_file_writer(str(tmp_path))
+    run([tf.raw_ops.WriteRawProtoSummary(writer=writer._handle, step=4, tensor=text)], writer)
+    assert written(tmp_path) == [(4, "t", 2.0)]
