@@ -183,7 +183,11 @@ def functional(layer: type[Layer]) -> Callable[..., Any]:
         return layer(**given).apply(inputs)
 
     function.__signature__ = signature  # type: ignore[attr-defined]
-    function.__doc__ = f"`{layer.__name__}`, made and called on ``inputs``."
+    function.__doc__ = f"""`{layer.__name__}`, made and called on ``inputs``: shapes are told there.
+
+Raises:
+    ValueError: if the rank or a size of ``inputs`` does not fit the layer.
+"""
     return function
 
 

@@ -535,7 +535,16 @@ def function_placeholder(graph: FuncGraph, dtype: DType, dims: Any, name: str) -
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor whose value is fed: ``session.run(fetches, feed_dict={p: value})``."""
+    """A tensor whose value is fed: ``session.run(fetches, feed_dict={p: value})``.
+
+    Args:
+        dtype: of what is fed.
+        shape: what is known of its shape: None, or a list with None for each unknown size.
+
+    Raises:
+        TypeError: if ``dtype`` is no type, or ``shape`` no shape.
+        InvalidArgumentError: from ``run``, if the tensor is needed and not fed.
+    """
     kind = dtypes.as_dtype(dtype).base_dtype
     attrs = {"dtype": kind, "shape": TensorShape(shape)}
     op = get_default_graph().add_op(PLACEHOLDER, (), attrs, (kind,), name or "Placeholder")

@@ -207,7 +207,11 @@ def _converter(default_name: str, dtype: DType) -> Any:
         return cast(x, dtype, name=name)
 
     function.__name__ = function.__qualname__ = default_name
-    function.__doc__ = f"``x`` as {dtype.name}; see tf.cast."
+    function.__doc__ = f"""``x`` as {dtype.name}, in its shape; see tf.cast.
+
+Raises:
+    ValueError: if ``x`` holds strings.
+"""
     return function
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -188,7 +189,37 @@ _SPELLINGS: dict[str, Callable[[Callable[..., Tensor]], Callable[..., Tensor]]] 
 def documented(function: Callable[..., Tensor], op_name: str, doc: str) -> Callable[..., Tensor]:
     """Name and describe a function made from a table row."""
     function.__name__ = function.__qualname__ = op_name
-    function.__doc__ = f"{doc}\n\nElementwise ({op_name}); the result has the broadcast shape."
+    names = list(inspect.signature(function).parameters)[:-1]  # the last one is `name`
+    if len(names) == 1:
+        function.__doc__ = f"""{doc}
+
+Elementwise ({op_name}).
+
+Args:
+    {names[0]}: a tensor of any shape.
+
+Returns:
+    A tensor of the same shape.
+
+Raises:
+    TypeError: if the input has a type that {op_name} does not take.
+"""
+        return function
+    function.__doc__ = f"""{doc}
+
+Elementwise ({op_name}).
+
+Args:
+    {", ".join(names)}: tensors of one type, whose shapes broadcast: from the last dimension on,
+        sizes are equal, or one of them is 1 or missing.
+
+Returns:
+    A tensor; the result has the broadcast shape.
+
+Raises:
+    TypeError: if the types differ, or {op_name} does not take them.
+    ValueError: if the shapes do not broadcast.
+"""
     return function
 
 

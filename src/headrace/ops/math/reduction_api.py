@@ -113,7 +113,7 @@ def _public(definition: OpDef, what: str) -> Any:
     reduce.__doc__ = f"""{what} along axes.
 
     Args:
-        input_tensor: tensor to reduce.
+        input_tensor: tensor to reduce, of any shape.
         axis: one axis or several, counted from the end when negative; None means all.
         keepdims: keep reduced axes with size 1.
         reduction_indices, keep_dims: old names of ``axis`` and ``keepdims``.

@@ -312,7 +312,14 @@ define_op(
 
 
 def relu(features: Any, name: str | None = None) -> Tensor:
-    """``max(features, 0)`` of any real type."""
+    """``max(features, 0)`` of any real type.
+
+    Returns:
+        A tensor of the shape and type of ``features``.
+
+    Raises:
+        TypeError: if ``features`` is not of a real type.
+    """
     return raw.Relu(features, name=name)  # type: ignore[no-any-return]
 
 

@@ -249,14 +249,36 @@ def _one_of(new: Any, old: Any, new_name: str, old_name: str) -> Any:
 def softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """``exp(logits) / sum(exp(logits))`` along ``axis`` (the last by default)."""
+    """``exp(logits) / sum(exp(logits))`` along ``axis`` (the last by default).
+
+    Args:
+        logits: a floating tensor, of rank 1 at least.
+
+    Returns:
+        A tensor of the same shape and type.
+
+    Raises:
+        TypeError: if ``logits`` is not floating.
+        ValueError: if ``axis`` is not one of its axes, or ``dim`` is given too.
+    """
     return _along_last(raw.Softmax, logits, axis, dim, name, "Softmax")
 
 
 def log_softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """``logits - log(sum(exp(logits)))`` along ``axis`` (the last by default)."""
+    """``logits - log(sum(exp(logits)))`` along ``axis`` (the last by default).
+
+    Args:
+        logits: a floating tensor, of rank 1 at least.
+
+    Returns:
+        A tensor of the same shape and type.
+
+    Raises:
+        TypeError: if ``logits`` is not floating.
+        ValueError: if ``axis`` is not one of its axes, or ``dim`` is given too.
+    """
     return _along_last(raw.LogSoftmax, logits, axis, dim, name, "LogSoftmax")
 
 
@@ -342,7 +364,18 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:
-    """As ``softmax_cross_entropy_with_logits_v2``; no gradient flows to the labels."""
+    """As ``softmax_cross_entropy_with_logits_v2``; no gradient flows to the labels.
+
+    Args:
+        labels: probabilities, of the shape of ``logits``.
+        logits: ``[..., classes]``, or with the classes along ``axis``.
+
+    Returns:
+        The losses, of the shape of ``logits`` without the axis of the classes.
+
+    Raises:
+        ValueError: if the shapes differ, or labels or logits are missing.
+    """
     labels, logits = cross_entropy_arguments(
         "softmax_cross_entropy_with_logits", _sentinel, labels, logits
     )

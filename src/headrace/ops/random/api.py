@@ -138,7 +138,15 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Like ``random_normal``; numbers more than two deviations from the mean are drawn again."""
+    """Like ``random_normal``; numbers more than two deviations from the mean are drawn again.
+
+    Args:
+        shape: of the result, a list or an integer vector.
+        mean, stddev: numbers or tensors that broadcast with ``shape``.
+
+    Raises:
+        ValueError: if ``dtype`` is not floating.
+    """
     return _normal("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
 
 
