@@ -156,6 +156,8 @@ class _Backward:
         grad_ys: Sequence[Any],
         stops: set[Tensor],
     ) -> list[Gradient]:
+        # An op is differentiated when the gradients of all its users have arrived: else what comes
+        # later would be missing from the sum, or its rule would run twice.
         pending = self._pending(ys, xs, stops)
         for y, grad in zip(ys, grad_ys, strict=True):
             if not (y.dtype.is_integer or y.dtype.is_bool):  # these carry no gradient
@@ -185,6 +187,7 @@ class _Backward:
                     pending[source] -= 1
                     if pending[source] == 0:
                         ready.append(source)
+        # An x whose op was never reached may still be a y itself.
         return [results[x] if x in results else self._sum(x) for x in xs]
 
     def _pending(
@@ -202,7 +205,7 @@ class _Backward:
             if op in seen:
                 continue
             seen.add(op)
-            for source in {t.op for t in op.inputs}:
+            for source in {t.op for t in op.inputs}:  # an op that uses one twice is one user
                 if source in reached:
                     between[source] = between.get(source, 0) + 1
                     stack.append(source)
@@ -222,6 +225,7 @@ class _Backward:
         return self.graph.colocate_with(op) if self.colocate else contextlib.nullcontext()
 
     def _add(self, grads: list[Gradient]) -> Gradient:
+        # Rows stay rows while all are: a dense sum would be as large as the embedding table.
         if all(isinstance(g, IndexedSlices) for g in grads):
             return _concatenate(grads)
         tensors = [convert_to_tensor(g) for g in grads]
@@ -287,6 +291,7 @@ class _Backward:
                         f"The gradient of '{op.name}' with respect to its input {tensor.name} has "
                         f"type {grad.dtype.name}; the input has type {tensor.dtype.name}."
                     )
+                # A handle has no shape of its own: its gradient is that of the variable's value.
                 if grad._dims != tensor._dims and tensor.dtype is not dtypes.resource:
                     grad.set_shape(tensor.shape)
 

@@ -175,7 +175,7 @@ class _Splitter:
             source = edge[0]
             if source.op_def is FEED or self.task[source] == task:
                 continue
-            if edge in self.known:
+            if edge in self.known:  # both tasks can make it: cheaper than to send it each step
                 node.inputs[position] = (self._copy(source, node), edge[1])
                 continue
             key = (edge, task)
@@ -186,7 +186,7 @@ class _Splitter:
         for source in node.control:
             if source.op_def is FEED or self.task[source] == task:
                 control[source] = None
-            elif (source, 0) not in self.known:
+            elif (source, 0) not in self.known:  # a constant is always there: no message for it
                 control[self._await(source, node)] = None
         node.control = list(control)
 

@@ -51,6 +51,7 @@ def _key(node: Node) -> Any:
         return None
     if node.type == "Const" and node.attrs["value"].size > _MAX_CONSTANT:
         return None
+    # Private attributes say nothing of the value, but how it travels does: it may lose digits.
     attrs = tuple(
         [
             (k, attr_key(v))

@@ -38,6 +38,7 @@ def fold_constants(step: StepGraph) -> int:
             known[(node, 0)] = node.attrs["value"]
             continue
         values = _values(node, known)
+        # The size of a value that may never come into being: folding it would hide the error.
         if values is not None and any(n in uncertain for n, _ in node.inputs):
             values = None  # the shape is known, but whether there is a value is not
         if values is None:

@@ -126,6 +126,7 @@ class StepGraph:
         if not mapping:
             return
 
+        # A substitute may be replaced itself by the same pass.
         def final(edge: Edge) -> Edge:
             while edge in mapping:
                 edge = mapping[edge]
@@ -153,6 +154,8 @@ def order(roots: Iterable[Node]) -> list[Node]:
         stack.extend(n for n, _ in node.inputs)
         stack.extend(node.control)
     nodes = list(seen)
+    # Kahn's algorithm (1962); the heap makes the order that of creation wherever there is a choice,
+    # so that the same program gives the same plan.
     pending = {n: len({m for m, _ in n.inputs} | set(n.control)) for n in nodes}
     users: dict[Node, list[Node]] = {n: [] for n in nodes}
     for node in nodes:

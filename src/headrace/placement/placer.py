@@ -112,6 +112,7 @@ class _Placer:
         self.state: dict[DeviceAttributes, float] = {}
 
     def run(self) -> None:
+        # Groups without a choice come first: the tasks that they name are the candidates of others.
         open_groups = [g for g in self.groups if not self._decide_early(g)]
         candidates = self._candidates([d for d in (g.device for g in self.groups) if d])
         hosts = self._hosts(candidates)

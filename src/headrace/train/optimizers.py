@@ -210,7 +210,7 @@ class AdagradDAOptimizer(_RuleOptimizer):
 
 
 class AdadeltaOptimizer(_RuleOptimizer):
-    """Adadelta (Zeiler, 2012)."""
+    """Adadelta (Zeiler, 2012, arXiv:1212.5701, algorithm 1)."""
 
     _rule = "Adadelta"
     _slot_order = ("accum", "accum_update")
@@ -361,7 +361,7 @@ class RMSPropOptimizer(_RuleOptimizer):
 
 
 class FtrlOptimizer(_RuleOptimizer):
-    """FTRL-Proximal (McMahan et al., KDD 2013), with shrinkage l2 on request."""
+    """FTRL-Proximal (McMahan et al., KDD 2013, algorithm 1), with shrinkage l2 on request."""
 
     _slot_order = ("accum", "linear")
 

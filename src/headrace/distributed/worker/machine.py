@@ -178,6 +178,7 @@ class WorkerMachine:
             if step in self._running:
                 return None
             if step in self._ended:
+                # The cancellation overtook the request. Who asked still waits for one answer, once.
                 reason = self._ended[step]
                 self._ended[step] = ""
                 return Refuse(step, plan, reason) if reason else None
@@ -214,6 +215,7 @@ class WorkerMachine:
         with self._lock:
             running = self._running.get(step)
             if running is not None:
+                # Not ended yet: the part says so itself, when nothing of it happens any more.
                 return Abort(running.run, reason)
             if step not in self._ended:
                 self._held.pop(step, None)

@@ -1,5 +1,8 @@
 """Philox4x32-10, the counter-based generator under every random op.
 
+Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011),
+section 3.3.
+
 A generator is a *state* of six 32-bit words, `[key0, key1, c0, c1, c2, c3]`: the key never
 changes, the 128-bit counter `c3:c2:c1:c0` counts *blocks*. Encrypting a counter gives one block of
 four random 32-bit words, so any part of a stream can be computed without the parts before it:
