@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.headrace-installed
 PEER_STAMP := $(PEER_VENV)/.peer-installed
 
-.PHONY: help install demo test test-slow check format bench bench-distributed bench-input test-pythons goldens peer clean
+.PHONY: help install demo test test-slow check format bench bench-distributed bench-input docs test-pythons goldens peer clean
 
 help:
 	@echo "make demo          learn handwritten digits, in one process and on a cluster"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench-distributed  time clusters of both, side by side"
 	@echo "make bench-input   time input pipelines and image files, against TensorFlow and Pillow"
 	@echo "make test-pythons  the tests under Python 3.11, 3.12 and 3.13, where found"
+	@echo "make docs          the documentation site, into build/docs; broken links are errors"
 	@echo "make goldens       run the reference programs under real TensorFlow again"
 
 install: $(STAMP)
@@ -63,6 +64,9 @@ bench-distributed: $(STAMP) $(PEER_STAMP)
 bench-input: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/pipelines.py
 	$(BIN)/python benchmarks/image_decoding.py
+
+docs: $(STAMP)
+	$(BIN)/python tools/make_docs.py build/docs
 
 peer: $(PEER_STAMP)
 

@@ -1,0 +1,101 @@
+"""The Python of the tutorials and pages runs and prints what they say; two are notebooks, too."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+import headrace as tf
+
+sys.path.insert(0, str(Path(__file__).parent))
+import pages
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+EXECUTED = [
+    *sorted((DOCS / "tutorials").glob("*.md")),
+    DOCS / "from-tensorflow.md",
+    DOCS / "from-jax-and-pytorch.md",
+    DOCS / "accelerators.md",
+    pytest.param(DOCS / "slow-step.md", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.stem)
+def test_page_prints_what_it_says(page):
+    results = pages.run(page)
+    assert results
+    for block, printed in results:
+        assert printed == block.output, f"{page.name}, line {block.line}"
+
+
+def test_every_tutorial_is_in_the_contents():
+    index = (DOCS / "index.md").read_text()
+    names = [line for line in index.splitlines() if line.startswith("tutorials/")]
+    assert names == [
+        "tutorials/graph-and-session",
+        "tutorials/training",
+        "tutorials/saving",
+        "tutorials/cluster",
+        "tutorials/reading-the-code",
+    ]
+    assert {DOCS / f"{name}.md" for name in names} == set((DOCS / "tutorials").glob("*.md"))
+
+
+def _make_docs():
+    spec = importlib.util.spec_from_file_location("make_docs", ROOT / "tools" / "make_docs.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_notebooks_run_and_print_what_the_tutorials_say(tmp_path):
+    pytest.importorskip("jupytext", reason="needs the extra `docs`")
+    import nbformat
+
+    make_docs = _make_docs()
+    notebooks = make_docs.make_notebooks(tmp_path)
+    assert [path.name for path in notebooks] == ["graph-and-session.ipynb", "training.ipynb"]
+    for path in notebooks:
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+        tf.reset_default_graph()
+        names: dict[str, object] = {"__name__": "__main__"}
+        code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        said = pages.blocks(DOCS / "tutorials" / f"{path.stem}.md")
+        assert [cell.strip() for cell in code] == [block.code.strip() for block in said]
+        for cell, block in zip(code, said, strict=True):
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                exec(cell, names)
+            assert output.getvalue() == block.output
+
+
+@pytest.mark.slow
+def test_the_site_is_built(tmp_path):
+    pytest.importorskip("sphinx", reason="needs the extra `docs`")
+    assert _make_docs().build(tmp_path) == 0
+    assert "tf.nn.relu" in (tmp_path / "api" / "nn.html").read_text()
+    for name in ("graph-and-session", "training"):
+        assert (tmp_path / "notebooks" / f"{name}.ipynb").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        ("none.md", "cross-reference target not found: 'none.md'"),
+        ("design.md#no-such-heading", "local id not found in doc 'design': 'no-such-heading'"),
+    ],
+)
+def test_a_broken_link_is_an_error(tmp_path, capfd, link, message):
+    pytest.importorskip("sphinx", reason="needs the extra `docs`")
+    pages = {"a-step-broken.md": f"# Broken\n\n[link]({link})\n"}
+    assert _make_docs().build(tmp_path, pages, namespaces=["bitwise"]) != 0
+    assert message in capfd.readouterr().err

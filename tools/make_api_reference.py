@@ -1,0 +1,190 @@
+"""Pages of the API reference, made from the public namespaces (`tools/make_docs.py` calls this).
+
+One page for each namespace; each name with its signature and docstring: shapes, errors, examples.
+What is the same object under several names is described once, elsewhere there is a line.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import headrace as tf
+
+#: The public namespaces, in the order of the pages; "" is `tf` itself.
+NAMESPACES = [
+    "",
+    *("app", "bitwise", "compat", "config", "debugging", "distributions", "dtypes", "errors"),
+    *("flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg"),
+    *("logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn", "profiler"),
+    *("python_io", "quantization", "queue", "ragged", "random", "resource_loader"),
+    *("saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig"),
+    *("test", "train", "user_ops", "version", "nn.rnn_cell"),
+]
+
+_SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields|Note|Notes|References):\s*$")
+
+
+def namespace(name: str) -> object:
+    """The namespace `tf.<name>`."""
+    value: object = tf
+    for part in filter(None, name.split(".")):
+        value = getattr(value, part)
+    return value
+
+
+def public(name: str) -> Iterator[tuple[str, object]]:
+    """Names and values of a namespace that are Headrace's: no modules, nothing private."""
+    space = namespace(name)
+    for key in getattr(space, "__all__", None) or dir(space):
+        if key.startswith("_"):
+            continue
+        value = getattr(space, key)
+        # No other objects: to ask `tf.flags.FLAGS` for an attribute reads the command line.
+        if not (inspect.isclass(value) or inspect.isroutine(value)):
+            continue
+        home = getattr(value, "__module__", None) or ""
+        # absl is what tf.flags and tf.app are made of.
+        if home.split(".")[0] in ("headrace", "absl"):
+            yield key, value
+
+
+def public_classes() -> dict[str, type]:
+    """Headrace's public classes, each under its first name."""
+    found: dict[type, str] = {}
+    for name in NAMESPACES:
+        for key, value in public(name):
+            if inspect.isclass(value) and value.__module__.startswith("headrace"):
+                found.setdefault(value, ".".join(filter(None, ["tf", name, key])))
+    return {label: value for value, label in found.items()}
+
+
+def signature(value: object) -> str:
+    """Parameters and defaults, without types; defaults that have no literal form are `...`."""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return "()"
+    parts = []
+    seen_star = False
+    for parameter in parameters:
+        if parameter.name == "self":
+            continue
+        text = parameter.name
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            text, seen_star = f"*{text}", True
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            text = f"**{text}"
+        elif parameter.kind is parameter.KEYWORD_ONLY and not seen_star:
+            parts.append("*")
+            seen_star = True
+        if parameter.default is not parameter.empty:
+            default = repr(parameter.default)
+            known = re.fullmatch(r"[\w.+-]+|'[^'\\]*'|\([\w., +-]*\)|\[\]", default)
+            text += f"={default if known else '...'}"
+        parts.append(text)
+    return f"({', '.join(parts)})"
+
+
+def markdown(docstring: str) -> str:
+    """A docstring as Markdown: sections become bold lines and lists, examples code blocks."""
+    result: list[str] = []
+    in_section = in_example = False
+    for line in inspect.cleandoc(docstring).splitlines():
+        stripped = line.strip()
+        if not in_example and stripped.startswith(">>>"):
+            result += ["", "```pycon"]
+            in_example = True
+        elif in_example and not stripped:
+            result += ["```", ""]
+            in_example = False
+            continue
+        if in_example:
+            result.append(line)
+            continue
+        if found := _SECTION.match(line):
+            in_section = True
+            result += ["", f"**{found[1]}**", ""]
+        elif in_section and line.startswith("    ") and not line.startswith("     "):
+            head, colon, rest = stripped.partition(": ")
+            simple = colon and re.fullmatch(r"[\w.*, `]+", head)
+            result.append(
+                f"- `{head.replace('`', '')}`: {escape(rest)}"
+                if simple
+                else f"- {escape(stripped)}"
+            )
+        elif in_section and line.startswith("     "):
+            result.append(f"  {escape(stripped)}")
+        else:
+            in_section = in_section and not stripped
+            result.append(
+                escape(stripped) if not line.startswith("    ") else f"> {escape(stripped)}"
+            )
+    if in_example:
+        result.append("```")
+    return "\n".join(result).strip()
+
+
+def escape(text: str) -> str:
+    """Text without what Markdown would take as markup, outside of code."""
+    pieces = re.split(r"(``.*?``|`[^`]*`)", text)
+    for at in range(0, len(pieces), 2):
+        pieces[at] = re.sub(r"([\[\]<>*_{}#|])", r"\\\1", pieces[at])
+    result = "".join(pieces)
+    return re.sub(r"^(\s*)([-+=:~])", r"\1\\\2", result)
+
+
+def entry(label: str, value: object) -> str:
+    """The entry of a function or class, a class with its public methods."""
+    kind = "class" if inspect.isclass(value) else "function"
+    lines = [f"::::{{py:{kind}}} {label}{signature(value)}", "", own_doc(value), ""]
+    if inspect.isclass(value) and not issubclass(value, BaseException):
+        for key, member in sorted(vars(value).items()):
+            if key.startswith("_"):
+                continue
+            method = getattr(member, "__func__", member)
+            if inspect.isfunction(method):
+                lines += [f":::{{py:method}} {key}{signature(method)}", "", own_doc(method), ":::"]
+            elif isinstance(member, property):
+                lines += [f":::{{py:property}} {key}", "", own_doc(member), ":::"]
+            lines.append("")
+    return "\n".join([*lines, "::::", ""])
+
+
+def own_doc(value: object) -> str:
+    """The docstring of Headrace's objects; absl's has a form of its own and is not repeated."""
+    home = getattr(value, "__module__", None) or "headrace"
+    if home.startswith("absl"):
+        return "See [absl](https://abseil.io/docs/python/)."
+    return markdown(getattr(value, "__doc__", None) or "")
+
+
+def write(folder: Path, namespaces: Sequence[str] | None = None) -> None:
+    """Write the pages, of all namespaces unless told, and their index into `folder`."""
+    namespaces = NAMESPACES if namespaces is None else namespaces
+    folder.mkdir(parents=True, exist_ok=True)
+    first: dict[int, str] = {}
+    kept = []  # values whose `id` is taken stay alive
+    for name in namespaces:
+        space = namespace(name)
+        title = f"tf.{name}".rstrip(".")
+        lines = [f"# {title}", "", escape((space.__doc__ or "").strip().split("\n")[0]), ""]
+        same = []
+        for key, value in sorted(public(name), key=lambda item: item[0].lower()):
+            label = f"{title}.{key}"
+            kept.append(value)
+            if (known := first.setdefault(id(value), label)) == label:
+                lines.append(entry(label, value))
+            else:
+                same.append(f"- `{label}`: {{py:obj}}`{known}`")
+        if same:
+            lines += ["## Other names", "", *same, ""]
+        (folder / f"{name or 'tf'}.md").write_text("\n".join(lines))
+    names = "\n".join(name or "tf" for name in namespaces)
+    (folder / "index.md").write_text(
+        "# API reference\n\nMade from the docstrings of the public namespaces. What there is of "
+        "`tf.contrib`, and of all\nsymbols that programs of the era use, is on "
+        f"[the coverage page](../api-coverage.md).\n\n```{{toctree}}\n{names}\n```\n"
+    )
