@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from headrace.distributed.certs import make_cluster_files
-from headrace.distributed.security import Security
+from headrace.distributed.security.certs import make_cluster_files
+from headrace.distributed.security.credentials import Security
 from headrace.distributed.transport.base import PeerInfo
 from headrace.distributed.transport.connect import ListenConfig, dial, listen
 from headrace.distributed.transport.link import Link

@@ -122,7 +122,7 @@ from headrace.session.session import InteractiveSession, Session, get_default_se
 
 __version__ = "0.1.0"
 
-_register_engine("grpc", "headrace.distributed.client:open_engine")
+_register_engine("grpc", "headrace.distributed.services.client:open_engine")
 
 #: Messages, switches of other releases, and namespaces are imported when first asked for. What
 #: stays missing comes to `Namespace`, which knows old names and what TensorFlow has.

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.cli import main
-from headrace.distributed.security import Security
+from headrace.distributed.security.credentials import Security
 
 
 def _certs(*arguments):

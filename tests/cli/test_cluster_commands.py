@@ -12,8 +12,8 @@ from rich.console import Console
 import headrace as tf
 from headrace.cli import cluster as commands
 from headrace.cli import main
-from headrace.distributed import admin
 from headrace.distributed.protocol import control_pb2 as cpb
+from headrace.distributed.services import admin
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from server_clusters import Cluster, eventually, open_sockets, our_threads
 
 import headrace as tf
-from headrace.distributed import client
+from headrace.distributed.services import client
 
 
 @pytest.fixture(scope="session")

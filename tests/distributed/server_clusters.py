@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import headrace as tf
-from headrace.distributed.server import Server
+from headrace.distributed.services.server import Server
 from headrace.test.cluster import free_ports
 
 #: What is stopped must be gone within so many seconds, on a busy machine too.

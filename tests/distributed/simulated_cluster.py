@@ -16,12 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.distributed.failures import cancelled, unavailable
-from headrace.distributed.links import LinkTable, Roll
+from headrace.distributed.links.links import LinkTable, Roll
+from headrace.distributed.links.timing import DEFAULT_TIMING
 from headrace.distributed.master.machine import Membership
-from headrace.distributed.timing import DEFAULT_TIMING
-from headrace.distributed.tracker import StepTracker
+from headrace.distributed.steps.tracker import StepTracker
 from headrace.distributed.transport.base import PeerInfo
+from headrace.distributed.wire.failures import cancelled, unavailable
 from headrace.distributed.worker.machine import Abort, Deliver, Refuse, Start, WorkerMachine
 from headrace.errors import AbortedError, OpError
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.distributed.timing import Timing
+from headrace.distributed.links.timing import Timing
 from headrace.errors import AbortedError, FailedPreconditionError, OpError, UnavailableError
 from headrace.testing.cluster import with_cluster
 from headrace.testing.faults import ACTIONS, Faults, Rule

@@ -11,11 +11,11 @@ from flipping_proxy import FlippingProxy
 from server_clusters import eventually
 
 import headrace as tf
-from headrace.distributed import control
-from headrace.distributed.certs import make_cluster_files
-from headrace.distributed.control import Control
 from headrace.distributed.protocol import control_pb2 as cpb
-from headrace.distributed.security import Security
+from headrace.distributed.security.certs import make_cluster_files
+from headrace.distributed.security.credentials import Security
+from headrace.distributed.services import control
+from headrace.distributed.services.control import Control
 from headrace.distributed.transport import connect, grpc_pipe
 from headrace.errors import DeadlineExceededError, UnavailableError
 from headrace.settings import flags

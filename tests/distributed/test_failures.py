@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.distributed.task import Task
-from headrace.distributed.timing import Timing
+from headrace.distributed.links.timing import Timing
+from headrace.distributed.services.task import Task
 from headrace.errors import (
     AbortedError,
     CancelledError,

@@ -8,7 +8,7 @@ import pytest
 
 import headrace as tf
 from headrace.compat.freeze_graph import freeze_graph
-from headrace.distributed.security import Security
+from headrace.distributed.security.credentials import Security
 from headrace.files import system
 
 

@@ -10,8 +10,8 @@ from namespaces import Namespaces, why_not
 from task_processes import Tasks, Training, eventually
 
 import headrace as tf
-from headrace.distributed import admin
-from headrace.distributed.certs import make_cluster_files
+from headrace.distributed.security.certs import make_cluster_files
+from headrace.distributed.services import admin
 from headrace.errors import PermissionDeniedError, UnavailableError
 
 _WHY_NOT = why_not()

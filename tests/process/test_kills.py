@@ -9,7 +9,7 @@ import time
 import pytest
 from task_processes import PATIENCE, Tasks, Training, eventually
 
-from headrace.distributed import admin
+from headrace.distributed.services import admin
 from headrace.errors import AbortedError, UnavailableError
 
 pytestmark = [

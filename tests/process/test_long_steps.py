@@ -10,7 +10,7 @@ import pytest
 from task_processes import PATIENCE, Tasks, eventually
 
 import headrace as tf
-from headrace.distributed import admin
+from headrace.distributed.services import admin
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 

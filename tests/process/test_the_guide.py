@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.distributed import admin
+from headrace.distributed.services import admin
 from headrace.test.cluster import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from headrace.distributed import security
-from headrace.distributed.certs import ClusterFiles, make_cluster_files
+from headrace.distributed.security import credentials
+from headrace.distributed.security.certs import ClusterFiles, make_cluster_files
 
 
 def run_certs(output_dir: Path, hosts: Sequence[str], days: int, force: bool) -> None:
@@ -45,10 +45,10 @@ def _settings(files: ClusterFiles, days: int) -> str:
     ]
     for host, own in files.hosts.items():
         settings = {
-            security.CA_VARIABLE: files.ca_file,
-            security.CERT_VARIABLE: own.cert_file,
-            security.KEY_VARIABLE: own.key_file,
-            security.TOKEN_FILE_VARIABLE: files.token_file,
+            credentials.CA_VARIABLE: files.ca_file,
+            credentials.CERT_VARIABLE: own.cert_file,
+            credentials.KEY_VARIABLE: own.key_file,
+            credentials.TOKEN_FILE_VARIABLE: files.token_file,
         }
         lines += ["", f"# on {host}:"]
         lines += [

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from headrace.distributed import admin
+from headrace.distributed.services import admin
 from headrace.errors import OpError
 
 #: Columns of what is no terminal: more than any row has.

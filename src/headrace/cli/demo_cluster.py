@@ -24,7 +24,7 @@ from rich.progress import Progress
 
 from headrace.cli.demo_run import Run, progress_display
 from headrace.cli.demo_task import Job
-from headrace.distributed import admin
+from headrace.distributed.services import admin
 from headrace.errors import OpError
 
 POLL_SECONDS = 0.2

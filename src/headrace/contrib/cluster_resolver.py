@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.distributed.cluster_spec import ClusterSpec
+from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.errors import UnimplementedError
 
 __all__ = ["TPUClusterResolver"]

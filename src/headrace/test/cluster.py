@@ -28,8 +28,8 @@ def create_local_cluster(
     Returns:
         ``(workers, parameter servers)``: two lists of `tf.train.Server`.
     """
-    from headrace.distributed.cluster_spec import ClusterSpec
-    from headrace.distributed.server import Server
+    from headrace.distributed.cluster.cluster_spec import ClusterSpec
+    from headrace.distributed.services.server import Server
 
     ports = free_ports(num_workers + num_ps)
     hosts = [f"localhost:{port}" for port in ports]

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.distributed.client import LocalEngine
-from headrace.distributed.task import Task
-from headrace.distributed.timing import DEFAULT_TIMING, Timing
+from headrace.distributed.links.timing import DEFAULT_TIMING, Timing
+from headrace.distributed.services.client import LocalEngine
+from headrace.distributed.services.task import Task
 from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.distributed.transport.inproc import inproc_pair
 from headrace.errors import UnavailableError

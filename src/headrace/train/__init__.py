@@ -1,6 +1,6 @@
 """Optimisers, schedules, averages, checkpoints: the functions of ``tf.train``."""
 
-from headrace.distributed.cluster_spec import ClusterSpec as ClusterSpec
+from headrace.distributed.cluster.cluster_spec import ClusterSpec as ClusterSpec
 from headrace.graph_files.graph_util import write_graph as write_graph
 from headrace.namespaces.lazy import lazy as _lazy
 from headrace.train import queue_runner as queue_runner
@@ -39,6 +39,6 @@ __getattr__, __dir__ = _lazy(
             *("FloatList", "Int64List", "SequenceExample", "SaverDef"),
             *("ClusterDef", "JobDef", "ServerDef"),
         ),
-        "headrace.distributed.server": ("Server",),
+        "headrace.distributed.services.server": ("Server",),
     },
 )

@@ -1,5 +1,5 @@
 # Written by tools/make_stubs.py from __init__.py; do not edit.
-from headrace.distributed.cluster_spec import ClusterSpec as ClusterSpec
+from headrace.distributed.cluster.cluster_spec import ClusterSpec as ClusterSpec
 from headrace.graph_files.graph_util import write_graph as write_graph
 from headrace.train import queue_runner as queue_runner
 from headrace.train.basic_session_run_hooks import *
@@ -27,7 +27,7 @@ from headrace.train.session_run_hook import *
 from headrace.train.summary_io import *
 from headrace.train.supervisor import *
 from headrace.train.warm_starting_util import *
-from headrace.distributed.server import Server as Server
+from headrace.distributed.services.server import Server as Server
 from headrace.graph.proto import BytesList as BytesList
 from headrace.graph.proto import ClusterDef as ClusterDef
 from headrace.graph.proto import Example as Example

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from headrace.distributed.cluster_spec import ClusterSpec
+from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.graph import devices
 from headrace.graph.tensor import Operation
 

@@ -10,7 +10,7 @@ from test_stream import read_all
 from transport_pipes import PS, WAIT, WORKER, Inbox, certified, socket_pipes
 
 from headrace import errors
-from headrace.distributed.security import Security
+from headrace.distributed.security.credentials import Security
 from headrace.distributed.transport import checksum, frame_body
 from headrace.distributed.transport.base import DEFAULT_LIMITS, PipeBroken
 from headrace.distributed.transport.checksum import crc32c, wanted_between

@@ -18,8 +18,8 @@ import pytest
 from transport_pipes import PS, WAIT, Inbox, certified, held
 
 from headrace import errors
-from headrace.distributed.certs import make_cluster_files
-from headrace.distributed.security import Security
+from headrace.distributed.security.certs import make_cluster_files
+from headrace.distributed.security.credentials import Security
 from headrace.distributed.transport import connect
 from headrace.distributed.transport.base import Endpoint, PeerInfo, PipeBroken
 from headrace.distributed.transport.connect import ListenConfig, dial, listen
@@ -333,7 +333,7 @@ def test_a_taker_that_fails_closes_the_pipe(caplog):
 
 CHILD = """
 import sys, threading
-from headrace.distributed.security import Security
+from headrace.distributed.security.credentials import Security
 from headrace.distributed.transport.base import PeerInfo
 from headrace.distributed.transport.connect import ListenConfig, listen
 kept = []

@@ -16,8 +16,8 @@ import pytest
 from server_clusters import eventually
 
 from headrace import errors
-from headrace.distributed.certs import make_cluster_files
-from headrace.distributed.security import Security
+from headrace.distributed.security.certs import make_cluster_files
+from headrace.distributed.security.credentials import Security
 from headrace.distributed.transport import grpc_pipe
 from headrace.distributed.transport.base import DEFAULT_LIMITS, PeerInfo, PipeBroken
 from headrace.distributed.transport.handshake import Refused, hello_of

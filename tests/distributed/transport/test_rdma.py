@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from headrace import errors
-from headrace.distributed.certs import make_cluster_files
-from headrace.distributed.security import Security
+from headrace.distributed.security.certs import make_cluster_files
+from headrace.distributed.security.credentials import Security
 from headrace.distributed.transport import rdma, ucx_ffi
 from headrace.distributed.transport.base import Limits, PeerInfo, PipeBroken
 from headrace.distributed.transport.checksum import crc32c

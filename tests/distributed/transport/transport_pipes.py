@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.distributed.security import Security
+from headrace.distributed.security.credentials import Security
 from headrace.distributed.transport import rdma, shm
 from headrace.distributed.transport.base import DEFAULT_LIMITS, PeerInfo
 from headrace.distributed.transport.connect import ListenConfig, dial, listen
@@ -119,7 +119,7 @@ _certified = []
 def certified(folder: Path) -> Security:
     """TLS and a token, made once for all tests."""
     if not _certified:
-        from headrace.distributed.certs import make_cluster_files
+        from headrace.distributed.security.certs import make_cluster_files
 
         _certified.append(make_cluster_files(folder, ["127.0.0.1"]).security("127.0.0.1"))
     return _certified[0]

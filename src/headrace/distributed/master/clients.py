@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from headrace.distributed import wire
-from headrace.distributed.failures import to_failure
 from headrace.distributed.master.traces import run_traced
-from headrace.distributed.messages import pack
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
+from headrace.distributed.wire import codec
+from headrace.distributed.wire.failures import to_failure
+from headrace.distributed.wire.messages import pack
 from headrace.executor.threads import step_threads
 from headrace.graph.proto import RunMetadata, RunOptions
 
@@ -27,7 +27,7 @@ class ClientFrames:
 
     def run_step(self, link: Link, message: pb.RunStep, buffers: list[Any]) -> None:
         """A client asks for a step. It waits in a thread of its own."""
-        feeds = wire.decode_many(message.feeds, buffers)
+        feeds = codec.decode_many(message.feeds, buffers)
         step_threads.submit(self._run, link, message, feeds)
 
     def _run(self, link: Link, message: pb.RunStep, feeds: list[Any]) -> None:
@@ -38,7 +38,7 @@ class ClientFrames:
             options = RunOptions.FromString(message.options)
             metadata = RunMetadata() if message.metadata else None
             values = run_traced(plan, feeds, options, metadata)
-            metas, buffers = wire.encode_many(values)
+            metas, buffers = codec.encode_many(values)
             result.fetches.extend(metas)
             if metadata is not None:
                 result.metadata = metadata.SerializeToString()

@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from headrace.distributed.failures import to_error
+from headrace.distributed.links.peers import RETRY_SECONDS, Peers, may_come
 from headrace.distributed.master.machine import Farewells, Presence
 from headrace.distributed.master.registrations import Registrations
 from headrace.distributed.master.session import MasterSession
-from headrace.distributed.messages import pack
-from headrace.distributed.peers import RETRY_SECONDS, Peers, may_come
 from headrace.distributed.protocol import step_pb2 as pb
-from headrace.distributed.steps import Steps
+from headrace.distributed.steps.steps import Steps
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
+from headrace.distributed.wire.failures import to_error
+from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.worker import Worker
 from headrace.errors import AbortedError, CancelledError, OpError
 from headrace.executor.threads import step_threads

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.distributed.compress import precision_of
+from headrace.distributed.wire.compress import precision_of
 from headrace.graph import devices as names
 from headrace.partition.functions import constraints_of, cut_bodies
 from headrace.partition.parts import Partition, split

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from headrace.distributed.failures import unavailable
+from headrace.distributed.wire.failures import unavailable
 from headrace.errors import OpError
 
 

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from headrace.distributed import part_def
-from headrace.distributed.failures import unavailable
 from headrace.distributed.master.machine import Membership
 from headrace.distributed.master.placing import StepPlacer
-from headrace.distributed.messages import pack
 from headrace.distributed.protocol import step_pb2 as pb
-from headrace.distributed.steps import StepOptions, StepPlan
+from headrace.distributed.steps import part_def
+from headrace.distributed.steps.steps import StepOptions, StepPlan
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
+from headrace.distributed.wire.failures import unavailable
+from headrace.distributed.wire.messages import pack
 from headrace.errors import AbortedError, CancelledError, OpError
 from headrace.executor.errands import Limit
 from headrace.graph import devices as names

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.distributed.worker.results import PartResult
+from headrace.distributed.steps.results import PartResult
 from headrace.executor.errands import Limit
 
 if TYPE_CHECKING:

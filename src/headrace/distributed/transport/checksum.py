@@ -14,7 +14,7 @@ import google_crc32c
 import numpy as np
 
 from headrace import errors
-from headrace.distributed.security import is_loopback
+from headrace.distributed.security.credentials import is_loopback
 from headrace.distributed.transport.base import PipeBroken
 from headrace.settings import flags
 

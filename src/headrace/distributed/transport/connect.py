@@ -23,11 +23,11 @@ from functools import cache
 from typing import Any, Final
 
 from headrace import errors
-from headrace.distributed import tls
-from headrace.distributed.cluster_spec import join_address
+from headrace.distributed.cluster.cluster_spec import join_address
 from headrace.distributed.protocol import transport_pb2 as pb
-from headrace.distributed.security import Security
-from headrace.distributed.throttled import Throttled
+from headrace.distributed.security import tls
+from headrace.distributed.security.credentials import Security
+from headrace.distributed.security.throttled import Throttled
 from headrace.distributed.transport import checksum, rdma, shm
 from headrace.distributed.transport.base import (
     DEFAULT_LIMITS,

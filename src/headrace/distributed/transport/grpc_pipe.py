@@ -27,7 +27,7 @@ from urllib.parse import unquote
 import grpc
 
 from headrace.distributed.protocol import transport_pb2 as pb
-from headrace.distributed.security import Security
+from headrace.distributed.security.credentials import Security
 from headrace.distributed.transport.base import (
     DEFAULT_LIMITS,
     Buffer,

@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 
 from headrace import errors
 from headrace.distributed.protocol import transport_pb2 as pb
-from headrace.distributed.security import Security
+from headrace.distributed.security.credentials import Security
 from headrace.distributed.transport.base import PeerInfo
 
 __all__ = ["VERSION", "Refused", "answer", "greet", "hello_of"]

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from headrace import errors
-from headrace.distributed.security import is_loopback
+from headrace.distributed.security.credentials import is_loopback
 from headrace.distributed.transport import ucx_ffi
 from headrace.distributed.transport.base import DEFAULT_LIMITS, Buffer, Limits, Pipe, PipeBroken
 from headrace.distributed.transport.ucx_pipe import RdmaPipe

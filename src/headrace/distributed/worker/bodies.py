@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.distributed.failures import cancelled
-from headrace.distributed.steps import StepOptions, StepPlan, Steps
+from headrace.distributed.steps.steps import StepOptions, StepPlan, Steps
 from headrace.distributed.transport.link import Link
+from headrace.distributed.wire.failures import cancelled
 
 if TYPE_CHECKING:
     from headrace.distributed.worker.worker import PartContext, Worker

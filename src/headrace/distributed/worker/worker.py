@@ -9,17 +9,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.distributed import part_def, wire
-from headrace.distributed.compress import ErrorFeedback
-from headrace.distributed.failures import cancelled, to_error, to_failure, unavailable
-from headrace.distributed.messages import pack
-from headrace.distributed.peers import Peers
+from headrace.distributed.links.peers import Peers
 from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.steps import part_def
+from headrace.distributed.steps.results import PartResult
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
+from headrace.distributed.wire import codec
+from headrace.distributed.wire.compress import ErrorFeedback
+from headrace.distributed.wire.failures import cancelled, to_error, to_failure, unavailable
+from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.bodies import BodyCalls
 from headrace.distributed.worker.machine import OWN, Abort, Master, Refuse, WorkerMachine
-from headrace.distributed.worker.results import PartResult
 from headrace.errors import AbortedError, OpError
 from headrace.executor.engine import Engine
 from headrace.executor.plan import Plan
@@ -256,7 +257,7 @@ class Worker:
             UnavailableError: if their destination cannot be reached.
         """
         started = time.time() if context.events is not None else 0.0
-        metas, buffers = wire.encode_many(values, *context.part.compression(transfer))
+        metas, buffers = codec.encode_many(values, *context.part.compression(transfer))
         head = pack(pb.Tensors(step=context.number, transfer=transfer.number, values=metas))
         task = transfer.destination
         try:
@@ -376,7 +377,7 @@ class WorkerFrames:
         self.worker = worker
 
     def run_part(self, link: Link, message: pb.RunPart, buffers: list[Any]) -> None:
-        feeds = wire.decode_many(message.feeds, buffers)
+        feeds = codec.decode_many(message.feeds, buffers)
 
         def reply(result: PartResult) -> None:
             _send_result(link, message.step, result, self.worker.task)
@@ -387,7 +388,7 @@ class WorkerFrames:
             )
 
     def tensors(self, link: Link, message: pb.Tensors, buffers: list[Any]) -> None:
-        values = wire.decode_many(message.values, buffers)
+        values = codec.decode_many(message.values, buffers)
         with reading():
             self.worker.tensors_came(message.step, message.transfer, values)
 
@@ -419,7 +420,7 @@ def _send_result(link: Link, step: int, result: PartResult, task: str) -> None:
     buffers: list[Any] = []
     if result.error is None:
         try:
-            metas, buffers = wire.encode_many(result.fetches)
+            metas, buffers = codec.encode_many(result.fetches)
             done.fetches.extend(metas)
         except OpError as error:
             result.error = error

@@ -1,0 +1,418 @@
+"""`tf.train.Server`: a process as a task of a cluster."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import secrets
+import signal
+import threading
+import time
+import weakref
+from typing import Any
+
+from headrace.distributed.cluster.cluster_spec import ClusterSpec, join_address, split_address
+from headrace.distributed.links.liveness import answers
+from headrace.distributed.protocol import control_pb2 as pb
+from headrace.distributed.security.credentials import Security
+from headrace.distributed.services.calls import MasterService
+from headrace.distributed.services.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
+from headrace.distributed.services.task import Task
+from headrace.distributed.transport import checksum, connect, grpc_pipe
+from headrace.distributed.transport.base import Endpoint, PeerInfo, Pipe
+from headrace.distributed.transport.handshake import Refused, hello_of
+from headrace.errors import FailedPreconditionError, UnavailableError
+from headrace.graph.proto import ClusterDef, ConfigProto, ServerDef
+from headrace.placement.devices import DeviceAttributes, local_devices
+from headrace.settings import flags
+
+_log = logging.getLogger("headrace.distributed")
+
+#: Servers of this process by their address: sessions in it use them without a network.
+_local: weakref.WeakValueDictionary[str, Server] = weakref.WeakValueDictionary()
+
+_PROTOCOLS = ("grpc", "grpc+rdma")
+
+
+def local_server(address: str) -> Server | None:
+    """The running server of this process at ``host:port``, if there is one."""
+    return _local.get(address)
+
+
+class Server:
+    """A task of a cluster: runs parts of steps for all sessions, and sessions of its own.
+
+    Args:
+        server_or_cluster_def: a ServerDef, a ClusterDef, or what `ClusterSpec` takes.
+        job_name, task_index: which task this is; each may be left out where there is only one.
+        protocol: "grpc", or "grpc+rdma" to move tensors by RDMA where both ends can.
+        config: a ConfigProto: the devices of the task, and defaults of its sessions.
+        start: begin at once.
+
+    Raises:
+        ValueError: if it is not clear which task of the cluster this is.
+        TypeError: if the cluster is described by something else.
+        UnavailableError: if the port is taken.
+        PermissionDeniedError: for an address that others can reach, without TLS and a token.
+    """
+
+    def __init__(
+        self,
+        server_or_cluster_def: Any,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: Any = None,
+        start: bool = True,
+    ) -> None:
+        self._server_def = server_def(server_or_cluster_def, job_name, task_index, protocol, config)
+        definition = self._server_def
+        if definition.protocol not in _PROTOCOLS:
+            raise ValueError(
+                f"Unknown protocol {definition.protocol!r} for tf.train.Server: there are "
+                f"{', '.join(map(repr, _PROTOCOLS))}."
+            )
+        self._cluster = ClusterSpec(definition.cluster)
+        self._task_name = f"/job:{definition.job_name}/replica:0/task:{definition.task_index}"
+        self._security = Security.from_environment()
+        #: None: as HEADRACE_RDMA says.
+        self._rdma = True if definition.protocol == "grpc+rdma" else None
+        self._stopped = threading.Event()
+        self._stopping = threading.Lock()
+        self._started = False
+        self._address = self._cluster.task_address(definition.job_name, definition.task_index)
+        self._security.check_address(split_address(self._address)[0])
+        if start:
+            self.start()
+
+    # -- life -------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to listen. Nothing happens if the server runs already.
+
+        Raises:
+            UnavailableError: if the port is taken.
+            FailedPreconditionError: if the server was stopped.
+        """
+        if self._started:
+            return
+        if self._stopped.is_set():
+            raise FailedPreconditionError(
+                None, None, "A server that was stopped does not start again: make a new one."
+            )
+        defaults = self._server_def.default_session_config
+        self.incarnation = secrets.randbits(63) | 1
+        self.began = time.time()
+        self._devices = local_devices(defaults, self._task_name, self.incarnation)
+        self._controls = Controls(self._security)
+        host, port = split_address(self._address)
+        self._service = MasterService(self)
+        handlers: dict[str, Handler] = {"Endpoint": self._describe, **self._service.handlers()}
+        # Nobody is answered before the task is complete: the port is bound, calls wait.
+        named = PeerInfo(self._task_name, self.incarnation, self._address)
+        exchange = grpc_pipe.exchange_handler(self._adopt, self._security, named)
+        self._control = ControlServer(host, port, self._security, handlers, [exchange])
+        self._address = join_address(host, self._control.port)
+        me = PeerInfo(self._task_name, self.incarnation, self._address)
+        addresses = self._addresses()
+
+        def probe(task: str, timeout: float) -> bool:
+            return answers(addresses[task], self._security, timeout)
+
+        self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
+        try:
+            self._listener = self._listen(host, me)
+        except BaseException:
+            self.task.close()
+            self._control.stop()
+            raise
+        self._started = True
+        self._service.ready.set()
+        _local[self._address] = self
+        _log.info("Task %s listens at %s", self._task_name, self._address)
+
+    def _listen(self, host: str, me: PeerInfo) -> connect.Listener:
+        config = connect.ListenConfig(host, flags.data_port, rdma=self._rdma)
+        try:
+            return connect.listen(config, self._security, me, self.task.adopt)
+        except OSError as error:
+            where = join_address(host, flags.data_port)
+            text = f"Cannot listen for tensors at {where}: {error.strerror or error}"
+            hint = " HEADRACE_DATA_PORT says where; 0 is any free port." if flags.data_port else ""
+            raise UnavailableError(None, None, f"{text}.{hint}") from None
+
+    def _addresses(self) -> dict[str, str]:
+        found = {}
+        for job in self._cluster.jobs:
+            for index in self._cluster.task_indices(job):
+                found[f"/job:{job}/replica:0/task:{index}"] = self._cluster.task_address(job, index)
+        found[self._task_name] = self._address
+        return found
+
+    def join(self) -> None:
+        """Wait until the server is stopped: by `stop`, by SIGTERM, or from another task.
+
+        In the main thread SIGTERM stops the server while this waits.
+        """
+        with _stop_on_sigterm(self):
+            # A wait without a limit could not be interrupted by signals on some systems.
+            while not self._stopped.wait(1.0):
+                pass
+        self._finish()
+
+    def stop(self) -> None:
+        """Stop: running steps that need this task fail, connections and memory are given back."""
+        self._stopped.set()
+        self._finish()
+
+    def _finish(self) -> None:
+        with self._stopping:
+            if not self._started:
+                return
+            self._started = False
+            _local.pop(self._address, None)
+            self._listener.close()
+            self.task.close()
+            self._control.stop()
+            self._controls.close()
+            self.task.store.close()
+        _log.info("Task %s has stopped", self._task_name)
+
+    def ask_to_stop(self) -> None:
+        """Stop soon, in another thread: for calls that must be answered first, and signals."""
+        threading.Thread(target=self.stop, name="headrace stop", daemon=True).start()
+
+    # -- what it is -------------------------------------------------------------------------------
+
+    @property
+    def server_def(self) -> Any:
+        """The ServerDef of this server."""
+        return self._server_def
+
+    @property
+    def target(self) -> str:
+        """For `tf.Session`: the address of this server."""
+        return f"grpc://{self._address}"
+
+    @property
+    def address(self) -> str:
+        """``host:port``."""
+        return self._address
+
+    @property
+    def cluster(self) -> ClusterSpec:
+        """All tasks."""
+        return self._cluster
+
+    def session_config(self, config: Any) -> Any:
+        """The ConfigProto of a session: the defaults of this server, and what it sets itself."""
+        merged = ConfigProto()
+        merged.CopyFrom(self._server_def.default_session_config)
+        if config is not None:
+            merged.MergeFrom(config)
+        return merged
+
+    @property
+    def controls(self) -> Controls:
+        """How other tasks' control planes are called."""
+        return self._controls
+
+    @staticmethod
+    def create_local_server(config: Any = None, start: bool = True) -> Server:
+        """A server that is the only task of a cluster in this process, at a free port."""
+        return Server({"localhost": ["127.0.0.1:0"]}, protocol="grpc", config=config, start=start)
+
+    # -- links ------------------------------------------------------------------------------------
+
+    def _describe(self, request: pb.EndpointRequest) -> pb.EndpointResponse:
+        """Who this is, and where its data port is."""
+        self._service.wait_until_ready()
+        endpoint = self._listener.endpoint
+        return pb.EndpointResponse(
+            version=PROTOCOL_VERSION,
+            task=self._task_name,
+            incarnation=self.incarnation,
+            host=endpoint.host,
+            port=endpoint.port,
+            unix_name=endpoint.unix_name,
+            host_id=endpoint.host_id,
+            devices=[device_message(d) for d in self._devices],
+        )
+
+    def _adopt(self, pipe: Pipe, peer: PeerInfo) -> None:
+        """A peer has connected through the port of the control plane."""
+        self._service.wait_until_ready()
+        self.task.adopt(pipe, peer)
+
+    def _dial(
+        self, address: str, task: str, timeout: float, *, fallback: bool = True
+    ) -> tuple[Pipe, PeerInfo]:
+        me = PeerInfo(self._task_name, self.incarnation, self._address)
+        return dial(
+            self._controls, address, task, me, self._security, timeout, self._rdma, fallback
+        )
+
+    def _ask_devices(
+        self, task: str, address: str, timeout: float
+    ) -> tuple[int, list[DeviceAttributes]]:
+        answer = ask_endpoint(self._controls, address, task, timeout)
+        return answer.incarnation, [device_of(d) for d in answer.devices]
+
+
+def ask_endpoint(controls: Controls, address: str, task: str, timeout: float) -> Any:
+    """Who listens at an address.
+
+    Raises:
+        UnavailableError: if nobody does.
+        FailedPreconditionError: if it is another task, or speaks another version.
+    """
+    request = pb.EndpointRequest(version=PROTOCOL_VERSION)
+    answer = controls.at(address).call("Endpoint", request, timeout)
+    if answer.version != PROTOCOL_VERSION:
+        raise FailedPreconditionError(
+            None,
+            None,
+            f"The server at {address} speaks version {answer.version} of the protocol, this "
+            f"process version {PROTOCOL_VERSION}: use the same release of Headrace everywhere.",
+        )
+    if task and answer.task != task:
+        raise FailedPreconditionError(
+            None,
+            None,
+            f"At {address} there should be {task}, but it is {answer.task}: the tasks were started "
+            "with different descriptions of the cluster.",
+        )
+    return answer
+
+
+def dial(
+    controls: Controls,
+    address: str,
+    task: str,
+    me: PeerInfo,
+    security: Security,
+    timeout: float,
+    use_rdma: bool | None = None,
+    fallback: bool = True,
+) -> tuple[Pipe, PeerInfo]:
+    """Connect to the task at an address, by the best transport that both ends have.
+
+    A task whose data port cannot be reached, through a firewall perhaps, is reached through the
+    port of its control plane, unless there is to be no ``fallback``.
+    """
+    began = time.monotonic()
+    answer = ask_endpoint(controls, address, task, timeout)
+    host = split_address(address)[0]
+    endpoint = Endpoint(host, answer.port, answer.unix_name, answer.host_id)
+    expected = PeerInfo(answer.task, answer.incarnation, address)
+    try:
+        return connect.dial(
+            endpoint,
+            security,
+            me,
+            expected,
+            allow_shared_memory=flags.shared_memory,
+            timeout=timeout,
+            allow_unix=flags.shared_memory,
+            use_rdma=use_rdma,
+        )
+    except UnavailableError as error:
+        if not fallback:
+            raise
+        deadline = max(began + timeout, time.monotonic() + 1.0)
+        hello = hello_of(me, expected)
+        hello.checksums = checksum.wanted_between(None, host)
+        try:
+            control = controls.at(address)
+            proof = control.proof(grpc_pipe.METHOD, timeout)
+            found = grpc_pipe.connect(
+                control.new_channel(), security, hello, deadline, owns_channel=True, metadata=proof
+            )
+        except (Refused, OSError):
+            raise error from None
+    _log.warning("The data port of %s cannot be reached, gRPC is used", task)
+    return found
+
+
+def server_def(
+    server_or_cluster_def: Any,
+    job_name: str | None,
+    task_index: int | None,
+    protocol: str | None,
+    config: Any,
+) -> Any:
+    """The ServerDef that the arguments of `Server` describe."""
+    if config is not None and not isinstance(config, ConfigProto):
+        raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+    given = server_or_cluster_def
+    if isinstance(given, ServerDef):
+        made = ServerDef()
+        made.CopyFrom(given)
+        if job_name is not None:
+            made.job_name = job_name
+        if task_index is not None:
+            made.task_index = task_index
+    else:
+        cluster = given if isinstance(given, ClusterDef) else ClusterSpec(given).as_cluster_def()
+        made = ServerDef(cluster=cluster)
+        jobs = ClusterSpec(cluster)
+        if job_name is None:
+            if len(jobs.jobs) != 1:
+                raise ValueError("Must specify an explicit `job_name`.")
+            job_name = jobs.jobs[0]
+        if job_name not in jobs.jobs:
+            raise ValueError(f"There is no job {job_name!r} in the cluster: it has {jobs.jobs}.")
+        if task_index is None:
+            indices = jobs.task_indices(job_name)
+            if len(indices) != 1:
+                raise ValueError("Must specify an explicit `task_index`.")
+            task_index = indices[0]
+        made.job_name, made.task_index = job_name, task_index
+    ClusterSpec(made.cluster).task_address(made.job_name, made.task_index)
+    made.protocol = protocol or made.protocol or "grpc"
+    if config is not None:
+        made.default_session_config.MergeFrom(config)
+    return made
+
+
+def device_message(device: DeviceAttributes) -> Any:
+    """A device as a message."""
+    from headrace.graph.proto import DeviceAttributes as Message
+
+    return Message(
+        name=device.name,
+        device_type=device.device_type,
+        memory_limit=device.memory_limit_bytes,
+        incarnation=device.incarnation,
+    )
+
+
+def device_of(message: Any) -> DeviceAttributes:
+    """The device of another task that a message describes."""
+    return DeviceAttributes(
+        message.name, message.device_type, message.memory_limit, None, message.incarnation
+    )
+
+
+@contextlib.contextmanager
+def _stop_on_sigterm(server: Server) -> Any:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    # Not in this thread: it may hold the lock of the event that it waits for.
+    before = signal.signal(signal.SIGTERM, lambda *_: server.ask_to_stop())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@atexit.register
+def _stop_at_exit() -> None:
+    for server in list(_local.values()):
+        server.stop()
+
+
+__all__ = ["Server", "ask_endpoint", "dial", "local_server"]

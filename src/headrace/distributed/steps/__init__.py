@@ -1,0 +1,1 @@
+"""A step as the one who asks for it sees it: parts, who still runs, and how it ends."""

@@ -1,0 +1,1 @@
+"""What crosses the network, as bytes: messages, values, shortened values and errors."""
