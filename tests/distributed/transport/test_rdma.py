@@ -173,7 +173,7 @@ def body_of(*sizes):
 class TestStrangers:
     def worker_beside(self, offer):
         """A worker that knows the network address of the offer, as anyone on the network may."""
-        worker = ucx_ffi.Worker(ucx_ffi.context("lo"))
+        worker = ucx_ffi.UcxWorker(ucx_ffi.context("lo"))
         worker.connect(offer.address[rdma._ADDRESS.size :], lambda reason: None)
         return worker
 
@@ -263,8 +263,10 @@ class TestThreads:
         pair[1].send(b"two")
         inbox.wait_frames(2)
         passes = []
-        real = ucx_ffi.Worker.progress
-        monkeypatch.setattr(ucx_ffi.Worker, "progress", lambda self: passes.append(1) or real(self))
+        real = ucx_ffi.UcxWorker.progress
+        monkeypatch.setattr(
+            ucx_ffi.UcxWorker, "progress", lambda self: passes.append(1) or real(self)
+        )
         threading.Event().wait(0.1)
         assert len(passes) < 100, "a reader that polls makes tens of thousands of passes"
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services.control import Handler
+from headrace.distributed.services.serving import Serving, device_message
+from headrace.distributed.services.status import task_status
 from headrace.errors import InvalidArgumentError, UnavailableError
 from headrace.graph.graph import Graph
 from headrace.graph.proto import GraphDef
@@ -17,7 +19,6 @@ from headrace.graph_files.import_graph import import_graph_def
 if TYPE_CHECKING:
     from headrace.distributed.master.master import Master
     from headrace.distributed.master.session import MasterSession
-    from headrace.distributed.services.server import Server
 
 #: A call that comes while the server starts waits so long (seconds).
 _START_SECONDS = 10.0
@@ -34,7 +35,7 @@ class MasterService:
         ready: set once the server is complete.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Serving) -> None:
         self.server = server
         self.ready = threading.Event()
 
@@ -110,8 +111,6 @@ class MasterService:
         return pb.MakePlanResponse(plan=plan.step_plan.number, description=text)
 
     def _list_devices(self, request: pb.ListDevicesRequest) -> pb.ListDevicesResponse:
-        from headrace.distributed.services.server import device_message
-
         found = self._master.session(request.session).list_devices()
         return pb.ListDevicesResponse(devices=[device_message(d) for d in found])
 
@@ -139,8 +138,6 @@ class MasterService:
         return response
 
     def _status(self, request: pb.StatusRequest) -> pb.StatusResponse:
-        from headrace.distributed.services.status import task_status
-
         response = pb.StatusResponse(tasks=[task_status(self.server)])
         if request.cluster:
             answers, failed = self._others("Status", pb.StatusRequest(), ())

@@ -18,6 +18,7 @@ from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
 from headrace.distributed.services.calls import MasterService
 from headrace.distributed.services.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
+from headrace.distributed.services.serving import device_message, device_of
 from headrace.distributed.services.task import Task
 from headrace.distributed.transport import checksum, connect, grpc_pipe
 from headrace.distributed.transport.base import Endpoint, PeerInfo, Pipe
@@ -374,25 +375,6 @@ def server_def(
     if config is not None:
         made.default_session_config.MergeFrom(config)
     return made
-
-
-def device_message(device: DeviceAttributes) -> Any:
-    """A device as a message."""
-    from headrace.graph.proto import DeviceAttributes as Message
-
-    return Message(
-        name=device.name,
-        device_type=device.device_type,
-        memory_limit=device.memory_limit_bytes,
-        incarnation=device.incarnation,
-    )
-
-
-def device_of(message: Any) -> DeviceAttributes:
-    """The device of another task that a message describes."""
-    return DeviceAttributes(
-        message.name, message.device_type, message.memory_limit, None, message.incarnation
-    )
 
 
 @contextlib.contextmanager

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from headrace.distributed.protocol import control_pb2 as pb
+from headrace.distributed.services.serving import Serving
 from headrace.executor.resources import ResourceHandle
 
-if TYPE_CHECKING:
-    from headrace.distributed.services.server import Server
 
-
-def task_status(server: Server) -> pb.TaskStatus:
+def task_status(server: Serving) -> pb.TaskStatus:
     """The state of one task now."""
     task = server.task
     status = pb.TaskStatus(

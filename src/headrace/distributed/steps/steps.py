@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps.results import PartResult
@@ -31,7 +31,6 @@ from headrace.partition.parts import Partition
 
 if TYPE_CHECKING:
     from headrace.distributed.links.peers import Peers
-    from headrace.distributed.worker.worker import Worker
 
 
 _log = logging.getLogger("headrace.distributed")
@@ -105,6 +104,25 @@ class StepOptions:
     check: Callable[[], None] | None = None
 
 
+class OwnParts(Protocol):
+    """Who runs the parts of the own task: its worker."""
+
+    def run_part(
+        self,
+        step: int,
+        plan: int,
+        feeds: Sequence[Any],
+        asker: str,
+        reply: Callable[[PartResult], None],
+        trace: int = 0,
+        patient: bool = False,
+    ) -> None:
+        """Run a part; ``reply`` is called once, with what came of it."""
+
+    def cancel(self, step: int, reason: str) -> None:
+        """Give the part of a step up."""
+
+
 class _Tasks:
     """The tasks of a plan, for logs: nothing is put together unless it is wanted."""
 
@@ -122,7 +140,7 @@ class Steps:
         task: the own task; its part runs in ``worker``, in the calling thread where that is cheap.
     """
 
-    def __init__(self, task: str, worker: Worker, peers: Peers) -> None:
+    def __init__(self, task: str, worker: OwnParts, peers: Peers) -> None:
         self.task = task
         self.worker = worker
         self.peers = peers

@@ -89,7 +89,7 @@ class Offer:
             UnavailableError: UCX does not start.
         """
         try:
-            self._worker: ucx_ffi.Worker | None = ucx_ffi.Worker(ucx_ffi.context(devices))
+            self._worker: ucx_ffi.UcxWorker | None = ucx_ffi.UcxWorker(ucx_ffi.context(devices))
         except ucx_ffi.UcxError as error:
             raise errors.UnavailableError(None, None, str(error)) from None
         self._limits = limits

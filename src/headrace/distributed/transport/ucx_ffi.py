@@ -10,7 +10,7 @@ The library comes from the package libucx-cu12 (extra `rdma`), whose builds carr
 memory but no InfiniBand; a host with such hardware has UCX from its system or vendor, and
 `HEADRACE_UCX_LIBRARY` names that libucp.so.0 (a path, or a name for the loader).
 
-A `Worker` must be used by one thread at a time; only `signal` may be called at any moment.
+A `UcxWorker` must be used by one thread at a time; only `signal` may be called at any moment.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ def context(net_devices: str = "") -> Context:
     return known
 
 
-class Worker:
+class UcxWorker:
     """One end of UCX: an address that others connect to, and the messages that arrive there.
 
     Only one thread at a time may be inside (the owner holds a lock around every call).

@@ -67,13 +67,13 @@ class RdmaPipe(Pipe):
 
     def __init__(
         self,
-        worker: ucx_ffi.Worker,
+        worker: ucx_ffi.UcxWorker,
         secrets_: tuple[int, int],
         limits: Limits,
         carrier: Pipe | None,
     ) -> None:
         """`secrets_`: our own, which arrives in tags, and the peer's, which goes out in them."""
-        self._worker: ucx_ffi.Worker | None = worker
+        self._worker: ucx_ffi.UcxWorker | None = worker
         self._own, self._peer = secrets_
         self._limits = limits
         # Packets of InfiniBand and RoCE have a CRC of 32 bits from adapter to adapter; heads and
@@ -247,7 +247,7 @@ class RdmaPipe(Pipe):
             else:
                 self._wake()
 
-    def _pump_out(self, worker: ucx_ffi.Worker) -> bool:
+    def _pump_out(self, worker: ucx_ffi.UcxWorker) -> bool:
         """Collect what is done, send what fits. True if anything happened."""
         written, arrived = self._written, self._arrived
         while self._sent:
@@ -290,7 +290,7 @@ class RdmaPipe(Pipe):
 
     # -- reading: the holder of `_lock` ----------------------------------------------------------
 
-    def _pump_in(self, worker: ucx_ffi.Worker) -> bool:
+    def _pump_in(self, worker: ucx_ffi.UcxWorker) -> bool:
         """Take what has arrived, ask for what is next. True if anything happened.
 
         At most one whole frame waits for the reader: what follows it is left where it is.
@@ -323,7 +323,7 @@ class RdmaPipe(Pipe):
         self._ask(worker)
         return happened
 
-    def _ask(self, worker: ucx_ffi.Worker) -> None:
+    def _ask(self, worker: ucx_ffi.UcxWorker) -> None:
         """Ask for what the frame misses; make it ready when that is nothing."""
         arrival = self._arrival
         if arrival is None:
@@ -366,7 +366,7 @@ class RdmaPipe(Pipe):
                 return False
         return self._endpoint_dead or not self._can_submit()
 
-    def _write(self, worker: ucx_ffi.Worker) -> bool:
+    def _write(self, worker: ucx_ffi.UcxWorker) -> bool:
         """Write; a failure ends that, but not the reading of what has arrived."""
         if self._endpoint_dead:
             return False
@@ -478,7 +478,7 @@ class RdmaPipe(Pipe):
             if wake >= 0:
                 os.close(wake)
 
-    def _leave(self, worker: ucx_ffi.Worker, graceful: bool) -> None:
+    def _leave(self, worker: ucx_ffi.UcxWorker, graceful: bool) -> None:
         self._outbox.clear()
         requests = [request for request, *_ in self._sent]
         if graceful:
@@ -502,7 +502,7 @@ class RdmaPipe(Pipe):
         self._descriptor_request = self._arrival = None
 
 
-def _finish(worker: ucx_ffi.Worker, requests: list[int], seconds: float) -> None:
+def _finish(worker: ucx_ffi.UcxWorker, requests: list[int], seconds: float) -> None:
     """Progress until the requests are done, for so long at most; frees and drops those that are."""
     deadline = time.monotonic() + seconds
     poller = select.poll()

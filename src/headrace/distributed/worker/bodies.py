@@ -7,15 +7,14 @@ run their parts of the body as a step of its own, so every iteration has a rende
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from headrace.distributed.links.peers import Peers
 from headrace.distributed.steps.steps import StepOptions, StepPlan, Steps
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.failures import cancelled
-
-if TYPE_CHECKING:
-    from headrace.distributed.worker.worker import PartContext, Worker
+from headrace.executor.tracing_step import StepContext
 
 #: Look so long (seconds) for a task that shares a body.
 _FIND_SECONDS = 5.0
@@ -30,23 +29,28 @@ class BodyCalls:
 
     steps: Steps
 
-    def __init__(self, worker: Worker) -> None:
-        self.worker = worker
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
 
-    def call(self, context: PartContext, plan: StepPlan, args: Sequence[Any]) -> list[Any]:
-        """Run a body once.
+    def call(
+        self,
+        context: StepContext,
+        addresses: Mapping[str, str],
+        plan: StepPlan,
+        args: Sequence[Any],
+    ) -> list[Any]:
+        """Run a body once, for the step of ``context``; ``addresses``: where its tasks are.
 
         Raises:
             OpError: if a part of it fails, or the step that it belongs to is given up.
         """
-        addresses = context.part.addresses
 
         def find(task: str) -> Link:
-            return self.worker.peers.link(task, addresses[task], _FIND_SECONDS)
+            return self._peers.link(task, addresses[task], _FIND_SECONDS)
 
         options = StepOptions(find, context.limit, owner=context, check=context.check_cancelled)
         return plan.assemble(args, self.steps.run(plan, args, options))
 
-    def cancel(self, context: PartContext) -> None:
+    def cancel(self, context: StepContext) -> None:
         """The step that owns calls is given up."""
         self.steps.cancel_of(context, cancelled("The step of the loop or branch has failed."))

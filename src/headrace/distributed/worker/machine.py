@@ -73,8 +73,8 @@ class Abort(NamedTuple):
 
 Instruction = Start | Refuse | Deliver | Abort
 #: A task at one of its starts: its name and incarnation. The own task is OWN.
-Master = tuple[str, int]
-OWN: Master = ("", 0)
+MasterStart = tuple[str, int]
+OWN: MasterStart = ("", 0)
 
 
 class _Running(NamedTuple):
@@ -92,7 +92,7 @@ class _Held:
 @dataclass
 class _Plan:
     session: int
-    master: Master
+    master: MasterStart
     ready: bool = False
     #: The tasks that it takes tensors from or sends them to.
     peers: frozenset[str] = frozenset()
@@ -113,7 +113,7 @@ class WorkerMachine:
         self._hold, self._orphan = hold, orphan
         self._plans: dict[int, _Plan] = {}
         #: When each master of a plan was last there.
-        self._masters: dict[Master, float] = {}
+        self._masters: dict[MasterStart, float] = {}
         self._running: dict[int, _Running] = {}
         self._held: dict[int, _Held] = {}
         #: Steps that need nothing more; with a reason those that nobody has asked for yet.
@@ -121,7 +121,7 @@ class WorkerMachine:
 
     # -- plans ------------------------------------------------------------------------------------
 
-    def plan_asked(self, plan: int, session: int, master: Master, now: float) -> None:
+    def plan_asked(self, plan: int, session: int, master: MasterStart, now: float) -> None:
         """A plan is to be made ready, which takes a while."""
         with self._lock:
             self._plans[plan] = _Plan(session, master)
@@ -154,7 +154,7 @@ class WorkerMachine:
         with self._lock:
             return any(p.session == session for p in self._plans.values())
 
-    def orphans(self, now: float, present: Callable[[Master], bool]) -> list[int]:
+    def orphans(self, now: float, present: Callable[[MasterStart], bool]) -> list[int]:
         """Sessions whose masters were away for long; their plans are dropped by this."""
         with self._lock:
             for master, seen in list(self._masters.items()):
@@ -270,4 +270,4 @@ class WorkerMachine:
         return len(self._plans)
 
 
-__all__ = ["OWN", "Abort", "Deliver", "Master", "Refuse", "Start", "WorkerMachine"]
+__all__ = ["OWN", "Abort", "Deliver", "MasterStart", "Refuse", "Start", "WorkerMachine"]

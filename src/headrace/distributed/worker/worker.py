@@ -20,7 +20,7 @@ from headrace.distributed.wire.compress import ErrorFeedback
 from headrace.distributed.wire.failures import cancelled, to_error, to_failure, unavailable
 from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.bodies import BodyCalls
-from headrace.distributed.worker.machine import OWN, Abort, Master, Refuse, WorkerMachine
+from headrace.distributed.worker.machine import OWN, Abort, MasterStart, Refuse, WorkerMachine
 from headrace.errors import AbortedError, OpError
 from headrace.executor.engine import Engine
 from headrace.executor.plan import Plan
@@ -96,7 +96,7 @@ class PartContext(StepContext):
 
     def call_body(self, plan: Any, args: Sequence[Any]) -> list[Any]:
         """Run a function body that several tasks share."""
-        return self.worker.bodies.call(self, plan, args)
+        return self.worker.bodies.call(self, self.part.addresses, plan, args)
 
     def cancel(self) -> None:
         super().cancel()
@@ -122,7 +122,7 @@ class Worker:
         timing = peers.timing
         self.machine = WorkerMachine(timing.hold, timing.orphan)
         self.steps_run = 0
-        self.bodies = BodyCalls(self)
+        self.bodies = BodyCalls(peers)
         self._parts: dict[int, RegisteredPart] = {}
         self._engines: dict[int, Engine] = {}
         self._lock = threading.Lock()
@@ -130,7 +130,7 @@ class Worker:
 
     # -- plans ------------------------------------------------------------------------------------
 
-    def expect(self, plan: int, session: int, master: Master = OWN) -> None:
+    def expect(self, plan: int, session: int, master: MasterStart = OWN) -> None:
         """A part is about to be registered: from now on the plan can be dropped."""
         self.machine.plan_asked(plan, session, master, time.monotonic())
 
@@ -329,7 +329,7 @@ class Worker:
             # Closing a session may take a while, and heartbeats must not.
             step_threads.submit(self.drop, (), session)
 
-    def _present(self, master: Master) -> bool:
+    def _present(self, master: MasterStart) -> bool:
         link = self.peers.known(master[0])
         return link is not None and link.peer.incarnation == master[1]
 

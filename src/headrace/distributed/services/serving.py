@@ -1,0 +1,55 @@
+"""What the calls of a server may know of it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from headrace.distributed.services.control import Controls
+from headrace.distributed.services.task import Task
+from headrace.graph.proto import DeviceAttributes as DeviceMessage
+from headrace.placement.devices import DeviceAttributes
+
+
+class Serving(Protocol):
+    """A server that runs, as `tf.train.Server` is one.
+
+    Attributes:
+        task: the task that it serves.
+        incarnation: which start of the task this is.
+        began: when, in seconds since the epoch.
+    """
+
+    task: Task
+    incarnation: int
+    began: float
+
+    @property
+    def address(self) -> str:
+        """``host:port``."""
+
+    @property
+    def controls(self) -> Controls:
+        """How other tasks' control planes are called."""
+
+    def session_config(self, config: Any) -> Any:
+        """The ConfigProto of a session, with the defaults of the server."""
+
+    def ask_to_stop(self) -> None:
+        """Stop soon: once the call is answered."""
+
+
+def device_message(device: DeviceAttributes) -> Any:
+    """A device as a message."""
+    return DeviceMessage(
+        name=device.name,
+        device_type=device.device_type,
+        memory_limit=device.memory_limit_bytes,
+        incarnation=device.incarnation,
+    )
+
+
+def device_of(message: Any) -> DeviceAttributes:
+    """The device of another task that a message describes."""
+    return DeviceAttributes(
+        message.name, message.device_type, message.memory_limit, None, message.incarnation
+    )
