@@ -48,6 +48,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict tests/typing/programs/*.py
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_size.py
 

@@ -3,8 +3,8 @@
     python tools/make_stubs.py [--check]
 
 Each module that is a list of names, some of them late (`headrace.namespaces.lazy`), has a ``.pyi``
-beside it: its imports, and the late names as imports too. ``--check`` writes nothing and ends with
-status 1 if a file is not what it would be.
+beside it: its imports, and the late names as imports too. So has `raw` (`raw_stub.py`).
+``--check`` writes nothing and ends with status 1 if a file is not what it would be.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import argparse
 import ast
 import importlib
 import sys
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
+
+import raw_stub
 
 from headrace.namespaces.lazy import LATE
 
@@ -101,15 +104,20 @@ def _lists() -> list[str]:
     return found
 
 
+def stubs() -> Iterator[tuple[Path, str]]:
+    """Every stub file and its text."""
+    for module in _lists():
+        yield source_of(module).with_suffix(".pyi"), stub_of(module, LATE[module])
+    yield SRC / "headrace" / "ops" / "core" / "raw_ops.pyi", raw_stub.text()
+
+
 def main(arguments: list[str]) -> int:
     """Write or check every stub; returns the status of the process."""
     parser = argparse.ArgumentParser(description="Write stub files of modules with late names.")
     parser.add_argument("--check", action="store_true", help="only say what is not current")
     check = parser.parse_args(arguments).check
     stale = []
-    for module in _lists():
-        path = source_of(module).with_suffix(".pyi")
-        text = stub_of(module, LATE[module])
+    for path, text in stubs():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path)
             if not check:

@@ -41,9 +41,7 @@ def set_size(a: Any, validate_indices: bool = True) -> Tensor:
     if not isinstance(a, SparseTensor):
         raise TypeError(f"Expected `SparseTensor`, got {a}.")
     _check_type(a, "a")
-    return raw.SetSize(  # type: ignore[no-any-return]
-        a.indices, a.values, a.dense_shape, validate_indices=validate_indices
-    )
+    return raw.SetSize(a.indices, a.values, a.dense_shape, validate_indices=validate_indices)
 
 
 def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:

@@ -143,12 +143,12 @@ def _gradient_spec(tensor: Tensor) -> tuple[DType, Dims]:
 def zeros_for(tensor: Tensor) -> Tensor:
     """The gradient of something nothing depends on."""
     if tensor.dtype is dtypes.variant:
-        return raw.TensorListZerosLike(tensor)  # type: ignore[no-any-return]
+        return raw.TensorListZerosLike(tensor)
     if tensor.dtype is dtypes.resource:
         dtype, _ = _gradient_spec(tensor)
         zero = constant(np.zeros((), dtype.np_dtype))
-        return raw.Fill(variable_shape(tensor), zero)  # type: ignore[no-any-return]
-    return raw.ZerosLike(tensor)  # type: ignore[no-any-return]
+        return raw.Fill(variable_shape(tensor), zero)
+    return raw.ZerosLike(tensor)
 
 
 # -- branches -----------------------------------------------------------------------------------
@@ -398,9 +398,9 @@ def _accumulate(total: Tensor, part: Tensor | None) -> Tensor:
     if part.dtype is dtypes.variant:
         if part.op.type == "TensorListOneItem":
             _, index, item = part.op.inputs
-            return raw.TensorListAccumulate(total, index, item)  # type: ignore[no-any-return]
-        return raw.TensorListAdd(total, part)  # type: ignore[no-any-return]
-    return raw.AddV2(total, part)  # type: ignore[no-any-return]
+            return raw.TensorListAccumulate(total, index, item)
+        return raw.TensorListAdd(total, part)
+    return raw.AddV2(total, part)
 
 
 def _while_gradient(op: Operation, *grads: Any) -> list[Any]:

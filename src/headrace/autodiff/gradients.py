@@ -128,8 +128,8 @@ def _source(x: Any) -> Tensor:
 
 def _zeros_for(x: Any, tensor: Tensor) -> Tensor:
     if tensor.dtype is dtypes.resource:
-        return raw.ZerosLike(convert_to_tensor(x))  # type: ignore[no-any-return]
-    return raw.ZerosLike(tensor)  # type: ignore[no-any-return]
+        return raw.ZerosLike(convert_to_tensor(x))
+    return raw.ZerosLike(tensor)
 
 
 class _Backward:

@@ -59,7 +59,7 @@ def _rows_of_known(flat: Tensor, x: Any, size: int, options: tuple[Any, ...]) ->
     for i in range(size):
         row = gradients(raw.Reshape(raw.Slice(flat, [i], [1]), []), [x], None, "row", *options)[0]
         rows.append(raw.ZerosLike(convert_to_tensor(x)) if row is None else convert_to_tensor(row))
-    return raw.Pack(rows)  # type: ignore[no-any-return]
+    return raw.Pack(rows)
 
 
 def _rows_of_any(flat: Tensor, x: Any, options: tuple[Any, ...]) -> Tensor:
@@ -73,7 +73,7 @@ def _rows_of_any(flat: Tensor, x: Any, options: tuple[Any, ...]) -> Tensor:
     value = convert_to_tensor(x)
     size = raw.Reshape(raw.Shape(flat), [])
     if product is None:
-        return raw.Fill(  # type: ignore[no-any-return]
+        return raw.Fill(
             raw.ConcatV2([raw.Shape(flat), raw.Shape(value)], 0),
             constant(np.zeros((), flat.dtype.np_dtype)),
         )
@@ -86,7 +86,8 @@ def _rows_of_any(flat: Tensor, x: Any, options: tuple[Any, ...]) -> Tensor:
         return _copied(path, {start: unit})[row]
 
     indices = raw.Range(constant(np.int32(0)), size, constant(np.int32(1)))
-    return map_fn(product_with, indices, dtype=dtypes.as_dtype(flat.dtype))  # type: ignore[no-any-return]
+    result: Tensor = map_fn(product_with, indices, dtype=dtypes.as_dtype(flat.dtype))
+    return result
 
 
 def _between(start: Tensor, end: Tensor) -> list[Operation]:

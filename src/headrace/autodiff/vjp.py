@@ -50,7 +50,8 @@ class _Forward:
 
 def _lower(evaluation: Any, node: Any, args: Sequence[Any]) -> Sequence[Any]:
     if not evaluation.tracing:
-        return evaluation.host.run_traced(node, args)  # type: ignore[no-any-return]
+        found: Sequence[Any] = evaluation.host.run_traced(node, args)
+        return found
     forward = _Forward(node)
     count = node.attrs["forward_inputs"]
     inputs, grads = list(args[:count]), list(args[count:])
@@ -160,5 +161,6 @@ def kernel_gradient(op: Operation, grads: Sequence[Tensor | None]) -> list[Tenso
 def _gradient_type(tensor: Tensor) -> dtypes.DType:
     """The type of the gradient with respect to an input: for a variable's handle, of its value."""
     if tensor.dtype is dtypes.resource:
-        return tensor.op.attrs.get("dtype", dtypes.float32)  # type: ignore[no-any-return]
+        result: dtypes.DType = tensor.op.attrs.get("dtype", dtypes.float32)
+        return result
     return tensor.dtype

@@ -134,7 +134,7 @@ def shape_internal(
     if optimize and tensor.dims is not None and None not in tensor.dims:
         wanted = dtypes.as_dtype(out_type)
         return convert_to_tensor(list(tensor.dims), wanted, name)
-    return raw.Shape(tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return raw.Shape(tensor, out_type=out_type, name=name)
 
 
 def _compute_fans(shape: Any) -> tuple[float, float]:

@@ -125,7 +125,7 @@ class KMeans:
         if self._cosine:
             return 1.0 - products
         squares = reduce_sum(points * points, 1, keepdims=True) - 2.0 * products
-        return raw.Maximum(squares + reduce_sum(centers * centers, 1), 0.0)  # type: ignore[no-any-return]
+        return raw.Maximum(squares + reduce_sum(centers * centers, 1), 0.0)
 
     def _initialize(self, variable: Variable, initialized: Variable) -> Operation:
         start = self._initial_clusters
@@ -145,7 +145,8 @@ class KMeans:
         if self._cosine:
             centers = l2_normalize(centers, 1)
         with control_dependencies([variable.assign(centers, read_value=False)]):
-            return initialized.assign(True, read_value=False)  # type: ignore[no-any-return]
+            result: Operation = initialized.assign(True, read_value=False)
+            return result
 
     def _spread(self, points: Tensor) -> Tensor:
         """Rows drawn one after the other, by their squared distance to those drawn before."""
@@ -162,7 +163,8 @@ class KMeans:
         none = zeros(stack([self._num_clusters, dims[1]]))
         start = (convert_to_tensor(0), none, raw.OnesLike(points[:, 0]))
         drawn = while_loop(lambda i, *_: i < self._num_clusters, draw, start)
-        return drawn[1]  # type: ignore[no-any-return]
+        result: Tensor = drawn[1]
+        return result
 
 
 def _means(sums: Tensor, sizes: Tensor, normalized: bool) -> Tensor:

@@ -36,9 +36,9 @@ def _four_dimensions(images: Tensor) -> Tensor:
     """
     rank = None if images._dims is None else len(images._dims)
     if rank == 2:
-        return raw.ExpandDims(raw.ExpandDims(images, 0), -1)  # type: ignore[no-any-return]
+        return raw.ExpandDims(raw.ExpandDims(images, 0), -1)
     if rank == 3:
-        return raw.ExpandDims(images, 0)  # type: ignore[no-any-return]
+        return raw.ExpandDims(images, 0)
     if rank != 4:
         raise TypeError(
             f"Images should have a known rank between 2 and 4, not shape {shape_text(images._dims)}"
@@ -142,7 +142,7 @@ def angles_to_projective_transforms(
         y = bottom - (sine * right + cosine * bottom)
         zero = raw.ZerosLike(cosine)
         columns = [cosine, -sine, x / 2.0, sine, cosine, y / 2.0, zero, zero]
-        return raw.Pack(columns, axis=1)  # type: ignore[no-any-return]
+        return raw.Pack(columns, axis=1)
 
 
 def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Tensor:
@@ -151,7 +151,7 @@ def translations_to_projective_transforms(translations: Any, name: str | None = 
         moves = _rows(translations, 1, "translations")
         x, y = raw.Unpack(raw.Neg(moves), num=2, axis=1)
         one, zero = raw.OnesLike(x), raw.ZerosLike(x)
-        return raw.Pack([one, zero, x, zero, one, y, zero, zero], axis=1)  # type: ignore[no-any-return]
+        return raw.Pack([one, zero, x, zero, one, y, zero, zero], axis=1)
 
 
 def compose_transforms(*transforms: Any) -> Tensor:
@@ -174,7 +174,7 @@ def flat_transforms_to_matrices(transforms: Any) -> Tensor:
     with name_scope(None, "flat_transforms_to_matrices"):
         rows = _rows(transforms, 1, "transforms")
         whole = raw.PadV2(rows, [[0, 0], [0, 1]], 1.0)
-        return raw.Reshape(whole, [-1, 3, 3])  # type: ignore[no-any-return]
+        return raw.Reshape(whole, [-1, 3, 3])
 
 
 def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
@@ -182,7 +182,7 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
     with name_scope(None, "matrices_to_flat_transforms"):
         rows = raw.Reshape(_rows(transform_matrices, 2, "transform_matrices"), [-1, 9])
         first, last = raw.SplitV(rows, [8, 1], 1, num_split=2)
-        return raw.RealDiv(first, last)  # type: ignore[no-any-return]
+        return raw.RealDiv(first, last)
 
 
 def bipartite_match(

@@ -67,14 +67,14 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = N
             raise ValueError("losses.get_shape().ndims cannot be None")
         if factors.shape.rank is None:
             raise ValueError("weights.get_shape().ndims cannot be None")
-        if factors.shape.rank > 1 and factors.shape.as_list()[-1] in (None, 1):
+        if len(factors.shape) > 1 and factors.shape.as_list()[-1] in (None, 1):
             factors = squeeze(factors, [-1])
-        if factors.shape.rank > values.shape.rank:
+        if len(factors.shape) > len(values.shape):
             raise ValueError(
                 f"weights have shape {factors.shape}, which does not fit the losses' {values.shape}"
             )
-        if factors.shape.rank > 0:
-            missing = values.shape.rank - factors.shape.rank
+        if len(factors.shape) > 0:
+            missing = len(values.shape) - len(factors.shape)
             factors = reshape(factors, [*_sizes(factors), *[1] * missing])
         total = reduce_sum(raw.Mul(values, factors))
         ones = raw.Mul(cast(raw.NotEqual(factors, 0.0), dtypes.float32), raw.OnesLike(values))
@@ -157,7 +157,7 @@ def mean_pairwise_squared_error(
         values, truth = _pair(predictions, labels)
         differences = raw.Sub(values, truth)
         factors = cast(convert_to_tensor(weights), dtypes.float32)
-        axes = list(range(1, differences.shape.rank))
+        axes = list(range(1, len(differences.shape)))
         squares = reduce_sum(raw.Square(differences), axes)
         present = cast(raw.NotEqual(factors, 0.0), dtypes.float32)
         count = raw.Mul(present, reduce_sum(raw.OnesLike(differences), axes))

@@ -119,7 +119,8 @@ def prepared(node: Node) -> Prepared:
     runner = node.runner
     if runner is None:
         runner = node.runner = Prepared(node)
-    return runner  # type: ignore[no-any-return]
+    result: Prepared = runner
+    return result
 
 
 def check_shapes(node: Node, args: Sequence[Any], seen: set[Any]) -> None:
@@ -327,7 +328,8 @@ class Tracing(Evaluation):
                 signal.node = node
                 raise
             if not self.ordered:
-                return outputs  # type: ignore[no-any-return]
+                result: Sequence[Any] = outputs
+                return result
             return self._read_before(node, [k for k in self.ordered if k in args], outputs)
         if d.kernel is None:
             raise NeedsHost(node, "runs outside XLA")
@@ -506,12 +508,15 @@ class Interpreting(Evaluation):
         if d.lower is not None:
             if self.run_loop is not None and d.traits.repeats:
                 return self.run_loop(node, args, self)
-            return d.lower(self, node, args)  # type: ignore[no-any-return]
+            found: Sequence[Any] = d.lower(self, node, args)
+            return found
         if d.host is not None:
-            return self.host.run_host_op(node, args)  # type: ignore[no-any-return]
+            found = self.host.run_host_op(node, args)
+            return found
         if p.seen_shapes is not None:
             check_shapes(node, args, p.seen_shapes)
-        return self.host.run_compiled_op(node, args)  # type: ignore[no-any-return]
+        found = self.host.run_compiled_op(node, args)
+        return found
 
 
 def random_stream(node: Node) -> RandomStream:

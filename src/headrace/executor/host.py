@@ -268,7 +268,8 @@ def _touched(node: Node, args: Sequence[Any]) -> tuple[list[StateKey], list[Stat
     if key not in memo:
         touched = RegionState([node], handles, set())
         memo[key] = list(touched.reads), list(touched.writes)
-    return memo[key]  # type: ignore[no-any-return]
+    result: tuple[list[StateKey], list[StateKey]] = memo[key]
+    return result
 
 
 def _is_handle(value: Any) -> bool:

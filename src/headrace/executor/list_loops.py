@@ -65,7 +65,8 @@ class ListLoops:
             return outputs
         outputs = node.op_def.lower(evaluation, node, args)  # type: ignore[misc]
         loop.learn(args, outputs)
-        return outputs  # type: ignore[no-any-return]
+        result: Sequence[Any] = outputs
+        return result
 
 
 class _PrivateStore(ResourceStore):

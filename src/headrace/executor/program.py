@@ -170,7 +170,9 @@ class Program:
         """The outcome of checks that run first, None without any."""
         return self.checker(*args) if self.checks_first else None
 
-    def call(self, args: Sequence[Any], token: Any = NOBODY) -> Any:
+    def call(
+        self, args: Sequence[Any], token: Any = NOBODY
+    ) -> tuple[list[Any], list[Any], Any, Any]:
         """Run the program; checks that run first have been made.
 
         Args:
@@ -188,7 +190,8 @@ class Program:
                 continue
             if self.recycled.positions:
                 self.recycled.keep(results[0])
-            return results
+            result: tuple[list[Any], list[Any], Any, Any] = results
+            return result
 
     def _call(self, args: Sequence[Any]) -> Any:
         if self.proven or self.needed is not None:

@@ -300,7 +300,7 @@ class Region:
             except Exception as error:
                 self._raise_explained(error, program, store, dynamic, args, [])
         store.put_all(self.written, new_state)
-        return outputs  # type: ignore[no-any-return]
+        return outputs
 
     def _to_donate(self, program: Program, store: ResourceStore, args: list[Any]) -> None:
         """Replace state that XLA is about to reuse and that others read by copies."""
@@ -364,7 +364,7 @@ class Region:
             with store.lock:
                 watch.check()
                 store.put_all(self.written, new_state)
-        return outputs  # type: ignore[no-any-return]
+        return outputs
 
     def _move(self, store: ResourceStore, args: list[Any]) -> None:
         """Hand large state that NumPy has made to the device, one by one: JAX would have all of it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import TensorShape
@@ -29,7 +29,11 @@ class CompositeOperand(TypeError):
         )
 
 
-def composite_function(function: Callable[..., Any]) -> Callable[..., Any]:
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def composite_function(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Let ``function`` take composite values where one of them says what it does with them.
 
     It runs as it is; only when it meets a composite value where it wants a tensor, that value's
@@ -37,11 +41,11 @@ def composite_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
             return function(*args, **kwargs)
         except CompositeOperand as operand:
-            result = operand.value._call_function(function, args, kwargs)
+            result: _R = operand.value._call_function(function, args, kwargs)
             if result is NotImplemented:
                 raise
             return result

@@ -92,26 +92,32 @@ class Dimension:
         return Dimension(fn(value, self._value) if swap else fn(self._value, value))
 
     def __add__(self, other: Any) -> Dimension:
-        return self._arith(other, operator.add)  # type: ignore[no-any-return]
+        result: Dimension = self._arith(other, operator.add)
+        return result
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Dimension:
-        return self._arith(other, operator.sub)  # type: ignore[no-any-return]
+        result: Dimension = self._arith(other, operator.sub)
+        return result
 
     def __rsub__(self, other: Any) -> Dimension:
-        return self._arith(other, operator.sub, swap=True)  # type: ignore[no-any-return]
+        result: Dimension = self._arith(other, operator.sub, swap=True)
+        return result
 
     def __mul__(self, other: Any) -> Dimension:
-        return self._arith(other, operator.mul)  # type: ignore[no-any-return]
+        result: Dimension = self._arith(other, operator.mul)
+        return result
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Any) -> Dimension:
-        return self._arith(other, operator.floordiv)  # type: ignore[no-any-return]
+        result: Dimension = self._arith(other, operator.floordiv)
+        return result
 
     def __rfloordiv__(self, other: Any) -> Dimension:
-        return self._arith(other, operator.floordiv, swap=True)  # type: ignore[no-any-return]
+        result: Dimension = self._arith(other, operator.floordiv, swap=True)
+        return result
 
     def __truediv__(self, other: Any) -> NoReturn:
         raise TypeError(_no_division("Dimension", type(other).__name__))
@@ -120,10 +126,12 @@ class Dimension:
         raise TypeError(_no_division(type(other).__name__, "Dimension"))
 
     def __mod__(self, other: Any) -> Dimension:
-        return self._arith(other, operator.mod)  # type: ignore[no-any-return]
+        result: Dimension = self._arith(other, operator.mod)
+        return result
 
     def __rmod__(self, other: Any) -> Dimension:
-        return self._arith(other, operator.mod, swap=True)  # type: ignore[no-any-return]
+        result: Dimension = self._arith(other, operator.mod, swap=True)
+        return result
 
     def _compare(self, other: Any, fn: Callable[[int, int], bool]) -> Any:
         try:

@@ -58,7 +58,7 @@ def crop_and_resize(
         box_ind = box_indices
     if box_ind is None or crop_size is None:
         raise TypeError("crop_and_resize needs box_indices and crop_size.")
-    return raw.CropAndResize(  # type: ignore[no-any-return]
+    return raw.CropAndResize(
         image,
         boxes,
         box_ind,
@@ -93,7 +93,7 @@ def extract_glimpse(
     Returns:
         float32 ``[batch, *size, channels]``.
     """
-    return raw.ExtractGlimpse(  # type: ignore[no-any-return]
+    return raw.ExtractGlimpse(
         input,
         size,
         offsets,
@@ -115,8 +115,8 @@ def draw_bounding_boxes(
         colors: float32 ``[colors, channels]`` to take turns with.
     """
     if colors is None:
-        return raw.DrawBoundingBoxes(images, boxes, name=name)  # type: ignore[no-any-return]
-    return raw.DrawBoundingBoxesV2(images, boxes, colors, name=name)  # type: ignore[no-any-return]
+        return raw.DrawBoundingBoxes(images, boxes, name=name)
+    return raw.DrawBoundingBoxesV2(images, boxes, colors, name=name)
 
 
 def sample_distorted_bounding_box(
@@ -150,7 +150,7 @@ def sample_distorted_bounding_box(
         InvalidArgumentError: when run, if there is no object, or one outside the image.
     """
     with get_default_graph().name_scope(name or "sample_distorted_bounding_box") as scope:
-        return raw.SampleDistortedBoundingBoxV2(  # type: ignore[no-any-return]
+        return raw.SampleDistortedBoundingBoxV2(
             image_size,
             bounding_boxes,
             convert_to_tensor(min_object_covered, dtypes.float32),
@@ -197,7 +197,7 @@ def non_max_suppression(
     """
     with get_default_graph().name_scope(name or "non_max_suppression"):
         boxes = convert_to_tensor(boxes, name="boxes")
-        return raw.NonMaxSuppressionV3(  # type: ignore[no-any-return]
+        return raw.NonMaxSuppressionV3(
             boxes,
             scores,
             max_output_size,
@@ -245,7 +245,7 @@ def non_max_suppression_padded(
     """Like ``non_max_suppression``: positions, padded with zeros if asked for, and their number."""
     with get_default_graph().name_scope(name or "non_max_suppression_padded"):
         boxes = convert_to_tensor(boxes, name="boxes")
-        return raw.NonMaxSuppressionV4(  # type: ignore[no-any-return]
+        return raw.NonMaxSuppressionV4(
             boxes,
             scores,
             max_output_size,
@@ -265,7 +265,7 @@ def non_max_suppression_overlaps(
 ) -> Tensor:
     """Like ``non_max_suppression``, for any measure: ``overlaps`` is float32 ``[boxes, boxes]``."""
     with get_default_graph().name_scope(name or "non_max_suppression_overlaps"):
-        return raw.NonMaxSuppressionWithOverlaps(  # type: ignore[no-any-return]
+        return raw.NonMaxSuppressionWithOverlaps(
             overlaps, scores, max_output_size, overlap_threshold, score_threshold
         )
 
@@ -295,7 +295,7 @@ def combined_non_max_suppression(
         ``[batch, n]``, padded with zeros, and int32 ``[batch]``, how many are boxes.
     """
     with get_default_graph().name_scope(name or "combined_non_max_suppression"):
-        return raw.CombinedNonMaxSuppression(  # type: ignore[no-any-return]
+        return raw.CombinedNonMaxSuppression(
             boxes,
             scores,
             max_output_size_per_class,

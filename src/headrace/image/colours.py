@@ -63,14 +63,15 @@ def convert_image_dtype(
     if not wanted.is_floating and not wanted.is_integer:
         raise AttributeError(f"dtype must be either floating point or integer, not {wanted.name}")
     if wanted == image.dtype:
-        return raw.Identity(image, name=name)  # type: ignore[no-any-return]
+        return raw.Identity(image, name=name)
     with get_default_graph().name_scope(name or "convert_image") as scope:
         if image.dtype.is_integer and wanted.is_integer:
             return _between_integers(image, wanted, saturate, scope)
         if image.dtype.is_integer:
-            return raw.Mul(cast(image, wanted), 1.0 / image.dtype.max, name=scope)  # type: ignore[no-any-return]
+            return raw.Mul(cast(image, wanted), 1.0 / image.dtype.max, name=scope)
         if wanted.is_floating:
-            return cast(image, wanted, name=scope)  # type: ignore[no-any-return]
+            result: Tensor = cast(image, wanted, name=scope)
+            return result
         # Half a step more, so that each integer stands for an equal part of [0, 1].
         with np.errstate(over="ignore"):  # no half is as large as the largest uint16
             scale = np.asarray(wanted.max + 0.5).astype(image.dtype.np_dtype)
@@ -83,12 +84,12 @@ def _between_integers(image: Tensor, wanted: DType, saturate: bool, name: str) -
         scaled = raw.FloorDiv(image, (largest + 1) // (new + 1))
         return _cast(scaled, wanted, saturate, name)
     scale = (new + 1) // (largest + 1)
-    return raw.Mul(_cast(image, wanted, saturate), scale, name=name)  # type: ignore[no-any-return]
+    return raw.Mul(_cast(image, wanted, saturate), scale, name=name)
 
 
 def _cast(x: Tensor, dtype: DType, saturate: bool, name: str | None = None) -> Tensor:
     change = saturate_cast if saturate else cast
-    return change(x, dtype, name=name)  # type: ignore[no-any-return]
+    return change(x, dtype, name=name)
 
 
 def _as_float(image: Tensor) -> Tensor:
@@ -128,6 +129,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
             last = raw.StridedSlice(raw.Shape(images), [-1], [0], [1], end_mask=1)
             message = "Last dimension of a grayscale image should be size 1."
             images = require(images, (raw.All(raw.Equal(last, 1), [0]), message))
+        multiples: Tensor | list[int]
         if dims is None:
             ones = raw.Fill(raw.ExpandDims(raw.Sub(raw.Rank(images), 1), 0), 1)
             multiples = raw.ConcatV2([ones, [3]], 0)
@@ -136,17 +138,17 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
         result = raw.Tile(images, multiples, name=scope)
         if dims is not None:
             result.set_shape([*dims[:-1], 3])
-        return result  # type: ignore[no-any-return]
+        return result
 
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """Hue, saturation and value of colours in [0, 1]; all of them are in [0, 1] too."""
-    return raw.RGBToHSV(images, name=name)  # type: ignore[no-any-return]
+    return raw.RGBToHSV(images, name=name)
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Colours in [0, 1] of hue, saturation and value in [0, 1]."""
-    return raw.HSVToRGB(images, name=name)  # type: ignore[no-any-return]
+    return raw.HSVToRGB(images, name=name)
 
 
 def _mixed(images: Tensor, matrix: Any) -> Tensor:
@@ -162,7 +164,7 @@ def _mixed(images: Tensor, matrix: Any) -> Tensor:
     result = raw.Reshape(flat, raw.ConcatV2([front, [columns]], 0))
     if dims is not None:
         result.set_shape([*dims[:-1], columns])
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 _RGB_TO_YIQ = [
@@ -218,7 +220,7 @@ def per_image_standardization(image: Any) -> Tensor:
         centred = raw.Sub(image, raw.Mean(image, axes, keep_dims=True))
         deviation = raw.Sqrt(raw.Mean(raw.Square(centred), axes, keep_dims=True))
         least = raw.Rsqrt(cast(raw.Prod(sizes, [0]), dtypes.float32))
-        return raw.RealDiv(centred, raw.Maximum(deviation, least), name=scope)  # type: ignore[no-any-return]
+        return raw.RealDiv(centred, raw.Maximum(deviation, least), name=scope)
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:

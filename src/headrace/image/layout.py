@@ -70,10 +70,10 @@ def _shaped(image: Tensor, result: Tensor) -> Tensor:
 def _exchanged(image: Tensor) -> Tensor:
     """Rows and columns of images exchanged; whether there is a batch need not be known."""
     if image._dims is not None:
-        return raw.Transpose(image, [1, 0, 2] if _rank(image) == 3 else [0, 2, 1, 3])  # type: ignore[no-any-return]
+        return raw.Transpose(image, [1, 0, 2] if _rank(image) == 3 else [0, 2, 1, 3])
     rank = raw.Rank(image)
     last = raw.AddV2(raw.ExpandDims(rank, 0), [-2, -3, -1])
-    return raw.Transpose(image, raw.ConcatV2([raw.Range(0, raw.Sub(rank, 3), 1), last], 0))  # type: ignore[no-any-return]
+    return raw.Transpose(image, raw.ConcatV2([raw.Range(0, raw.Sub(rank, 3), 1), last], 0))
 
 
 # -- flips and turns ----------------------------------------------------------------------------
@@ -148,14 +148,14 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         ]
         if not isinstance(k, Tensor):
             turned: Tensor = turns[int(k) % 4]()
-            return raw.Identity(turned, name=scope)  # type: ignore[no-any-return]
+            return raw.Identity(turned, name=scope)
         quarter = raw.FloorMod(convert_to_tensor(k, dtypes.int32), 4)
         pairs = [(raw.Equal(quarter, i), turns[i]) for i in (1, 2, 3)]
         result = raw.Identity(case(pairs, default=turns[0], exclusive=True), name=scope)
         dims = image._dims
         if dims is not None:
             result.set_shape([*dims[:first], None, None, dims[-1]])
-        return result  # type: ignore[no-any-return]
+        return result
 
 
 # -- cutting and padding ------------------------------------------------------------------------
@@ -172,7 +172,8 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         if not 0.0 < central_fraction <= 1.0:
             raise ValueError(f"central_fraction must be within (0, 1], got {central_fraction}")
         if central_fraction == 1.0:
-            return image  # type: ignore[no-any-return]
+            result: Tensor = image
+            return result
         images, had_batch = batched(image_tensor(image))
         begins, sizes = zip(*(_middle(n, central_fraction) for n in spatial(images)), strict=True)
         cut = raw.Slice(images, sizes_vector([0, *begins, 0]), sizes_vector([-1, *sizes, -1]))

@@ -38,7 +38,7 @@ def _steps(images: Tensor, axis: int) -> Tensor:
     every, all_but = (1 << rank) - 1, ((1 << rank) - 1) & ~(1 << axis)
     later = raw.StridedSlice(images, begin, [0] * rank, ones, begin_mask=all_but, end_mask=every)
     earlier = raw.StridedSlice(images, [0] * rank, end, ones, begin_mask=every, end_mask=all_but)
-    return raw.Sub(later, earlier)  # type: ignore[no-any-return]
+    return raw.Sub(later, earlier)
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
@@ -57,7 +57,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
             raise ValueError("'images' must be either 3 or 4-dimensional.")
         axes = [0, 1, 2] if rank == 3 else [1, 2, 3]
         sums = [raw.Sum(raw.Abs(_steps(images, axis)), axes) for axis in axes[:2]]
-        return raw.AddV2(*sums)  # type: ignore[no-any-return]
+        return raw.AddV2(*sums)
 
 
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
@@ -106,7 +106,7 @@ def sobel_edges(image: Any) -> Tensor:
     result = raw.Reshape(edges, raw.ConcatV2([shape, [2]], 0))
     if image._dims is not None:
         result.set_shape([*image._dims, 2])
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 # -- likeness -----------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
         error = raw.Mean(raw.SquaredDifference(x, y), [-3, -2, -1])
         decibel = np.float32(10 / np.log(10))
         signal = raw.RealDiv(raw.Mul(20.0, raw.Log(peak)), raw.Log(10.0))
-        return raw.Sub(signal, raw.Mul(decibel, raw.Log(error)), name="psnr")  # type: ignore[no-any-return]
+        return raw.Sub(signal, raw.Mul(decibel, raw.Log(error)), name="psnr")
 
 
 def ssim(
@@ -189,7 +189,7 @@ def ssim(
         x, y, peak = _prepared(img1, img2, max_val)
         constants = (k1, k2)
         per_channel, _ = _per_channel(x, y, peak, filter_size, filter_sigma, constants)
-        return raw.Mean(per_channel, [-1])  # type: ignore[no-any-return]
+        return raw.Mean(per_channel, [-1])
 
 
 def _prepared(img1: Any, img2: Any, max_val: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -235,7 +235,7 @@ def _per_channel(
         flat = raw.Reshape(image, raw.ConcatV2([[-1], back], 0))
         smooth = depthwise_conv2d(flat, kernel, [1, 1, 1, 1], "VALID")
         sides = raw.StridedSlice(raw.Shape(smooth), [1], [0], [1], end_mask=1)
-        return raw.Reshape(smooth, raw.ConcatV2([front, sides], 0))  # type: ignore[no-any-return]
+        return raw.Reshape(smooth, raw.ConcatV2([front, sides], 0))
 
     c1, c2 = (raw.Square(raw.Mul(peak, float(k))) for k in constants)
     mean_x, mean_y = mean(x), mean(y)
@@ -282,7 +282,7 @@ def ssim_multiscale(
         stacked = raw.Pack(parts, axis=-1)
         factors = convert_to_tensor(power_factors, dtypes.float32)
         product = raw.Prod(raw.Pow(stacked, factors), [-1])
-        return raw.Mean(product, [-1])  # type: ignore[no-any-return]
+        return raw.Mean(product, [-1])
 
 
 def _halved(image: Tensor) -> Tensor:
@@ -311,4 +311,4 @@ def _halved(image: Tensor) -> Tensor:
     if dims is not None:
         halves = [None if d is None else -(-d // 2) for d in dims[-3:-1]]
         result.set_shape([*dims[:-3], *halves, dims[-1]])
-    return result  # type: ignore[no-any-return]
+    return result

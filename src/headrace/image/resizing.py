@@ -129,7 +129,7 @@ def _fitting(images: Tensor, size: Tensor) -> Tensor:
     own_size = raw.Cast(raw.StridedSlice(raw.Shape(images), [1], [3], [1]), DstT=dtypes.float32)
     scales = raw.RealDiv(raw.Cast(size, DstT=dtypes.float32), own_size)
     scaled = raw.Round(raw.Mul(raw.Min(scales, 0), own_size))
-    return raw.Cast(scaled, DstT=dtypes.int32)  # type: ignore[no-any-return]
+    return raw.Cast(scaled, DstT=dtypes.int32)
 
 
 def resize_bilinear(
@@ -153,7 +153,7 @@ def resize_bilinear(
     Raises:
         ValueError: for other ranks; InvalidArgumentError when run, for a size not above 0.
     """
-    return raw.ResizeBilinear(  # type: ignore[no-any-return]
+    return raw.ResizeBilinear(
         images,
         size,
         align_corners=align_corners,
@@ -170,7 +170,7 @@ def resize_bicubic(
     half_pixel_centers: bool = False,
 ) -> Tensor:
     """Like ``resize_bilinear``, from the sixteen pixels around the place, by cubic polynomials."""
-    return raw.ResizeBicubic(  # type: ignore[no-any-return]
+    return raw.ResizeBicubic(
         images,
         size,
         align_corners=align_corners,
@@ -187,7 +187,7 @@ def resize_nearest_neighbor(
     half_pixel_centers: bool = False,
 ) -> Tensor:
     """Like ``resize_bilinear``, each pixel the nearest old one: the type stays."""
-    return raw.ResizeNearestNeighbor(  # type: ignore[no-any-return]
+    return raw.ResizeNearestNeighbor(
         images,
         size,
         align_corners=align_corners,
@@ -200,7 +200,7 @@ def resize_area(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
     """Like ``resize_bilinear``, each pixel the mean of the area that it covers."""
-    return raw.ResizeArea(images, size, align_corners=align_corners, name=name)  # type: ignore[no-any-return]
+    return raw.ResizeArea(images, size, align_corners=align_corners, name=name)
 
 
 def resize_image_with_pad(
@@ -236,7 +236,7 @@ def resize_image_with_pad(
 
 def _double(size: Any) -> Tensor:
     tensor = convert_to_tensor(size, dtypes.int32) if not isinstance(size, Tensor) else size
-    return raw.Cast(tensor, DstT=dtypes.float64)  # type: ignore[no-any-return]
+    return raw.Cast(tensor, DstT=dtypes.float64)
 
 
 def _fit_numbers(
@@ -259,4 +259,4 @@ def _fit_tensors(height: Any, width: Any, rows: Any, columns: Any) -> tuple[Tens
 
 
 def _whole(x: Tensor) -> Tensor:
-    return raw.Cast(raw.Floor(x), DstT=dtypes.int32)  # type: ignore[no-any-return]
+    return raw.Cast(raw.Floor(x), DstT=dtypes.int32)

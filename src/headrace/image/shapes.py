@@ -77,7 +77,7 @@ def spatial(images: Tensor) -> tuple[Size, Size]:
 
 
 def _element(vector: Tensor, index: int) -> Tensor:
-    return raw.StridedSlice(vector, [index], [index + 1], [1], shrink_axis_mask=1)  # type: ignore[no-any-return]
+    return raw.StridedSlice(vector, [index], [index + 1], [1], shrink_axis_mask=1)
 
 
 def as_size(value: Any) -> Size:
@@ -108,7 +108,7 @@ def require(image: Tensor, *conditions: tuple[Any, str]) -> Tensor:
     if not checks:
         return image
     with get_default_graph().control_dependencies(checks):
-        return raw.Identity(image)  # type: ignore[no-any-return]
+        return raw.Identity(image)
 
 
 def larger(a: Size, b: Size) -> Size:

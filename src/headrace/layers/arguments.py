@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from headrace.errors import suggest
+from headrace.graph.tensor import Tensor
 from headrace.layers.base import Layer
 from headrace.ops.control.flow_api import cond
 from headrace.ops.core.build import convert_to_tensor, raw
@@ -159,7 +161,7 @@ def smart_cond(predicate: Any, true_fn: Callable[[], Any], false_fn: Callable[[]
     return true_fn() if truth else false_fn()
 
 
-def functional(layer: type[Layer]) -> Callable[..., Any]:
+def functional(layer: type[Layer]) -> Callable[..., Tensor]:
     """The function that makes a layer and calls it on ``inputs``, which come first.
 
     It takes the arguments of the layer and, where the layer has variables, ``reuse``: whether to
@@ -174,14 +176,19 @@ def functional(layer: type[Layer]) -> Callable[..., Any]:
         parameters.append(inspect.Parameter("reuse", keyword, default=None))
     signature = inspect.Signature(parameters)
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: Any, **kwargs: Any) -> Tensor:
         given = signature.bind(*args, **kwargs).arguments
         inputs = given.pop("inputs")
         if shares:
             given["_reuse"] = given.pop("reuse", None)
             given["_scope"] = given.get("name")
-        return layer(**given).apply(inputs)
+        result: Tensor = layer(**given).apply(inputs)
+        return result
 
+    # Conv2DTranspose is conv2d_transpose.
+    name = re.sub("(?<!^)(?=[A-Z][a-z])", "_", layer.__name__).lower()
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = layer.__module__
     function.__signature__ = signature  # type: ignore[attr-defined]
     function.__doc__ = f"""`{layer.__name__}`, made and called on ``inputs``: shapes are told there.
 

@@ -174,7 +174,7 @@ class Flatten(Layer):
             inputs = raw.Transpose(inputs, [0, *range(2, rank), 1])
         batch = inputs.shape.as_list()[0] or api.shape(inputs)[0]
         # The number of elements does not tell that of the rows if there are none.
-        count = self.compute_output_shape(inputs.shape).as_list()[1]
+        count: Any = self.compute_output_shape(inputs.shape).as_list()[1]
         if count is None and not inputs.shape.as_list()[0]:
             count = raw.Prod(api.shape(inputs)[1:], 0)
         outputs = api.reshape(inputs, (batch, -1 if count is None else count))
@@ -199,14 +199,16 @@ def dropout(
     seed: int | None = None,
     training: Any = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`Dropout`, made and called on ``inputs``; nothing is dropped unless ``training``."""
-    return Dropout(rate, noise_shape, seed, name).apply(inputs, training=training)
+    result: Tensor = Dropout(rate, noise_shape, seed, name).apply(inputs, training=training)
+    return result
 
 
-def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
     """`Flatten`, made and called on ``inputs``."""
-    return Flatten(data_format=data_format, name=name).apply(inputs)
+    result: Tensor = Flatten(data_format=data_format, name=name).apply(inputs)
+    return result
 
 
 __all__ = ["Dense", "Dropout", "Flatten", "dense", "dropout", "flatten"]

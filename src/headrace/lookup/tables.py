@@ -132,7 +132,7 @@ class InitializableLookupTableBase(LookupInterface):
     def export(self, name: str | None = None) -> tuple[Any, Any]:
         """All keys and all values, in one order."""
         with tf.name_scope(name, f"{self.name}_Export"), tf.colocate_with(self._resource_handle):
-            return raw.LookupTableExportV2(  # type: ignore[no-any-return]
+            return raw.LookupTableExportV2(
                 self._resource_handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype
             )
 
@@ -310,7 +310,7 @@ class MutableHashTable(LookupInterface):
             tf.name_scope(name, f"{self.name}_lookup_table_export_values"),
             tf.colocate_with(self._resource_handle),
         ):
-            return raw.LookupTableExportV2(  # type: ignore[no-any-return]
+            return raw.LookupTableExportV2(
                 self._resource_handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype
             )
 

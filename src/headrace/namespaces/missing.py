@@ -5,6 +5,7 @@ TensorFlow 1.15, one namespace a line (`tools/make_known_names.py` writes it).
 """
 
 from __future__ import annotations
+import __future__
 
 from collections.abc import Iterable
 from functools import cache
@@ -150,6 +151,21 @@ class Namespace(ModuleType):
         if name in old_names.RENAMED.get(namespace, ()):
             return old_names.renamed(namespace, name)
         raise attribute_error(self.__name__, name, dir(self)) from None
+
+    def __dir__(self) -> list[str]:
+        """Its public names: none that begins with "_", and no module that is no namespace."""
+        return [name for name in super().__dir__() if self._is_public(name)]
+
+    def _is_public(self, name: str) -> bool:
+        if name.startswith("_"):
+            return name.startswith("__")
+        value = vars(self).get(name)
+        if isinstance(value, ModuleType):
+            path = value.__name__.partition(".")[2]
+            return path in _NAMESPACES or path.startswith("contrib.")
+        if isinstance(value, __future__._Feature):
+            return False
+        return getattr(value, "__module__", "") not in ("typing", "collections.abc")
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)

@@ -220,7 +220,8 @@ def with_values(function: FuncGraph, values: dict[int, Tensor]) -> FuncGraph:
     found = cached.get(key)
     if found is None:
         found = cached[key] = _Copy(function, values).run()
-    return found  # type: ignore[no-any-return]
+    result: FuncGraph = found
+    return result
 
 
 class _Copy:

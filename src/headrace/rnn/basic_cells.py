@@ -34,7 +34,8 @@ class LSTMStateTuple(NamedTuple("LSTMStateTuple", [("c", Any), ("h", Any)])):
         """The common type. Raises TypeError if the two differ."""
         if self.c.dtype != self.h.dtype:
             raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
-        return self.c.dtype  # type: ignore[no-any-return]
+        result: DType = self.c.dtype
+        return result
 
 
 class _UnitCell(LayerRNNCell):

@@ -246,11 +246,13 @@ def activation_of(given: Any, default: Callable[..., Any] = elementwise.tanh) ->
     if not given:
         return default
     if callable(given):
-        return given  # type: ignore[no-any-return]
+        result: Callable[..., Any] = given
+        return result
     for module in (elementwise, nn_activations):
         found = getattr(module, given, None)
         if found is not None:
-            return found  # type: ignore[no-any-return]
+            result = found
+            return result
     if given == "linear":
         return lambda x: x
     raise ValueError(f"Unknown activation function: {given}")

@@ -70,7 +70,8 @@ def open_engine(target: str, graph: Any, config: Any) -> SessionEngine:
     if target in _HERE:
         return Engine(config)
     module, function = _factory(target)
-    return getattr(import_module(module), function)(target, graph, config)  # type: ignore[no-any-return]
+    result: SessionEngine = getattr(import_module(module), function)(target, graph, config)
+    return result
 
 
 def reset(target: str, containers: list[str] | None, config: Any) -> None:

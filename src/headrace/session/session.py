@@ -136,11 +136,13 @@ class BaseSession:
         """Run a step; one with a deadline in another thread unless it is known to take no time."""
         run = self._engine.run_with_options
         if limit is None:
-            return run(compiled.plan, values, options, run_metadata, None)  # type: ignore[no-any-return]
+            result: list[Any] = run(compiled.plan, values, options, run_metadata, None)
+            return result
         # Once a step was left, others may have to wait for what it still does.
         kind = (self._left, *[getattr(value, "shape", None) for value in values])
         if kind in compiled.prompt:
-            return run(compiled.plan, values, options, run_metadata, limit)  # type: ignore[no-any-return]
+            result = run(compiled.plan, values, options, run_metadata, limit)
+            return result
         own = None if run_metadata is None else type(run_metadata)()
 
         def call() -> list[Any]:

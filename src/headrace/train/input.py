@@ -61,7 +61,8 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
         ValueError: if ``num_epochs`` is not positive.
     """
     if num_epochs is None:
-        return tensor  # type: ignore[no-any-return]
+        result: Tensor = tensor
+        return result
     if num_epochs <= 0:
         raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
     graph = get_default_graph()
@@ -72,7 +73,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
         )
         counter = epochs.count_up_to(num_epochs)
         with graph.control_dependencies([counter]):
-            return raw.Identity(tensor, name=scope)  # type: ignore[no-any-return]
+            return raw.Identity(tensor, name=scope)
 
 
 def input_producer(

@@ -79,15 +79,13 @@ def _store_one(
 
     def add() -> Tensor:
         op = raw.AddManySparseToTensorsMap if enqueue_many else raw.AddSparseToTensorsMap
-        return op(  # type: ignore[no-any-return]
-            tensor.indices, tensor.values, tensor.dense_shape, shared_name=shared_name
-        )
+        return op(tensor.indices, tensor.values, tensor.dense_shape, shared_name=shared_name)
 
     def add_nothing() -> Tensor:
         nothing = constant(-1, dtypes.int64)
         if not enqueue_many:
             return nothing
-        return raw.Fill(raw.Cast(tensor.dense_shape[:1], DstT=dtypes.int32), nothing)  # type: ignore[no-any-return]
+        return raw.Fill(raw.Cast(tensor.dense_shape[:1], DstT=dtypes.int32), nothing)
 
     if by_row or known is not None:
         numbers = add() if by_row or known else add_nothing()
@@ -124,7 +122,7 @@ def restore(dequeued: Any, stored: Sequence[Stored | None]) -> Any:
 
         def together(tensor: Tensor) -> Tensor:
             with get_default_graph().control_dependencies(anchors):
-                return raw.Identity(tensor, name="control_dependency")  # type: ignore[no-any-return]
+                return raw.Identity(tensor, name="control_dependency")
 
         taken = [
             t._identity(together) if isinstance(t, SparseTensor) else together(t) for t in taken

@@ -59,7 +59,7 @@ def exponential_decay(
         power = raw.RealDiv(step, _cast(decay_steps, rate))
         if staircase:
             power = raw.Floor(power)
-        return raw.Mul(rate, raw.Pow(_cast(decay_rate, rate), power), name=scope)  # type: ignore[no-any-return]
+        return raw.Mul(rate, raw.Pow(_cast(decay_rate, rate), power), name=scope)
 
 
 def natural_exp_decay(
@@ -91,7 +91,7 @@ def inverse_time_decay(
         if staircase:
             fraction = raw.Floor(fraction)
         below = raw.AddV2(_cast(1, rate), raw.Mul(_cast(decay_rate, rate), fraction))
-        return raw.RealDiv(rate, below, name=scope)  # type: ignore[no-any-return]
+        return raw.RealDiv(rate, below, name=scope)
 
 
 def polynomial_decay(
@@ -117,7 +117,7 @@ def polynomial_decay(
         else:
             step = raw.Minimum(step, span)
         left = raw.Pow(raw.Sub(one, raw.RealDiv(step, span)), _cast(power, rate))
-        return raw.AddV2(raw.Mul(raw.Sub(rate, end), left), end, name=scope)  # type: ignore[no-any-return]
+        return raw.AddV2(raw.Mul(raw.Sub(rate, end), left), end, name=scope)
 
 
 def piecewise_constant(
@@ -155,20 +155,20 @@ piecewise_constant_decay = piecewise_constant
 def _completed(rate: Tensor, global_step: Any, decay_steps: Any) -> Tensor:
     """The fraction of ``decay_steps`` that is over, at most 1."""
     span = _cast(decay_steps, rate)
-    return raw.RealDiv(raw.Minimum(_cast(global_step, rate), span), span)  # type: ignore[no-any-return]
+    return raw.RealDiv(raw.Minimum(_cast(global_step, rate), span), span)
 
 
 def _half_cosine(fraction: Tensor) -> Tensor:
     """0.5 (1 + cos(pi fraction))."""
     angle = raw.Mul(_cast(math.pi, fraction), fraction)
-    return raw.Mul(_cast(0.5, fraction), raw.AddV2(_cast(1, fraction), raw.Cos(angle)))  # type: ignore[no-any-return]
+    return raw.Mul(_cast(0.5, fraction), raw.AddV2(_cast(1, fraction), raw.Cos(angle)))
 
 
 def _floor_at(rate: Tensor, factor: Tensor, alpha: Any) -> Tensor:
     """rate ((1 - alpha) factor + alpha)."""
     low = _cast(alpha, rate)
     above = raw.Mul(raw.Sub(_cast(1, rate), low), factor)
-    return raw.Mul(rate, raw.AddV2(above, low))  # type: ignore[no-any-return]
+    return raw.Mul(rate, raw.AddV2(above, low))
 
 
 def cosine_decay(
@@ -271,4 +271,4 @@ def _linear_cosine(
     periods = raw.Mul(_cast(2.0, rate), _cast(num_periods, rate))
     wave = _half_cosine(raw.Mul(periods, raw.RealDiv(capped, span)))
     factor = raw.AddV2(raw.Mul(raw.AddV2(_cast(alpha, rate), line), wave), _cast(beta, rate))
-    return raw.Mul(rate, factor)  # type: ignore[no-any-return]
+    return raw.Mul(rate, factor)

@@ -52,7 +52,7 @@ def _debiased_delta(variable: Any, value: Tensor, rate: Tensor) -> Tensor:
         shape = variable.shape
 
         def zeros() -> Tensor:
-            return raw.Fill(shape.as_list(), constant(0, variable.dtype))  # type: ignore[no-any-return]
+            return raw.Fill(shape.as_list(), constant(0, variable.dtype))
 
         with init_scope():
             biased = variable_scope.get_variable(
@@ -69,7 +69,7 @@ def _debiased_delta(variable: Any, value: Tensor, rate: Tensor) -> Tensor:
     count = local_step.assign_add(one)
     with graph.control_dependencies([new_biased.op, count.op]):
         seen = raw.Sub(one, raw.Pow(raw.Sub(one, rate), local_step.read_value()))
-        return raw.Sub(convert_to_tensor(variable), raw.RealDiv(biased.read_value(), seen))  # type: ignore[no-any-return]
+        return raw.Sub(convert_to_tensor(variable), raw.RealDiv(biased.read_value(), seen))
 
 
 def _unique_name(name: str) -> str:
@@ -157,7 +157,7 @@ class ExponentialMovingAverage:
         updates = convert_to_tensor(self._num_updates)
         count = raw.Cast(updates, DstT=dtypes.float32)
         early = raw.RealDiv(raw.AddV2(constant(1.0), count), raw.AddV2(constant(10.0), count))
-        return raw.Minimum(decay, early)  # type: ignore[no-any-return]
+        return raw.Minimum(decay, early)
 
     def average(self, var: Any) -> Variable | None:
         """The variable that holds the average of ``var``, or None."""

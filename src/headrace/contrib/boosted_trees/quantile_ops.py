@@ -244,10 +244,13 @@ class QuantileAccumulator:
 
     def _make_summary(self, column: Any, example_weights: Any) -> Tensor:
         # Half of the error is for what comes when summaries are merged.
-        parts: Any = ([column], [], [], [])
+        dense, indices, values, shapes = [column], [], [], []
         if isinstance(column, SparseTensor):
-            parts = ([], [column.indices], [column.values], [column.dense_shape])
-        made = raw.MakeQuantileSummaries(*parts, example_weights, epsilon=self._epsilon / 2)
+            dense = []
+            indices, values, shapes = [column.indices], [column.values], [column.dense_shape]
+        made = raw.MakeQuantileSummaries(
+            dense, indices, values, shapes, example_weights, epsilon=self._epsilon / 2
+        )
         summary: Tensor = [*made[0], *made[1]][0]
         return summary
 

@@ -169,7 +169,8 @@ def _optimizer(given: Any, rate: Any) -> Optimizer:
             f"subclass of Optimizer or function with one argument. Got {given}."
         )
     if is_class:
-        return given(learning_rate=rate)  # type: ignore[no-any-return]
+        result: Optimizer = given(learning_rate=rate)
+        return result
     made = given() if rate is None else given(rate)
     if not isinstance(made, Optimizer):
         raise ValueError(

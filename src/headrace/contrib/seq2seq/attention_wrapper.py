@@ -46,7 +46,10 @@ class AttentionWrapperState(
                 new.set_shape(old.shape)
             return new
 
-        return nest.map_structure(same_shape, self, self._replace(**kwargs))  # type: ignore[no-any-return]
+        result: AttentionWrapperState = nest.map_structure(
+            same_shape, self, self._replace(**kwargs)
+        )
+        return result
 
 
 def _compute_attention(mechanism: Any, cell_output: Any, state: Any, layer: Any) -> Any:

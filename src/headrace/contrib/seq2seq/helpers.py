@@ -356,7 +356,8 @@ def unstacked(x: Any) -> TensorArray:
 def embedding_function(embedding: Any) -> Callable[[Any], Any]:
     """A function of ids: the one given, or a look-up in the embedding given."""
     if callable(embedding):
-        return embedding  # type: ignore[no-any-return]
+        result: Callable[[Any], Any] = embedding
+        return result
     return lambda ids: embedding_lookup(embedding, ids)
 
 
@@ -382,7 +383,8 @@ def categorical_sample(
 
     def draw(count: Any) -> Tensor:
         drawn = multinomial(flat, count, seed=seed, output_dtype=wide)
-        return cast(reshape(transpose(drawn), concat([[count], rows], 0)), dtype)  # type: ignore[no-any-return]
+        result: Tensor = cast(reshape(transpose(drawn), concat([[count], rows], 0)), dtype)
+        return result
 
     return _shaped_sample(draw, sample_shape)
 
@@ -400,7 +402,8 @@ def bernoulli_sample(
     def draw(count: Any) -> Tensor:
         shape = concat([[count], shape_of(probs)], 0)
         drawn = less(random_uniform(shape, seed=seed, dtype=probs.dtype), probs)
-        return cast(drawn, dtype)  # type: ignore[no-any-return]
+        result: Tensor = cast(drawn, dtype)
+        return result
 
     return _shaped_sample(draw, sample_shape)
 

@@ -136,7 +136,7 @@ def network(
             make(f"block{i}", base_depth=depth, num_units=units, stride=stride)
             for i, (depth, units, stride) in enumerate(shapes, 1)
         ]
-        return function(  # type: ignore[no-any-return]
+        result: tuple[Any, dict[str, Any]] = function(
             inputs,
             blocks,
             num_classes,
@@ -147,6 +147,7 @@ def network(
             reuse=reuse,
             scope=scope,
         )
+        return result
 
     resnet.__name__ = resnet.__qualname__ = name
     resnet.__doc__ = f"The network of {layers_} layers: outputs, and those of all blocks by name."

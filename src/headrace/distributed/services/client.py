@@ -435,7 +435,8 @@ class _Waiting:
         self._there.wait()
         if self._error is not None:
             raise self._error
-        return self._result  # type: ignore[no-any-return]
+        result: tuple[Any, list[Any]] = self._result
+        return result
 
 
 def _pieces(graph: Any) -> list[Any]:

@@ -35,22 +35,22 @@ newaxis = None
 
 def identity(input: Any, name: str | None = None) -> Tensor:
     """A tensor with the same contents and shape as ``input``."""
-    return raw.Identity(input, name=name)  # type: ignore[no-any-return]
+    return raw.Identity(input, name=name)
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """A list of tensors with the same contents as ``input``."""
-    return raw.IdentityN(list(input), name=name)  # type: ignore[no-any-return]
+    return raw.IdentityN(list(input), name=name)
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """``input``, through which no gradient flows."""
-    return raw.StopGradient(input, name=name)  # type: ignore[no-any-return]
+    return raw.StopGradient(input, name=name)
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     """``input``, promised not to change."""
-    return raw.GuaranteeConst(input, name=name)  # type: ignore[no-any-return]
+    return raw.GuaranteeConst(input, name=name)
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -59,7 +59,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     Raises:
         ValueError: if ``input`` does not fit ``shape``.
     """
-    return raw.PlaceholderWithDefault(input, shape=TensorShape(shape), name=name)  # type: ignore[no-any-return]
+    return raw.PlaceholderWithDefault(input, shape=TensorShape(shape), name=name)
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -69,7 +69,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
         ValueError: if the static shape does not fit.
     """
     wanted = shape if isinstance(shape, TensorShape) else TensorShape(shape)
-    return raw.EnsureShape(x, shape=wanted, name=name)  # type: ignore[no-any-return]
+    return raw.EnsureShape(x, shape=wanted, name=name)
 
 
 # -- filled tensors -----------------------------------------------------------------------------
@@ -104,9 +104,7 @@ def _filled(shape: Any, value: Any, dtype: DType, name: str) -> Tensor:
         dims = shape_argument(shape)
         if dims._dims == ():
             dims = raw.Reshape(dims, int_const([1]))
-        return raw.Fill(  # type: ignore[no-any-return]
-            dims, _const(np.asarray(value, dtype.np_dtype), dtype, "Const"), name=scope
-        )
+        return raw.Fill(dims, _const(np.asarray(value, dtype.np_dtype), dtype, "Const"), name=scope)
 
 
 def _whole_sizes(shape: Any) -> tuple[int, ...] | None:
@@ -144,12 +142,12 @@ def _filled_like(tensor: Any, dtype: Any, name: str, optimize: bool, value: int)
         return fill(source._dims, wanted, name)
     if wanted is not source.dtype:
         return fill(raw.Shape(source), wanted, name)
-    return raw.ZerosLike(source, name=name) if value == 0 else raw.OnesLike(source, name=name)  # type: ignore[no-any-return]
+    return raw.ZerosLike(source, name=name) if value == 0 else raw.OnesLike(source, name=name)
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` whose every element is the scalar ``value``."""
-    return raw.Fill(shape_value(dims), value, name=name)  # type: ignore[no-any-return]
+    return raw.Fill(shape_value(dims), value, name=name)
 
 
 def eye(
@@ -174,7 +172,7 @@ def eye(
         size = shape_argument([num_rows, columns])
         zero = zeros(raw.ConcatV2([lead, size], 0), wanted)
         diagonal = ones(raw.ConcatV2([lead, raw.Reshape(raw.Min(size, 0), [1])], 0), wanted)
-        return raw.MatrixSetDiag(zero, diagonal, name=last)  # type: ignore[no-any-return]
+        return raw.MatrixSetDiag(zero, diagonal, name=last)
 
 
 # -- shapes -------------------------------------------------------------------------------------
@@ -191,18 +189,18 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
 def _shape_of(input: Any, name: str, out_type: DType, optimize: bool) -> Tensor:
     source = getattr(input, "dense_shape", None)
     if source is not None and not isinstance(input, Tensor):
-        return raw.Cast(source, DstT=out_type, name=name)  # type: ignore[no-any-return]
+        return raw.Cast(source, DstT=out_type, name=name)
     tensor = as_tensor(input)
     if optimize and fully_known(tensor._dims):
         return int_const(tensor._dims, out_type, name)
-    return raw.Shape(tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return raw.Shape(tensor, out_type=out_type, name=name)
 
 
 def shape_n(
     input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None
 ) -> list[Tensor]:
     """The shapes of several tensors of one type."""
-    return raw.ShapeN(list(input), out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return raw.ShapeN(list(input), out_type=out_type, name=name)
 
 
 @composite_function
@@ -211,11 +209,11 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
     kind = dtypes.as_dtype(out_type)
     dense = getattr(input, "dense_shape", None)
     if dense is not None and not isinstance(input, Tensor):
-        return raw.Prod(raw.Cast(dense, DstT=kind), 0, name=name or "Size")  # type: ignore[no-any-return]
+        return raw.Prod(raw.Cast(dense, DstT=kind), 0, name=name or "Size")
     tensor = as_tensor(input)
     if fully_known(tensor._dims):
         return int_const(np.prod(tensor._dims, dtype=np.int64), kind, name or "Size")  # type: ignore[arg-type]
-    return raw.Size(tensor, out_type=kind, name=name)  # type: ignore[no-any-return]
+    return raw.Size(tensor, out_type=kind, name=name)
 
 
 @composite_function
@@ -223,11 +221,11 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions of ``input``, an int32 scalar."""
     dense = getattr(input, "dense_shape", None)
     if dense is not None and not isinstance(input, Tensor):
-        return raw.Size(dense, name=name or "Rank")  # type: ignore[no-any-return]
+        return raw.Size(dense, name=name or "Rank")
     tensor = as_tensor(input)
     if tensor._dims is not None:
         return int_const(len(tensor._dims), name=name or "Rank")
-    return raw.Rank(tensor, name=name)  # type: ignore[no-any-return]
+    return raw.Rank(tensor, name=name)
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -239,7 +237,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     >>> reshape(constant([1, 2, 3, 4]), [2, -1]).shape
     TensorShape([Dimension(2), Dimension(2)])
     """
-    return raw.Reshape(tensor, shape_value(shape), name=name)  # type: ignore[no-any-return]
+    return raw.Reshape(tensor, shape_value(shape), name=name)
 
 
 @composite_function
@@ -252,7 +250,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     at = _renamed("axis", axis, "dim", dim)
     if at is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
-    return raw.ExpandDims(as_tensor(input), at, name=name)  # type: ignore[no-any-return]
+    return raw.ExpandDims(as_tensor(input), at, name=name)
 
 
 def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
@@ -278,7 +276,7 @@ def squeeze(
         axes = ()
     elif np.ndim(axes) == 0:
         axes = (axes,)
-    return raw.Squeeze(as_tensor(input), squeeze_dims=tuple(axes), name=name)  # type: ignore[no-any-return]
+    return raw.Squeeze(as_tensor(input), squeeze_dims=tuple(axes), name=name)
 
 
 def transpose(
@@ -291,14 +289,14 @@ def transpose(
     tensor = as_tensor(a)
     build = raw.ConjugateTranspose if conjugate and tensor.dtype.is_complex else raw.Transpose
     if perm is not None:
-        return build(tensor, perm, name=name)  # type: ignore[no-any-return]
+        return build(tensor, perm, name=name)
     with get_default_graph().name_scope(name or "transpose") as scope:
         if tensor._dims is not None:
             order: Tensor = int_const(range(len(tensor._dims) - 1, -1, -1), name="perm")
         else:
             last = raw.Rank(tensor) - 1
             order = raw.Sub(last, raw.Range(0, raw.Rank(tensor), 1))
-        return build(tensor, order, name=scope)  # type: ignore[no-any-return]
+        return build(tensor, order, name=scope)
 
 
 def matrix_transpose(
@@ -343,7 +341,7 @@ def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any 
         if at._dims not in (None, ()):
             raise ValueError(f"The axis of tf.concat must be a scalar, got shape {at.shape}.")
         return identity(values[0], name=name)
-    return raw.ConcatV2(list(values), axis, name=name)  # type: ignore[no-any-return]
+    return raw.ConcatV2(list(values), axis, name=name)
 
 
 @composite_function
@@ -360,7 +358,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
             pass  # shapes differ: the op's own message says which
     if isinstance(values, Tensor):
         values = unstack(values)
-    return raw.Pack(_same_types(values), axis=axis, name=name)  # type: ignore[no-any-return]
+    return raw.Pack(_same_types(values), axis=axis, name=name)
 
 
 def _same_types(values: Sequence[Any]) -> list[Any]:
@@ -378,7 +376,7 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tenso
     if not fully_known(each):
         raise ValueError("tf.parallel_stack needs fully known shapes; use tf.stack.")
     with get_default_graph().name_scope(name) as scope:
-        return raw.ParallelConcat(  # type: ignore[no-any-return]
+        return raw.ParallelConcat(
             [raw.ExpandDims(t, 0) for t in tensors],
             shape=TensorShape([len(tensors), *each]),  # type: ignore[misc]
             name=scope,
@@ -401,7 +399,7 @@ def unstack(
         num = dims[join.stacked_axis(axis, len(dims))]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {tensor.shape}")
-    return raw.Unpack(tensor, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
+    return raw.Unpack(tensor, num=num, axis=axis, name=name)
 
 
 def split(
@@ -425,7 +423,7 @@ def split(
         value, num_or_size_splits, axis, split_dim, num_split
     )
     if isinstance(num_or_size_splits, (int, np.integer)):
-        return raw.Split(axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
+        return raw.Split(axis, value, num_split=int(num_or_size_splits), name=name)
     sizes = convert_to_tensor(num_or_size_splits, preferred_dtype=dtypes.int32)
     if sizes._dims == ():
         raise ValueError(
@@ -436,7 +434,7 @@ def split(
         num = sizes._dims[0] if sizes._dims else None
         if num is None:
             raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
-    return raw.SplitV(value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]
+    return raw.SplitV(value, sizes, axis, num_split=num, name=name)
 
 
 # -- repeating, reversing, broadcasting ---------------------------------------------------------
@@ -445,7 +443,7 @@ def split(
 @composite_function
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """``input`` repeated ``multiples[i]`` times along each dimension i."""
-    return raw.Tile(input, shape_value(multiples), name=name)  # type: ignore[no-any-return]
+    return raw.Tile(input, shape_value(multiples), name=name)
 
 
 @composite_function
@@ -456,7 +454,7 @@ def reverse(tensor: Any, axis: Any = None, name: str | None = None, dims: Any = 
     )
     if axes._dims == ():
         axes = raw.Reshape(axes, int_const([1]))
-    return raw.ReverseV2(tensor, axes, name=name or "ReverseV2")  # type: ignore[no-any-return]
+    return raw.ReverseV2(tensor, axes, name=name or "ReverseV2")
 
 
 reverse_v2 = reverse
@@ -476,19 +474,19 @@ def reverse_sequence(
     batch = _renamed("batch_axis", batch_axis, "batch_dim", batch_dim)
     if seq is None:
         raise ValueError("tf.reverse_sequence needs seq_axis.")
-    return raw.ReverseSequence(  # type: ignore[no-any-return]
+    return raw.ReverseSequence(
         input, seq_lengths, seq_dim=seq, batch_dim=0 if batch is None else batch, name=name
     )
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """``input`` with elements moved by ``shift`` along ``axis``; what falls off comes back."""
-    return raw.Roll(input, shift, axis, name=name)  # type: ignore[no-any-return]
+    return raw.Roll(input, shift, axis, name=name)
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """``input`` broadcast to ``shape`` by NumPy's rules."""
-    return raw.BroadcastTo(input, shape_value(shape), name=name)  # type: ignore[no-any-return]
+    return raw.BroadcastTo(input, shape_value(shape), name=name)
 
 
 def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
@@ -504,17 +502,17 @@ def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> Tensor
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The broadcast shape of two shapes given as 1-D tensors."""
-    return raw.BroadcastArgs(shape_argument(shape_x), shape_argument(shape_y))  # type: ignore[no-any-return]
+    return raw.BroadcastArgs(shape_argument(shape_x), shape_argument(shape_y))
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """The inverse ``y`` of a permutation: ``y[x[i]] = i``."""
-    return raw.InvertPermutation(x, name=name)  # type: ignore[no-any-return]
+    return raw.InvertPermutation(x, name=name)
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The bytes of ``input`` read as another type; sizes that differ change the last dimension."""
-    return raw.Bitcast(input, type=type, name=name)  # type: ignore[no-any-return]
+    return raw.Bitcast(input, type=type, name=name)
 
 
 def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
@@ -549,7 +547,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     """Flat ``indices`` as coordinates in an array of shape ``dims``, one row per dimension."""
-    return raw.UnravelIndex(indices, dims, name=name)  # type: ignore[no-any-return]
+    return raw.UnravelIndex(indices, dims, name=name)
 
 
 __all__ = [

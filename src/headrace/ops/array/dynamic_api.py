@@ -47,10 +47,10 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """
     if x is None and y is None:
         with get_default_graph().name_scope(name or "Where") as scope:
-            return raw.Where(convert_to_tensor(condition), name=scope)  # type: ignore[no-any-return]
+            return raw.Where(convert_to_tensor(condition), name=scope)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return raw.Select(condition, x, y, name=name)  # type: ignore[no-any-return]
+    return raw.Select(condition, x, y, name=name)
 
 
 @composite_function
@@ -61,7 +61,7 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
         return coordinates
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return raw.SelectV2(condition, x, y, name=name)  # type: ignore[no-any-return]
+    return raw.SelectV2(condition, x, y, name=name)
 
 
 @composite_function
@@ -102,7 +102,7 @@ def boolean_mask(
             source = _merged(source, at, count)
             flags = raw.Reshape(flags, int_const([-1]))
         chosen = raw.Squeeze(raw.Where(flags), squeeze_dims=[1])
-        return raw.GatherV2(source, chosen, int_const(at))  # type: ignore[no-any-return]
+        return raw.GatherV2(source, chosen, int_const(at))
 
 
 def _merged(tensor: Tensor, axis: int, count: int) -> Tensor:
@@ -112,12 +112,12 @@ def _merged(tensor: Tensor, axis: int, count: int) -> Tensor:
         middle = num_elements_static(dims[axis : axis + count])
         sizes = [*dims[:axis], -1 if middle is None else middle, *dims[axis + count :]]
         if sizes.count(None) == 0 and 0 not in sizes:
-            return raw.Reshape(tensor, int_const(sizes))  # type: ignore[no-any-return]
+            return raw.Reshape(tensor, int_const(sizes))
     shape = raw.Shape(tensor)
     lead = raw.Slice(shape, [0], [axis])
     size = raw.Prod(raw.Slice(shape, [axis], [count]), [0], keep_dims=True)
     rest = raw.Slice(shape, [axis + count], [-1])
-    return raw.Reshape(tensor, raw.ConcatV2([lead, size, rest], 0))  # type: ignore[no-any-return]
+    return raw.Reshape(tensor, raw.ConcatV2([lead, size, rest], 0))
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
@@ -141,19 +141,17 @@ def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """Split ``data`` into lists of rows by the number that ``partitions`` gives each row."""
-    return raw.DynamicPartition(  # type: ignore[no-any-return]
-        data, partitions, num_partitions=num_partitions, name=name
-    )
+    return raw.DynamicPartition(data, partitions, num_partitions=num_partitions, name=name)
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """Rows of several tensors put at ``indices`` of one; later ones win."""
-    return raw.DynamicStitch(list(indices), list(data), name=name)  # type: ignore[no-any-return]
+    return raw.DynamicStitch(list(indices), list(data), name=name)
 
 
 def parallel_dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """Like ``dynamic_stitch``."""
-    return raw.ParallelDynamicStitch(list(indices), list(data), name=name)  # type: ignore[no-any-return]
+    return raw.ParallelDynamicStitch(list(indices), list(data), name=name)
 
 
 def bincount(
@@ -177,8 +175,8 @@ def bincount(
             size = raw.Minimum(convert_to_tensor(maxlength, dtypes.int32), size)
         if weights is None:
             none = raw.Fill(int_const([0]), convert_to_tensor(0, dtypes.as_dtype(dtype)))
-            return raw.Bincount(array, size, none)  # type: ignore[no-any-return]
-        return raw.Bincount(array, size, as_tensor(weights))  # type: ignore[no-any-return]
+            return raw.Bincount(array, size, none)
+        return raw.Bincount(array, size, as_tensor(weights))
 
 
 __all__ = [

@@ -121,10 +121,10 @@ def unbroadcast(grad: Tensor, source: Tensor) -> Tensor:
         if all(n != 1 or wide[lead + i] is not None for i, n in enumerate(narrow)):
             axes = [i for i, w in enumerate(wide) if i < lead or (narrow[i - lead] == 1 and w != 1)]
             total = raw.Sum(grad, int_const(axes)) if axes else grad
-            return raw.Reshape(total, int_const(narrow))  # type: ignore[no-any-return]
+            return raw.Reshape(total, int_const(narrow))
     shape = raw.Shape(source)
-    _, axes = raw.BroadcastGradientArgs(raw.Shape(grad), shape)
-    return raw.Reshape(raw.Sum(grad, axes), shape)  # type: ignore[no-any-return]
+    _, summed = raw.BroadcastGradientArgs(raw.Shape(grad), shape)
+    return raw.Reshape(raw.Sum(grad, summed), shape)
 
 
 define_op(

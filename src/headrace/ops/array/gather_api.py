@@ -37,11 +37,10 @@ def gather(
     if isinstance(at, int) and at == 0 and batch_dims == 0:
         sparse_read = getattr(params, "sparse_read", None)
         if sparse_read is not None:
-            return sparse_read(index_tensor(indices), name=name)  # type: ignore[no-any-return]
+            result: Tensor = sparse_read(index_tensor(indices), name=name)
+            return result
     tensor = as_tensor(params)
-    return raw.GatherV2(  # type: ignore[no-any-return]
-        tensor, index_tensor(indices), at, batch_dims=batch_dims, name=name
-    )
+    return raw.GatherV2(tensor, index_tensor(indices), at, batch_dims=batch_dims, name=name)
 
 
 @composite_function
@@ -64,7 +63,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
     """
     tensor, places = as_tensor(params), index_tensor(indices)
     if batch_dims == 0:
-        return raw.GatherNd(tensor, places, name=name)  # type: ignore[no-any-return]
+        return raw.GatherNd(tensor, places, name=name)
     with get_default_graph().name_scope(name or "GatherNd") as scope:
         rank = None if places._dims is None else len(places._dims)
         if rank is None:
@@ -81,7 +80,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
             column = [1] * rank
             column[i] = -1
             parts.insert(0, raw.BroadcastTo(raw.Reshape(steps, int_const(column)), outer))
-        return raw.GatherNd(tensor, raw.ConcatV2(parts, -1), name=scope)  # type: ignore[no-any-return]
+        return raw.GatherNd(tensor, raw.ConcatV2(parts, -1), name=scope)
 
 
 def _like(values: Any, tensor: Tensor) -> Tensor:
@@ -94,28 +93,28 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     sizes = shape_argument(shape)
     if sizes.dtype is not places.dtype:
         sizes = raw.Cast(sizes, DstT=places.dtype)
-    return raw.ScatterNd(places, updates, sizes, name=name)  # type: ignore[no-any-return]
+    return raw.ScatterNd(places, updates, sizes, name=name)
 
 
 def tensor_scatter_nd_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
     """``tensor`` with ``updates`` in place of what is at ``indices``."""
-    return raw.TensorScatterUpdate(tensor, index_tensor(indices), updates, name=name)  # type: ignore[no-any-return]
+    return raw.TensorScatterUpdate(tensor, index_tensor(indices), updates, name=name)
 
 
 def tensor_scatter_nd_add(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
     """``tensor`` with ``updates`` added at ``indices``; duplicates add up."""
-    return raw.TensorScatterAdd(tensor, index_tensor(indices), updates, name=name)  # type: ignore[no-any-return]
+    return raw.TensorScatterAdd(tensor, index_tensor(indices), updates, name=name)
 
 
 def tensor_scatter_nd_sub(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
     """``tensor`` with ``updates`` subtracted at ``indices``; duplicates add up."""
-    return raw.TensorScatterSub(tensor, index_tensor(indices), updates, name=name)  # type: ignore[no-any-return]
+    return raw.TensorScatterSub(tensor, index_tensor(indices), updates, name=name)
 
 
 tensor_scatter_update = tensor_scatter_nd_update
@@ -148,18 +147,18 @@ def searchsorted(
         flat = [_as_rows(t) for t in (rows, wanted)]
         find = raw.LowerBound if side == "left" else raw.UpperBound
         found = find(*flat, out_type=out_type)
-        return raw.Reshape(found, raw.Shape(wanted))  # type: ignore[no-any-return]
+        return raw.Reshape(found, raw.Shape(wanted))
 
 
 def _as_rows(tensor: Tensor) -> Tensor:
     """The rows of a tensor as a matrix; their number is computed, for rows may be empty."""
     dims = tensor._dims
     if dims and None not in dims:
-        return raw.Reshape(tensor, [math.prod(dims[:-1]), dims[-1]])  # type: ignore[no-any-return]
+        return raw.Reshape(tensor, [math.prod(dims[:-1]), dims[-1]])
     shape = raw.Shape(tensor)
     width = raw.StridedSlice(shape, [-1], [0], [1], shrink_axis_mask=1, end_mask=1)
     count = raw.Prod(raw.StridedSlice(shape, [0], [-1], [1]), [0])
-    return raw.Reshape(tensor, raw.Pack([count, width]))  # type: ignore[no-any-return]
+    return raw.Reshape(tensor, raw.Pack([count, width]))
 
 
 __all__ = [

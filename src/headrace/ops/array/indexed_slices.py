@@ -123,9 +123,7 @@ class IndexedSlices(PlacedElements):
                 int_const([1]),
                 shrink_axis_mask=1,
             )
-        return raw.UnsortedSegmentSum(  # type: ignore[no-any-return]
-            self._values, self._indices, rows, name=name
-        )
+        return raw.UnsortedSegmentSum(self._values, self._indices, rows, name=name)
 
 
 def _warn_if_large(sizes: Sequence[int | None]) -> None:

@@ -317,7 +317,7 @@ def _split(split_dim: Any, value: Any, *, num_split: int) -> Any:
 def _joined(grads: tuple[Tensor, ...], axis: Tensor) -> Tensor:
     if len(grads) == 1:
         return grads[0]
-    return raw.ConcatV2(list(grads), axis)  # type: ignore[no-any-return]
+    return raw.ConcatV2(list(grads), axis)
 
 
 define_op(
@@ -425,9 +425,9 @@ def _tile_gradient(op: Operation, grad: Tensor) -> list[Any]:
         parts = raw.Reshape(grad, int_const(pairs))
         return [raw.Sum(parts, int_const(range(0, len(pairs), 2))), None]
     shape = raw.Shape(source, out_type=multiples.dtype)
-    pairs = raw.Reshape(raw.Pack([multiples, shape], axis=1), int_const([-1]))
-    axes = raw.Range(0, raw.Size(pairs), 2)
-    return [raw.Reshape(raw.Sum(raw.Reshape(grad, pairs), axes), shape), None]
+    both = raw.Reshape(raw.Pack([multiples, shape], axis=1), int_const([-1]))
+    axes = raw.Range(0, raw.Size(both), 2)
+    return [raw.Reshape(raw.Sum(raw.Reshape(grad, both), axes), shape), None]
 
 
 define_op(

@@ -34,10 +34,10 @@ def pad(
     pairs = convert_to_tensor(paddings, preferred_dtype=dtypes.int32)
     if kind == "CONSTANT":
         if not isinstance(constant_values, Tensor) and not np.any(constant_values):
-            return raw.Pad(tensor, pairs, name=name)  # type: ignore[no-any-return]
-        return raw.PadV2(tensor, pairs, constant_values, name=name)  # type: ignore[no-any-return]
+            return raw.Pad(tensor, pairs, name=name)
+        return raw.PadV2(tensor, pairs, constant_values, name=name)
     if kind in ("REFLECT", "SYMMETRIC"):
-        return raw.MirrorPad(tensor, pairs, mode=kind, name=name)  # type: ignore[no-any-return]
+        return raw.MirrorPad(tensor, pairs, mode=kind, name=name)
     raise ValueError(f"Unknown padding mode: {mode}; use CONSTANT, REFLECT or SYMMETRIC.")
 
 
@@ -82,7 +82,7 @@ def space_to_batch(
     if block_shape is not None or block_size == 1:  # the old op has no blocks of one
         block = _block(block_size, block_shape)
         return space_to_batch_nd(input, block, paddings, name)
-    return raw.SpaceToBatch(input, paddings, block_size=block_size, name=name)  # type: ignore[no-any-return]
+    return raw.SpaceToBatch(input, paddings, block_size=block_size, name=name)
 
 
 def batch_to_space(
@@ -91,7 +91,7 @@ def batch_to_space(
     """The inverse of ``space_to_batch``, cropped by ``crops``."""
     if block_shape is not None or block_size == 1:
         return batch_to_space_nd(input, _block(block_size, block_shape), crops, name)
-    return raw.BatchToSpace(input, crops, block_size=block_size, name=name)  # type: ignore[no-any-return]
+    return raw.BatchToSpace(input, crops, block_size=block_size, name=name)
 
 
 def _block(block_size: Any, block_shape: Any) -> Any:
@@ -108,26 +108,26 @@ def space_to_batch_nd(
     input: Any, block_shape: Any, paddings: Any, name: str | None = None
 ) -> Tensor:
     """Blocks of the dimensions after the first moved into the batch, after zero padding."""
-    return raw.SpaceToBatchND(input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
+    return raw.SpaceToBatchND(input, block_shape, paddings, name=name)
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """The inverse of ``space_to_batch_nd``, cropped by ``crops``."""
-    return raw.BatchToSpaceND(input, block_shape, crops, name=name)  # type: ignore[no-any-return]
+    return raw.BatchToSpaceND(input, block_shape, crops, name=name)
 
 
 def space_to_depth(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Blocks of space moved into channels: ``[b, h, w, c]`` -> ``[b, h / s, w / s, c * s * s]``."""
-    return raw.SpaceToDepth(input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+    return raw.SpaceToDepth(input, block_size=block_size, data_format=data_format, name=name)
 
 
 def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """The inverse of ``space_to_depth``."""
-    return raw.DepthToSpace(input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+    return raw.DepthToSpace(input, block_size=block_size, data_format=data_format, name=name)
 
 
 # -- diagonals ----------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def matrix_diag(
     """
     plain = zip((k, num_rows, num_cols, padding_value), (0, -1, -1, 0), strict=True)
     if all(_is_default(value, default) for value, default in plain):
-        return raw.MatrixDiag(diagonal, name=name)  # type: ignore[no-any-return]
+        return raw.MatrixDiag(diagonal, name=name)
     diagonal = convert_to_tensor(diagonal, name="diagonal")
     padding = convert_to_tensor(padding_value, diagonal.dtype, name="padding_value")
     return _aligned("MatrixDiag", align, (diagonal, k, num_rows, num_cols, padding), name)
@@ -181,7 +181,7 @@ def matrix_diag_part(
         InvalidArgumentError: when run, if there is no such diagonal.
     """
     if _is_default(k, 0):
-        return raw.MatrixDiagPart(input, name=name)  # type: ignore[no-any-return]
+        return raw.MatrixDiagPart(input, name=name)
     input = convert_to_tensor(input, name="input")
     padding = convert_to_tensor(padding_value, input.dtype, name="padding_value")
     return _aligned("MatrixDiagPart", align, (input, k, padding), name)
@@ -196,14 +196,16 @@ def matrix_set_diag(
         InvalidArgumentError: when run, if ``diagonal`` does not have their shape.
     """
     if _is_default(k, 0):
-        return raw.MatrixSetDiag(input, diagonal, name=name)  # type: ignore[no-any-return]
+        return raw.MatrixSetDiag(input, diagonal, name=name)
     return _aligned("MatrixSetDiag", align, (input, diagonal, k), name)
 
 
 def _aligned(kind: str, align: str, inputs: tuple[Any, ...], name: str) -> Tensor:
     if align == "LEFT_LEFT":  # all that releases 1.x have
-        return getattr(raw, f"{kind}V2")(*inputs, name=name)  # type: ignore[no-any-return]
-    return getattr(raw, f"{kind}V3")(*inputs, align=align, name=name)  # type: ignore[no-any-return]
+        result: Tensor = getattr(raw, f"{kind}V2")(*inputs, name=name)
+        return result
+    result = getattr(raw, f"{kind}V3")(*inputs, align=align, name=name)
+    return result
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
@@ -211,17 +213,17 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
     lower, upper = (
         convert_to_tensor(n, preferred_dtype=dtypes.int64) for n in (num_lower, num_upper)
     )
-    return raw.MatrixBandPart(input, lower, upper, name=name)  # type: ignore[no-any-return]
+    return raw.MatrixBandPart(input, lower, upper, name=name)
 
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
     """A tensor of twice the rank with ``diagonal`` on its diagonal and zeros around it."""
-    return raw.Diag(diagonal, name=name)  # type: ignore[no-any-return]
+    return raw.Diag(diagonal, name=name)
 
 
 def diag_part(input: Any, name: str | None = None) -> Tensor:
     """The diagonal of a tensor whose shape is one shape twice."""
-    return raw.DiagPart(input, name=name)  # type: ignore[no-any-return]
+    return raw.DiagPart(input, name=name)
 
 
 # -- one-hot and masks --------------------------------------------------------------------------
@@ -266,7 +268,7 @@ def one_hot(
         on = convert_to_tensor(1 if on_value is None else on_value, wanted, "on_value")
         off = convert_to_tensor(0 if off_value is None else off_value, wanted, "off_value")
         count = convert_to_tensor(depth, dtypes.int32, "depth")
-        return raw.OneHot(  # type: ignore[no-any-return]
+        return raw.OneHot(
             convert_to_tensor(indices),
             count,
             on,

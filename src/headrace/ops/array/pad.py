@@ -109,7 +109,7 @@ def _unpadded(op: Operation, grad: Tensor) -> Tensor:
         begin = raw.Reshape(
             raw.Slice(raw.Cast(paddings, DstT="int32"), int_const([0, 0]), int_const([-1, 1])), [-1]
         )
-    return raw.Slice(grad, begin, shape_tensor(x))  # type: ignore[no-any-return]
+    return raw.Slice(grad, begin, shape_tensor(x))
 
 
 def _pad_v2_gradient(op: Operation, grad: Tensor) -> list[Any]:

@@ -35,7 +35,7 @@ def settled(x: Any) -> Tensor:
     Sizes and numbers of iterations that are made of it are fixed in the program that uses them,
     which is then compiled for each of its values, and not for each value of what it is made of.
     """
-    return raw.Settled(x)  # type: ignore[no-any-return]
+    return raw.Settled(x)
 
 
 def _rows_shape(op: Operation) -> list[Dims]:
@@ -77,7 +77,7 @@ def same_rows(x: Any, like: Any, message: str) -> Tensor:
         ValueError: if the static shapes tell that it has not.
         InvalidArgumentError: in a step.
     """
-    return raw.SameRows(x, like, message=message)  # type: ignore[no-any-return]
+    return raw.SameRows(x, like, message=message)
 
 
 def _positive(xp: Any, x: Any, *, message: str) -> Any:
@@ -104,7 +104,7 @@ def positive(x: Any, message: str) -> Tensor:
     Raises:
         InvalidArgumentError: in a step.
     """
-    return raw.RequirePositive(x, message=message)  # type: ignore[no-any-return]
+    return raw.RequirePositive(x, message=message)
 
 
 __all__ = ["positive", "same_rows", "settled"]

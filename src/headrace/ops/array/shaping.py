@@ -410,7 +410,7 @@ def _conjugate_transpose(xp: Any, x: Any, perm: Any) -> Any:
 def _inverse_perm(perm: Tensor) -> Tensor:
     known = static_ints(perm)
     if known is None:
-        return raw.InvertPermutation(perm)  # type: ignore[no-any-return]
+        return raw.InvertPermutation(perm)
     rank = len(known)
     return int_const(np.argsort([p % rank for p in known]) if rank else [])
 

@@ -117,7 +117,8 @@ def _known(tensor: Tensor) -> list[int | None] | None:
     """Entries of an index vector; None for those that are not known."""
     value = static_value(tensor)
     if value is not None:
-        return value.tolist()  # type: ignore[no-any-return]
+        result: list[int | None] | None = value.tolist()
+        return result
     partial = static_shape(tensor)
     return None if partial is None else list(partial)
 
@@ -389,7 +390,7 @@ def _update(
     return jnp.asarray(x).at[jnp.ix_(*index)].set(whole)
 
 
-def mask_attrs(op: Operation) -> dict[str, int]:
+def mask_attrs(op: Operation) -> dict[str, Any]:
     """The mask attributes of a strided-slice op."""
     return {m: op.attrs[m] for m in MASKS}
 
@@ -407,10 +408,11 @@ def _strided_slice_grad_gradient(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _update_gradient(op: Operation, grad: Tensor) -> list[Any]:
-    _, *spec, value = op.inputs
+    _, begin, end, strides, value = op.inputs
     attrs = mask_attrs(op)
-    part = raw.StridedSlice(grad, *spec, **attrs)
-    hole = raw.TensorStridedSliceUpdate(grad, *spec, raw.ZerosLike(part), **attrs)
+    part = raw.StridedSlice(grad, begin, end, strides, **attrs)
+    zeros = raw.ZerosLike(part)
+    hole = raw.TensorStridedSliceUpdate(grad, begin, end, strides, zeros, **attrs)
     shape = shape_tensor(value)
     axes = raw.BroadcastGradientArgs(raw.Shape(part), shape)[1]
     return [hole, None, None, None, raw.Reshape(raw.Sum(part, axes), shape)]

@@ -30,7 +30,7 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
     Raises:
         ValueError: if it is known not to fit.
     """
-    return raw.Slice(input_, *_one_type(begin, size), name=name)  # type: ignore[no-any-return]
+    return raw.Slice(input_, *_one_type(begin, size), name=name)
 
 
 def _one_type(*vectors: Any) -> list[Tensor]:
@@ -46,14 +46,15 @@ class VariableSlice(Tensor):
 
     var: Any
     spec: tuple[Any, ...]
-    attrs: dict[str, int]
+    attrs: dict[str, Any]
 
     def assign(self, value: Any, name: str | None = None) -> Any:
         """Set this part of the variable to ``value`` (broadcast); the variable's new value."""
         tensor = convert_to_tensor(value, self.var.dtype.base_dtype)
         with self.var._on_device():
+            begin, end, strides = self.spec
             op = raw.ResourceStridedSliceAssign(
-                self.var.handle, *self.spec, tensor, name=name, **self.attrs
+                self.var.handle, begin, end, strides, tensor, name=name, **self.attrs
             )
         with get_default_graph().control_dependencies([op]):
             return self.var.read_value()

@@ -68,10 +68,10 @@ def _reversed(keys: Tensor) -> Tensor:
     """Keys in the opposite order (integers by complement: the least one has no negative)."""
     dtype = keys.dtype
     if dtype.is_floating:
-        return raw.Neg(keys)  # type: ignore[no-any-return]
+        return raw.Neg(keys)
     if dtype.is_unsigned:
-        return raw.Sub(convert_to_tensor(dtype.max, dtype), keys)  # type: ignore[no-any-return]
-    return raw.Sub(convert_to_tensor(-1, dtype), keys)  # type: ignore[no-any-return]
+        return raw.Sub(convert_to_tensor(dtype.max, dtype), keys)
+    return raw.Sub(convert_to_tensor(-1, dtype), keys)
 
 
 __all__ = ["argsort", "sort"]

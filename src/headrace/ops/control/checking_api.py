@@ -28,7 +28,7 @@ def Assert(
         InvalidArgumentError: when the graph runs, if the condition is false.
     """
     values = [convert_to_tensor(d) for d in data]
-    return raw.Assert(  # type: ignore[no-any-return]
+    return raw.Assert(
         convert_to_tensor(condition, dtypes.bool),
         values,
         summarize=3 if summarize is None else summarize,
@@ -49,7 +49,7 @@ def Print(
     Args:
         message: put in front; first_n: print only so many times; summarize: elements of each (3).
     """
-    return raw.Print(  # type: ignore[no-any-return]
+    return raw.Print(
         input_,
         [convert_to_tensor(d) for d in data],
         message=message or "",
@@ -61,7 +61,7 @@ def Print(
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
     """``tensor``, checked to hold no NaN and no infinity when it is computed."""
-    return raw.CheckNumerics(tensor, message=message, name=name)  # type: ignore[no-any-return]
+    return raw.CheckNumerics(tensor, message=message, name=name)
 
 
 def verify_tensor_all_finite(
@@ -79,7 +79,7 @@ def verify_tensor_all_finite(
         tensor = convert_to_tensor(value)
         checked = raw.CheckNumerics(tensor, message=text)
         with get_default_graph().control_dependencies([checked.op]):
-            return raw.Identity(tensor)  # type: ignore[no-any-return]
+            return raw.Identity(tensor)
 
 
 def add_check_numerics_ops() -> Operation:
@@ -92,7 +92,7 @@ def add_check_numerics_ops() -> Operation:
                 with graph.control_dependencies([*made[-1:]]):
                     made.append(raw.CheckNumerics(tensor, message=tensor.name).op)
     with graph.control_dependencies(made):
-        return raw.NoOp()  # type: ignore[no-any-return]
+        return raw.NoOp()
 
 
 # -- elementwise assertions ---------------------------------------------------------------------
@@ -257,7 +257,7 @@ def _ordered(x: Any, op: str, name: str) -> Tensor:
         flat = raw.Reshape(convert_to_tensor(x), [-1])
         before = raw.StridedSlice(flat, [0], [-1], [1], begin_mask=1)
         after = raw.StridedSlice(flat, [1], [0], [1], end_mask=1)
-        return raw.All(getattr(raw, op)(before, after), [0])  # type: ignore[no-any-return]
+        return raw.All(getattr(raw, op)(before, after), [0])
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:

@@ -143,9 +143,7 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
             text = pieces[0]  # alone it is printed without quotes
         else:
             text = _formatted(pieces, summarize or 3)
-        return raw.PrintV2(  # type: ignore[no-any-return]
-            text, output_stream=_stream_name(stream), end=end, name=scope
-        )
+        return raw.PrintV2(text, output_stream=_stream_name(stream), end=end, name=scope)
 
 
 def _stream_name(stream: Any) -> str:
@@ -177,7 +175,7 @@ def _formatted(pieces: list[Any], summarize: int) -> Tensor:
         template = "".join([p if isinstance(p, str) else placeholder for p in pieces])
         if template.count(placeholder) == len(tensors):
             break
-    return raw.StringFormat(  # type: ignore[no-any-return]
+    return raw.StringFormat(
         tensors, template=template, placeholder=placeholder, summarize=summarize
     )
 

@@ -16,7 +16,7 @@ from headrace.ops.core.static import static_value
 
 def _holds(name: str) -> Operation:
     """What an assertion returns that needs nothing at run time."""
-    return raw.NoOp(name=name)  # type: ignore[no-any-return]
+    return raw.NoOp(name=name)
 
 
 def _check_rank(
@@ -261,7 +261,7 @@ def assert_shapes(
                     shown = data or [where, expected, size]
                     checks.append(Assert(raw.Equal(size, expected), shown, summarize))
         with get_default_graph().control_dependencies(checks):
-            return raw.NoOp(name=scope)  # type: ignore[no-any-return]
+            return raw.NoOp(name=scope)
 
 
 def _size(tensor: Tensor, axis: int) -> Any:

@@ -389,7 +389,8 @@ def _lower_scan(evaluation: Any, node: Any, args: Sequence[Any]) -> list[Any]:
     def step(values: Sequence[Any], elements: Sequence[Any]) -> list[Any]:
         rest = iter(elements)
         parts = [known[i] if i in known else next(rest) for i in range(len(xs))]
-        return evaluation.call(body, [*values, *parts, *captures], saved)  # type: ignore[no-any-return]
+        result: list[Any] = evaluation.call(body, [*values, *parts, *captures], saved)
+        return result
 
     loop = flow_kernels.Loop(evaluation, step)
     if isinstance(size, int):

@@ -138,7 +138,8 @@ def _conform_list(value: TensorList, target: TensorList, what: str) -> TensorLis
         value = traced(value)
     if _shape_key(value) != _shape_key(target):
         raise NeedsValue(f"the list {what} changes its length or the shape of its elements")
-    return jax.tree.map(jnp.asarray, value)  # type: ignore[no-any-return]
+    result: TensorList = jax.tree.map(jnp.asarray, value)
+    return result
 
 
 def _zeros(shape: Any) -> Any:

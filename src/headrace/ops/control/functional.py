@@ -218,7 +218,7 @@ def _with_first(rows: Tensor, first: Tensor, reverse: bool) -> Tensor:
     """Put the starting value before (in reverse: after) the other results."""
     row = raw.ExpandDims(first, constant(np.int32(0)))
     parts = [rows, row] if reverse else [row, rows]
-    return raw.ConcatV2(parts, constant(np.int32(0)))  # type: ignore[no-any-return]
+    return raw.ConcatV2(parts, constant(np.int32(0)))
 
 
 def _start(elems: Any, initializer: Any, reverse: bool) -> tuple[list[Tensor], list[Tensor], Any]:

@@ -180,7 +180,7 @@ class TensorArray(CompositeTensor):
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements, an int32 scalar."""
-        return raw.TensorListLength(self._flow, name=name or "TensorArraySizeV3")  # type: ignore[no-any-return]
+        return raw.TensorListLength(self._flow, name=name or "TensorArraySizeV3")
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """The element at ``index``."""
@@ -268,7 +268,7 @@ class TensorArray(CompositeTensor):
             self._flow, shape, none, element_dtype=self._dtype, name=name or "TensorArrayConcatV3"
         )
         uses.note(value.op, self._array, False, None)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """An array of the rows of ``value``."""
@@ -312,4 +312,4 @@ class TensorArray(CompositeTensor):
 
     def close(self, name: str | None = None) -> Operation:
         """An operation that does nothing: contents are freed when nothing needs them."""
-        return raw.NoOp(name=name or "TensorArrayCloseV3")  # type: ignore[no-any-return]
+        return raw.NoOp(name=name or "TensorArrayCloseV3")

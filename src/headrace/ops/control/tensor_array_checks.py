@@ -312,10 +312,10 @@ def _source(entry: _Entry) -> Source:
 def _logged(op: Operation, use: uses.Use) -> Tensor:
     """The positions of an operation in a body, to be handed out."""
     if use.input is not None:
-        return raw.TensorArrayLog(op.inputs[use.input])  # type: ignore[no-any-return]
+        return raw.TensorArrayLog(op.inputs[use.input])
     zero, one = constant(np.int32(0)), constant(np.int32(1))
     length = raw.TensorListLength(op.outputs[0] if use.writes else op.inputs[0])
-    return raw.TensorArrayLog(raw.Range(zero, length, one))  # type: ignore[no-any-return]
+    return raw.TensorArrayLog(raw.Range(zero, length, one))
 
 
 # A list of one, so that no pass takes it for a constant: that would have no zeros.

@@ -175,7 +175,7 @@ def element_shape_of(stacked: Tensor) -> Tensor:
     dims = stacked.dims
     if dims is not None and None not in dims[1:]:
         return constant(np.array(dims[1:], np.int32))
-    return raw.StridedSlice(raw.Shape(stacked), [1], [0], [1], end_mask=1)  # type: ignore[no-any-return]
+    return raw.StridedSlice(raw.Shape(stacked), [1], [0], [1], end_mask=1)
 
 
 define_op(
@@ -279,7 +279,7 @@ def shape_input(dims: Dims, tensor: Tensor | None = None) -> Tensor:
     if dims is not None and None not in dims:
         return constant(np.array(dims, np.int32))
     if tensor is not None:
-        return raw.Shape(tensor)  # type: ignore[no-any-return]
+        return raw.Shape(tensor)
     if dims is None:
         return constant(np.array(-1, np.int32))
     return constant(np.array([-1 if d is None else d for d in dims], np.int32))

@@ -349,7 +349,8 @@ define_op(
 def _accumulate(value: TensorList, index: Any, item: Any) -> TensorList:
     if value.unwritten or (value.items is not None and fixed_index(index) is not None):
         size = value.size
-        return lists.add(value, _one_item(np.int32(size), index, item))  # type: ignore[no-any-return]
+        result: TensorList = lists.add(value, _one_item(np.int32(size), index, item))
+        return result
     dense = uniform(value)
     check_index(index, dense.size)
     return TensorList(buffer=jnp.asarray(dense.buffer).at[index].add(item), size=dense.size)

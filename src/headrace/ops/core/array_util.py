@@ -105,7 +105,7 @@ def shape_tensor(tensor: Tensor, dtype: dtypes.DType = dtypes.int32) -> Tensor:
     dims = tensor._dims
     if dims is not None and None not in dims:
         return int_const(dims, dtype, "Shape")
-    return raw.Shape(tensor, out_type=dtype)  # type: ignore[no-any-return]
+    return raw.Shape(tensor, out_type=dtype)
 
 
 def fully_known(dims: Dims) -> bool:

@@ -16,6 +16,7 @@ from headrace.graph.graph import Graph, default_graph_stack, get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import to_ndarray
+from headrace.ops.core.raw_ops import RawOps
 from headrace.ops.core.registry import ArgDef, AttrDef, OpDef, define_op, get_op_def
 
 # -- constants and conversion -------------------------------------------------------------------
@@ -120,7 +121,8 @@ def convert_to_tensor(
         if isinstance(value, base):
             converted = function(value, dtype=wanted, name=name, as_ref=False)
             if converted is not NotImplemented:
-                return converted  # type: ignore[no-any-return]
+                found: Tensor = converted
+                return found
     if isinstance(value, CompositeTensor):
         raise CompositeOperand(value)
     if isinstance(value, (list, tuple)):
@@ -468,30 +470,7 @@ def _check_attr(attr: AttrDef, value: Any, op_name: str) -> None:
 # -- raw ops ------------------------------------------------------------------------------------
 
 
-class RawOps:
-    """Every registered op as a function: ``raw.MatMul(a, b, transpose_b=True)``.
-
-    Gradient rules and the public API build ops through this, so op modules need not import one
-    another.
-    """
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        try:
-            op_def = get_op_def(name)
-        except ValueError as error:
-            raise AttributeError(str(error)) from None
-
-        def build(*args: Any, **kwargs: Any) -> Any:
-            return apply_op(op_def, args, kwargs)
-
-        build.__name__ = build.__qualname__ = name
-        setattr(self, name, build)
-        return build
-
-
-raw = RawOps()
+raw = RawOps(apply_op)
 
 
 def _create_by_name(

@@ -23,7 +23,8 @@ def static_value(tensor: Tensor) -> Array | None:
     """
     op = tensor.op
     if op.type == "Const":
-        return op.attrs["value"]  # type: ignore[no-any-return]
+        result: Array | None = op.attrs["value"]
+        return result
     cache: dict[Operation, Any] = op.graph.__dict__.setdefault("_static_cache", {})
     if op not in cache:
         _compute(op, cache)

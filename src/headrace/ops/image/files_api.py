@@ -42,7 +42,7 @@ def decode_jpeg(
     Raises:
         InvalidArgumentError: when run, if the bytes are no image, or are cut off or corrupt.
     """
-    return raw.DecodeJpeg(  # type: ignore[no-any-return]
+    return raw.DecodeJpeg(
         contents,
         channels=channels or 0,
         ratio=ratio,
@@ -69,7 +69,7 @@ def decode_and_crop_jpeg(
 
     The other arguments, the result and the errors are those of ``decode_jpeg``.
     """
-    return raw.DecodeAndCropJpeg(  # type: ignore[no-any-return]
+    return raw.DecodeAndCropJpeg(
         contents,
         crop_window,
         channels=channels,
@@ -98,7 +98,7 @@ def decode_png(
     Raises:
         InvalidArgumentError: when run, if the bytes are no image, or are cut off or corrupt.
     """
-    return raw.DecodePng(contents, channels=channels or 0, dtype=dtype, name=name)  # type: ignore[no-any-return]
+    return raw.DecodePng(contents, channels=channels or 0, dtype=dtype, name=name)
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
@@ -110,7 +110,7 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: when run, if the bytes are no image, are corrupt or have no frame.
     """
-    return raw.DecodeGif(contents, name=name)  # type: ignore[no-any-return]
+    return raw.DecodeGif(contents, name=name)
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
@@ -121,7 +121,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
     Raises:
         InvalidArgumentError: when run, if the bytes are no such image or are cut off.
     """
-    return raw.DecodeBmp(contents, channels=channels, name=name)  # type: ignore[no-any-return]
+    return raw.DecodeBmp(contents, channels=channels, name=name)
 
 
 def decode_image(
@@ -152,7 +152,7 @@ def decode_image(
     wanted = dtypes.as_dtype(dtype)
     if wanted not in (dtypes.uint8, dtypes.uint16, dtypes.float32):
         raise ValueError(f"Image dtype {wanted.name} is not supported: uint8, uint16 or float32")
-    return raw.DecodeImage(  # type: ignore[no-any-return]
+    return raw.DecodeImage(
         contents,
         channels=channels or 0,
         dtype=wanted,
@@ -169,13 +169,13 @@ def extract_jpeg_shape(
     Raises:
         InvalidArgumentError: when run, if the bytes do not begin as such a file does.
     """
-    return raw.ExtractJpegShape(contents, output_type=output_type, name=name)  # type: ignore[no-any-return]
+    return raw.ExtractJpegShape(contents, output_type=output_type, name=name)
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Whether the bytes begin like a JPEG file: a bool scalar."""
     with get_default_graph().name_scope(name or "is_jpeg") as scope:
-        return raw.Equal(raw.Substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)  # type: ignore[no-any-return]
+        return raw.Equal(raw.Substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)
 
 
 def encode_jpeg(
@@ -207,7 +207,7 @@ def encode_jpeg(
         ValueError: if the image is not of rank 3, or ``format`` or ``density_unit`` is another.
         InvalidArgumentError: when run, for other channels or another quality.
     """
-    return raw.EncodeJpeg(  # type: ignore[no-any-return]
+    return raw.EncodeJpeg(
         image,
         format=format,
         quality=quality,
@@ -233,4 +233,4 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     Raises:
         InvalidArgumentError: when run, for other channels or another compression.
     """
-    return raw.EncodePng(image, compression=compression, name=name)  # type: ignore[no-any-return]
+    return raw.EncodePng(image, compression=compression, name=name)

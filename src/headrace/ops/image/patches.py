@@ -114,7 +114,11 @@ def extract_image_patches(
     """
     ksizes = ksizes if sizes is None else sizes
     required("extract_image_patches", ksizes=ksizes, strides=strides, rates=rates, padding=padding)
-    return raw.ExtractImagePatches(  # type: ignore[no-any-return]
+    assert ksizes is not None
+    assert strides is not None
+    assert rates is not None
+    assert padding is not None
+    return raw.ExtractImagePatches(
         images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name
     )
 

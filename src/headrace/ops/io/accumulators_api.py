@@ -54,13 +54,13 @@ class ConditionalAccumulatorBase:
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
         """How many gradients have been added since the last were taken: an int32 scalar."""
-        return raw.ResourceAccumulatorNumAccumulated(  # type: ignore[no-any-return]
+        return raw.ResourceAccumulatorNumAccumulated(
             self._accumulator_ref, name=name or f"{self._name}_NumAccumulated"
         )
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
         """An op after which gradients of steps before ``new_global_step`` are dropped."""
-        return raw.ResourceAccumulatorSetGlobalStep(  # type: ignore[no-any-return]
+        return raw.ResourceAccumulatorSetGlobalStep(
             self._accumulator_ref,
             _step(new_global_step),
             name=name,
@@ -109,7 +109,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         """
         gradient = convert_to_tensor(grad, self._dtype)
         gradient.shape.assert_is_compatible_with(self._shape)
-        return raw.ResourceAccumulatorApplyGradient(  # type: ignore[no-any-return]
+        return raw.ResourceAccumulatorApplyGradient(
             self._accumulator_ref, _step(local_step), gradient, name=name
         )
 
@@ -173,7 +173,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         As it runs it raises InvalidArgumentError if shapes do not fit.
         """
         known = grad_shape is not None
-        return raw.SparseAccumulatorApplyGradient(  # type: ignore[no-any-return]
+        return raw.SparseAccumulatorApplyGradient(
             self._accumulator_ref,
             _step(local_step),
             _step(grad_indices),
@@ -195,11 +195,11 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         return IndexedSlices(values, indices, dense_shape)
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
-        return raw.AccumulatorNumAccumulated(  # type: ignore[no-any-return]
+        return raw.AccumulatorNumAccumulated(
             self._accumulator_ref, name=name or f"{self._name}_NumAccumulated"
         )
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
-        return raw.AccumulatorSetGlobalStep(  # type: ignore[no-any-return]
+        return raw.AccumulatorSetGlobalStep(
             self._accumulator_ref, _step(new_global_step), name=name
         )

@@ -52,7 +52,8 @@ define_op(
 
 
 def _barrier(context: Any, handle: Any) -> _Barrier:
-    return host_resource(context, handle)  # type: ignore[no-any-return]
+    result: _Barrier = host_resource(context, handle)
+    return result
 
 
 def _insert(context: Any, handle: Any, keys: Any, values: Any, *, component_index: int) -> Any:
@@ -165,7 +166,7 @@ class Barrier:
         self, component_index: int, keys: Any, values: Any, name: str | None = None
     ) -> Operation:
         """An op that gives each of ``keys`` ``[n]`` its row of ``values`` ``[n, ...]``."""
-        return raw.BarrierInsertMany(  # type: ignore[no-any-return]
+        return raw.BarrierInsertMany(
             self._barrier_ref,
             keys,
             values,
@@ -198,7 +199,7 @@ class Barrier:
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """An op after which no new keys come; with the argument no more components either."""
-        return raw.BarrierClose(  # type: ignore[no-any-return]
+        return raw.BarrierClose(
             self._barrier_ref,
             cancel_pending_enqueues=cancel_pending_enqueues,
             name=name or f"{self._short}_BarrierClose",
@@ -206,12 +207,12 @@ class Barrier:
 
     def ready_size(self, name: str | None = None) -> Tensor:
         """How many elements are ready: an int32 scalar."""
-        return raw.BarrierReadySize(  # type: ignore[no-any-return]
+        return raw.BarrierReadySize(
             self._barrier_ref, name=name or f"{self._short}_BarrierReadySize"
         )
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
         """How many elements lack components: an int32 scalar."""
-        return raw.BarrierIncompleteSize(  # type: ignore[no-any-return]
+        return raw.BarrierIncompleteSize(
             self._barrier_ref, name=name or f"{self._short}_BarrierIncompleteSize"
         )

@@ -119,7 +119,8 @@ def host_resource(context: Any, handle: Any) -> Any:
 
 
 def _queue(context: Any, handle: Any) -> Queue:
-    return host_resource(context, handle)  # type: ignore[no-any-return]
+    result: Queue = host_resource(context, handle)
+    return result
 
 
 def _check_types(queue: Queue, types: Sequence[Any], takes: bool) -> None:

@@ -110,7 +110,7 @@ class QueueBase:
             tensors = self._tensors(vals)
             for tensor, shape in zip(tensors, self._shapes, strict=True):
                 tensor.shape.assert_is_compatible_with(shape)
-            return raw.QueueEnqueueV2(self._queue_ref, tensors, name=scope)  # type: ignore[no-any-return]
+            return raw.QueueEnqueueV2(self._queue_ref, tensors, name=scope)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
         """An op that adds the slices of ``vals`` along dimension 0, one element after another.
@@ -133,7 +133,7 @@ class QueueBase:
                 whole = tensor.shape.with_rank_at_least(1)
                 batch = batch.merge_with(whole[0])
                 whole[1:].assert_is_compatible_with(shape)
-            return raw.QueueEnqueueManyV2(self._queue_ref, tensors, name=scope)  # type: ignore[no-any-return]
+            return raw.QueueEnqueueManyV2(self._queue_ref, tensors, name=scope)
 
     def _tensors(self, vals: Any) -> list[Tensor]:
         if isinstance(vals, dict):
@@ -213,7 +213,7 @@ class QueueBase:
             cancel_pending_enqueues: whether steps that wait for room fail with CancelledError;
                 else the queue closes once they have got in.
         """
-        return raw.QueueCloseV2(  # type: ignore[no-any-return]
+        return raw.QueueCloseV2(
             self._queue_ref,
             cancel_pending_enqueues=cancel_pending_enqueues,
             name=name or f"{self._name}_Close",
@@ -221,11 +221,11 @@ class QueueBase:
 
     def is_closed(self, name: str | None = None) -> Tensor:
         """Whether the queue is closed: a bool scalar."""
-        return raw.QueueIsClosedV2(self._queue_ref, name=name or f"{self._name}_Is_Closed")  # type: ignore[no-any-return]
+        return raw.QueueIsClosedV2(self._queue_ref, name=name or f"{self._name}_Is_Closed")
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements the queue has: an int32 scalar."""
-        return raw.QueueSizeV2(self._queue_ref, name=name or f"{self._name}_Size")  # type: ignore[no-any-return]
+        return raw.QueueSizeV2(self._queue_ref, name=name or f"{self._name}_Size")
 
 
 class FIFOQueue(QueueBase):

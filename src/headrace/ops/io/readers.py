@@ -79,7 +79,8 @@ for _name, (_attrs, _make) in _MAKERS.items():
 
 
 def _reader(context: Any, handle: Any) -> Reader:
-    return host_resource(context, handle)  # type: ignore[no-any-return]
+    result: Reader = host_resource(context, handle)
+    return result
 
 
 def _work_of(context: Any, handle: Any) -> Callable[[], bytes]:

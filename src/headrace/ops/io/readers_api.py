@@ -50,7 +50,7 @@ class ReaderBase:
         Args:
             queue: a queue of strings, or its handle.
         """
-        return raw.ReaderReadV2(self._reader_ref, _handle(queue), name=name)  # type: ignore[no-any-return]
+        return raw.ReaderReadV2(self._reader_ref, _handle(queue), name=name)
 
     def read_up_to(
         self, queue: Any, num_records: Any, name: str | None = None
@@ -60,32 +60,30 @@ class ReaderBase:
         There may be fewer at the end of each piece of work, but at least one.
         """
         count = convert_to_tensor(num_records, dtype=dtypes.int64)
-        return raw.ReaderReadUpToV2(  # type: ignore[no-any-return]
-            self._reader_ref, _handle(queue), count, name=name
-        )
+        return raw.ReaderReadUpToV2(self._reader_ref, _handle(queue), count, name=name)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
         """How many records have been read: an int64 scalar."""
-        return raw.ReaderNumRecordsProducedV2(self._reader_ref, name=name)  # type: ignore[no-any-return]
+        return raw.ReaderNumRecordsProducedV2(self._reader_ref, name=name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
         """How many pieces of work are complete: an int64 scalar."""
-        return raw.ReaderNumWorkUnitsCompletedV2(self._reader_ref, name=name)  # type: ignore[no-any-return]
+        return raw.ReaderNumWorkUnitsCompletedV2(self._reader_ref, name=name)
 
     def serialize_state(self, name: str | None = None) -> Tensor:
         """The state of the reader: a string scalar.
 
         As it runs it raises UnimplementedError if the reader does not support that.
         """
-        return raw.ReaderSerializeStateV2(self._reader_ref, name=name)  # type: ignore[no-any-return]
+        return raw.ReaderSerializeStateV2(self._reader_ref, name=name)
 
     def restore_state(self, state: Any, name: str | None = None) -> Operation:
         """An op that brings back a state that `serialize_state` gave."""
-        return raw.ReaderRestoreStateV2(self._reader_ref, state, name=name)  # type: ignore[no-any-return]
+        return raw.ReaderRestoreStateV2(self._reader_ref, state, name=name)
 
     def reset(self, name: str | None = None) -> Operation:
         """An op after which the reader is as new."""
-        return raw.ReaderResetV2(self._reader_ref, name=name)  # type: ignore[no-any-return]
+        return raw.ReaderResetV2(self._reader_ref, name=name)
 
 
 def _handle(queue: Any) -> Tensor:

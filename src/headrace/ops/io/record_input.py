@@ -87,7 +87,7 @@ class RecordInput:
         self._batches = batches
         self._name = name
         options = TFRecordOptions(compression_type)
-        self._attrs = {
+        self._attrs: dict[str, Any] = {
             "file_pattern": file_pattern,
             "file_buffer_size": buffer_size,
             "file_parallelism": parallelism,

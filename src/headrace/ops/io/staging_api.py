@@ -156,7 +156,8 @@ class StagingArea(BaseStagingArea):
             named = dict(enumerate(values if isinstance(values, (list, tuple)) else [values]))
         if len(named) != len(self._dtypes):
             raise ValueError(f"Unexpected number of inputs {len(named)} vs {len(self._dtypes)}")
-        return self._add("Stage", "put", name, self._tensors(named))  # type: ignore[no-any-return]
+        result: Operation = self._add("Stage", "put", name, self._tensors(named))
+        return result
 
     def get(self, name: str | None = None) -> Any:
         """The next tuple, which is taken: a list, or a dictionary."""
@@ -168,11 +169,13 @@ class StagingArea(BaseStagingArea):
 
     def size(self, name: str | None = None) -> Tensor:
         """How many tuples there are: an int32 scalar."""
-        return self._add("StageSize", "size", name)  # type: ignore[no-any-return]
+        result: Tensor = self._add("StageSize", "size", name)
+        return result
 
     def clear(self, name: str | None = None) -> Operation:
         """An operation that empties the area."""
-        return self._add("StageClear", "clear", name)  # type: ignore[no-any-return]
+        result: Operation = self._add("StageClear", "clear", name)
+        return result
 
 
 class MapStagingArea(BaseStagingArea):
@@ -226,9 +229,10 @@ class MapStagingArea(BaseStagingArea):
                 )
             components = dict(zip(indices, given, strict=True))
         tensors = self._tensors(components)
-        return self._add(  # type: ignore[no-any-return]
+        result: Operation = self._add(
             f"{self._kind}Stage", "put", name, key, list(components), tensors
         )
+        return result
 
     def get(
         self, key: Any = None, indices: Sequence[Any] | None = None, name: str | None = None
@@ -260,17 +264,18 @@ class MapStagingArea(BaseStagingArea):
 
     def size(self, name: str | None = None) -> Tensor:
         """How many tuples there are: an int32 scalar."""
-        return self._add(f"{self._kind}Size", "size", name)  # type: ignore[no-any-return]
+        result: Tensor = self._add(f"{self._kind}Size", "size", name)
+        return result
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
         """How many tuples lack components that are still to be put: an int32 scalar."""
-        return self._add(  # type: ignore[no-any-return]
-            f"{self._kind}IncompleteSize", "incomplete_size", name
-        )
+        result: Tensor = self._add(f"{self._kind}IncompleteSize", "incomplete_size", name)
+        return result
 
     def clear(self, name: str | None = None) -> Operation:
         """An operation that empties the area."""
-        return self._add(f"{self._kind}Clear", "clear", name)  # type: ignore[no-any-return]
+        result: Operation = self._add(f"{self._kind}Clear", "clear", name)
+        return result
 
     def _places(self, indices: Any) -> list[int]:
         if indices is None:

@@ -129,7 +129,8 @@ define_op(
 
 
 def _table(context: Any, handle: Any) -> Table:
-    return host_resource(context, handle)  # type: ignore[no-any-return]
+    result: Table = host_resource(context, handle)
+    return result
 
 
 def _check_types(table: Table, key: Any, value: Any) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from jax import lax
 
 from headrace.graph import dtypes
-from headrace.graph.composite import composite_function
+from headrace.graph.composite import CompositeTensor, composite_function
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
@@ -152,6 +152,13 @@ define_op(
 )
 
 
+_Composite = TypeVar("_Composite", bound=CompositeTensor)
+
+
+@overload
+def cast(x: _Composite, dtype: Any, name: str | None = None) -> _Composite: ...
+@overload
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor: ...
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """``x`` as ``dtype``: floats are cut towards zero, nonzero is True, integers wrap.
 
@@ -187,7 +194,8 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         value = raw.Maximum(value, _bound(target.min, source, 1))
     if source.max > target.max:
         value = raw.Minimum(value, _bound(target.max, source, -1))
-    return cast(value, target, name=name or "saturate_cast")  # type: ignore[no-any-return]
+    result: Tensor = cast(value, target, name=name or "saturate_cast")
+    return result
 
 
 def _bound(limit: Any, dtype: DType, inwards: int) -> Any:
@@ -257,7 +265,7 @@ def _whole(part: Tensor, zero_first: bool = False) -> Tensor:
     target = dtypes.complex64 if part.dtype is dtypes.float32 else dtypes.complex128
     zero = raw.ZerosLike(part)
     pair = (zero, part) if zero_first else (part, zero)
-    return raw.Complex(*pair, Tout=target)  # type: ignore[no-any-return]
+    return raw.Complex(*pair, Tout=target)
 
 
 def _angle_grad(op: Operation, g: Tensor) -> list[Tensor | None]:
@@ -319,7 +327,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
             f"real and imag have incorrect types: {real.dtype.name} {imag.dtype.name}; both must "
             "be float32 or both float64."
         )
-    return raw.Complex(real, imag, Tout=targets[real.dtype], name=name)  # type: ignore[no-any-return]
+    return raw.Complex(real, imag, Tout=targets[real.dtype], name=name)
 
 
 @composite_function
@@ -344,13 +352,14 @@ def _part_of(op_name: str, value: Any, name: str | None) -> Tensor:
     z = convert_to_tensor(value, name="input")
     if z.dtype.is_complex:
         make = getattr(raw, op_name)
-        return make(z, Tout=z.dtype.real_dtype, name=name)  # type: ignore[no-any-return]
+        result: Tensor = make(z, Tout=z.dtype.real_dtype, name=name)
+        return result
     if op_name == "Real":
         return z
     if op_name == "Imag":
-        return raw.ZerosLike(z)  # type: ignore[no-any-return]
+        return raw.ZerosLike(z)
     negative = raw.Less(z, raw.ZerosLike(z))
-    return raw.Mul(raw.Cast(negative, DstT=z.dtype), np.pi, name=name)  # type: ignore[no-any-return]
+    return raw.Mul(raw.Cast(negative, DstT=z.dtype), np.pi, name=name)
 
 
 @composite_function
@@ -362,9 +371,10 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     """
     x = convert_to_tensor(x, name="x")
     if x.dtype.is_complex:
-        return raw.Conj(x, name=name)  # type: ignore[no-any-return]
+        return raw.Conj(x, name=name)
     if x.dtype.is_floating or x.dtype.is_integer:
-        return x  # type: ignore[no-any-return]
+        result: Tensor = x
+        return result
     raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}")
 
 
@@ -373,5 +383,5 @@ def abs(x: Any, name: str | None = None) -> Tensor:
     """The absolute value; of a complex number its (real) modulus."""
     x = convert_to_tensor(x, name="x")
     if x.dtype.is_complex:
-        return raw.ComplexAbs(x, Tout=x.dtype.real_dtype, name=name)  # type: ignore[no-any-return]
-    return raw.Abs(x, name=name)  # type: ignore[no-any-return]
+        return raw.ComplexAbs(x, Tout=x.dtype.real_dtype, name=name)
+    return raw.Abs(x, name=name)

@@ -60,7 +60,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
         if not halves:
             return constant(0.0)
         total = raw.Sum(raw.Pack(halves), [0])
-        return raw.Sqrt(raw.Mul(total, constant(2.0, total.dtype)), name="global_norm")  # type: ignore[no-any-return]
+        return raw.Sqrt(raw.Mul(total, constant(2.0, total.dtype)), name="global_norm")
 
 
 def clip_by_global_norm(
@@ -104,7 +104,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
         squares = raw.Sum(raw.Square(values), _all_axes(values), keep_dims=False)
         inverse = raw.Mul(raw.Rsqrt(squares), count)
         factor = raw.Minimum(inverse, raw.RealDiv(constant(1, values.dtype), limit))
-        return raw.Mul(raw.Mul(values, limit), factor, name=scope)  # type: ignore[no-any-return]
+        return raw.Mul(raw.Mul(values, limit), factor, name=scope)
 
 
 def _check_sequence(t_list: Any) -> None:

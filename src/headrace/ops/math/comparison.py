@@ -123,7 +123,7 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Whether exactly one of ``x`` and ``y`` is true; they broadcast."""
     x, y = convert_to_tensor(x), convert_to_tensor(y)
     either, both = raw.LogicalOr(x, y), raw.LogicalAnd(x, y)
-    return raw.LogicalAnd(either, raw.LogicalNot(both), name=name)  # type: ignore[no-any-return]
+    return raw.LogicalAnd(either, raw.LogicalNot(both), name=name)
 
 
 def _approximate(x: Any, y: Any, *, tolerance: float) -> Any:
@@ -161,4 +161,4 @@ define_op(
 
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
     """``|x - y| < tolerance``, elementwise; the shapes must be equal."""
-    return raw.ApproximateEqual(x, y, tolerance=tolerance, name=name)  # type: ignore[no-any-return]
+    return raw.ApproximateEqual(x, y, tolerance=tolerance, name=name)

@@ -147,9 +147,7 @@ def histogram_fixed_width(
     with default_graph_stack.current().name_scope(name or "histogram_fixed_width") as scope:
         values = convert_to_tensor(values, name="values")
         limits = convert_to_tensor(value_range, values.dtype, "value_range")
-        return raw.HistogramFixedWidth(  # type: ignore[no-any-return]
-            values, limits, nbins, dtype=dtype, name=scope
-        )
+        return raw.HistogramFixedWidth(values, limits, nbins, dtype=dtype, name=scope)
 
 
 def histogram_fixed_width_bins(
@@ -168,7 +166,8 @@ def histogram_fixed_width_bins(
         scaled = raw.RealDiv(raw.Sub(values, low), raw.Sub(high, low))
         indices = raw.Floor(raw.Mul(nbins, scaled))
         clipped = raw.Minimum(raw.Maximum(indices, 0), raw.Sub(nbins, 1))
-        return cast(clipped, dtype)  # type: ignore[no-any-return]
+        result: Tensor = cast(clipped, dtype)
+        return result
 
 
 def confusion_matrix(
@@ -201,7 +200,7 @@ def confusion_matrix(
             values = raw.OnesLike(cast(predictions, dtype))
         else:
             values = cast(convert_to_tensor(weights), dtype)
-        return raw.ScatterNd(pairs, values, raw.Pack([count, count]))  # type: ignore[no-any-return]
+        return raw.ScatterNd(pairs, values, raw.Pack([count, count]))
 
 
 def _squeezed(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:

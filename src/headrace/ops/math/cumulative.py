@@ -124,7 +124,7 @@ def _cumulative_logsumexp_grad(op: Operation, g: Tensor) -> Grads:
         sums = raw.CumulativeLogsumexp(
             raw.Sub(terms, op.outputs[0]), axis, exclusive=exclusive, reverse=not reverse
         )
-        return raw.Exp(raw.AddV2(sums, x))  # type: ignore[no-any-return]
+        return raw.Exp(raw.AddV2(sums, x))
 
     return [raw.Sub(part(g), part(raw.Neg(g))), None]
 
@@ -160,7 +160,8 @@ def _public(definition: OpDef, what: str) -> Any:
         x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: Any = None
     ) -> Tensor:
         attrs = {"exclusive": exclusive, "reverse": reverse, "name": name}
-        return apply_op(definition, (x, axis), attrs)  # type: ignore[no-any-return]
+        result: Tensor = apply_op(definition, (x, axis), attrs)
+        return result
 
     function.__name__ = function.__qualname__ = definition.name
     function.__doc__ = f"""The running {what} along ``axis``; the result has the shape of ``x``.
@@ -356,7 +357,7 @@ def range(
             same = all(t is found[0] for t in found)
             wanted = found[0] if same or not known else max(known, key=_RANGE_TYPES.index)
         parts = [t if t.dtype is wanted else raw.Cast(t, DstT=wanted) for t in parts]
-        return raw.Range(*parts, name=scope)  # type: ignore[no-any-return]
+        return raw.Range(*parts, name=scope)
 
 
 def _lin_space_size(num: Any) -> int:
@@ -415,7 +416,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
     Raises:
         ValueError: if ``num`` is not positive.
     """
-    return raw.LinSpace(start, stop, num, name=name)  # type: ignore[no-any-return]
+    return raw.LinSpace(start, stop, num, name=name)
 
 
 lin_space = linspace

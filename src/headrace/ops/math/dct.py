@@ -89,7 +89,7 @@ def _check(kind: int, n: int | None, axis: int, norm: str | None) -> None:
 
 def _last(x: Tensor, begin: int, end: int, step: int = 1, masks: int = 0) -> Tensor:
     """``x[..., begin:end:step]``; bit 0 of ``masks`` opens the begin, bit 1 the end."""
-    return raw.StridedSlice(  # type: ignore[no-any-return]
+    return raw.StridedSlice(
         x,
         [0, begin],
         [0, end],
@@ -109,7 +109,7 @@ def _resized(x: Tensor, n: int) -> Tensor:
     missing = raw.Pad(raw.Reshape(raw.Sub([n], size), [1, 1]), [[len(x._dims) - 1, 0], [1, 0]])
     padded = raw.Pad(cut, raw.AddV2(missing, before))
     padded.set_shape([*x._dims[:-1], n])
-    return padded  # type: ignore[no-any-return]
+    return padded
 
 
 def _count(x: Tensor) -> Tensor:
@@ -117,11 +117,11 @@ def _count(x: Tensor) -> Tensor:
     dims = x._dims
     if dims is not None and dims[-1] is not None:
         return convert_to_tensor([dims[-1]], dtypes.int32)
-    return raw.StridedSlice(raw.Shape(x), [-1], [0], [1], end_mask=1)  # type: ignore[no-any-return]
+    return raw.StridedSlice(raw.Shape(x), [-1], [0], [1], end_mask=1)
 
 
 def _real(x: Tensor, dtype: Any) -> Tensor:
-    return raw.Real(x, Tout=dtype)  # type: ignore[no-any-return]
+    return raw.Real(x, Tout=dtype)
 
 
 def _complex(dtype: Any) -> Any:
@@ -134,14 +134,14 @@ def _turns(x: Tensor, count: Tensor, sign: float) -> Tensor:
     place = raw.Cast(raw.Range(0, scalar, 1), DstT=x.dtype)
     angle = raw.RealDiv(raw.Mul(place, sign * np.pi * 0.5), raw.Cast(count, DstT=x.dtype))
     kind = _complex(x.dtype)
-    return raw.Mul(2.0, raw.Exp(raw.Complex(raw.ZerosLike(angle), angle, Tout=kind)))  # type: ignore[no-any-return]
+    return raw.Mul(2.0, raw.Exp(raw.Complex(raw.ZerosLike(angle), angle, Tout=kind)))
 
 
 def _weights(x: Tensor, count: Tensor, first: Any, others: Any) -> Tensor:
     """One number for the first sample and another for all others, by the square root of n."""
     size = raw.Cast(count, DstT=x.dtype)
     place = raw.Range(0, raw.Reshape(count, []), 1)
-    return raw.SelectV2(raw.Equal(place, 0), first(size), others(size))  # type: ignore[no-any-return]
+    return raw.SelectV2(raw.Equal(place, 0), first(size), others(size))
 
 
 def _first(x: Tensor) -> Tensor:
@@ -166,11 +166,11 @@ def _second(x: Tensor, norm: str | None) -> Tensor:
         lambda n: raw.Mul(raw.Rsqrt(n), half),
         lambda n: raw.Mul(raw.Rsqrt(n), half * np.sqrt(2.0)),
     )
-    return raw.Mul(waves, weights)  # type: ignore[no-any-return]
+    return raw.Mul(waves, weights)
 
 
 def _doubled(x: Tensor) -> Tensor:
-    return raw.ConcatV2([x, raw.ZerosLike(x)], -1)  # type: ignore[no-any-return]
+    return raw.ConcatV2([x, raw.ZerosLike(x)], -1)
 
 
 def _third(x: Tensor, norm: str | None) -> Tensor:
@@ -188,7 +188,7 @@ def _third(x: Tensor, norm: str | None) -> Tensor:
     if x._dims is not None and x._dims[-1] is not None:
         return _last(signal, 0, x._dims[-1])
     front, _ = raw.Split(-1, signal, num_split=2)
-    return front  # type: ignore[no-any-return]
+    return front
 
 
 def _fourth(x: Tensor, norm: str | None) -> Tensor:
@@ -196,4 +196,4 @@ def _fourth(x: Tensor, norm: str | None) -> Tensor:
     if norm is None:
         return waves
     size = raw.Cast(_count(x), DstT=x.dtype)
-    return raw.Mul(waves, raw.Mul(raw.Rsqrt(size), np.sqrt(0.5)))  # type: ignore[no-any-return]
+    return raw.Mul(waves, raw.Mul(raw.Rsqrt(size), np.sqrt(0.5)))

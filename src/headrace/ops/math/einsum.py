@@ -185,7 +185,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     for x in inputs:
         tensors.append(convert_to_tensor(x, dtype))
     with default_graph_stack.current().name_scope(name or "einsum"):
-        return raw.Einsum(tensors, equation=_explicit(equation))  # type: ignore[no-any-return]
+        return raw.Einsum(tensors, equation=_explicit(equation))
 
 
 def _explicit(equation: str) -> str:
@@ -229,7 +229,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         kept = [c for c in a_labels if c not in b_labels]
         kept += [c for c in b_labels if c not in a_labels]
         equation = f"{''.join(a_labels)},{''.join(b_labels)}->{''.join(kept)}"
-        return raw.Einsum([a, b], equation=equation, name=scope)  # type: ignore[no-any-return]
+        return raw.Einsum([a, b], equation=equation, name=scope)
 
 
 def _axis_pairs(axes: Any, a_rank: int, b_rank: int) -> tuple[list[int], list[int]]:

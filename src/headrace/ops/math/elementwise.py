@@ -456,7 +456,7 @@ _LOGICAL_NOT = define_op(
 
 def logical_not(x: Any, name: str | None = None) -> Tensor:
     """``not x``, elementwise, for boolean ``x``."""
-    return raw.LogicalNot(x, name=name)  # type: ignore[no-any-return]
+    return raw.LogicalNot(x, name=name)
 
 
 @composite_function
@@ -464,14 +464,14 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """``log(sigmoid(x))`` without underflow for large negative ``x``, elementwise."""
     with get_default_graph().name_scope(name or "LogSigmoid") as scope:
         x = convert_to_tensor(x, name="x")
-        return raw.Neg(raw.Softplus(raw.Neg(x)), name=scope)  # type: ignore[no-any-return]
+        return raw.Neg(raw.Softplus(raw.Neg(x)), name=scope)
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     """``1 / x``, and 0 where ``x`` is 0, elementwise; float or complex."""
     with get_default_graph().name_scope(name or "reciprocal_no_nan") as scope:
         x = convert_to_tensor(x, name="x")
-        return raw.DivNoNan(raw.OnesLike(x), x, name=scope)  # type: ignore[no-any-return]
+        return raw.DivNoNan(raw.OnesLike(x), x, name=scope)
 
 
 # -- what gradients of the above are made of ----------------------------------------------------

@@ -84,7 +84,8 @@ def unary(
     )
 
     def function(x: Any, name: str | None = None) -> Tensor:
-        return apply_op(definition, (x,), {"name": name})  # type: ignore[no-any-return]
+        result: Tensor = apply_op(definition, (x,), {"name": name})
+        return result
 
     return documented(function, op_name, doc)
 
@@ -133,9 +134,8 @@ def binary_function(
     """The public function of an op of two inputs, which callers may give by name."""
 
     def build(x: Any, y: Any, name: str | None) -> Tensor:
-        return apply_op(  # type: ignore[no-any-return]
-            definition, (x, y), {"name": name or default_name}
-        )
+        result: Tensor = apply_op(definition, (x, y), {"name": name or default_name})
+        return result
 
     return documented(_SPELLINGS[arguments](build), default_name, doc)
 
@@ -308,15 +308,15 @@ def repeated_axes(own: Dims, other: Dims) -> list[int] | None:
 def sum_to(grad: Tensor, x: Tensor, axes: Sequence[int] | None, rank: int) -> Tensor:
     """``grad`` (of ``rank``) summed over ``axes`` (None: unknown) into the shape of ``x``."""
     if axes is None:
-        return raw.SumLike(grad, x)  # type: ignore[no-any-return]
+        return raw.SumLike(grad, x)
     if not axes:
         return grad
     lead = rank - len(x._dims or ())
     indices = np.array(axes, np.int32)
     if axes[-1] < lead:
-        return raw.Sum(grad, indices)  # type: ignore[no-any-return]
+        return raw.Sum(grad, indices)
     total = raw.Sum(grad, indices, keep_dims=True)
-    return total if lead == 0 else raw.Reshape(total, shape_of(x))  # type: ignore[no-any-return]
+    return total if lead == 0 else raw.Reshape(total, shape_of(x))
 
 
 def shape_of(x: Tensor) -> Any:

@@ -124,7 +124,8 @@ for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
 def _complex_transform(op_type: str, dimensions: int, inverse: bool) -> Callable[..., Tensor]:
     def function(input: Any, name: str | None = None) -> Tensor:
         tensor = convert_to_tensor(input, preferred_dtype=dtypes.complex64, name="input")
-        return getattr(raw, op_type)(tensor, name=name)  # type: ignore[no-any-return]
+        result: Tensor = getattr(raw, op_type)(tensor, name=name)
+        return result
 
     kind = "Inverse discrete" if inverse else "Discrete"
     where = "dimension" if dimensions == 1 else f"{dimensions} dimensions"
@@ -155,9 +156,9 @@ def _lengths(tensor: Tensor, fft_length: Any, rank: int, inverse: bool) -> Tenso
         return convert_to_tensor(sizes, dtypes.int32, "fft_length")
     sizes_tensor = raw.StridedSlice(raw.Shape(tensor), [-rank], [0], [1], end_mask=1)
     if not inverse:
-        return sizes_tensor  # type: ignore[no-any-return]
+        return sizes_tensor
     scale, shift = [1] * (rank - 1) + [2], [0] * (rank - 1) + [-2]
-    return raw.Maximum(raw.AddV2(raw.Mul(sizes_tensor, scale), shift), 0)  # type: ignore[no-any-return]
+    return raw.Maximum(raw.AddV2(raw.Mul(sizes_tensor, scale), shift), 0)
 
 
 def _real_transform(op_type: str, rank: int, inverse: bool) -> Callable[..., Tensor]:
@@ -173,7 +174,8 @@ def _real_transform(op_type: str, rank: int, inverse: bool) -> Callable[..., Ten
             )
             lengths = _lengths(tensor, fft_length, rank, inverse)
             types = {"Treal" if inverse else "Tcomplex": other}
-            return getattr(raw, op_type)(tensor, lengths, name=scope, **types)  # type: ignore[no-any-return]
+            result: Tensor = getattr(raw, op_type)(tensor, lengths, name=scope, **types)
+            return result
 
     what = "Real tensor of a half spectrum" if inverse else "Half spectrum of a real tensor"
     where = "dimension" if rank == 1 else f"{rank} dimensions"

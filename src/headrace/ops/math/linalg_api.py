@@ -39,7 +39,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: when run on a matrix that is not positive definite.
     """
-    return raw.Cholesky(input, name=name)  # type: ignore[no-any-return]
+    return raw.Cholesky(input, name=name)
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
@@ -51,7 +51,7 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """
     with get_default_graph().name_scope(name or "cholesky_solve"):
         half = raw.MatrixTriangularSolve(chol, rhs, adjoint=False, lower=True)
-        return raw.MatrixTriangularSolve(chol, half, adjoint=True, lower=True)  # type: ignore[no-any-return]
+        return raw.MatrixTriangularSolve(chol, half, adjoint=True, lower=True)
 
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
@@ -82,7 +82,7 @@ def svd(
 def _real(tensor: Tensor) -> Tensor:
     if not tensor.dtype.is_complex:
         return tensor
-    return raw.Real(tensor, Tout=tensor.dtype.real_dtype)  # type: ignore[no-any-return]
+    return raw.Real(tensor, Tout=tensor.dtype.real_dtype)
 
 
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -96,7 +96,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
 
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """The eigenvalues of ``self_adjoint_eig``."""
-    return raw.SelfAdjointEigV2(tensor, compute_v=False, name=name)[0]  # type: ignore[no-any-return]
+    return raw.SelfAdjointEigV2(tensor, compute_v=False, name=name)[0]
 
 
 def lu(
@@ -120,12 +120,12 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     Raises:
         InvalidArgumentError: when run on a singular matrix.
     """
-    return raw.MatrixInverse(input, adjoint=adjoint, name=name)  # type: ignore[no-any-return]
+    return raw.MatrixInverse(input, adjoint=adjoint, name=name)
 
 
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     """The determinants of ``[..., n, n]`` matrices: ``[...]``."""
-    return raw.MatrixDeterminant(input, name=name)  # type: ignore[no-any-return]
+    return raw.MatrixDeterminant(input, name=name)
 
 
 def log_matrix_determinant(input: Any, name: str | None = None) -> Any:
@@ -137,7 +137,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """Logarithm of the determinant of positive definite matrices, real: ``[...]``."""
     with get_default_graph().name_scope(name or "logdet"):
         diagonal = _real(raw.MatrixDiagPart(raw.Cholesky(matrix)))
-        return raw.Mul(raw.Sum(raw.Log(diagonal), [-1]), _two(diagonal))  # type: ignore[no-any-return]
+        return raw.Mul(raw.Sum(raw.Log(diagonal), [-1]), _two(diagonal))
 
 
 def _two(like: Tensor) -> Tensor:
@@ -154,7 +154,7 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
     Raises:
         InvalidArgumentError: when run on a singular matrix.
     """
-    return raw.MatrixSolve(matrix, rhs, adjoint=adjoint, name=name)  # type: ignore[no-any-return]
+    return raw.MatrixSolve(matrix, rhs, adjoint=adjoint, name=name)
 
 
 def matrix_triangular_solve(
@@ -165,7 +165,7 @@ def matrix_triangular_solve(
     Raises:
         InvalidArgumentError: when run on a matrix with a zero on its diagonal.
     """
-    return raw.MatrixTriangularSolve(matrix, rhs, lower=lower, adjoint=adjoint, name=name)  # type: ignore[no-any-return]
+    return raw.MatrixTriangularSolve(matrix, rhs, lower=lower, adjoint=adjoint, name=name)
 
 
 def matrix_solve_ls(
@@ -191,12 +191,12 @@ def matrix_solve_ls(
     weight = convert_to_tensor(l2_regularizer, preferred_dtype=dtypes.float64)
     if weight.dtype is not dtypes.float64:
         weight = raw.Cast(weight, DstT=dtypes.float64)
-    return raw.MatrixSolveLs(matrix, rhs, weight, fast=fast, name=name)  # type: ignore[no-any-return]
+    return raw.MatrixSolveLs(matrix, rhs, weight, fast=fast, name=name)
 
 
 def expm(input: Any, name: str | None = None) -> Tensor:
     """The exponential of ``[..., n, n]`` matrices."""
-    return raw.MatrixExponential(input, name=name or "matrix_exponential")  # type: ignore[no-any-return]
+    return raw.MatrixExponential(input, name=name or "matrix_exponential")
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
@@ -211,4 +211,4 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
             raise ValueError(f"tf.linalg.adjoint needs at least rank 2, but the rank is {rank}.")
         order = [*range(rank - 2), rank - 1, rank - 2]
         op = raw.ConjugateTranspose if tensor.dtype.is_complex else raw.Transpose
-        return op(tensor, order, name=scope)  # type: ignore[no-any-return]
+        return op(tensor, order, name=scope)

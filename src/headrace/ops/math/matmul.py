@@ -225,8 +225,8 @@ def _sparse_matmul_grad(op: Operation, g: Tensor) -> Grads:
     def product(x: Tensor, y: Tensor, like: Tensor, flip_x: bool, flip_y: bool) -> Tensor:
         result = raw.SparseMatMul(x, y, transpose_a=flip_x, transpose_b=flip_y)
         if like.dtype is dtypes.float32:
-            return result  # type: ignore[no-any-return]
-        return raw.Cast(result, DstT=like.dtype)  # type: ignore[no-any-return]
+            return result
+        return raw.Cast(result, DstT=like.dtype)
 
     ga = product(b, g, a, flip_b, True) if flip_a else product(g, b, a, False, not flip_b)
     gb = product(g, a, b, True, flip_a) if flip_b else product(a, g, b, not flip_a, False)
@@ -336,9 +336,9 @@ def matmul(
             a, b, a_is_sparse=a_is_sparse, b_is_sparse=b_is_sparse, name=name or "MatMul", **attrs
         )
         if a.dtype is b.dtype is dtypes.bfloat16:
-            return raw.Cast(product, DstT=dtypes.bfloat16)  # type: ignore[no-any-return]
-        return product  # type: ignore[no-any-return]
-    return raw.MatMul(a, b, name=name, **attrs)  # type: ignore[no-any-return]
+            return raw.Cast(product, DstT=dtypes.bfloat16)
+        return product
+    return raw.MatMul(a, b, name=name, **attrs)
 
 
 def _is_batch(a: Dims, b: Dims) -> bool:
@@ -363,9 +363,7 @@ def _batched(
         a, adjoint_a = conj(a), True
     if transpose_b:
         b, adjoint_b = conj(b), True
-    return raw.BatchMatMulV2(  # type: ignore[no-any-return]
-        a, b, adj_x=adjoint_a, adj_y=adjoint_b, name=name or "MatMul"
-    )
+    return raw.BatchMatMulV2(a, b, adj_x=adjoint_a, adj_y=adjoint_b, name=name or "MatMul")
 
 
 def sparse_matmul(
@@ -378,7 +376,7 @@ def sparse_matmul(
     name: str | None = None,
 ) -> Tensor:
     """The product of two matrices of float32 or bfloat16, as float32."""
-    return raw.SparseMatMul(  # type: ignore[no-any-return]
+    return raw.SparseMatMul(
         a,
         b,
         transpose_a=transpose_a,
@@ -408,4 +406,4 @@ def matvec(
             a_is_sparse=a_is_sparse,
             b_is_sparse=b_is_sparse,
         )
-        return raw.Squeeze(product, squeeze_dims=[-1])  # type: ignore[no-any-return]
+        return raw.Squeeze(product, squeeze_dims=[-1])

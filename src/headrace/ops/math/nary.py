@@ -90,7 +90,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     tensors = _tensor_list(inputs, "add_n")
     if len(tensors) == 1 and name is None:
         return tensors[0]
-    return raw.AddN(tensors, name=name)  # type: ignore[no-any-return]
+    return raw.AddN(tensors, name=name)
 
 
 def accumulate_n(
@@ -107,7 +107,7 @@ def accumulate_n(
         raise TypeError(f"tensor_dtype is {tensor_dtype}, but input is of type {total.dtype!r}")
     if shape is not None:
         total.set_shape(shape)
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def _tensor_list(inputs: Any, function: str) -> list[Tensor]:
@@ -154,7 +154,7 @@ def _clip_grad(op: Operation, g: Tensor) -> list[Tensor | None]:
 def _like_bound(grad: Tensor, bound: Tensor) -> Tensor:
     """The gradient of a bound: summed up where the bound is one number for all."""
     if bound._dims == ():
-        return raw.Sum(grad, raw.Range(0, raw.Rank(grad), 1))  # type: ignore[no-any-return]
+        return raw.Sum(grad, raw.Range(0, raw.Rank(grad), 1))
     return grad
 
 
@@ -260,7 +260,7 @@ define_op(
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """The cross product of 3-vectors in the last dimension; both ``[..., 3]``."""
-    return raw.Cross(a, b, name=name)  # type: ignore[no-any-return]
+    return raw.Cross(a, b, name=name)
 
 
 def _betainc_shape(op: Operation) -> list[Dims]:
@@ -301,4 +301,4 @@ define_op(
 
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     """The regularised incomplete beta function; all of one shape, or scalars."""
-    return raw.Betainc(a, b, x, name=name)  # type: ignore[no-any-return]
+    return raw.Betainc(a, b, x, name=name)

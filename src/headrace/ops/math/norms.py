@@ -49,7 +49,7 @@ def norm(
             return _spectral(x, list(axis), keep)
         if ord in ("fro", "euclidean", 2, 2.0):
             squares = raw.Mul(x, conj(x))
-            return raw.Sqrt(reduce_sum(squares, axis, keepdims=keep), name=last)  # type: ignore[no-any-return]
+            return raw.Sqrt(reduce_sum(squares, axis, keepdims=keep), name=last)
         size = raw.ComplexAbs(x, Tout=x.dtype.real_dtype) if x.dtype.is_complex else raw.Abs(x)
         if is_matrix:
             inner, outer = (axis[0], axis[1]) if ord == 1 else (axis[1], axis[0])
@@ -57,11 +57,13 @@ def norm(
             greatest = reduce_max(sums, outer, keepdims=True)
             return greatest if keep else _squeezed(greatest, axis)
         if ord == np.inf:
-            return reduce_max(size, axis, keepdims=keep, name=last)  # type: ignore[no-any-return]
+            result: Tensor = reduce_max(size, axis, keepdims=keep, name=last)
+            return result
         if ord == 1:
-            return reduce_sum(size, axis, keepdims=keep, name=last)  # type: ignore[no-any-return]
+            result = reduce_sum(size, axis, keepdims=keep, name=last)
+            return result
         total = reduce_sum(raw.Pow(size, ord), axis, keepdims=keep)
-        return raw.Pow(total, 1.0 / ord, name=last)  # type: ignore[no-any-return]
+        return raw.Pow(total, 1.0 / ord, name=last)
 
 
 def _check_order(order: Any, axis: Any, is_matrix: bool) -> None:
@@ -82,7 +84,7 @@ def _check_order(order: Any, axis: Any, is_matrix: bool) -> None:
 
 
 def _squeezed(x: Tensor, axes: Sequence[int]) -> Tensor:
-    return raw.Squeeze(x, squeeze_dims=list(axes))  # type: ignore[no-any-return]
+    return raw.Squeeze(x, squeeze_dims=list(axes))
 
 
 def _spectral(x: Tensor, axes: list[int], keep: bool) -> Tensor:
@@ -97,14 +99,15 @@ def _spectral(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     if keep:
         for axis in sorted(axes):
             greatest = raw.ExpandDims(greatest, axis)
-    return greatest  # type: ignore[no-any-return]
+    result: Tensor = greatest
+    return result
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the diagonal of each matrix in the last two dimensions."""
     with default_graph_stack.current().name_scope(name or "Trace") as scope:
         diagonal = raw.MatrixDiagPart(convert_to_tensor(x, name="x"))
-        return raw.Sum(diagonal, [-1], name=scope)  # type: ignore[no-any-return]
+        return raw.Sum(diagonal, [-1], name=scope)
 
 
 def lbeta(x: Any, name: str | None = None) -> Tensor:
@@ -112,7 +115,7 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
     with default_graph_stack.current().name_scope(name or "lbeta"):
         x = convert_to_tensor(x, name="x")
         log_product = reduce_sum(raw.Lgamma(x), -1)
-        return raw.Sub(log_product, raw.Lgamma(reduce_sum(x, -1)))  # type: ignore[no-any-return]
+        return raw.Sub(log_product, raw.Lgamma(reduce_sum(x, -1)))
 
 
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
@@ -126,7 +129,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     with default_graph_stack.current().name_scope(name or "polyval"):
         x = convert_to_tensor(x, name="x")
         if not coeffs:
-            return raw.ZerosLike(x)  # type: ignore[no-any-return]
+            return raw.ZerosLike(x)
         terms = [convert_to_tensor(c, x.dtype, f"coeff_{i}") for i, c in enumerate(coeffs)]
         total = terms[0]
         for term in terms[1:]:
@@ -139,4 +142,5 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     with default_graph_stack.current().name_scope(name or "zero_fraction"):
         value = convert_to_tensor(value, name="value")
         is_zero = raw.Cast(raw.Equal(value, raw.ZerosLike(value)), DstT=dtypes.float32)
-        return reduce_mean(is_zero, name="fraction")  # type: ignore[no-any-return]
+        result: Tensor = reduce_mean(is_zero, name="fraction")
+        return result

@@ -203,21 +203,24 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         TypeError: if the types differ.
     """
     with default_graph_stack.current().name_scope(name or "truediv") as scope:
-        return _truediv(*_operands(x, y), scope)  # type: ignore[no-any-return]
+        result: Tensor = _truediv(*_operands(x, y), scope)
+        return result
 
 
 @composite_function
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y`` as Python 2 does it: integers are rounded down. They broadcast."""
     with default_graph_stack.current().name_scope(name or "div") as scope:
-        return _div_python2(*_operands(x, y), scope)  # type: ignore[no-any-return]
+        result: Tensor = _div_python2(*_operands(x, y), scope)
+        return result
 
 
 @composite_function
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x // y``: rounded down. They broadcast."""
     with default_graph_stack.current().name_scope(name or "floordiv") as scope:
-        return _floordiv(*_operands(x, y), scope)  # type: ignore[no-any-return]
+        result: Tensor = _floordiv(*_operands(x, y), scope)
+        return result
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
@@ -237,4 +240,4 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x`` to the power ``y``; they broadcast. Integers take no negative powers."""
-    return raw.Pow(x, y, name=name)  # type: ignore[no-any-return]
+    return raw.Pow(x, y, name=name)

@@ -179,7 +179,12 @@ def fake_quant_with_min_max_args(
     Raises:
         ValueError: unless ``min`` < ``max`` and 2 <= ``num_bits`` <= 16.
     """
-    attrs = {"min": min, "max": max, "num_bits": num_bits, "narrow_range": narrow_range}
+    attrs: dict[str, Any] = {
+        "min": min,
+        "max": max,
+        "num_bits": num_bits,
+        "narrow_range": narrow_range,
+    }
     result: Tensor = raw.FakeQuantWithMinMaxArgs(inputs, **attrs, name=name)
     return result
 
@@ -194,7 +199,12 @@ def fake_quant_with_min_max_args_gradient(
     name: str | None = None,
 ) -> Tensor:
     """The gradient of ``fake_quant_with_min_max_args``: it passes where inputs are in range."""
-    attrs = {"min": min, "max": max, "num_bits": num_bits, "narrow_range": narrow_range}
+    attrs: dict[str, Any] = {
+        "min": min,
+        "max": max,
+        "num_bits": num_bits,
+        "narrow_range": narrow_range,
+    }
     result: Tensor = raw.FakeQuantWithMinMaxArgsGradient(gradients, inputs, **attrs, name=name)
     return result
 

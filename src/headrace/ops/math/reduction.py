@@ -216,14 +216,14 @@ def _kept(op: Operation, tensor: Tensor) -> Tensor:
     axes = _static_axes(op)
     if axes is None:
         whole = raw.Sum(op.inputs[0], op.inputs[1], keep_dims=True)
-        return raw.Reshape(tensor, raw.Shape(whole))  # type: ignore[no-any-return]
+        return raw.Reshape(tensor, raw.Shape(whole))
     if axes == tuple(range(len(axes))):
         return tensor
     dims = op.inputs[0]._dims
     assert dims is not None
     kept = reduced_dims(dims, axes, True)
     if None not in kept:
-        return raw.Reshape(tensor, np.array(kept, np.int32))  # type: ignore[no-any-return]
+        return raw.Reshape(tensor, np.array(kept, np.int32))
     for axis in axes:
         tensor = raw.ExpandDims(tensor, axis)
     return tensor

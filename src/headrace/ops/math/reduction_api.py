@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def _reduce(
     return result
 
 
-def _public(definition: OpDef, what: str) -> Any:
+def _public(definition: OpDef, what: str) -> Callable[..., Tensor]:
     def reduce(
         input_tensor: Any,
         axis: Any = None,
@@ -159,7 +160,7 @@ def reduce_logsumexp(
         total = raw.Log(reduce_sum(raw.Exp(raw.Sub(x, offset)), axis, keepdims=keep))
         if not keep:
             offset = raw.Reshape(offset, raw.Shape(total))
-        return raw.AddV2(total, offset, name=scope)  # type: ignore[no-any-return]
+        return raw.AddV2(total, offset, name=scope)
 
 
 def reduce_variance(
@@ -179,7 +180,8 @@ def reduce_variance(
             squares = raw.Real(raw.Mul(distance, raw.Conj(distance)), Tout=x.dtype.real_dtype)
         else:
             squares = raw.Square(distance)
-        return reduce_mean(squares, axis, keepdims=keepdims)  # type: ignore[no-any-return]
+        result: Tensor = reduce_mean(squares, axis, keepdims=keepdims)
+        return result
 
 
 def reduce_std(
@@ -187,7 +189,7 @@ def reduce_std(
 ) -> Tensor:
     """The square root of reduce_variance."""
     with default_graph_stack.current().name_scope(name or "reduce_std"):
-        return raw.Sqrt(reduce_variance(input_tensor, axis, keepdims))  # type: ignore[no-any-return]
+        return raw.Sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
 def count_nonzero(
@@ -207,7 +209,8 @@ def count_nonzero(
         x = convert_to_tensor(one_of("input", input, "input_tensor", input_tensor), name="input")
         zero = np.zeros((), x.dtype.np_dtype) if x.dtype is not dtypes.string else b""
         nonzero = raw.Cast(raw.NotEqual(x, convert_to_tensor(zero, x.dtype)), DstT=dtypes.int64)
-        return cast(reduce_sum(nonzero, axis, keepdims=keep), dtype)  # type: ignore[no-any-return]
+        result: Tensor = cast(reduce_sum(nonzero, axis, keepdims=keep), dtype)
+        return result
 
 
 def _position(
@@ -215,7 +218,8 @@ def _position(
 ) -> Tensor:
     axis = one_of("axis", axis, "dimension", dimension)
     attrs = {"output_type": output_type, "name": name}
-    return apply_op(definition, (x, 0 if axis is None else axis), attrs)  # type: ignore[no-any-return]
+    result: Tensor = apply_op(definition, (x, 0 if axis is None else axis), attrs)
+    return result
 
 
 def argmax(

@@ -210,20 +210,20 @@ def lower_with_known(
 def column_tensor(vector: Tensor, like: Tensor) -> Tensor:
     """``column`` in a graph."""
     if like.dims is not None:
-        return raw.Reshape(vector, [-1, *[1] * (len(like.dims) - 1)])  # type: ignore[no-any-return]
+        return raw.Reshape(vector, [-1, *[1] * (len(like.dims) - 1)])
     ones = raw.Fill(raw.Reshape(raw.Sub(raw.Rank(like), 1), [1]), 1)
-    return raw.Reshape(vector, raw.ConcatV2([[-1], ones], 0))  # type: ignore[no-any-return]
+    return raw.Reshape(vector, raw.ConcatV2([[-1], ones], 0))
 
 
 def _rows_of(op: Operation, values: Tensor) -> Tensor:
     """For each row of the data, its segment's row of ``values``; 0 where the row was dropped."""
     ids = op.inputs[1]
     if len(op.inputs) == 2:
-        return raw.GatherV2(values, ids, 0)  # type: ignore[no-any-return]
+        return raw.GatherV2(values, ids, 0)
     zero = convert_to_tensor(0, ids.dtype)
     rows = raw.GatherV2(values, raw.Maximum(ids, zero), 0)
     kept = _mask_for(raw.GreaterEqual(ids, zero), rows)
-    return raw.SelectV2(kept, rows, convert_to_tensor(0, rows.dtype))  # type: ignore[no-any-return]
+    return raw.SelectV2(kept, rows, convert_to_tensor(0, rows.dtype))
 
 
 def _mask_for(mask: Tensor, like: Tensor) -> Tensor:
@@ -241,14 +241,14 @@ def trailing_ones(tensor: Tensor, rank: int | None, extra: Callable[[], Tensor])
         tail: Any = [1] * missing
     else:
         tail = raw.Fill(raw.Reshape(extra(), [1]), 1)
-    return raw.Reshape(tensor, raw.ConcatV2([shape_tensor(tensor), tail], 0))  # type: ignore[no-any-return]
+    return raw.Reshape(tensor, raw.ConcatV2([shape_tensor(tensor), tail], 0))
 
 
 def _summed(op: Operation, values: Tensor) -> Tensor:
     """Sum rows by the ids of ``op``."""
     if len(op.inputs) == 2:
-        return raw.SegmentSum(values, op.inputs[1])  # type: ignore[no-any-return]
-    return raw.UnsortedSegmentSum(values, op.inputs[1], op.inputs[2])  # type: ignore[no-any-return]
+        return raw.SegmentSum(values, op.inputs[1])
+    return raw.UnsortedSegmentSum(values, op.inputs[1], op.inputs[2])
 
 
 def _nothing_else(op: Operation, grad: Tensor) -> list[Any]:
@@ -386,4 +386,4 @@ def first_dimension(tensor: Tensor) -> Tensor:
     """The size of dimension 0, an int32 scalar."""
     if tensor.dims is not None and tensor.dims[0] is not None:
         return int_const(tensor.dims[0])
-    return raw.StridedSlice(raw.Shape(tensor), [0], [1], [1], shrink_axis_mask=1)  # type: ignore[no-any-return]
+    return raw.StridedSlice(raw.Shape(tensor), [0], [1], [1], shrink_axis_mask=1)

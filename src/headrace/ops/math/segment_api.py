@@ -39,7 +39,8 @@ _ADJECTIVES = {"Sum": "sum", "Mean": "mean", "Prod": "product", "Max": "maximum"
 
 def _sorted(kind: str, empty: str) -> Callable[..., Tensor]:
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-        return getattr(raw, f"Segment{kind}")(data, segment_ids, name=name)  # type: ignore[no-any-return]
+        result: Tensor = getattr(raw, f"Segment{kind}")(data, segment_ids, name=name)
+        return result
 
     function.__doc__ = f"""The {_ADJECTIVES[kind]} of the rows of each segment.
 
@@ -67,7 +68,8 @@ segment_min = _sorted("Min", "0")
 def _unsorted(kind: str, empty: str) -> Callable[..., Tensor]:
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
         op = getattr(raw, f"UnsortedSegment{kind}")
-        return op(data, segment_ids, num_segments, name=name)  # type: ignore[no-any-return]
+        result: Tensor = op(data, segment_ids, num_segments, name=name)
+        return result
 
     function.__doc__ = f"""The {_ADJECTIVES[kind]} of the rows of each segment, ids in any order.
 
@@ -134,7 +136,7 @@ def _divided(data: Any, segment_ids: Any, num_segments: Any, name: str, root: bo
             data = raw.Cast(data, DstT=dtypes.float32 if small else dtypes.float64)
         counts = _counts(data, ids, num_segments)
         total = raw.UnsortedSegmentSum(data, ids, num_segments)
-        return raw.RealDiv(total, raw.Sqrt(counts) if root else counts)  # type: ignore[no-any-return]
+        return raw.RealDiv(total, raw.Sqrt(counts) if root else counts)
 
 
 def _sparse(kind: str, what: str) -> Callable[..., Tensor]:
@@ -147,9 +149,11 @@ def _sparse(kind: str, what: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         if num_segments is None:
             op = getattr(raw, f"SparseSegment{kind}")
-            return op(data, indices, segment_ids, name=name)  # type: ignore[no-any-return]
+            result: Tensor = op(data, indices, segment_ids, name=name)
+            return result
         op = getattr(raw, f"SparseSegment{kind}WithNumSegments")
-        return op(data, indices, segment_ids, num_segments, name=name)  # type: ignore[no-any-return]
+        result = op(data, indices, segment_ids, num_segments, name=name)
+        return result
 
     function.__doc__ = f"""The {what} of the rows ``data[indices]`` of each segment.
 
@@ -181,7 +185,8 @@ def _sparse_grad(kind: str) -> Callable[..., Tensor]:
         grad: Any, indices: Any, segment_ids: Any, output_dim0: Any, name: str | None = None
     ) -> Tensor:
         op = getattr(raw, f"SparseSegment{kind}Grad")
-        return op(grad, indices, segment_ids, output_dim0, name=name)  # type: ignore[no-any-return]
+        result: Tensor = op(grad, indices, segment_ids, output_dim0, name=name)
+        return result
 
     name = {"SqrtN": "sqrt_n"}.get(kind, kind.lower())
     function.__doc__ = f"""The gradient of ``tf.sparse_segment_{name}`` with respect to its data.

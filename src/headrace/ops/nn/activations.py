@@ -320,22 +320,22 @@ def relu(features: Any, name: str | None = None) -> Tensor:
     Raises:
         TypeError: if ``features`` is not of a real type.
     """
-    return raw.Relu(features, name=name)  # type: ignore[no-any-return]
+    return raw.Relu(features, name=name)
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
     """``min(max(features, 0), 6)`` of any real type."""
-    return raw.Relu6(convert_to_tensor(features), name=name)  # type: ignore[no-any-return]
+    return raw.Relu6(convert_to_tensor(features), name=name)
 
 
 def elu(features: Any, name: str | None = None) -> Tensor:
     """``exp(x) - 1`` below zero, else ``x``."""
-    return raw.Elu(features, name=name)  # type: ignore[no-any-return]
+    return raw.Elu(features, name=name)
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
     """The scaled exponential linear function ``scale * (x or alpha * (exp(x) - 1))``."""
-    return raw.Selu(features, name=name)  # type: ignore[no-any-return]
+    return raw.Selu(features, name=name)
 
 
 @composite_function
@@ -349,18 +349,18 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         features = raw.Cast(features, DstT=dtypes.float32)
     if isinstance(alpha, Tensor):
         with get_default_graph().name_scope(name or "LeakyRelu") as scope:
-            return raw.Maximum(raw.Mul(alpha, features), features, name=scope)  # type: ignore[no-any-return]
-    return raw.LeakyRelu(features, alpha=float(np.float32(alpha)), name=name)  # type: ignore[no-any-return]
+            return raw.Maximum(raw.Mul(alpha, features), features, name=scope)
+    return raw.LeakyRelu(features, alpha=float(np.float32(alpha)), name=name)
 
 
 def softplus(features: Any, name: str | None = None) -> Tensor:
     """``log(exp(features) + 1)``."""
-    return raw.Softplus(features, name=name)  # type: ignore[no-any-return]
+    return raw.Softplus(features, name=name)
 
 
 def softsign(features: Any, name: str | None = None) -> Tensor:
     """``features / (abs(features) + 1)``."""
-    return raw.Softsign(features, name=name)  # type: ignore[no-any-return]
+    return raw.Softsign(features, name=name)
 
 
 @composite_function
@@ -368,14 +368,14 @@ def swish(features: Any, name: str | None = None) -> Tensor:
     """``features * sigmoid(features)``."""
     features = convert_to_tensor(features, name="features")
     with get_default_graph().name_scope(name or "swish") as scope:
-        return raw.Mul(features, raw.Sigmoid(features), name=scope)  # type: ignore[no-any-return]
+        return raw.Mul(features, raw.Sigmoid(features), name=scope)
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     """``relu`` of the features and of their negative, joined along ``axis``."""
     with get_default_graph().name_scope(name or "CRelu"):
         features = convert_to_tensor(features, name="features")
-        return raw.Relu(raw.ConcatV2([features, raw.Neg(features)], axis))  # type: ignore[no-any-return]
+        return raw.Relu(raw.ConcatV2([features, raw.Neg(features)], axis))
 
 
 _LAYOUTS = {
@@ -408,17 +408,17 @@ def bias_add(
             f"data_format must be of the form `N...C` or `NC...`, but it is {data_format!r}"
         )
     value = convert_to_tensor(value)
-    return raw.BiasAdd(value, bias, data_format=layout, name=name)  # type: ignore[no-any-return]
+    return raw.BiasAdd(value, bias, data_format=layout, name=name)
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """``matmul(x, weights) + biases`` of shapes ``[n, in]``, ``[in, out]`` and ``[out]``."""
     with get_default_graph().name_scope(name or "xw_plus_b") as scope:
-        return raw.BiasAdd(raw.MatMul(x, weights), biases, name=scope)  # type: ignore[no-any-return]
+        return raw.BiasAdd(raw.MatMul(x, weights), biases, name=scope)
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """``relu(matmul(x, weights) + biases)``."""
     with get_default_graph().name_scope(name or "relu_layer") as scope:
         sums = raw.BiasAdd(raw.MatMul(x, weights), biases)
-        return raw.Relu(sums, name=scope)  # type: ignore[no-any-return]
+        return raw.Relu(sums, name=scope)

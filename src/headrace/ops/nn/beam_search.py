@@ -110,9 +110,7 @@ def gather_tree(
     Returns:
         The symbols of each beam at the last step, int32 ``[time, batch, beam]``.
     """
-    return raw.GatherTree(  # type: ignore[no-any-return]
-        step_ids, parent_ids, max_sequence_lengths, end_token, name=name
-    )
+    return raw.GatherTree(step_ids, parent_ids, max_sequence_lengths, end_token, name=name)
 
 
 __all__ = ["gather_tree"]

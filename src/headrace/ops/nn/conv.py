@@ -210,13 +210,16 @@ def _gradients_of(forward: str, input_grad: str, filter_grad: str) -> tuple[Any,
     """
 
     def of_input(op: Operation, shape: Any, w: Any, dy: Any) -> Tensor:
-        return getattr(raw, input_grad)(shape, w, dy, **_same_attrs(op))  # type: ignore[no-any-return]
+        result: Tensor = getattr(raw, input_grad)(shape, w, dy, **_same_attrs(op))
+        return result
 
     def of_filter(op: Operation, x: Any, shape: Any, dy: Any) -> Tensor:
-        return getattr(raw, filter_grad)(x, shape, dy, **_same_attrs(op))  # type: ignore[no-any-return]
+        result: Tensor = getattr(raw, filter_grad)(x, shape, dy, **_same_attrs(op))
+        return result
 
     def again(op: Operation, x: Any, w: Any) -> Tensor:
-        return getattr(raw, forward)(x, w, **_same_attrs(op))  # type: ignore[no-any-return]
+        result: Tensor = getattr(raw, forward)(x, w, **_same_attrs(op))
+        return result
 
     def forward_gradient(op: Operation, g: Tensor) -> Grads:
         x, w = op.inputs

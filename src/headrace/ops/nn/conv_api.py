@@ -72,7 +72,7 @@ def conv2d(
     filter = either("filters", filters, "filter", filter)
     required("conv2d", filter=filter, padding=padding)
     attrs = _layout(strides, padding, data_format, dilations)
-    return raw.Conv2D(input, filter, **attrs, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name)  # type: ignore[no-any-return]
+    return raw.Conv2D(input, filter, **attrs, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name)
 
 
 def conv2d_backprop_filter(
@@ -89,7 +89,7 @@ def conv2d_backprop_filter(
     """The gradient of ``conv2d`` for its filter, whose shape is ``filter_sizes``."""
     attrs = _layout(strides, padding, data_format, dilations)
     sizes = sizes_argument(filter_sizes, "filter_sizes")
-    return raw.Conv2DBackpropFilter(  # type: ignore[no-any-return]
+    return raw.Conv2DBackpropFilter(
         input, sizes, out_backprop, **attrs, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name
     )
 
@@ -111,7 +111,7 @@ def conv2d_backprop_input(
     required("conv2d_backprop_input", filter=filter, out_backprop=out_backprop, padding=padding)
     attrs = _layout(strides, padding, data_format, dilations)
     sizes = sizes_argument(input_sizes, "input_sizes")
-    return raw.Conv2DBackpropInput(  # type: ignore[no-any-return]
+    return raw.Conv2DBackpropInput(
         sizes, filter, out_backprop, **attrs, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name
     )
 
@@ -213,7 +213,7 @@ def conv1d(
             data_format="NCHW" if first else "NHWC",
             dilations=_row_steps(dilations, first, "dilations"),
         )
-        return raw.Squeeze(result, squeeze_dims=[axis])  # type: ignore[no-any-return]
+        return raw.Squeeze(result, squeeze_dims=[axis])
 
 
 def _row_steps(value: Any, first: bool, name: str) -> list[int]:
@@ -237,7 +237,7 @@ def conv3d(
     filter = either("filters", filters, "filter", filter)
     required("conv3d", filter=filter, padding=padding)
     attrs = _layout(strides, padding, data_format, dilations, 3)
-    return raw.Conv3D(input, filter, **attrs, name=name)  # type: ignore[no-any-return]
+    return raw.Conv3D(input, filter, **attrs, name=name)
 
 
 def conv3d_transpose(
@@ -259,7 +259,7 @@ def conv3d_transpose(
     with get_default_graph().name_scope(name or "conv3d_transpose") as scope:
         attrs = _layout(strides, padding, data_format, dilations, 3)
         sizes = sizes_argument(output_shape, "output_shape")
-        return raw.Conv3DBackpropInputV2(sizes, filter, value, **attrs, name=scope)  # type: ignore[no-any-return]
+        return raw.Conv3DBackpropInputV2(sizes, filter, value, **attrs, name=scope)
 
 
 # -- any number of dimensions -------------------------------------------------------------------
@@ -309,7 +309,7 @@ def convolution(
             return conv1d(input, filter, steps, padding, None, data_format, scope, None, rates)
         formats = ("NCHW", "NHWC") if spatial == 2 else ("NCDHW", "NDHWC")
         function: Any = conv2d if spatial == 2 else conv3d
-        return function(  # type: ignore[no-any-return]
+        result: Tensor = function(
             input,
             filter,
             steps,
@@ -318,6 +318,7 @@ def convolution(
             dilations=rates,
             name=scope,
         )
+        return result
 
 
 def spatial_rank(input: Tensor, filter: Tensor | None = None) -> int:
@@ -386,7 +387,7 @@ def depthwise_conv2d(
                 "strides > 1 not supported in conjunction with rate > 1: got strides "
                 f"{attrs['strides']} and rate {rate}"
             )
-        return raw.DepthwiseConv2dNative(input, filter, **attrs, name=scope)  # type: ignore[no-any-return]
+        return raw.DepthwiseConv2dNative(input, filter, **attrs, name=scope)
 
 
 def depthwise_conv2d_native(
@@ -400,7 +401,7 @@ def depthwise_conv2d_native(
 ) -> Tensor:
     """As ``depthwise_conv2d``, with strides and dilations for every dimension."""
     attrs = _layout(strides, padding, data_format, dilations)
-    return raw.DepthwiseConv2dNative(input, filter, **attrs, name=name)  # type: ignore[no-any-return]
+    return raw.DepthwiseConv2dNative(input, filter, **attrs, name=name)
 
 
 def depthwise_conv2d_native_backprop_input(
@@ -416,9 +417,7 @@ def depthwise_conv2d_native_backprop_input(
     """The gradient of the depthwise convolution for its input, of shape ``input_sizes``."""
     attrs = _layout(strides, padding, data_format, dilations)
     sizes = sizes_argument(input_sizes, "input_sizes")
-    return raw.DepthwiseConv2dNativeBackpropInput(  # type: ignore[no-any-return]
-        sizes, filter, out_backprop, **attrs, name=name
-    )
+    return raw.DepthwiseConv2dNativeBackpropInput(sizes, filter, out_backprop, **attrs, name=name)
 
 
 def depthwise_conv2d_native_backprop_filter(
@@ -434,9 +433,7 @@ def depthwise_conv2d_native_backprop_filter(
     """The gradient of the depthwise convolution for its filter, of shape ``filter_sizes``."""
     attrs = _layout(strides, padding, data_format, dilations)
     sizes = sizes_argument(filter_sizes, "filter_sizes")
-    return raw.DepthwiseConv2dNativeBackpropFilter(  # type: ignore[no-any-return]
-        input, sizes, out_backprop, **attrs, name=name
-    )
+    return raw.DepthwiseConv2dNativeBackpropFilter(input, sizes, out_backprop, **attrs, name=name)
 
 
 def separable_conv2d(
@@ -496,9 +493,9 @@ def dilation2d(
     filter = either("filters", filters, "filter", filter)
     rates = either("dilations", dilations, "rates", rates)
     required("dilation2d", filter=filter, strides=strides, rates=rates, padding=padding)
-    return raw.Dilation2D(  # type: ignore[no-any-return]
-        input, filter, strides=strides, rates=rates, padding=padding, name=name
-    )
+    assert strides is not None
+    assert padding is not None
+    return raw.Dilation2D(input, filter, strides=strides, rates=rates, padding=padding, name=name)
 
 
 def erosion2d(
@@ -515,4 +512,4 @@ def erosion2d(
         raised = raw.Dilation2D(
             raw.Neg(value), mirrored, strides=strides, rates=rates, padding=padding
         )
-        return raw.Neg(raised, name=scope)  # type: ignore[no-any-return]
+        return raw.Neg(raised, name=scope)

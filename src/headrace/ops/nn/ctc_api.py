@@ -75,7 +75,7 @@ def ctc_loss(
         ctc_merge_repeated=ctc_merge_repeated,
         ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
     )
-    return loss  # type: ignore[no-any-return]
+    return loss
 
 
 def ctc_loss_v2(

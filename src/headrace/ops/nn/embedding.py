@@ -91,7 +91,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
         ValueError: if the shapes do not fit.
     """
     with get_default_graph().name_scope(name or "in_top_k"):
-        return raw.InTopKV2(predictions, targets, k)  # type: ignore[no-any-return]
+        return raw.InTopKV2(predictions, targets, k)
 
 
 # -- embeddings ---------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def embedding_lookup(
         ids = convert_to_tensor(ids, name="ids")
         if len(parts) == 1:
             rows = _clipped(_rows(parts[0], ids, scope), ids, max_norm)
-            return raw.Identity(rows)  # type: ignore[no-any-return]
+            return raw.Identity(rows)
         return _clipped(_from_parts(parts, ids, partition_strategy), ids, max_norm)
 
 
@@ -145,8 +145,9 @@ def _rows(part: Any, ids: Any, name: str | None = None) -> Tensor:
     """Rows of a variable, without reading the whole, or of a tensor."""
     read = getattr(part, "sparse_read", None)
     if read is not None:
-        return read(ids, name=name)  # type: ignore[no-any-return]
-    return raw.GatherV2(part, ids, 0, name=name)  # type: ignore[no-any-return]
+        result: Tensor = read(ids, name=name)
+        return result
+    return raw.GatherV2(part, ids, 0, name=name)
 
 
 def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
@@ -155,7 +156,8 @@ def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
     if ids._dims is None or rows._dims is None:
         raise ValueError("max_norm needs ids and params of known rank: use set_shape.")
     axes = list(range(len(ids._dims), len(rows._dims)))
-    return clip_by_norm(rows, max_norm, axes=axes)  # type: ignore[no-any-return]
+    result: Tensor = clip_by_norm(rows, max_norm, axes=axes)
+    return result
 
 
 def _from_parts(params: list[Any], ids: Tensor, strategy: str) -> Tensor:
@@ -177,7 +179,7 @@ def _from_parts(params: list[Any], ids: Tensor, strategy: str) -> Tensor:
     result = raw.Reshape(joined, raw.ConcatV2([shape_tensor(ids), inner], 0))
     if ids._dims is not None and row is not None:
         result.set_shape((*ids._dims, *row))
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _merged(shapes: Sequence[Dims]) -> Dims:
@@ -218,7 +220,7 @@ def _total_rows(parts: list[Any], dtype: Any) -> Tensor:
         raw.StridedSlice(raw.Shape(convert_to_tensor(p)), [0], [1], [1], shrink_axis_mask=1)
         for p in parts
     ]
-    return raw.Cast(raw.AddN(rows), DstT=dtype)  # type: ignore[no-any-return]
+    return raw.Cast(raw.AddN(rows), DstT=dtype)
 
 
 # -- dropout ------------------------------------------------------------------------------------
@@ -264,7 +266,8 @@ def dropout(
                     f"keep_prob must be a number in (0, 1] (rate in [0, 1)), got rate {rate}"
                 )
             if rate == 0:
-                return x  # type: ignore[no-any-return]
+                found: Tensor = x
+                return found
             scaled = raw.Mul(x, 1.0 / (1.0 - float(rate)))
         else:
             rate = convert_to_tensor(rate, x.dtype, name="rate")

@@ -80,7 +80,7 @@ def _column(weights: Tensor, like: Tensor) -> Tensor:
         weights = raw.Cast(weights, DstT=like.dtype)
     if like._dims is None:
         raise ValueError("Weighted embeddings need params of known rank: use set_shape.")
-    return raw.Reshape(weights, [-1, *[1] * (len(like._dims) - 1)])  # type: ignore[no-any-return]
+    return raw.Reshape(weights, [-1, *[1] * (len(like._dims) - 1)])
 
 
 def _combined(
@@ -91,14 +91,14 @@ def _combined(
         ones = raw.Fill([1] * rank, found.dtype.np_dtype.type(1))
         weights = raw.Tile(ones, raw.ConcatV2([raw.Shape(rows), [1] * (rank - 1)], 0))
     if combiner == "sum":
-        return raw.UnsortedSegmentSum(found, rows, count, name=scope)  # type: ignore[no-any-return]
+        return raw.UnsortedSegmentSum(found, rows, count, name=scope)
     total = raw.UnsortedSegmentSum(found, rows, count)
     if combiner == "mean":
         sizes = raw.UnsortedSegmentSum(weights, rows, count)
     else:
         sizes = raw.Sqrt(raw.UnsortedSegmentSum(raw.Square(weights), rows, count))
     # Rows without ids, between others, are zero.
-    return raw.DivNoNan(total, sizes, name=scope)  # type: ignore[no-any-return]
+    return raw.DivNoNan(total, sizes, name=scope)
 
 
 def safe_embedding_lookup_sparse(

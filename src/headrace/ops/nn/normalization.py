@@ -269,7 +269,7 @@ def _spread(op: Operation, vector: Tensor) -> Tensor:
     """``[channels]`` in a shape that broadcasts against the input."""
     if not is_channels_first(op.attrs["data_format"]):
         return vector
-    return raw.Reshape(vector, [-1] + [1] * (_rank(op) - 2))  # type: ignore[no-any-return]
+    return raw.Reshape(vector, [-1] + [1] * (_rank(op) - 2))
 
 
 _Three = tuple[Tensor, Tensor, Tensor]
@@ -286,14 +286,14 @@ def _through_training(op: Operation, operands: _Three, grads: _Three) -> _Three:
     axes, mul, sub = _averaged(op), raw.Mul, raw.Sub
 
     def mean(t: Tensor) -> Tensor:
-        return raw.Mean(t, axes, keep_dims=True)  # type: ignore[no-any-return]
+        return raw.Mean(t, axes, keep_dims=True)
 
     centred = sub(x, mean(x))
     inverse = raw.Rsqrt(raw.AddV2(mean(raw.Square(centred)), op.attrs["epsilon"]))
     normal = mul(centred, inverse)
 
     def project(t: Tensor) -> Tensor:
-        return sub(sub(t, mean(t)), mul(normal, mean(mul(t, normal))))  # type: ignore[no-any-return]
+        return sub(sub(t, mean(t)), mul(normal, mean(mul(t, normal))))
 
     slope = mul(scale, inverse)
     projected = project(to_x)

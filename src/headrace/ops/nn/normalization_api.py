@@ -39,9 +39,7 @@ def local_response_normalization(
     ``input / (bias + alpha * sum(input[..., d - depth_radius : d + depth_radius + 1] ** 2)) **
     beta`` for images ``[n, h, w, c]``.
     """
-    return raw.LRN(  # type: ignore[no-any-return]
-        input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name
-    )
+    return raw.LRN(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
 
 
 lrn = local_response_normalization
@@ -119,7 +117,7 @@ def batch_normalization(
             inverse = raw.Mul(inverse, scale)
         shift = raw.Mul(mean, inverse)
         shift = raw.Neg(shift) if offset is None else raw.Sub(offset, shift)
-        return raw.AddV2(raw.Mul(x, cast(inverse, x.dtype)), cast(shift, x.dtype), name="add_1")  # type: ignore[no-any-return]
+        return raw.AddV2(raw.Mul(x, cast(inverse, x.dtype)), cast(shift, x.dtype), name="add_1")
 
 
 def batch_norm_with_global_normalization(
@@ -166,8 +164,8 @@ def l2_normalize(
         inverse = raw.Rsqrt(raw.Maximum(total, epsilon))
         scaled = [raw.Mul(p, inverse) for p in parts[1:]]
         if not scaled:
-            return raw.Mul(x, inverse, name=scope)  # type: ignore[no-any-return]
-        return raw.Complex(raw.Mul(parts[0], inverse), *scaled, Tout=x.dtype, name=scope)  # type: ignore[no-any-return]
+            return raw.Mul(x, inverse, name=scope)
+        return raw.Complex(raw.Mul(parts[0], inverse), *scaled, Tout=x.dtype, name=scope)
 
 
 # -- moments ------------------------------------------------------------------------------------
@@ -280,7 +278,7 @@ def _count(x: Tensor, axes: list[int]) -> Tensor:
     if count is not None:
         return convert_to_tensor(np.array(count, x.dtype.np_dtype), name="count")
     chosen = raw.GatherV2(raw.Shape(x), axes, 0)
-    return raw.Cast(raw.Prod(chosen, [0]), DstT=x.dtype, name="count")  # type: ignore[no-any-return]
+    return raw.Cast(raw.Prod(chosen, [0]), DstT=x.dtype, name="count")
 
 
 def normalize_moments(
@@ -321,11 +319,11 @@ def log_poisson_loss(
             )
         loss = raw.Sub(raw.Exp(log_input), raw.Mul(log_input, targets))
         if not compute_full_loss:
-            return loss  # type: ignore[no-any-return]
+            return loss
         size = raw.Mul(raw.Log(raw.Mul(targets, 2 * np.pi)), 0.5)
         stirling = raw.AddV2(raw.Sub(raw.Mul(targets, raw.Log(targets)), targets), size)
         zeros = raw.ZerosLike(targets)
         small = raw.LogicalAnd(
             raw.GreaterEqual(targets, zeros), raw.LessEqual(targets, raw.OnesLike(targets))
         )
-        return raw.AddV2(loss, raw.SelectV2(small, zeros, stirling))  # type: ignore[no-any-return]
+        return raw.AddV2(loss, raw.SelectV2(small, zeros, stirling))

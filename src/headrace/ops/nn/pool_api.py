@@ -50,9 +50,7 @@ def max_pool(
     value = either("input", input, "value", value)
     padding, paddings = explicit(padding, 4)
     attrs = _layout(ksize, strides, data_format, 2)
-    return raw.MaxPool(  # type: ignore[no-any-return]
-        value, **attrs, padding=padding, explicit_paddings=paddings, name=name
-    )
+    return raw.MaxPool(value, **attrs, padding=padding, explicit_paddings=paddings, name=name)
 
 
 def avg_pool(
@@ -67,7 +65,7 @@ def avg_pool(
     """The mean over each window of images ``[n, h, w, c]``; padding does not count."""
     value = either("input", input, "value", value)
     attrs = _layout(ksize, strides, data_format, 2)
-    return raw.AvgPool(value, **attrs, padding=padding, name=name)  # type: ignore[no-any-return]
+    return raw.AvgPool(value, **attrs, padding=padding, name=name)
 
 
 def max_pool3d(
@@ -80,7 +78,7 @@ def max_pool3d(
 ) -> Tensor:
     """The maximum over each window of volumes ``[n, d, h, w, c]``."""
     attrs = _layout(ksize, strides, data_format, 3)
-    return raw.MaxPool3D(input, **attrs, padding=padding, name=name)  # type: ignore[no-any-return]
+    return raw.MaxPool3D(input, **attrs, padding=padding, name=name)
 
 
 def avg_pool3d(
@@ -93,7 +91,7 @@ def avg_pool3d(
 ) -> Tensor:
     """The mean over each window of volumes ``[n, d, h, w, c]``; padding does not count."""
     attrs = _layout(ksize, strides, data_format, 3)
-    return raw.AvgPool3D(input, **attrs, padding=padding, name=name)  # type: ignore[no-any-return]
+    return raw.AvgPool3D(input, **attrs, padding=padding, name=name)
 
 
 def max_pool_with_argmax(
@@ -119,7 +117,7 @@ def max_pool_with_argmax(
     if data_format != "NHWC":
         raise ValueError(f"data_format must be 'NHWC', got {data_format!r}.")
     wanted = either("output_dtype", output_dtype, "Targmax", Targmax)
-    return raw.MaxPoolWithArgmax(  # type: ignore[no-any-return]
+    return raw.MaxPoolWithArgmax(
         input,
         ksize=sequence(ksize, 2, False, "ksize"),
         strides=sequence(strides, 2, False, "strides"),
@@ -203,7 +201,7 @@ def _pool_once(
         axis = 2 if first else 1
         image = raw.ExpandDims(input, axis)
         pooled = _pool_once(image, [1, *window], [1, *steps], kind, padding, first)
-        return raw.Squeeze(pooled, squeeze_dims=[axis])  # type: ignore[no-any-return]
+        return raw.Squeeze(pooled, squeeze_dims=[axis])
     function: Any = {
         ("MAX", 2): max_pool,
         ("AVG", 2): avg_pool,
@@ -212,7 +210,8 @@ def _pool_once(
     }[kind, spatial]
     letters = "HW" if spatial == 2 else "DHW"
     layout = f"NC{letters}" if first else f"N{letters}C"
-    return function(input, window, steps, padding, layout, name)  # type: ignore[no-any-return]
+    result: Tensor = function(input, window, steps, padding, layout, name)
+    return result
 
 
 # -- space to batch -----------------------------------------------------------------------------
@@ -266,7 +265,7 @@ def with_space_to_batch(
         around = [(e // 2, e - e // 2) for e in extra]
     block, paddings, crops = _blocks(input, axes, rates, around)
     dealt = raw.SpaceToBatchND(input, block, paddings)
-    return raw.BatchToSpaceND(op(dealt, len(rates), "VALID"), block, crops)  # type: ignore[no-any-return]
+    return raw.BatchToSpaceND(op(dealt, len(rates), "VALID"), block, crops)
 
 
 def _known(value: Any, what: str) -> list[int]:
@@ -315,4 +314,4 @@ def _plus(value: Any, number: int) -> Any:
 
 
 def _matrix(rows: list[list[Any]]) -> Tensor:
-    return raw.Pack([raw.Pack([convert_to_tensor(v, dtypes.int32) for v in row]) for row in rows])  # type: ignore[no-any-return]
+    return raw.Pack([raw.Pack([convert_to_tensor(v, dtypes.int32) for v in row]) for row in rows])

@@ -447,11 +447,11 @@ def _products(inputs: Tensor, rows: Tensor, num_true: int) -> Tensor:
     by_example = raw.Reshape(rows, raw.ConcatV2([[-1, num_true], width], 0))
     products = raw.Mul(raw.ExpandDims(inputs, 1), by_example)
     flat = raw.Reshape(products, raw.ConcatV2([[-1], width], 0))
-    return raw.Reshape(_sum_rows(flat), [-1, num_true])  # type: ignore[no-any-return]
+    return raw.Reshape(_sum_rows(flat), [-1, num_true])
 
 
 def _sum_rows(x: Tensor) -> Tensor:
-    return raw.Sum(x, [1])  # type: ignore[no-any-return]
+    return raw.Sum(x, [1])
 
 
 def _hits(labels: Tensor, sampled: Tensor, num_true: int, logits: Tensor) -> Tensor:
@@ -463,6 +463,4 @@ def _hits(labels: Tensor, sampled: Tensor, num_true: int, logits: Tensor) -> Ten
     updates = (
         _cast(weights, logits.dtype) if lowest is None else raw.Fill(raw.Shape(weights), lowest)
     )
-    return raw.TensorScatterUpdate(  # type: ignore[no-any-return]
-        raw.ZerosLike(logits), raw.ConcatV2(places, 1), updates
-    )
+    return raw.TensorScatterUpdate(raw.ZerosLike(logits), raw.ConcatV2(places, 1), updates)

@@ -228,7 +228,8 @@ def _along_last(
     logits = convert_to_tensor(logits)
     dims = logits.dims
     if axis is None or axis == -1 or (dims is not None and axis == len(dims) - 1):
-        return function(logits, name=name or label)  # type: ignore[no-any-return]
+        result: Tensor = function(logits, name=name or label)
+        return result
     if dims is None:
         raise ValueError(f"{label} along axis {axis} needs logits of known rank")
     rank = len(dims)
@@ -237,7 +238,7 @@ def _along_last(
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
     with get_default_graph().name_scope(name or label):
-        return raw.Transpose(function(raw.Transpose(logits, order)), order)  # type: ignore[no-any-return]
+        return raw.Transpose(function(raw.Transpose(logits, order)), order)
 
 
 def _one_of(new: Any, old: Any, new_name: str, old_name: str) -> Any:
@@ -284,7 +285,7 @@ def log_softmax(
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """Half the sum of the squares of ``t``, a scalar."""
-    return raw.L2Loss(t, name=name)  # type: ignore[no-any-return]
+    return raw.L2Loss(t, name=name)
 
 
 def softmax_cross_entropy_with_logits_v2(
@@ -322,7 +323,7 @@ def _cross_entropy_any_rank(logits: Tensor, labels: Tensor, axis: int) -> Tensor
     dims = logits.dims
     if dims is not None and len(dims) == 2 and axis in (-1, 1):
         matrix = _as_matrix(labels)
-        return raw.SoftmaxCrossEntropyWithLogits(logits, matrix, name="Reshape_2")[0]  # type: ignore[no-any-return]
+        return raw.SoftmaxCrossEntropyWithLogits(logits, matrix, name="Reshape_2")[0]
     if dims is None:
         if axis != -1:
             order: Any = _last_by_rank(raw.Rank(logits), axis)
@@ -334,7 +335,7 @@ def _cross_entropy_any_rank(logits: Tensor, labels: Tensor, axis: int) -> Tensor
         logits, labels = raw.Transpose(logits, order), raw.Transpose(labels, order)
     rows = raw.StridedSlice(raw.Shape(logits), [0], [-1], [1])
     loss = raw.SoftmaxCrossEntropyWithLogits(_as_matrix(logits), _as_matrix(labels))[0]
-    return raw.Reshape(loss, rows, name="Reshape_2")  # type: ignore[no-any-return]
+    return raw.Reshape(loss, rows, name="Reshape_2")
 
 
 def _as_matrix(tensor: Tensor) -> Tensor:
@@ -346,14 +347,14 @@ def _as_matrix(tensor: Tensor) -> Tensor:
     # How many rows there are does not follow from the number of elements if there are no classes.
     has_classes = tensor.dims is not None and bool(tensor.dims[-1])
     rows = -1 if has_classes else raw.Prod(raw.StridedSlice(shape, [0], [-1], [1]), 0)
-    return raw.Reshape(tensor, raw.Pack([rows, last]))  # type: ignore[no-any-return]
+    return raw.Reshape(tensor, raw.Pack([rows, last]))
 
 
 def _last_by_rank(rank: Tensor, axis: int) -> Tensor:
     """The permutation that puts ``axis`` last, of a rank known only when the graph runs."""
     place = axis if axis >= 0 else raw.AddV2(rank, axis)
     parts = [raw.Range(0, place, 1), raw.Range(raw.AddV2(place, 1), rank, 1), raw.Pack([place])]
-    return raw.ConcatV2(parts, 0)  # type: ignore[no-any-return]
+    return raw.ConcatV2(parts, 0)
 
 
 def softmax_cross_entropy_with_logits(
@@ -421,12 +422,12 @@ def sparse_softmax_cross_entropy_with_logits(
 
 def _sparse_any_rank(logits: Tensor, labels: Tensor) -> Tensor:
     if logits.dims is not None and len(logits.dims) == 2:
-        return raw.SparseSoftmaxCrossEntropyWithLogits(logits, labels)[0]  # type: ignore[no-any-return]
+        return raw.SparseSoftmaxCrossEntropyWithLogits(logits, labels)[0]
     shape = raw.Shape(labels)
     matrix = _as_matrix(logits)
     flat = raw.Reshape(labels, [-1])
     loss = raw.SparseSoftmaxCrossEntropyWithLogits(matrix, flat)[0]
-    return raw.Reshape(loss, shape)  # type: ignore[no-any-return]
+    return raw.Reshape(loss, shape)
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -448,7 +449,7 @@ def sigmoid_cross_entropy_with_logits(
         positive = raw.GreaterEqual(logits, zeros)
         relu = raw.SelectV2(positive, logits, zeros)
         minus_abs = raw.SelectV2(positive, raw.Neg(logits), logits)
-        return raw.AddV2(  # type: ignore[no-any-return]
+        return raw.AddV2(
             raw.Sub(relu, raw.Mul(logits, labels)), raw.Log1p(raw.Exp(minus_abs)), name=scope
         )
 
@@ -480,4 +481,4 @@ def weighted_cross_entropy_with_logits(
         factor = raw.AddV2(one, raw.Mul(raw.Sub(weight, one), labels))
         tail = raw.AddV2(raw.Log1p(raw.Exp(raw.Neg(raw.Abs(logits)))), raw.Relu(raw.Neg(logits)))
         linear = raw.Mul(raw.Sub(one, labels), logits)
-        return raw.AddV2(linear, raw.Mul(factor, tail), name=scope)  # type: ignore[no-any-return]
+        return raw.AddV2(linear, raw.Mul(factor, tail), name=scope)

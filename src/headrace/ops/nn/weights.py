@@ -49,7 +49,7 @@ def remove_squeezable_dimensions(
 
 
 def _squeezed(tensor: Tensor) -> Tensor:
-    return raw.Squeeze(tensor, squeeze_dims=[-1])  # type: ignore[no-any-return]
+    return raw.Squeeze(tensor, squeeze_dims=[-1])
 
 
 def _may_squeeze(dims: Dims) -> bool:
@@ -57,9 +57,8 @@ def _may_squeeze(dims: Dims) -> bool:
 
 
 def _squeezed_if(tensor: Tensor, difference: Tensor, wanted: int) -> Tensor:
-    return cond(  # type: ignore[no-any-return]
-        raw.Equal(difference, wanted), lambda: _squeezed(tensor), lambda: tensor
-    )
+    result: Tensor = cond(raw.Equal(difference, wanted), lambda: _squeezed(tensor), lambda: tensor)
+    return result
 
 
 def _checked_statically(weights: Dims, values: Dims) -> bool:
@@ -126,8 +125,9 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
         weights = convert_to_tensor(weights, values.dtype, name="weights")
         same = TensorShape.of(weights.dims)
         if same.is_fully_defined() and same.as_tuple == values.dims:
-            return weights  # type: ignore[no-any-return]
+            result: Tensor = weights
+            return result
         graph = default_graph_stack.current()
         with graph.control_dependencies((assert_broadcastable(weights, values),)):
             ones = raw.OnesLike(values, name="ones_like")
-            return raw.Mul(weights, ones, name=scope)  # type: ignore[no-any-return]
+            return raw.Mul(weights, ones, name=scope)

@@ -47,7 +47,7 @@ def decode_csv(
         raise ValueError("select_cols contains negative values.")
     if select_cols is not None and len(select_cols) != len(record_defaults):
         raise ValueError("Length of select_cols and record_defaults do not match.")
-    return raw.DecodeCSV(  # type: ignore[no-any-return]
+    return raw.DecodeCSV(
         records,
         record_defaults,
         field_delim=field_delim,
@@ -84,9 +84,7 @@ def decode_raw(
         raise ValueError("Give exactly one of input_bytes and bytes.")
     data = bytes if input_bytes is None else input_bytes
     data = convert_to_tensor(data, dtypes.string, name="bytes")
-    return raw.DecodeRaw(  # type: ignore[no-any-return]
-        data, out_type=out_type, little_endian=little_endian, name=name
-    )
+    return raw.DecodeRaw(data, out_type=out_type, little_endian=little_endian, name=name)
 
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
@@ -99,9 +97,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
         DataLossError: when the graph runs, for data that are damaged or cut off.
         InvalidArgumentError: for another type of compression.
     """
-    return raw.DecodeCompressed(  # type: ignore[no-any-return]
-        bytes, compression_type=compression_type, name=name
-    )
+    return raw.DecodeCompressed(bytes, compression_type=compression_type, name=name)
 
 
 def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
@@ -110,7 +106,7 @@ def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: when the graph runs, for text that is no such message.
     """
-    return raw.DecodeJSONExample(json_examples, name=name)  # type: ignore[no-any-return]
+    return raw.DecodeJSONExample(json_examples, name=name)
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
@@ -120,22 +116,22 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
         InvalidArgumentError: when the graph runs, for bytes that are no TensorProto, or one of
             another type than ``out_type``.
     """
-    return raw.ParseTensor(serialized, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return raw.ParseTensor(serialized, out_type=out_type, name=name)
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     """A tensor as a serialized TensorProto, a scalar string."""
-    return raw.SerializeTensor(tensor, name=name)  # type: ignore[no-any-return]
+    return raw.SerializeTensor(tensor, name=name)
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
     """The content of a file, a scalar string. Raises NotFoundError when the graph runs."""
-    return raw.ReadFile(filename, name=name)  # type: ignore[no-any-return]
+    return raw.ReadFile(filename, name=name)
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
     """Writes a file when it runs; its directory is made where it does not exist."""
-    return raw.WriteFile(filename, contents, name=name)  # type: ignore[no-any-return]
+    return raw.WriteFile(filename, contents, name=name)
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
@@ -143,7 +139,7 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
 
     ``*``, ``?`` and ``[...]`` stand for characters other than ``/``.
     """
-    return raw.MatchingFiles(pattern, name=name)  # type: ignore[no-any-return]
+    return raw.MatchingFiles(pattern, name=name)
 
 
 __all__ = [

@@ -69,7 +69,7 @@ def _place_in_row(splits: Tensor, rows: Tensor, column: Tensor) -> Tensor:
     place = raw.AddV2(starts, column)
     zero = splits.dtype.np_dtype.type(0)
     inside = raw.LogicalAnd(raw.GreaterEqual(column, zero), raw.Less(place, limits))
-    return raw.SelectV2(inside, place, zero - 1)  # type: ignore[no-any-return]
+    return raw.SelectV2(inside, place, zero - 1)
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
@@ -333,7 +333,8 @@ def tile(value: RaggedTensor, multiples: Any, name: str | None = None) -> Ragged
                 f"multiples of shape {counts.shape} must be a vector with one entry for each of "
                 f"{value.shape.ndims} dimensions."
             )
-        return _tile(value, counts, static_value(counts))  # type: ignore[no-any-return]
+        result: RaggedTensor = _tile(value, counts, static_value(counts))
+        return result
 
 
 def _tile(value: Any, counts: Any, known: Any, outermost: bool = True) -> Any:
@@ -451,14 +452,14 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 def _places(condition: Any) -> Tensor:
     if not isinstance(condition, RaggedTensor):
-        return raw.Where(condition)  # type: ignore[no-any-return]
+        return raw.Where(condition)
     inner = _places(condition.values)
     condition = condition.with_row_splits_dtype(inner.dtype)
     at = inner[:, 0]
     rows = raw.GatherV2(condition.value_rowids(), at, 0)
     columns = raw.Sub(at, raw.GatherV2(condition.row_splits, rows, 0))
     parts = [raw.ExpandDims(rows, 1), raw.ExpandDims(columns, 1), inner[:, 1:]]
-    return raw.ConcatV2(parts, 1)  # type: ignore[no-any-return]
+    return raw.ConcatV2(parts, 1)
 
 
 def stack_dynamic_partitions(

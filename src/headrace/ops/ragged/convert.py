@@ -54,7 +54,8 @@ def from_tensor(
             for axis in range(ragged_rank - 1, 0, -1):
                 ends = raw.Range(one * 0, totals[axis - 1] + one, one) * sizes[axis]
                 value = RaggedTensor(value, ends, internal=True)
-            return value  # type: ignore[no-any-return]
+            result: RaggedTensor = value
+            return result
         if padding is not None:
             lengths = _lengths_without(tensor, padding, dtype)
         if lengths is not None:
@@ -113,7 +114,7 @@ def _lengths_without(tensor: Tensor, padding: Any, dtype: Any) -> Tensor:
     ends = raw.Mul(raw.Cast(raw.LogicalNot(is_padding), DstT=dtype), columns)
     # One column of zeros, so that rows without columns have a maximum.
     padded = raw.Pad(ends, [[0, 0], [0, 1]])
-    return raw.Max(padded, 1)  # type: ignore[no-any-return]
+    return raw.Max(padded, 1)
 
 
 def _with_lengths(tensor: Tensor, lengths: Any, dtype: Any) -> RaggedTensor:
@@ -194,7 +195,7 @@ def _padded(rt: RaggedTensor, default: Tensor, sizes: list[Any]) -> Tensor:
         rows = (rt.row_splits._dims or (None,))[0]
         rows = None if rows is None else rows - 1
         dense.set_shape((rows, sizes[0] if sizes else None, *values._dims[1:]))
-    return dense  # type: ignore[no-any-return]
+    return dense
 
 
 def _with_rows(dense: Tensor, default: Tensor, rows: int) -> Tensor:

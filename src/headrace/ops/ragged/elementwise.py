@@ -126,9 +126,7 @@ def _check_dense(dense: Tensor, has_rows: bool, splits: Tensor) -> Tensor:
         return splits
     sizes = raw.Shape(dense, out_type=splits.dtype)
     one = splits.dtype.np_dtype.type(1)
-    return raw.RaggedCheckDense(  # type: ignore[no-any-return]
-        splits, sizes[0] if has_rows else one, sizes[1 if has_rows else 0]
-    )
+    return raw.RaggedCheckDense(splits, sizes[0] if has_rows else one, sizes[1 if has_rows else 0])
 
 
 def _spread(dense: Tensor, has_rows: bool, splits: Tensor, owner: Tensor) -> Tensor:
@@ -154,7 +152,7 @@ def _spread(dense: Tensor, has_rows: bool, splits: Tensor, owner: Tensor) -> Ten
         column = raw.Range(zero, total, one) - raw.GatherV2(splits, owner, 0)
         column = raw.Minimum(column, sizes[1] - one)
         place = column if rows is None else raw.AddV2(raw.Mul(rows, sizes[1]), column)
-    return raw.GatherV2(flat, place, 0)  # type: ignore[no-any-return]
+    return raw.GatherV2(flat, place, 0)
 
 
 # -- operators ----------------------------------------------------------------------------------

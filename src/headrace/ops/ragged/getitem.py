@@ -132,7 +132,7 @@ def _bound(offset: Any, starts: Tensor, limits: Tensor, shift: int) -> Tensor | 
     else:
         raise TypeError("slice offsets must be integers or None")
     by = dtype.np_dtype.type(shift)
-    return raw.Maximum(raw.Minimum(place, limits + by), starts + by)  # type: ignore[no-any-return]
+    return raw.Maximum(raw.Minimum(place, limits + by), starts + by)
 
 
 def _from_ranges(starts: Tensor, limits: Tensor, step: Any, values: Any) -> RaggedTensor:

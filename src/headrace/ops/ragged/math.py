@@ -66,7 +66,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     """
     with scope(name, "RaggedSplitsToSegmentIds"):
         splits = _int_vector(splits, "splits", out_type)
-        return raw.RaggedRowIds(splits, splits[-1])  # type: ignore[no-any-return]
+        return raw.RaggedRowIds(splits, splits[-1])
 
 
 def segment_ids_to_row_splits(
@@ -87,7 +87,7 @@ def segment_ids_to_row_splits(
             num_segments = raw.AddV2(raw.Max(last, 0), ids.dtype.np_dtype.type(1))
         else:
             num_segments = cast_to(convert_to_tensor(num_segments), ids.dtype)
-        return raw.RaggedRowIdsToSplits(ids, num_segments)  # type: ignore[no-any-return]
+        return raw.RaggedRowIdsToSplits(ids, num_segments)
 
 
 def _int_vector(value: Any, name: str, out_type: Any) -> Tensor:
@@ -182,12 +182,12 @@ def reduce(kind: str, rt: RaggedTensor, axis: Any, keepdims: bool) -> Any:
         return _divided(reduce("Sum", rt, axis, keepdims), reduce("Sum", _ones(rt), axis, keepdims))
     if axis is None:
         flat = rt.flat_values
-        axes = (
+        every = (
             int_const(np.arange(len(flat._dims)))
             if flat._dims is not None
             else (raw.Range(0, raw.Rank(flat), 1))
         )
-        result = getattr(raw, kind)(flat, axes)
+        result = getattr(raw, kind)(flat, every)
         rank = rt.shape.ndims
         return raw.Reshape(result, [1] * rank) if keepdims and rank is not None else result
     with scope(None, "RaggedReduce"):
@@ -232,4 +232,4 @@ def _columns(rt: RaggedTensor) -> Tensor:
     zero = dtype.np_dtype.type(0)
     total = raw.Shape(rowids, out_type=dtype)[0]
     places = raw.Range(zero, total, dtype.np_dtype.type(1))
-    return raw.Sub(places, raw.GatherV2(rt.row_splits, rowids, 0))  # type: ignore[no-any-return]
+    return raw.Sub(places, raw.GatherV2(rt.row_splits, rowids, 0))

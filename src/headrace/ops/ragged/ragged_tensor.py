@@ -36,13 +36,13 @@ def first_size(value: Any, dtype: DType) -> Tensor:
     dims = value._dims
     if dims and dims[0] is not None:
         return convert_to_tensor(np.asarray(dims[0], dtype.np_dtype))
-    return raw.Shape(value, out_type=dtype)[0]  # type: ignore[no-any-return]
+    return raw.Shape(value, out_type=dtype)[0]
 
 
 def splits_of_lengths(lengths: Tensor) -> Tensor:
     """Row splits of rows of these lengths."""
     ends = raw.Cumsum(lengths, 0)
-    return raw.ConcatV2([np.zeros(1, lengths.dtype.np_dtype), ends], 0)  # type: ignore[no-any-return]
+    return raw.ConcatV2([np.zeros(1, lengths.dtype.np_dtype), ends], 0)
 
 
 class RaggedTensor(PlacedElements):
@@ -229,7 +229,8 @@ class RaggedTensor(PlacedElements):
             result = flat_values
             for ids, count in reversed(list(zip(nested_value_rowids, rows, strict=True))):
                 result = cls.from_value_rowids(result, ids, count, validate=validate)
-            return result  # type: ignore[no-any-return]
+            found: RaggedTensor = result
+            return found
 
     @classmethod
     def from_tensor(
@@ -300,7 +301,8 @@ class RaggedTensor(PlacedElements):
         value = self._values
         while isinstance(value, RaggedTensor):
             value = value._values
-        return value  # type: ignore[no-any-return]
+        result: Tensor = value
+        return result
 
     @property
     def nested_row_splits(self) -> tuple[Tensor, ...]:
@@ -324,7 +326,7 @@ class RaggedTensor(PlacedElements):
         """The number of the row of each of ``values``."""
         with scope(name, "RaggedValueRowIds"):
             count = first_size(self._values, self._row_splits.dtype)
-            return raw.RaggedRowIds(self._row_splits, count)  # type: ignore[no-any-return]
+            return raw.RaggedRowIds(self._row_splits, count)
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Tensor, ...]:
         """``value_rowids`` of all ragged dimensions, the outermost first."""
@@ -342,7 +344,7 @@ class RaggedTensor(PlacedElements):
         if splits and splits[0] is not None:
             return convert_to_tensor(np.asarray(splits[0] - 1, dtype.np_dtype), name=name)
         with scope(name, "RaggedNRows"):
-            return raw.Shape(self._row_splits, out_type=dtype)[0] - 1  # type: ignore[no-any-return]
+            return raw.Shape(self._row_splits, out_type=dtype)[0] - 1
 
     def row_starts(self, name: str | None = None) -> Tensor:
         """Where each row begins in ``values``."""
@@ -390,7 +392,7 @@ class RaggedTensor(PlacedElements):
                 sizes.append(cast_to(raw.Max(padded, 0), dtype))
             inner = raw.Shape(self.flat_values, out_type=dtype)[1:]
             box = raw.ConcatV2([raw.Pack(sizes), inner], 0)
-            return box if axis is None else raw.GatherV2(box, axis, 0)  # type: ignore[no-any-return]
+            return box if axis is None else raw.GatherV2(box, axis, 0)
 
     # -- others like it --
 
@@ -499,7 +501,8 @@ class RaggedTensor(PlacedElements):
         value: Any = parts[0]
         for splits in reversed(parts[1:]):
             value = type(self)(value, splits, internal=True)
-        return value  # type: ignore[no-any-return]
+        result: Self = value
+        return result
 
     def _value(self, parts: Sequence[Any]) -> Any:
         value = parts[0]
@@ -544,7 +547,8 @@ def _nested(make: Any, values: Any, partitions: Any, validate: bool) -> RaggedTe
         raise TypeError("The nested partitions must be a list of Tensors")
     for partition in reversed(list(partitions)):
         values = make(values, partition, validate=validate)
-    return values  # type: ignore[no-any-return]
+    result: RaggedTensor = values
+    return result
 
 
 def is_ragged(value: Any) -> bool:

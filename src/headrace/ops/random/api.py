@@ -33,7 +33,7 @@ __all__ = [
 _FLOAT_NAMES = "float16, bfloat16, float32 or float64"
 
 
-def _seeds(seed: int | None) -> dict[str, int]:
+def _seeds(seed: int | None) -> dict[str, Any]:
     """The seed attributes of an op about to be made."""
     first, second = get_seed(get_default_graph(), seed)
     return {"seed": first or 0, "seed2": second or 0}
@@ -75,9 +75,9 @@ def random_uniform(
             high = convert_to_tensor(maxval, wanted, "max")
         seeds = _seeds(seed)
         if wanted.is_integer:
-            return raw.RandomUniformInt(sizes, low, high, **seeds, name=scope)  # type: ignore[no-any-return]
+            return raw.RandomUniformInt(sizes, low, high, **seeds, name=scope)
         if unit:
-            return raw.RandomUniform(sizes, dtype=wanted, **seeds, name=scope)  # type: ignore[no-any-return]
+            return raw.RandomUniform(sizes, dtype=wanted, **seeds, name=scope)
         return _scaled(raw.RandomUniform(sizes, dtype=wanted, **seeds), low, high, scope)
 
 
@@ -109,7 +109,7 @@ def _is_unit(minval: Any, maxval: Any, dtype: DType) -> bool:
 
 
 def _scaled(drawn: Tensor, low: Tensor, high: Tensor, scope: str) -> Tensor:
-    return raw.AddV2(raw.Mul(drawn, raw.Sub(high, low)), low, name=scope)  # type: ignore[no-any-return]
+    return raw.AddV2(raw.Mul(drawn, raw.Sub(high, low)), low, name=scope)
 
 
 def random_normal(
@@ -166,13 +166,13 @@ def _normal(
         mean = convert_to_tensor(mean, wanted, "mean")
         stddev = convert_to_tensor(stddev, wanted, "stddev")
         drawn = getattr(raw, op_type)(sizes, dtype=wanted, **_seeds(seed))
-        return raw.AddV2(raw.Mul(drawn, stddev, name="mul"), mean, name=scope)  # type: ignore[no-any-return]
+        return raw.AddV2(raw.Mul(drawn, stddev, name="mul"), mean, name=scope)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """The rows of ``value`` (any type) in a random order, all orders equally likely."""
     tensor = convert_to_tensor(value, name="value")
-    return raw.RandomShuffle(tensor, **_seeds(seed), name=name)  # type: ignore[no-any-return]
+    return raw.RandomShuffle(tensor, **_seeds(seed), name=name)
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -197,7 +197,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
             shape = raw.Identity(shape)
         limit = raw.AddV2(raw.Sub(shape, size), 1)
         drawn = random_uniform(raw.Shape(shape), 0, size.dtype.max, size.dtype, seed)
-        return raw.Slice(value, raw.FloorMod(drawn, limit), size, name=scope)  # type: ignore[no-any-return]
+        return raw.Slice(value, raw.FloorMod(drawn, limit), size, name=scope)
 
 
 def multinomial(
@@ -235,7 +235,7 @@ def _categorical(logits: Any, num_samples: Any, seed: int | None, name: str, dty
     with get_default_graph().name_scope(name):
         logits = convert_to_tensor(logits, name="logits")
         wanted = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
-        return raw.Multinomial(logits, num_samples, **_seeds(seed), output_dtype=wanted)  # type: ignore[no-any-return]
+        return raw.Multinomial(logits, num_samples, **_seeds(seed), output_dtype=wanted)
 
 
 def random_gamma(
@@ -266,7 +266,7 @@ def random_gamma(
         alphas = raw.BroadcastTo(alpha, common)
         drawn = raw.RandomGamma(sizes, alphas, **_seeds(seed))
         tiny = convert_to_tensor(np.finfo(wanted.np_dtype).tiny, wanted)
-        return raw.Maximum(tiny, raw.RealDiv(drawn, beta))  # type: ignore[no-any-return]
+        return raw.Maximum(tiny, raw.RealDiv(drawn, beta))
 
 
 def random_poisson(
@@ -285,9 +285,7 @@ def random_poisson(
     """
     with get_default_graph().name_scope(name or "random_poisson"):
         sizes = shape_argument(shape)
-        return raw.RandomPoissonV2(  # type: ignore[no-any-return]
-            sizes, lam, dtype=dtypes.as_dtype(dtype), **_seeds(seed)
-        )
+        return raw.RandomPoissonV2(sizes, lam, dtype=dtypes.as_dtype(dtype), **_seeds(seed))
 
 
 # -- stateless ----------------------------------------------------------------------------------
@@ -309,7 +307,7 @@ def stateless_uniform(
         low = convert_to_tensor(minval, wanted, "min")
         high = convert_to_tensor(maxval, wanted, "max")
         if wanted.is_integer:
-            return raw.StatelessRandomUniformInt(sizes, _seed_pair(seed), low, high, name=scope)  # type: ignore[no-any-return]
+            return raw.StatelessRandomUniformInt(sizes, _seed_pair(seed), low, high, name=scope)
         drawn = raw.StatelessRandomUniform(sizes, _seed_pair(seed), dtype=wanted)
         return _scaled(drawn, low, high, scope)
 
@@ -360,7 +358,7 @@ def _stateless(
         mean = convert_to_tensor(mean, wanted, "mean")
         stddev = convert_to_tensor(stddev, wanted, "stddev")
         drawn = getattr(raw, op_type)(sizes, _seed_pair(seed), dtype=wanted)
-        return raw.AddV2(raw.Mul(drawn, stddev), mean, name=scope)  # type: ignore[no-any-return]
+        return raw.AddV2(raw.Mul(drawn, stddev), mean, name=scope)
 
 
 def stateless_multinomial(
@@ -372,7 +370,7 @@ def stateless_multinomial(
 ) -> Tensor:
     """``multinomial`` of which ``seed``, two integers (a tensor), alone tells the indices."""
     with get_default_graph().name_scope(name or "stateless_multinomial"):
-        return raw.StatelessMultinomial(  # type: ignore[no-any-return]
+        return raw.StatelessMultinomial(
             convert_to_tensor(logits, name="logits"),
             num_samples,
             _seed_pair(seed),

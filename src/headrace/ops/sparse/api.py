@@ -60,7 +60,7 @@ def _int64(value: Any, name: str) -> Tensor:
     if isinstance(value, Tensor):
         return value if value.dtype is dtypes.int64 else raw.Cast(value, DstT=dtypes.int64)
     if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
-        return raw.Pack([_int64(v, name) for v in value])  # type: ignore[no-any-return]
+        return raw.Pack([_int64(v, name) for v in value])
     return convert_to_tensor(np.asarray(getattr(value, "as_list", lambda: value)(), np.int64))
 
 
@@ -89,7 +89,7 @@ def sparse_to_dense(
     >>> Session().run(sparse_to_dense([[0, 1], [1, 0]], [2, 2], [5, 6])).tolist()
     [[0, 5], [6, 0]]
     """
-    return raw.SparseToDense(  # type: ignore[no-any-return]
+    return raw.SparseToDense(
         sparse_indices,
         output_shape,
         sparse_values,
@@ -111,7 +111,7 @@ def sparse_tensor_to_dense(
     sp_input = as_sparse(sp_input)
     if default_value is None:
         default_value = b"" if sp_input.dtype is dtypes.string else sp_input.dtype.np_dtype.type(0)
-    return raw.SparseToDense(  # type: ignore[no-any-return]
+    return raw.SparseToDense(
         sp_input.indices,
         sp_input.dense_shape,
         sp_input.values,
@@ -196,7 +196,7 @@ def sparse_merge(
 
 
 def _columns(indices: Tensor, begin: int | None, end: int | None) -> Tensor:
-    return raw.StridedSlice(  # type: ignore[no-any-return]
+    return raw.StridedSlice(
         indices,
         [0, begin or 0],
         [0, end or 0],
@@ -207,7 +207,7 @@ def _columns(indices: Tensor, begin: int | None, end: int | None) -> Tensor:
 
 
 def _entries(shape: Tensor, begin: int | None, end: int | None) -> Tensor:
-    return raw.StridedSlice(  # type: ignore[no-any-return]
+    return raw.StridedSlice(
         shape,
         [begin or 0],
         [end or 0],
@@ -343,7 +343,7 @@ def _columns_like(indices: Tensor, rank: int) -> Tensor:
     if rank:
         return _columns(indices, 0, 1)
     rows = raw.StridedSlice(raw.Shape(indices), [0], [1], [1])
-    return raw.Fill(raw.ConcatV2([rows, [1]], 0), np.int64(0))  # type: ignore[no-any-return]
+    return raw.Fill(raw.ConcatV2([rows, [1]], 0), np.int64(0))
 
 
 def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
@@ -442,6 +442,7 @@ def sparse_split(
     for what, value in (("sp_input", sp_input), ("num_split", num_split), ("axis", axis)):
         if value is None:
             raise ValueError(f"{what} is required")
+    assert num_split is not None
     sp_input = as_sparse(sp_input)
     parts = raw.SparseSplit(
         _int64(axis, "split_dim"),
@@ -531,9 +532,10 @@ def _serializer(op: str, what: str) -> Callable[..., Tensor]:
         sp = as_sparse(sp_input)
         if not isinstance(name, (str, type(None))):  # (sp_input, out_type, name) of 2.x
             name, out_type = (out_type if isinstance(out_type, str) else None), name
-        return getattr(raw, op)(  # type: ignore[no-any-return]
+        result: Tensor = getattr(raw, op)(
             sp.indices, sp.values, sp.dense_shape, out_type=out_type, name=name
         )
+        return result
 
     function.__doc__ = what
     return function

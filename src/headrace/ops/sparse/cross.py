@@ -210,4 +210,4 @@ def _build(
 def _feature(tensor: Tensor) -> Tensor:
     if tensor.dtype in (dtypes.string, dtypes.int64):
         return tensor
-    return raw.Cast(tensor, DstT=dtypes.int64)  # type: ignore[no-any-return]
+    return raw.Cast(tensor, DstT=dtypes.int64)

@@ -506,7 +506,7 @@ def _reduce_sparse_gradient(kind: str, op: Operation, _: Any, grad: Tensor, __: 
 
     def at_values(result: Tensor) -> Tensor:
         found, _ = raw.SparseAddGrad(result, places, places, op.outputs[0])
-        return found  # type: ignore[no-any-return]
+        return found
 
     if kind == "Sum":
         return [None, at_values(grad), None, None]

@@ -62,7 +62,8 @@ class SparseTensorsMap(HostResource):
 def _map(context: Any, container: str, shared_name: str) -> SparseTensorsMap:
     key = _MapKey(container, shared_name or context.node.name)
     found = context.store.object(key, SparseTensorsMap)
-    return found  # type: ignore[no-any-return]
+    result: SparseTensorsMap = found
+    return result
 
 
 def _checked(indices: Any, values: Any, dense_shape: Any) -> Parts:

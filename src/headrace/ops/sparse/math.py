@@ -81,7 +81,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     )
     known = merge_static(static_shape(a.dense_shape), static_shape(b.dense_shape))
     if known is not None and None not in known:
-        shape = list(known)
+        return SparseTensor(indices, values, list(known))
     return SparseTensor(indices, values, shape)
 
 
@@ -121,7 +121,7 @@ def sparse_tensor_dense_matmul(
     sp = as_sparse(sp_a)
     with _scope(name, "SparseTensorDenseMatMul"):
         b = convert_to_tensor(b, name="b")
-        return raw.SparseTensorDenseMatMul(  # type: ignore[no-any-return]
+        return raw.SparseTensorDenseMatMul(
             sp.indices,
             sp.values,
             sp.dense_shape,

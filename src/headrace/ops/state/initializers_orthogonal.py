@@ -122,7 +122,7 @@ class _ConvolutionOrthogonal(_Orthogonal):
             raise ValueError("Kernel sizes must be equal.")
         kernel = self._kernel(dims[0], inputs, outputs)
         kind = dtypes.as_dtype(dtype or self.dtype).base_dtype
-        return raw.Mul(kernel, constant(self.gain, kind))  # type: ignore[no-any-return]
+        return raw.Mul(kernel, constant(self.gain, kind))
 
     def _count_seed(self) -> None:
         if self.seed:
@@ -138,7 +138,7 @@ class _ConvolutionOrthogonal(_Orthogonal):
         places = itertools.product(range(size), repeat=self._sizes)
         flat = raw.Pack([raw.MatMul(rows, kernel[place]) for place in places])
         shape = [*[size] * self._sizes, inputs, outputs]
-        return raw.Reshape(flat, np.array(shape, np.int32))  # type: ignore[no-any-return]
+        return raw.Reshape(flat, np.array(shape, np.int32))
 
     def _small(self, n: int) -> Kernel:
         """A kernel of size 2: products of projections and what they leave out."""

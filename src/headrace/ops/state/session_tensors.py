@@ -103,7 +103,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Tensor:
     """
     if not isinstance(data, Tensor):
         raise TypeError("`data` must be of type Tensor.")
-    return raw.GetSessionHandle(data, name=name)  # type: ignore[no-any-return]
+    return raw.GetSessionHandle(data, name=name)
 
 
 def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

@@ -139,7 +139,7 @@ def variable_shape(handle: Tensor, out_type: DType = dtypes.int32) -> Tensor:
     """The shape of a variable: a constant where it is declared, else read as the graph runs."""
     dims = handle_dims(handle)
     if dims is None or None in dims:
-        return raw.VariableShape(handle, out_type=out_type)  # type: ignore[no-any-return]
+        return raw.VariableShape(handle, out_type=out_type)
     return constant(np.array(dims, out_type.np_dtype), name="VariableShape")
 
 

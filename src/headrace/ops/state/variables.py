@@ -17,7 +17,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph, default_graph_stack, get_default_graph
 from headrace.graph.shapes import TensorShape, merge_static
-from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.graph.tensor import Dims, Operation, Operators, Tensor
 from headrace.ops.control.basic import init_scope
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.registry import OpDef, get_op_def
@@ -44,7 +44,7 @@ _READ = get_op_def("ReadVariableOp")
 _ASSIGN = get_op_def("AssignVariableOp")
 
 
-class Variable:
+class Variable(Operators):
     """A value that the steps of a session share and update.
 
     Args:

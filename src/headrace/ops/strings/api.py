@@ -48,7 +48,7 @@ def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Te
     Raises:
         ValueError: if the shapes do not fit.
     """
-    return raw.StringJoin([_strings(x) for x in inputs], separator=separator, name=name)  # type: ignore[no-any-return]
+    return raw.StringJoin([_strings(x) for x in inputs], separator=separator, name=name)
 
 
 def as_string(
@@ -72,7 +72,7 @@ def as_string(
     Raises:
         InvalidArgumentError: when run, for a combination that printf does not have.
     """
-    return raw.AsString(  # type: ignore[no-any-return]
+    return raw.AsString(
         input,
         precision=precision,
         scientific=scientific,
@@ -99,7 +99,7 @@ def string_to_number(
         InvalidArgumentError: when run, if a string is no number, or no integer in range.
     """
     strings = either("input", input, "string_tensor", string_tensor)
-    return raw.StringToNumber(_strings(strings), out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return raw.StringToNumber(_strings(strings), out_type=out_type, name=name)
 
 
 def string_to_hash_bucket(
@@ -111,7 +111,7 @@ def string_to_hash_bucket(
         ValueError: if ``num_buckets`` is below 1.
     """
     strings = either("input", input, "string_tensor", string_tensor)
-    return raw.StringToHashBucket(_strings(strings), num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
+    return raw.StringToHashBucket(_strings(strings), num_buckets=num_buckets, name=name)
 
 
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
@@ -120,7 +120,7 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
     Raises:
         ValueError: if ``num_buckets`` is below 1.
     """
-    return raw.StringToHashBucketFast(_strings(input), num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
+    return raw.StringToHashBucketFast(_strings(input), num_buckets=num_buckets, name=name)
 
 
 def string_to_hash_bucket_strong(
@@ -135,29 +135,29 @@ def string_to_hash_bucket_strong(
         ValueError: if ``num_buckets`` is below 1.
         InvalidArgumentError: when run, if ``key`` has not two elements.
     """
-    return raw.StringToHashBucketStrong(  # type: ignore[no-any-return]
+    return raw.StringToHashBucketStrong(
         _strings(input), num_buckets=num_buckets, key=key, name=name
     )
 
 
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The length of each string, int32, in bytes or in characters (``unit="UTF8_CHAR"``)."""
-    return raw.StringLength(_strings(input), unit=unit, name=name)  # type: ignore[no-any-return]
+    return raw.StringLength(_strings(input), unit=unit, name=name)
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:
     """Each string without ASCII white space at its ends."""
-    return raw.StringStrip(_strings(input), name=name)  # type: ignore[no-any-return]
+    return raw.StringStrip(_strings(input), name=name)
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Each string in lower case: ASCII letters, or all with ``encoding="utf-8"``."""
-    return raw.StringLower(_strings(input), encoding=encoding, name=name)  # type: ignore[no-any-return]
+    return raw.StringLower(_strings(input), encoding=encoding, name=name)
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Each string in upper case: ASCII letters, or all with ``encoding="utf-8"``."""
-    return raw.StringUpper(_strings(input), encoding=encoding, name=name)  # type: ignore[no-any-return]
+    return raw.StringUpper(_strings(input), encoding=encoding, name=name)
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
@@ -173,7 +173,7 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
         ValueError: if the shapes do not fit.
         InvalidArgumentError: when run, if a position is beyond its string.
     """
-    return raw.Substr(_strings(input), pos, len, unit=unit, name=name)  # type: ignore[no-any-return]
+    return raw.Substr(_strings(input), pos, len, unit=unit, name=name)
 
 
 def regex_replace(
@@ -190,14 +190,14 @@ def regex_replace(
         InvalidArgumentError: when run, if ``pattern`` is no regular expression.
     """
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
-        return raw.StaticRegexReplace(  # type: ignore[no-any-return]
+        return raw.StaticRegexReplace(
             _strings(input),
             pattern=pattern,
             rewrite=rewrite,
             replace_global=replace_global,
             name=name,
         )
-    return raw.RegexReplace(  # type: ignore[no-any-return]
+    return raw.RegexReplace(
         _strings(input), pattern, rewrite, replace_global=replace_global, name=name
     )
 
@@ -209,13 +209,13 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
         InvalidArgumentError: when run, if ``pattern`` is no regular expression.
     """
     if isinstance(pattern, (str, bytes)):
-        return raw.StaticRegexFullMatch(_strings(input), pattern=pattern, name=name)  # type: ignore[no-any-return]
-    return raw.RegexFullMatch(_strings(input), pattern, name=name)  # type: ignore[no-any-return]
+        return raw.StaticRegexFullMatch(_strings(input), pattern=pattern, name=name)
+    return raw.RegexFullMatch(_strings(input), pattern, name=name)
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
     """Each string in base64 for the web (``-`` and ``_``), with ``=`` at the end if ``pad``."""
-    return raw.EncodeBase64(_strings(input), pad=pad, name=name)  # type: ignore[no-any-return]
+    return raw.EncodeBase64(_strings(input), pad=pad, name=name)
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
@@ -224,7 +224,7 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: when run, if a string is no base64 for the web.
     """
-    return raw.DecodeBase64(_strings(input), name=name)  # type: ignore[no-any-return]
+    return raw.DecodeBase64(_strings(input), name=name)
 
 
 def string_split(
@@ -352,7 +352,8 @@ def reduce_join(
         from headrace.ops.strings.ragged import ragged_reduce_join
 
         if isinstance(inputs, RaggedTensor):
-            return ragged_reduce_join(inputs, axis, bool(keep), separator, name)  # type: ignore[no-any-return]
+            result: Tensor = ragged_reduce_join(inputs, axis, bool(keep), separator, name)
+            return result
     with get_default_graph().name_scope("ReduceJoin"):
         strings = _strings(inputs, "inputs")
         if axis is None:
@@ -360,7 +361,7 @@ def reduce_join(
                 axis = raw.Range(raw.Sub(raw.Rank(strings), 1), -1, -1)
             else:
                 axis = np.arange(len(strings.dims) - 1, -1, -1, dtype=np.int32)
-        return raw.ReduceJoin(  # type: ignore[no-any-return]
+        return raw.ReduceJoin(
             strings,
             convert_to_tensor(axis, dtypes.int32),
             keep_dims=bool(keep),
@@ -384,7 +385,7 @@ def unsorted_segment_join(
     Raises:
         InvalidArgumentError: when run, if an id is out of range.
     """
-    return raw.UnsortedSegmentJoin(  # type: ignore[no-any-return]
+    return raw.UnsortedSegmentJoin(
         _strings(inputs), segment_ids, num_segments, separator=separator, name=name
     )
 
@@ -409,7 +410,7 @@ def format(
             f"{count} placeholder(s) in template do not match {len(tensors)} tensor(s) provided "
             "as input"
         )
-    return raw.StringFormat(  # type: ignore[no-any-return]
+    return raw.StringFormat(
         tensors, template=template, placeholder=placeholder, summarize=summarize, name=name
     )
 
@@ -434,7 +435,7 @@ def edit_distance(
     for what, value in (("Hypothesis", hypothesis), ("Truth", truth)):
         if not isinstance(value, (SparseTensor, SparseTensorValue)):
             raise TypeError(f"{what} must be a SparseTensor; it is {value!r}.")
-    return raw.EditDistance(  # type: ignore[no-any-return]
+    return raw.EditDistance(
         hypothesis.indices,
         hypothesis.values,
         hypothesis.dense_shape,
@@ -467,7 +468,7 @@ def unicode_transcode(
     Raises:
         InvalidArgumentError: when run, for an unknown encoding, or by "strict".
     """
-    return raw.UnicodeTranscode(  # type: ignore[no-any-return]
+    return raw.UnicodeTranscode(
         _strings(input),
         input_encoding=input_encoding,
         output_encoding=output_encoding,

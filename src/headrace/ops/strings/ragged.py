@@ -53,7 +53,7 @@ def _splits_of(indices: Tensor, count: Any) -> Tensor:
     """Row splits from the indices of a sparse matrix in row-major order."""
     rows = raw.Squeeze(raw.Slice(indices, [0, 0], [-1, 1]), squeeze_dims=[1])
     lengths = raw.Bincount(raw.Cast(rows, DstT=dtypes.int32), count, np.zeros(0, np.int64))
-    return raw.ConcatV2([np.zeros(1, np.int64), raw.Cumsum(lengths, 0)], 0)  # type: ignore[no-any-return]
+    return raw.ConcatV2([np.zeros(1, np.int64), raw.Cumsum(lengths, 0)], 0)
 
 
 def bytes_split(input: Any, name: str | None = None) -> Any:
@@ -196,7 +196,7 @@ def _encoder(encoding: str, errors: str, replacement_char: int) -> Callable[...,
 
     def encode(codes: Tensor, starts: Tensor) -> Tensor:
         splits = raw.Range(0, raw.Add(raw.Size(codes), 1), 1)
-        return raw.UnicodeEncode(  # type: ignore[no-any-return]
+        return raw.UnicodeEncode(
             codes,
             splits,
             output_encoding=encoding,
@@ -270,7 +270,7 @@ def unicode_encode(
         codes = _input(input, dtypes.int32)
 
         def encode(values: Tensor, splits: Tensor) -> Tensor:
-            return raw.UnicodeEncode(  # type: ignore[no-any-return]
+            return raw.UnicodeEncode(
                 values,
                 splits,
                 output_encoding=output_encoding,

@@ -1,0 +1,38 @@
+"""What ``dir`` and ``help`` show of the interface."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+
+import pytest
+
+import headrace as tf
+from headrace.namespaces import missing
+
+NAMESPACES = [tf, tf.nn, tf.layers, tf.math, tf.train, tf.losses, tf.image, tf.contrib.layers]
+
+
+@pytest.mark.parametrize("module", NAMESPACES, ids=lambda m: m.__name__)
+def test_nothing_private_is_in_dir(module):
+    for name in dir(module):
+        assert not name.startswith("_") or name.startswith("__")
+        value = vars(module).get(name)
+        if isinstance(value, ModuleType):
+            path = value.__name__.partition(".")[2]
+            assert path in missing._NAMESPACES or path.startswith("contrib."), name
+
+
+def test_stages_are_not_in_dir_but_can_be_reached():
+    assert not {"ops", "graph", "executor", "session", "annotations"} & set(dir(tf))
+    assert {"nn", "layers", "contrib", "Session", "GraphDef", "placeholder"} <= set(dir(tf))
+    assert tf.ops.__name__ == "headrace.ops"
+
+
+@pytest.mark.parametrize("name", [n for n in tf.layers.__all__ if n[0].islower()])
+def test_functions_of_layers_have_their_own_names(name):
+    function = getattr(tf.layers, name)
+    assert (function.__name__, function.__qualname__) == (name, name)
+    assert "inputs" in inspect.signature(function).parameters
+    assert function.__doc__
+    assert function.__module__.startswith("headrace.layers.")
