@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from headrace.executor.threads import Threads
+from headrace.executor.threads import Threads, retire
 
 
 def test_work_that_waits_for_other_work_gets_it():
@@ -72,3 +72,14 @@ def test_a_step_that_waits_does_not_keep_the_process_alive():
         timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
+
+
+def test_a_thread_that_leaves_unfinished_work_to_xla_is_not_used_again():
+    threads = Threads("test of threads")
+    seen = []
+    for _ in range(2):
+        threads.submit(lambda: (seen.append(threading.current_thread()), retire()))
+        assert threads.wait_until_idle(10)
+    assert seen[0] is not seen[1]
+    seen[0].join(10)
+    assert not seen[0].is_alive()

@@ -23,6 +23,7 @@ from jax import numpy as jnp
 
 from headrace.errors import CancelledError
 from headrace.executor.signals import DeferredSignals
+from headrace.executor.threads import retire
 
 if TYPE_CHECKING:
     from headrace.executor.resources import ResourceStore
@@ -217,6 +218,10 @@ def wait_until_ready(arrays: Sequence[Any], watch: Watch) -> None:
     pause = _LOOK_FIRST
     for array in arrays:
         while not is_ready(array):
-            left = watch.check()
+            try:
+                left = watch.check()
+            except BaseException:
+                retire()
+                raise
             time.sleep(pause if left is None else min(pause, left))
             pause = min(pause * 1.25, _LOOK)

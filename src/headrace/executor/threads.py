@@ -16,6 +16,18 @@ _log = logging.getLogger(__name__)
 #: An idle thread ends after so many seconds.
 IDLE_SECONDS = 30.0
 
+_own = threading.local()
+
+
+def retire() -> None:
+    """Let the thread that calls this end after its work: it has handed XLA what is not finished.
+
+    XLA's CPU client begins what one thread hands over in that order, so that the next step of the
+    thread would wait for what nobody wants.
+    """
+    _own.retires = True
+
+
 _Work = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
@@ -88,7 +100,7 @@ class Threads:
                 self._busy -= 1
                 if not self._busy:
                     self._quiet.notify_all()
-                if self._closed:
+                if self._closed or getattr(_own, "retires", False):
                     return
                 self._idle.append(thread)
 
