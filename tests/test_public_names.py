@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
 
 import pytest
 
 import headrace as tf
+import headrace.compat
 from headrace.namespaces import missing
 
 NAMESPACES = [tf, tf.nn, tf.layers, tf.math, tf.train, tf.losses, tf.image, tf.contrib.layers]
@@ -36,3 +39,9 @@ def test_functions_of_layers_have_their_own_names(name):
     assert "inputs" in inspect.signature(function).parameters
     assert function.__doc__
     assert function.__module__.startswith("headrace.layers.")
+
+
+@pytest.mark.parametrize("name", [m.name for m in iter_modules(headrace.compat.__path__)])
+def test_every_name_in_dir_of_an_inner_module_is_there(name):
+    module = import_module(f"headrace.compat.{name}")
+    assert [n for n in dir(module) if not hasattr(module, n)] == []
