@@ -6,10 +6,10 @@ import jax
 import numpy as np
 
 import headrace as tf
-from headrace.executor.engine import _CPU_OPTIONS
 from headrace.passes import materialize
 from headrace.passes.ir import build_step
 from headrace.passes.pipeline import optimize
+from headrace.step.engine import _CPU_OPTIONS
 
 
 def barriers(*fetches):

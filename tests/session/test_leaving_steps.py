@@ -10,10 +10,10 @@ import pytest
 
 import headrace as tf
 from headrace.distributed.master.session import MasterSession
-from headrace.executor.engine import Engine
 from headrace.executor.plan import Plan
 from headrace.executor.program import Program
 from headrace.executor.threads import step_threads
+from headrace.step.engine import Engine
 from headrace.testing.cluster import with_cluster
 
 SOON = tf.RunOptions(timeout_in_ms=20)

@@ -5,7 +5,7 @@ run: regions, which become XLA programs, and host operations between them. Invar
 interpreted or compiled to the same effect; one that fails in a process changes no variable.
 
     >>> import numpy as np
-    >>> from headrace.executor.engine import Engine
+    >>> from headrace.step.engine import Engine
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [2], name="x")
     ...     plan = Engine(None).plan([tf.exp(tf.negative(x, name="n"), name="y")], [x], [])

@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from headrace.errors import suggest
-from headrace.executor.engine import Engine
 from headrace.executor.errands import Limit
+from headrace.step.engine import Engine
 
 
 class SessionEngine(Protocol):

@@ -12,10 +12,10 @@ import pytest
 
 import headrace as tf
 from headrace.executor.borrowed import give_away, lend
-from headrace.executor.engine import Engine
 from headrace.executor.resources import ResourceStore, SessionStore, owned
 from headrace.executor.tracing_step import StepContext
 from headrace.ops.io.queues_kernels import FIFOQueue, Queue, QueueSpec
+from headrace.step.engine import Engine
 
 PATIENCE = 20
 

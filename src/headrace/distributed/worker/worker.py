@@ -22,7 +22,6 @@ from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.bodies import BodyCalls
 from headrace.distributed.worker.machine import OWN, Abort, MasterStart, Refuse, WorkerMachine
 from headrace.errors import AbortedError, OpError
-from headrace.executor.engine import Engine
 from headrace.executor.plan import Plan
 from headrace.executor.resources import ResourceStore, SessionStore
 from headrace.executor.stepping import Driver, StepRun
@@ -31,6 +30,7 @@ from headrace.executor.tracing_step import StepContext, fill_metadata
 from headrace.graph.proto import ConfigProto, RunMetadata
 from headrace.partition.parts import Part, Transfer
 from headrace.placement.devices import DeviceAttributes
+from headrace.step.engine import Engine
 
 _log = logging.getLogger("headrace.distributed")
 
