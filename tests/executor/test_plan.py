@@ -22,7 +22,7 @@ def test_description_of_one_region():
     x = tf.placeholder(tf.float32, [2], name="x")
     v = tf.Variable([1.0, 2.0], name="v")
     step = v.assign_add(x * 2.0, name="grow", read_value=False)
-    assert plan_of(tf.Session(), step, [x]).describe() == (
+    assert plan_of(tf.Session(), step, [x]).describe_units() == (
         "0: region region of 2 ops to grow: 1 in, 0 static, 0 out\n"
         "     <mul = Mul(x:0:0, mul/y:0)>\n"
         "     <grow = AssignAddVariableOp(v:0, mul:0)>"
@@ -33,7 +33,7 @@ def test_host_ops_stand_between_regions():
     x = tf.placeholder(tf.float32, [2], name="x")
     middle = tf.py_func(lambda a: a + 1, [x * 2.0], tf.float32, name="python")
     y = tf.tanh(tf.reshape(middle, [2]), name="y")
-    assert plan_of(tf.Session(), y, [x]).describe() == (
+    assert plan_of(tf.Session(), y, [x]).describe_units() == (
         "0: region region of 1 op to mul: 1 in, 0 static, 1 out\n"
         "     <mul = Mul(x:0:0, mul/y:0)>\n"
         "1: host   python: 1 in, 0 static, 1 out\n"

@@ -9,6 +9,7 @@ import pytest
 
 import headrace as tf
 from headrace.executor import recycling
+from headrace.step.request import PlanRequest
 from headrace.testing.cluster import with_cluster
 
 
@@ -64,7 +65,7 @@ def test_an_output_that_somebody_has_is_left_alone(small_is_large):
         k, v, product, _ = program(cluster)
         with tf.Session(cluster.target("worker", 0)) as sess:
             sess.run(v.initializer)
-            plan = sess._engine.plan([product], [k], [])
+            plan = sess._engine.plan(PlanRequest([product], [k]))
             kept = [plan.run([np.float32(f)])[0] for f in (2.0, 3.0, 4.0, 5.0)]
             for factor, array in zip((2.0, 3.0, 4.0, 5.0), kept, strict=True):
                 np.testing.assert_array_equal(np.asarray(array), np.full([64, 1024], factor))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.partition.describe import describe
 from headrace.partition.functions import cut_bodies
-from headrace.partition.parts import split
+from headrace.partition.parts import cut_at_tasks
 from headrace.partition.reads import read_before_loops
 from headrace.passes.ir import build_step
 from headrace.placement.devices import DeviceAttributes
@@ -27,8 +27,8 @@ def cut(fetches, feeds=(), targets=()):
 
     place_on(step.nodes, DEVICES[0].name)
     read_before_loops(step)
-    cut_bodies(step, place_on)
-    return split(step)
+    bodies = cut_bodies(step, place_on)
+    return cut_at_tasks(step, bodies=bodies)
 
 
 def text(partition):

@@ -10,7 +10,7 @@ import pytest
 
 import headrace as tf
 from headrace.distributed.master.session import MasterSession
-from headrace.executor.plan import Plan
+from headrace.executor.plan import LocalPlan
 from headrace.executor.program import Program
 from headrace.executor.threads import step_threads
 from headrace.step.engine import Engine
@@ -235,7 +235,7 @@ def test_what_a_left_step_traces_reaches_nobody(hold):
     metadata = tf.RunMetadata()
     options = tf.RunOptions(timeout_in_ms=20, trace_level=tf.RunOptions.FULL_TRACE)
     with tf.Session() as session:
-        running = hold(Plan, "run")
+        running = hold(LocalPlan, "run")
         with pytest.raises(tf.errors.DeadlineExceededError):
             session.run(x + 1.0, {x: [1, 2]}, options, metadata)
         running.go_on.set()
@@ -245,13 +245,13 @@ def test_what_a_left_step_traces_reaches_nobody(hold):
 
 def test_steady_steps_run_in_the_thread_that_waits(monkeypatch):
     threads = []
-    run = Plan.run
+    run = LocalPlan.run
 
     def noted(self, *args):
         threads.append(threading.current_thread() is threading.main_thread())
         return run(self, *args)
 
-    monkeypatch.setattr(Plan, "run", noted)
+    monkeypatch.setattr(LocalPlan, "run", noted)
     monkeypatch.setattr("headrace.session.session._PROMPT", 60.0)
     x = tf.placeholder(tf.float32, [None, 4])
     v = tf.get_variable("v", initializer=np.ones([4, 4], "f"), use_resource=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -93,7 +93,7 @@ class HostContext:
 
 def is_plain_host_op(node: Node) -> bool:
     """Whether to run a node is no more than to call a function of this process."""
-    return node.op_def.host is not None and node.calls is None
+    return node.op_def.host is not None
 
 
 class HostCall:
@@ -174,9 +174,10 @@ class HostRunner:
             except Exception as error:
                 raise_as(node, error, args)
         bound = _BoundRunner(self, store, step)
-        if node.calls is not None:
+        bodies = step.bodies.get(node) if step is not None else None
+        if bodies is not None:
             with np.errstate(all="ignore"):
-                return _Calling(node, store, bound).guarded(node, args)
+                return _Calling(node, bodies, store, bound).guarded(node, args)
         d = node.op_def
         # What waits must not hold state: it may wait for a step that needs it.
         touches_state = (d.lower is not None and not may_block(node)) or (
@@ -357,7 +358,7 @@ class _BoundRunner:
         return self.runner.run_traced(node, args, self.store, self.step)
 
     def run_bounded_loop(self, node: Node, args: Sequence[Any]) -> list[Any] | None:
-        if node.calls is not None:
+        if self.step is not None and node in self.step.bodies:
             return None  # no program can ask other tasks
         return self.runner.loops.run(node, args, self.store, self.step)
 
@@ -370,20 +371,26 @@ class _Calling(Interpreting):
     """Evaluates a control flow op some of whose bodies run on several tasks.
 
     Args:
-        node: its ``calls`` are (function, saved tensors) -> such a body; the step can run it.
+        bodies: (function, saved tensors) -> such a body; the step can run it.
     """
 
-    def __init__(self, node: Node, store: ResourceStore, bound: _BoundRunner) -> None:
+    def __init__(
+        self,
+        node: Node,
+        bodies: Mapping[Any, Any],
+        store: ResourceStore,
+        bound: _BoundRunner,
+    ) -> None:
         super().__init__(store, bound)
         self.node = node
-        self.calls: Any = node.calls
+        self.bodies = bodies
         self.step = bound.step
         self.interrupt = Watch(store, bound.step).interrupt
 
     def call(
         self, function: FuncGraph, args: Sequence[Any], extra: tuple[str, ...] = ()
     ) -> list[Any]:
-        body = self.calls.get((function, tuple(extra)))
+        body = self.bodies.get((function, tuple(extra)))
         if body is not None:
             return [lists.to_host(v) for v in self.step.call_body(body.plan, args)]
         # State is held for this body only: one that runs elsewhere may wait for another step.

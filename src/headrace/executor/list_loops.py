@@ -100,7 +100,7 @@ class _ListLoop:
         )
         body = attrs["f"] if self._is_scan else attrs["body"]
         self._body_nodes = 1 + len(function_step(body, tuple(attrs["_saved"])).nodes)
-        self._impossible = node.calls is not None
+        self._impossible = False
         #: Of lists in which nothing is written yet: a row as it will be.
         self._rows: dict[int, np.ndarray] = {}
         self._regions: dict[Any, Region] = {}

@@ -18,7 +18,7 @@ from headrace.executor.host import HostCall, HostRunner, is_plain_host_op
 from headrace.executor.interrupts import Watch, wait_until_ready
 from headrace.executor.region import RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, Transaction
-from headrace.executor.stages import is_large, known_values
+from headrace.executor.stages import WHOLE, PartTables, is_large, known_values
 from headrace.executor.stepping import Driver, Flow, StepRun
 from headrace.executor.touched import touched_by
 from headrace.executor.tracing_step import StepContext
@@ -46,10 +46,16 @@ class Schedule(NamedTuple):
     direct: list[HostCall] | None
 
 
-class Plan:
+class LocalPlan:
     """The schedule of one step graph, and how to run it.
 
     A step fills a table of values: feeds and constants first, then what each unit puts out.
+
+    Args:
+        step: placed and rewritten.
+        options: how the regions of a device are made.
+        tables: for the part of one task in a step over several, what partitioning decided.
+        describe: how the step came to be, as text.
     """
 
     def __init__(
@@ -58,7 +64,8 @@ class Plan:
         store: ResourceStore,
         options: Callable[[str], RegionOptions],
         host: HostRunner,
-        is_part: bool = False,
+        tables: PartTables | None = None,
+        describe: Callable[[], str] | None = None,
     ) -> None:
         self.step = step
         self.store = store
@@ -67,6 +74,8 @@ class Plan:
         self.host = host
         self._options = options
         self._force_host: set[Node] = set()
+        self._tables = WHOLE if tables is None else tables
+        self._describe = self.describe_units if describe is None else describe
         self._slots = Slots()
         self._known = known_values(step.nodes)
         for node in step.nodes:
@@ -77,7 +86,7 @@ class Plan:
         self._fetch_slots = [self._slots.of(e) for e in step.fetches]
         self._blocks = any(u.blocks for u in units)
         #: Whether units run as events come: they wait for other tasks, or for each other.
-        self.is_stepped = is_part or (self._blocks and not _in_line(units))
+        self.is_stepped = tables is not None or (self._blocks and not _in_line(units))
         #: Large constants, which programs share.
         self._on_device: dict[Edge, Any] = {}
         self._schedule = self._scheduled(units)
@@ -109,7 +118,9 @@ class Plan:
         return self._schedule.units
 
     def _splitter(self, nodes: Sequence[Node]) -> Splitter:
-        return Splitter(nodes, self._known, self._slots, self._options, self._force_host)
+        return Splitter(
+            nodes, self._known, self._slots, self._options, self._force_host, self._tables
+        )
 
     def _scheduled(self, units: list[Unit]) -> Schedule:
         template: list[Any] = [None] * len(self._slots.index)
@@ -360,7 +371,7 @@ class Plan:
             region = unit.region
             if region is None:
                 node = unit.node
-                if node is None or node.calls is not None or node.op_def.lower is not None:
+                if node is None or node.op_def.lower is not None:
                     return False
                 from_host.update(unit.outputs)
             elif not region.is_proven or unit.static or from_host.intersection(unit.inputs):
@@ -368,6 +379,10 @@ class Plan:
         return True
 
     def describe(self) -> str:
+        """How the step came to be, stage by stage, and what it runs; see `step.pipeline`."""
+        return self._describe()
+
+    def describe_units(self) -> str:
         """The schedule as text: units in order, with what each takes and gives."""
         lines = []
         for i, unit in enumerate(self.units):
@@ -409,4 +424,4 @@ def _in_line(units: list[Unit]) -> bool:
     return True
 
 
-__all__ = ["Plan", "Schedule"]
+__all__ = ["LocalPlan", "Schedule"]

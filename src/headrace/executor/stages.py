@@ -7,7 +7,8 @@ can wait for itself through another one.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,24 @@ _RESOURCE = dtypes.resource
 #: Bytes of the variables that a step changes from which on its assertions stay out of its programs:
 #: a program that may fail keeps the old values, and cannot change variables in place.
 _IN_PLACE = 4 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class PartTables:
+    """What partitioning has decided about the nodes of one part of a step.
+
+    Attributes:
+        groups: (stage, number) of each node: nodes of one device with the same may share a region.
+        bodies: for control flow nodes whose bodies need several tasks, (function, saved tensors) ->
+            the body, whose ``plan`` the step can call.
+    """
+
+    groups: Mapping[Node, tuple[int, int]] = field(default_factory=dict)
+    bodies: Mapping[Node, Mapping[Any, Any]] = field(default_factory=dict)
+
+
+#: Of a step that was not cut.
+WHOLE = PartTables()
 
 
 def known_values(nodes: Sequence[Node]) -> dict[Edge, Any]:
@@ -60,8 +79,13 @@ class Staging:
     """
 
     def __init__(
-        self, nodes: Sequence[Node], known: dict[Edge, Any], force_host: set[Node]
+        self,
+        nodes: Sequence[Node],
+        known: dict[Edge, Any],
+        force_host: set[Node],
+        tables: PartTables = WHOLE,
     ) -> None:
+        self.tables = tables
         self.nodes = [n for n in nodes if (n, 0) not in known and n.op_def is not FEED]
         self.known = known
         self.force_host = force_host
@@ -95,13 +119,14 @@ class Staging:
         else:
             # Their texts are only shown, by the form on NumPy values, so texts may be constants.
             inside = {n for n in assertions if not _handles_text(n, self.known)}
+        bodies = self.tables.bodies
         return {
             n
             for n in self.nodes
             if n.op_def.host is not None
             or (n in assertions and n not in inside)
             or n.op_def in (SEND, RECV)
-            or n.calls is not None
+            or n in bodies
             or n in self.force_host
             or may_block(n)
             or _is_faster_outside(n)
@@ -115,10 +140,10 @@ class Staging:
         return sum(state_bytes(m) for m in makers)
 
     def stages(self) -> dict[Node, int]:
-        """The stage of each node, from 0; never before the stage that its ``group`` names."""
+        """The stage of each node, from 0; never before the stage that partitioning gave it."""
         stage = self._levels(set(), 0)
-        if len(set(stage.values())) > 1 and not any(
-            n.group is not None or may_block(n) for n in self.nodes
+        if len(set(stage.values())) > 1 and not (
+            self.tables.groups or any(map(may_block, self.nodes))
         ):
             late, least = waiting_changes(self.nodes, self.known, stage, self.is_host)
             if late:
@@ -129,9 +154,10 @@ class Staging:
     def _levels(self, late: set[Node], least: int) -> dict[Node, int]:
         """The stage of each node; for those of ``late`` at least ``least``."""
         stage: dict[Node, int] = {}
+        groups = self.tables.groups
         for node in self.nodes:
             host = self.is_host(node)
-            level = 0 if node.group is None else node.group[0] * STAGE_GAP
+            level = groups[node][0] * STAGE_GAP if groups else 0
             if node in late:
                 level = max(level, least)
             for edge in node.inputs:

@@ -69,7 +69,7 @@ def _is_heavy(unit: Unit) -> bool:
         if node.op_def is SEND:
             return False
         # A Python function may wait for what another unit or step does.
-        return unit.blocks or node.calls is not None or node.op_def.effects.external
+        return unit.blocks or unit.asks or node.op_def.effects.external
     # Nobody may be kept from hearing that the step is given up.
     return has_loops(unit.region.nodes) or sum(map(node_cost, unit.region.nodes)) > INLINE_COST
 

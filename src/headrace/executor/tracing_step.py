@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -47,7 +48,10 @@ class StepContext:
     Attributes:
         deadline: time by ``clock`` (seconds) after which the step gives up, or None.
         events: everything that ran, when recorded.
+        bodies: those that other tasks run, see `stages.PartTables`.
     """
+
+    bodies: Mapping[Any, Mapping[Any, Any]] = MappingProxyType({})
 
     def __init__(
         self,

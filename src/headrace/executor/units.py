@@ -9,7 +9,7 @@ from headrace.executor.host import HostCall
 from headrace.executor.in_place import make_region
 from headrace.executor.region import RegionOptions
 from headrace.executor.runnable import Runnable
-from headrace.executor.stages import Staging, is_large
+from headrace.executor.stages import PartTables, Staging, is_large
 from headrace.executor.touched import may_block
 from headrace.executor.wakers import rank, waits_apart
 from headrace.passes.ir import Edge, Node
@@ -23,9 +23,21 @@ class Unit:
         waits: units that must have finished.
         parts: what the plan runs in its place, once it had to be split.
         call: runs it in a step that nobody watches, where it is a plain host op.
+        asks: whether other tasks run bodies of its node.
     """
 
-    __slots__ = ("call", "inputs", "label", "node", "outputs", "parts", "region", "static", "waits")
+    __slots__ = (
+        "asks",
+        "call",
+        "inputs",
+        "label",
+        "node",
+        "outputs",
+        "parts",
+        "region",
+        "static",
+        "waits",
+    )
 
     def __init__(self, region: Runnable | None, node: Node | None) -> None:
         self.region = region
@@ -36,6 +48,7 @@ class Unit:
         self.waits: list[Unit] = []
         self.parts: list[Unit] | None = None
         self.call: HostCall | None = None
+        self.asks = False
         self.label: str = node.name if node is not None else region.label  # type: ignore[union-attr]
 
     @property
@@ -63,8 +76,10 @@ class Splitter:
         slots: Slots,
         options: Callable[[str], RegionOptions],
         force_host: set[Node],
+        tables: PartTables,
     ) -> None:
-        self.staging = Staging(nodes, known, force_host)
+        self.staging = Staging(nodes, known, force_host, tables)
+        self.tables = tables
         self.nodes = self.staging.nodes
         self.known = known
         self.slots = slots
@@ -75,13 +90,13 @@ class Splitter:
         """The units in an order that may run; ``wanted`` edges are kept for later users."""
         stage = self.staging.stages()
         groups: dict[Any, list[Node]] = {}
-        apart = waits_apart(self.nodes, self.staging.is_host)
+        apart = waits_apart(self.nodes, self.staging.is_host, self.tables.bodies)
+        told_apart = self.tables.groups  # by partitioning, in a step over several tasks
         for node in self.nodes:
             key: Any = (stage[node], 0, "host", node)
             if not self.staging.is_host(node):
-                # In a step over several tasks its partition has told them apart.
-                bits = apart.get(node) if node.group is None else None
-                order = rank(bits) if node.group is None else node.group[1]
+                bits = None if told_apart else apart.get(node)
+                order = told_apart[node][1] if told_apart else rank(bits)
                 key = (stage[node], order, node.device, bits)
             groups.setdefault(key, []).append(node)
         unit_of: dict[Node, Unit] = {}
@@ -116,6 +131,7 @@ class Splitter:
         if host:
             node = members[0]
             unit = Unit(None, node)
+            unit.asks = node in self.tables.bodies
             unit.inputs = [self.slots.of(e) for e in node.inputs]
             unit.outputs = [self.slots.of((node, i)) for i in range(len(node.dtypes))]
             return unit

@@ -7,7 +7,7 @@ wait each for itself, so such a step ends there; here these nodes are in regions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from headrace.executor.touched import may_block
 from headrace.passes.ir import Node
@@ -16,7 +16,9 @@ from headrace.passes.ir import Node
 LAST = 1 << 30
 
 
-def waits_apart(nodes: Sequence[Node], is_host: Callable[[Node], bool]) -> dict[Node, int]:
+def waits_apart(
+    nodes: Sequence[Node], is_host: Callable[[Node], bool], asks: Container[Node] = ()
+) -> dict[Node, int]:
     """For nodes that lead to an op that may end somebody's waiting: what they may wait for.
 
     That are the waiting ops (as bits) which all that such a node leads to waits for anyway. Nodes
@@ -26,6 +28,7 @@ def waits_apart(nodes: Sequence[Node], is_host: Callable[[Node], bool]) -> dict[
     Args:
         nodes: of one step, each behind its inputs.
         is_host: whether a node runs outside of programs.
+        asks: nodes with bodies that other tasks run.
     """
     waiting = [n for n in nodes if may_block(n)]
     if len(waiting) < 2:
@@ -42,7 +45,7 @@ def waits_apart(nodes: Sequence[Node], is_host: Callable[[Node], bool]) -> dict[
         before[node] = bits
     found: dict[Node, int] = {}
     for node in reversed(nodes):
-        bits = before[node] if is_host(node) and _may_wake(node) else -1
+        bits = before[node] if is_host(node) and (node in asks or _may_wake(node)) else -1
         for user in users[node]:
             bits &= found.get(user, -1)
         if bits != -1:
@@ -53,7 +56,7 @@ def waits_apart(nodes: Sequence[Node], is_host: Callable[[Node], bool]) -> dict[
 def _may_wake(node: Node) -> bool:
     """Whether a node that runs outside of programs may end the waiting of another."""
     effects = node.op_def.effects
-    return bool(effects.external or effects.writes or node.calls or may_block(node))
+    return bool(effects.external or effects.writes or may_block(node))
 
 
 def rank(bits: int | None) -> int:

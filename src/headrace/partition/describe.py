@@ -12,7 +12,7 @@ def describe(partition: Partition) -> str:
     """Every part: its feeds, what it receives, its nodes by device and stage, what it sends."""
     sections = [_part(partition.parts[task]) for task in sorted(partition.parts)]
     for task in sorted(partition.parts):
-        sections += [t for n in partition.parts[task].nodes for t in _bodies(n)]
+        sections += _bodies(partition.parts[task])
     for position, _ in partition.constants:
         sections.append(f"fetch {position} is constant")
     for position, feed in partition.fed:
@@ -20,11 +20,12 @@ def describe(partition: Partition) -> str:
     return "\n".join(sections)
 
 
-def _bodies(node: Node) -> list[str]:
-    """The parts of the bodies of a control flow op that need several tasks."""
+def _bodies(part: Part) -> list[str]:
+    """The parts of the bodies of control flow ops that need several tasks."""
     return [
         f"body {body.name} of {node.name}\n" + indent(describe(body.partition), "  ")
-        for body in (node.calls or {}).values()
+        for node, bodies in part.tables.bodies.items()
+        for body in bodies.values()
     ]
 
 
@@ -35,7 +36,7 @@ def _part(part: Part) -> str:
     groups: dict[tuple[str, int, int], list[Node]] = {}
     for node in part.nodes:
         if node.op_def is not FEED and not node.name.startswith(("send_", "recv_")):
-            stage, component = node.group or (0, 0)
+            stage, component = part.tables.groups.get(node, (0, 0))
             groups.setdefault((node.device, stage, component), []).append(node)
     for (device, stage, component), nodes in sorted(groups.items(), key=lambda g: g[0][1:]):
         apart = f", component {component}" if component else ""

@@ -22,7 +22,7 @@ from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops.control.flow import calls_of, first_argument
 from headrace.ops.core.registry import get_op_def
-from headrace.partition.parts import Partition, split, task_of
+from headrace.partition.parts import Partition, cut_at_tasks, task_of
 from headrace.passes.ir import Edge, Node, StepGraph, make_function_step
 
 #: ``place(nodes, device, function)`` gives the nodes of a body their devices; ``device`` is that of
@@ -32,7 +32,7 @@ PlaceBody = Callable[[Sequence[Node], str, str], None]
 
 @dataclass(eq=False)
 class Body:
-    """A body that needs several tasks, as the value of ``Node.calls[function, saved]``.
+    """A body that needs several tasks, the value of ``bodies[node][function, saved]``.
 
     Attributes:
         name: of the function.
@@ -46,11 +46,15 @@ class Body:
     plan: Any = None
 
 
+#: For control flow nodes: (function, saved tensors) -> what of their bodies needs several tasks.
+Bodies = dict[Node, dict[Any, Body]]
+
+
 def bodies_of(partition: Partition) -> Iterator[Body]:
     """The bodies in a partition that need several tasks, inner ones before outer ones."""
     for part in partition.parts.values():
-        for node in part.nodes:
-            for body in (node.calls or {}).values():
+        for bodies in part.tables.bodies.values():
+            for body in bodies.values():
                 yield from bodies_of(body.partition)
                 yield body
 
@@ -81,8 +85,9 @@ def _constraints(function: FuncGraph) -> set[str]:
     return found
 
 
-def cut_bodies(step: StepGraph, place: PlaceBody, default_precision: str = "") -> None:
-    """Set ``calls`` of the nodes of a placed step whose bodies need several tasks."""
+def cut_bodies(step: StepGraph, place: PlaceBody, default_precision: str = "") -> Bodies:
+    """Cut the bodies that need several tasks, of nodes of a placed step, and give them by node."""
+    found: Bodies = {}
     known: dict[Edge, Any] | None = None
     for node in list(step.nodes):
         if node.op_def.lower is None:
@@ -95,8 +100,9 @@ def cut_bodies(step: StepGraph, place: PlaceBody, default_precision: str = "") -
             if body is not None:
                 calls[function, saved] = body
         if calls:
-            node.calls = calls
+            found[node] = calls
             step.nodes = [*_drop_foreign_handles(node, known), *step.nodes]
+    return found
 
 
 def _cut(
@@ -119,10 +125,10 @@ def _cut(
             # Where its part ends up, its random stream must be the one of the function.
             inner.name = f"{function.name}/{inner.name}"
     place(step.nodes, node.device, function.name)
-    cut_bodies(step, place, default_precision)
-    if all(task_of(n.device) == owner and n.calls is None for n in step.nodes):
+    bodies = cut_bodies(step, place, default_precision)
+    if not bodies and all(task_of(n.device) == owner for n in step.nodes):
         return None
-    return Body(function.name, split(step, default_precision))
+    return Body(function.name, cut_at_tasks(step, default_precision, bodies))
 
 
 def _is_foreign(edge: Edge, task: str, known: dict[Edge, Any]) -> bool:
@@ -180,4 +186,4 @@ def _stand_in(handle: Node, user: Node) -> Node:
     return made
 
 
-__all__ = ["Body", "PlaceBody", "bodies_of", "constraints_of", "cut_bodies"]
+__all__ = ["Bodies", "Body", "PlaceBody", "bodies_of", "constraints_of", "cut_bodies"]

@@ -8,13 +8,14 @@ part that needs them; fed values come with the message that starts the step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from headrace.errors import InvalidArgumentError
 from headrace.executor.resources import ResourceHandle
-from headrace.executor.stages import Staging, known_values
+from headrace.executor.stages import WHOLE, PartTables, Staging, known_values
 from headrace.executor.transfers import RECV, SEND
 from headrace.executor.wakers import rank, waits_apart
 from headrace.graph import dtypes, wire_precision
@@ -26,6 +27,8 @@ from headrace.passes.ir import FEED, Edge, Node, StepGraph, order
 #: A tensor of more bytes has a transfer of its own, and what waits for so much is a unit of its
 #: own: computing begins when its data is there, while other data is on its way.
 LARGE_BYTES = 1 << 18
+
+_NO_BODIES: Mapping[Node, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class Part:
     fetches: list[tuple[int, Edge]]
     sends: list[Transfer]
     recvs: list[Transfer]
+    tables: PartTables
 
     def step(self) -> StepGraph:
         """The part as a step graph of its own."""
@@ -105,15 +109,25 @@ def task_of(device: str) -> str:
     return device.rpartition("/device:")[0]
 
 
-def split(step: StepGraph, default_precision: str = "") -> Partition:
-    """Cut a placed step at the borders of tasks. The nodes of ``step`` are rewired.
+def whole(step: StepGraph, task: str) -> Partition:
+    """A step of one task as a partition of one part, which is the step as it is."""
+    feeds, fetches = list(enumerate(step.feeds)), list(enumerate(step.fetches))
+    part = Part(task, step.nodes, feeds, fetches, [], [], WHOLE)
+    return Partition({task: part}, [], [], len(feeds), len(fetches))
+
+
+def cut_at_tasks(
+    step: StepGraph, default_precision: str = "", bodies: Mapping[Node, Any] = _NO_BODIES
+) -> Partition:
+    """Cut a placed step at the borders of tasks. Nodes that use what other tasks make are rewired.
 
     Args:
         step: every node has the full name of a device.
         default_precision: for tensors whose op says nothing about it.
+        bodies: those that need several tasks, see `functions.cut_bodies`.
     """
     _drop_idle_ends(step)
-    return _Splitter(step, default_precision).run()
+    return _TaskCut(step, default_precision, bodies).run()
 
 
 def _is_idle(node: Node) -> bool:
@@ -142,26 +156,29 @@ def _sources(node: Node) -> set[Node]:
     return {*[n for n, _ in node.inputs], *node.control}
 
 
-class _Splitter:
-    def __init__(self, step: StepGraph, default_precision: str) -> None:
+class _TaskCut:
+    def __init__(self, step: StepGraph, default_precision: str, bodies: Mapping[Node, Any]) -> None:
         self.step = step
         self.default_precision = default_precision
         self.known = known_values(step.nodes)
-        self.staging = Staging(step.nodes, self.known, set())
+        self.bodies = bodies
+        self.staging = Staging(step.nodes, self.known, set(), PartTables(bodies=bodies))
         self.stage = self.staging.stages()
         self.task = {n: task_of(n.device) for n in step.nodes}
+        #: (stage, number) of each node.
+        self.groups: dict[Node, tuple[int, int]] = {}
         self.transfers: dict[Any, tuple[Transfer, Node, Node]] = {}
         self.copies: dict[tuple[Node, str], Node] = {}
         self.extra: list[Node] = []
 
     def run(self) -> Partition:
         components = _components(self.staging, self.stage, self.task)
-        apart = waits_apart(self.staging.nodes, self.staging.is_host)
+        apart = waits_apart(self.staging.nodes, self.staging.is_host, self.bodies)
         keys = {n: (rank(apart.get(n)), apart.get(n), components.get(n, 0)) for n in self.stage}
         distinct = sorted(set(keys.values()), key=lambda k: (k[0], k[1] or 0, k[2]))
         number = {key: i for i, key in enumerate(distinct)}
         for node in self.staging.nodes:
-            node.group = (self.stage[node], number[keys[node]])
+            self.groups[node] = (self.stage[node], number[keys[node]])
         received: dict[tuple[Edge, str], Edge] = {}
         for node in list(self.step.nodes):
             if node.op_def is not FEED:
@@ -251,7 +268,7 @@ class _Splitter:
     def _transfer(self, source: Node, destination: str, own: Any) -> tuple[Transfer, Node, Node]:
         """The transfer from the unit of ``source``; ``own`` tells one of its own from others."""
         host = self.staging.is_host(source)
-        unit = (source if host else source.device, source.group)
+        unit = (source if host else source.device, self.groups[source])
         # A large tensor of a region is told apart by its node as well.
         key = (unit, destination, None if own is None else (source, own))
         found = self.transfers.get(key)
@@ -262,7 +279,7 @@ class _Splitter:
             send = Node(SEND, f"send_{number}", [], attrs, (), (), None)
             recv = Node(RECV, f"recv_{number}", [], attrs, (), (), None)
             send.device, recv.device = source.device, f"{destination}/device:CPU:0"
-            send.group = recv.group = source.group
+            self.groups[send] = self.groups[recv] = self.groups[source]
             self.task[send], self.task[recv] = transfer.source, destination
             self.extra += [send, recv]
             found = self.transfers[key] = (transfer, send, recv)
@@ -302,6 +319,10 @@ class _Splitter:
             fetches,
             [t for t in moves if t.source == task],
             [t for t in moves if t.destination == task],
+            PartTables(
+                {n: self.groups[n] for n in nodes if n in self.groups},
+                {n: self.bodies[n] for n in nodes if n in self.bodies},
+            ),
         )
 
 
@@ -357,4 +378,4 @@ def _connected(members: Iterable[Node]) -> list[list[Node]]:
     return list(groups.values())
 
 
-__all__ = ["Moved", "Part", "Partition", "Transfer", "split", "task_of"]
+__all__ = ["Moved", "Part", "Partition", "Transfer", "cut_at_tasks", "task_of", "whole"]

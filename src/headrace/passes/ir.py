@@ -32,17 +32,21 @@ FEED = OpDef("_Feed", (), (), {})
 
 
 class Node:
-    """One operation of a step. Passes rewire and replace nodes; the user's graph stays as it is."""
+    """One operation of a step. Passes rewire and replace nodes; the user's graph stays as it is.
+
+    Attributes:
+        device: what the graph asks for; after placement the full name of one device.
+        colocation: names of operations that it must share a device with.
+        runner: the executor's, prepared on first use (see docs/design.md).
+    """
 
     __slots__ = (
         "attrs",
-        "calls",
         "colocation",
         "control",
         "device",
         "dims",
         "dtypes",
-        "group",
         "inputs",
         "name",
         "op",
@@ -71,12 +75,7 @@ class Node:
         self.colocation: tuple[str, ...] = op.colocation if op is not None else ()
         #: The user's operation this node stems from, for messages.
         self.op = op
-        #: Prepared by the executor on first use.
         self.runner: Any = None
-        #: In a step over several tasks: (stage, component), see ``executor.stages``.
-        self.group: tuple[int, int] | None = None
-        #: For a control flow op whose bodies run on several tasks: see ``partition.functions``.
-        self.calls: Any = None
 
     @property
     def type(self) -> str:

@@ -6,31 +6,21 @@ scheme of its targets, as a path that is imported when the first such session is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
 from headrace.errors import suggest
 from headrace.executor.errands import Limit
 from headrace.step.engine import Engine
+from headrace.step.request import PlanRequest
 
 
 class SessionEngine(Protocol):
     """What a session needs. Plans have ``run(feeds) -> values``, ``describe()`` and ``is_proven``:
     whether a step that took no time takes none the next time."""
 
-    def plan(
-        self,
-        fetches: Any,
-        feeds: Any,
-        targets: Any,
-        timeout: float | None = None,
-        last: Sequence[int] = (),
-    ) -> Any:
-        """Waits at most ``timeout`` seconds for a task that the step needs.
-
-        ``last``: positions among the fetches of variables to read at the end of the step.
-        """
+    def plan(self, request: PlanRequest) -> Any:
+        """The plan for one kind of step."""
 
     #: Seconds after which a step whose deadline is over is left, although it may still answer.
     grace: float
@@ -42,7 +32,7 @@ class SessionEngine(Protocol):
     def leave(self) -> None:
         """The caller of a step has gone."""
 
-    def partial_run(self, fetches: Any, feeds: Any, targets: Any) -> Any: ...
+    def partial_run(self, request: PlanRequest) -> Any: ...
 
     def list_devices(self) -> list[Any]: ...
 

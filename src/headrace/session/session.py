@@ -19,6 +19,7 @@ from headrace.graph.recursion import levels_of, room_for
 from headrace.graph.tensor import Operation, Tensor
 from headrace.session import engines
 from headrace.session.fetches import Feeds, Fetches
+from headrace.step.request import PlanRequest
 
 #: A session keeps the plans of this many kinds of steps.
 MAX_PLANS = 1024
@@ -236,7 +237,9 @@ class BaseSession:
             plan = self._by_elements.get(key)
             try:
                 if plan is None:
-                    plan = self._engine.plan(tensors, feeds.tensors, targets, timeout, last)
+                    plan = self._engine.plan(
+                        PlanRequest(tensors, feeds.tensors, targets, timeout, last)
+                    )
                     self._by_elements[key] = plan
             finally:
                 self._making.pop(key, None)
@@ -286,7 +289,8 @@ class BaseSession:
         if not structure.tensors and not structure.targets:
             raise InvalidArgumentError(None, None, "Must specify at least one target to fetch.")
         inputs = Feeds(self._graph, list(feeds or ()))
-        run = self._engine.partial_run(structure.tensors, inputs.tensors, structure.targets)
+        request = PlanRequest(structure.tensors, inputs.tensors, structure.targets)
+        run = self._engine.partial_run(request)
         handle = f"partial_run_{len(self._partial_runs)}"
         self._partial_runs[handle] = (structure, inputs, run)
         return handle
@@ -317,9 +321,9 @@ class BaseSession:
     def describe(self, fetches: Any, feeds: Sequence[Any] = ()) -> str:
         """How the step that computes ``fetches`` from ``feeds`` runs, as text.
 
-        On a cluster the parts of the tasks: the nodes of each by device and stage, and what crosses
-        between them. In one process the units of the step. Nothing runs; on a cluster the tasks
-        that the step needs must be there.
+        What each stage of the pipeline did, then the parts of the tasks: the nodes of each by
+        device and stage, and what crosses between them. In one process there is one part. Nothing
+        runs; on a cluster the tasks that the step needs must be there.
         """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")

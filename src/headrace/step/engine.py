@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,18 +16,19 @@ from headrace.executor.failures import is_out_of_memory, out_of_memory
 from headrace.executor.host import HostRunner
 from headrace.executor.memory import keep_freed_memory
 from headrace.executor.partial import PartialRun
-from headrace.executor.plan import Plan
+from headrace.executor.plan import LocalPlan
 from headrace.executor.policy import CALL, CALL_FROM_HOST, runs_before_compiling
 from headrace.executor.region import RegionOptions
 from headrace.executor.resources import ResourceStore
+from headrace.executor.stages import PartTables
 from headrace.executor.tracing_step import StepContext, fill_metadata
-from headrace.graph.tensor import Operation, Tensor
-from headrace.graph_files.by_hand import raised
-from headrace.passes.ir import StepGraph, build_step
-from headrace.passes.pipeline import is_wanted, optimize
+from headrace.partition.parts import Part, Partition
+from headrace.passes.ir import StepGraph
 from headrace.placement.devices import DeviceAttributes, default_device, local_devices
-from headrace.placement.placer import place
 from headrace.settings import flags
+from headrace.step.pipeline import Record, make_plan, place, prune
+from headrace.step.request import PlanRequest
+from headrace.step.site import Pins, Site
 
 #: XLA fuses convolutions badly on CPUs unless told to hand only single products to its library
 #: (an AlexNet step takes 504 ms in place of 574; programs without convolutions feel nothing).
@@ -44,6 +44,32 @@ atexit.register(end_orderly)
 _LEAVE_SECONDS = 0.1
 #: RunOptions.FULL_TRACE
 _FULL_TRACE = 3
+
+
+class _ProcessSite(Site[LocalPlan]):
+    """The devices of this process; a partition has one part, which is lowered here."""
+
+    def __init__(
+        self,
+        config: Any,
+        devices: Sequence[DeviceAttributes],
+        lowered: Callable[[StepGraph, PartTables | None, Callable[[], str]], LocalPlan],
+    ) -> None:
+        self.config = config
+        self.pins = Pins()
+        self._devices = devices
+        self._lowered = lowered
+
+    def devices(
+        self, step: StepGraph, request: PlanRequest
+    ) -> tuple[Sequence[DeviceAttributes], str]:
+        return self._devices, default_device(self._devices).name
+
+    def lower(
+        self, partition: Partition, describe: Callable[[], str], request: PlanRequest
+    ) -> LocalPlan:
+        (part,) = partition.parts.values()
+        return self._lowered(part.step(), None, describe)
 
 
 class Engine:
@@ -70,46 +96,24 @@ class Engine:
         self.host = HostRunner()
         keep_freed_memory()
         self.devices = local_devices(config) if devices is None else devices
-        self.optimizes = is_wanted(config)
         self._options: dict[str, RegionOptions] = {}
-        #: Where nodes with state were placed; later plans leave them there.
-        self._pinned: dict[str, str] = {}
-        self._placing = threading.Lock()
+        self._site = _ProcessSite(config, self.devices, self._lowered)
 
-    def plan(
-        self,
-        fetches: Sequence[Tensor],
-        feeds: Sequence[Tensor],
-        targets: Sequence[Operation],
-        timeout: float | None = None,
-        last: Sequence[int] = (),
-    ) -> Plan:
-        """The plan for one kind of step. Nobody is waited for, so ``timeout`` means nothing."""
-        by_functions = raised(fetches, feeds, targets)
-        if by_functions is not None:
-            fetches, feeds, targets = by_functions
-        step = build_step(fetches, feeds, targets, last)
-        with self._placing:
-            self._place(step)
-        if self.optimizes:
-            optimize(step)
-        return Plan(step, self.store, self._device_options, self.host)
+    def plan(self, request: PlanRequest) -> LocalPlan:
+        """The plan for one kind of step."""
+        return make_plan(request, self._site)
 
-    def part_plan(self, step: StepGraph) -> Plan:
+    def part_plan(self, part: Part) -> LocalPlan:
         """The plan of this task's part of a step, which is placed and optimised already."""
-        return Plan(step, self.store, self._device_options, self.host, is_part=True)
+        return self._lowered(part.step(), part.tables)
 
-    def _place(self, step: StepGraph) -> None:
-        config = self.config
-        decided = place(
-            step.nodes,
-            self.devices,
-            default_device=default_device(self.devices).name,
-            allow_soft_placement=config is not None and config.allow_soft_placement,
-            log_device_placement=config is not None and config.log_device_placement,
-            pinned=self._pinned,
-        )
-        self._pinned.update(decided)
+    def _lowered(
+        self,
+        step: StepGraph,
+        tables: PartTables | None = None,
+        describe: Callable[[], str] | None = None,
+    ) -> LocalPlan:
+        return LocalPlan(step, self.store, self._device_options, self.host, tables, describe)
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices that nodes can be placed on."""
@@ -117,7 +121,7 @@ class Engine:
 
     def run_with_options(
         self,
-        plan: Plan,
+        plan: LocalPlan,
         feeds: Sequence[Any],
         options: Any,
         run_metadata: Any,
@@ -140,13 +144,11 @@ class Engine:
             fill_metadata(context, run_metadata)
         return results
 
-    def partial_run(
-        self, fetches: Sequence[Tensor], feeds: Sequence[Tensor], targets: Sequence[Operation]
-    ) -> PartialRun:
+    def partial_run(self, request: PlanRequest) -> PartialRun:
         """A step to run piece by piece."""
-        step = build_step(fetches, feeds, targets)
-        with self._placing:
-            self._place(step)
+        record = Record()
+        step = prune(request, record)
+        place(step, request, self._site, record)
         return PartialRun(step, self.store, self.host.interpreter(self.store))
 
     def _device_options(self, device: str) -> RegionOptions:

@@ -18,7 +18,7 @@ from headrace.distributed.wire import codec
 from headrace.distributed.wire.messages import _CLASSES, pack
 from headrace.errors import OpError
 from headrace.graph.proto import ConfigProto
-from headrace.partition.parts import split
+from headrace.partition.parts import cut_at_tasks
 from headrace.passes.ir import build_step
 from headrace.testing.cluster import with_cluster
 
@@ -66,7 +66,7 @@ def a_part():
         x = tf.placeholder(tf.float32, [2])
         y = tf.matmul([[1.0, 2.0]], tf.reshape(x, [2, 1])) + tf.random_normal([1, 1], seed=1)
         step = build_step([y], [x], [])
-        (part,) = split(step).parts.values()
+        (part,) = cut_at_tasks(step).parts.values()
     return part_def.to_message(part)
 
 

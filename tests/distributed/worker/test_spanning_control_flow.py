@@ -15,6 +15,7 @@ from headrace.errors import (
     UnavailableError,
 )
 from headrace.graph import nest
+from headrace.step.request import PlanRequest
 from headrace.testing.cluster import with_cluster
 
 W0, W1, PS = "/job:worker/task:0", "/job:worker/task:1", "/job:ps/task:0"
@@ -119,7 +120,7 @@ def test_weights_on_a_server_in_a_loop_of_a_worker_and_their_gradient(cluster):
         gradient = tf.gradients(y, w)[0]
     with tf.Session(cluster.target("worker")) as session:
         session.run(w.initializer)
-        plan = session._engine.plan([y], [], []).describe()
+        plan = session._engine.plan(PlanRequest([y])).describe()
         assert "body" not in plan  # the loop runs in one task
         found = session.run([y, gradient])
     one, _ = _both(cluster, [y, gradient])

@@ -16,6 +16,7 @@ from headrace.executor.resources import ResourceStore, SessionStore, owned
 from headrace.executor.tracing_step import StepContext
 from headrace.ops.io.queues_kernels import FIFOQueue, Queue, QueueSpec
 from headrace.step.engine import Engine
+from headrace.step.request import PlanRequest
 
 PATIENCE = 20
 
@@ -296,12 +297,12 @@ def test_state_of_a_server() -> None:
         own, shared = tf.FIFOQueue(4, tf.int32, [()]), tf.FIFOQueue(4, tf.int32, shared_name="s")
         puts, sizes = [own.enqueue(1), shared.enqueue(1)], [own.size(), shared.size()]
         engines = [Engine(None, SessionStore(server)) for _ in range(2)]
-        engines[0].plan([], [], puts).run([])
-        assert [int(s) for s in engines[0].plan(sizes, [], []).run([])] == [1, 1]
-        assert [int(s) for s in engines[1].plan(sizes, [], []).run([])] == [0, 1]
+        engines[0].plan(PlanRequest(targets=puts)).run([])
+        assert [int(s) for s in engines[0].plan(PlanRequest(sizes)).run([])] == [1, 1]
+        assert [int(s) for s in engines[1].plan(PlanRequest(sizes)).run([])] == [0, 1]
         engines[0].close()
-        assert [int(s) for s in engines[1].plan(sizes, [], []).run([])] == [0, 1]
-        stale = engines[1].plan(sizes, [], [])
+        assert [int(s) for s in engines[1].plan(PlanRequest(sizes)).run([])] == [0, 1]
+        stale = engines[1].plan(PlanRequest(sizes))
         server.clear()
         with pytest.raises(tf.errors.NotFoundError, match=r"^Resource localhost/s does not exist"):
             stale.run([])

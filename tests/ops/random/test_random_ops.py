@@ -20,6 +20,7 @@ from headrace.ops.core.build import constant, placeholder, raw
 from headrace.ops.random import api, fixed, host, philox, truncated
 from headrace.session.session import Session
 from headrace.settings import flags
+from headrace.step.request import PlanRequest
 
 LOGITS = np.log(np.float32([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]]))
 SEEDS = {"seed": 11, "seed2": 5}
@@ -197,7 +198,7 @@ def test_many_numbers_are_drawn_outside_of_programs(draw, monkeypatch):
     numbers = getattr(tf, draw)([1 << 17], seed=5)
     total = tf.reduce_sum(numbers * 2.0)
     with tf.Session() as session:
-        plan = session._engine.plan([total], [], [])
+        plan = session._engine.plan(PlanRequest([total]))
         assert [unit.node.type for unit in plan._schedule.units if unit.node is not None] == [
             {"random_normal": "RandomStandardNormal"}.get(draw, "TruncatedNormal")
         ]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from headrace.distributed.master.machine import Membership
-from headrace.distributed.master.placing import StepPlacer
+from headrace.distributed.master.site import ClusterSite
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps import part_def
-from headrace.distributed.steps.steps import StepOptions, StepPlan
+from headrace.distributed.steps.steps import RegisteredPlan, StepOptions
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.failures import unavailable
@@ -20,13 +20,12 @@ from headrace.errors import AbortedError, CancelledError, OpError
 from headrace.executor.errands import Limit
 from headrace.graph import devices as names
 from headrace.graph.proto import ConfigProto, GraphDef
-from headrace.graph.tensor import Operation, Tensor
-from headrace.partition.describe import describe
 from headrace.partition.functions import bodies_of
 from headrace.partition.parts import Part, Partition
-from headrace.passes.ir import build_step
 from headrace.placement.devices import DeviceAttributes
 from headrace.settings import flags
+from headrace.step.pipeline import make_plan
+from headrace.step.request import PlanRequest
 
 if TYPE_CHECKING:
     from headrace.distributed.master.master import Master
@@ -34,14 +33,18 @@ if TYPE_CHECKING:
 _log = logging.getLogger("headrace.distributed")
 
 
-class MasterPlan:
+class ClusterPlan:
     """One kind of step of a session, registered with the tasks that run it."""
 
     def __init__(
-        self, session: MasterSession, step_plan: StepPlan, partition: Partition, text: str
+        self,
+        session: MasterSession,
+        registered: RegisteredPlan,
+        partition: Partition,
+        text: str,
     ) -> None:
         self.session = session
-        self.step_plan = step_plan
+        self.registered = registered
         self.partition = partition
         self._text = text
 
@@ -51,11 +54,11 @@ class MasterPlan:
         Raises:
             OpError: when an op fails, or a task that the step needs is gone.
         """
-        results = self.session.run(self.step_plan, feeds, limit)
-        return self.step_plan.assemble(feeds, results)
+        results = self.session.run(self.registered, feeds, limit)
+        return self.registered.assemble(feeds, results)
 
     def describe(self) -> str:
-        """The partition as text."""
+        """The stages that made it, and the partition, as text."""
         return self._text
 
 
@@ -76,13 +79,15 @@ class MasterSession:
         self.client = client
         #: What a client in another process has sent of its graph.
         self.received = GraphDef()
-        self.plans: dict[int, MasterPlan] = {}
+        self.plans: dict[int, ClusterPlan] = {}
         self.steps = 0
         self.closed = False
         self._members = Membership()
         self._devices: dict[str, list[DeviceAttributes]] = {}
         self.tasks = self._visible(self.config.device_filters)
-        self._placer = StepPlacer(master.task, list(self.tasks), self.config)
+        self._site = ClusterSite(
+            master.task, list(self.tasks), self.config, self._devices_of, self._register
+        )
 
     def _visible(self, filters: Iterable[str]) -> dict[str, str]:
         """Address of each task that the session may use: the own one and those of the filters."""
@@ -96,38 +101,23 @@ class MasterSession:
 
     # -- plans ------------------------------------------------------------------------------------
 
-    def plan(
-        self,
-        fetches: Sequence[Tensor],
-        feeds: Sequence[Tensor],
-        targets: Sequence[Operation],
-        timeout: float | None = None,
-        last: Sequence[int] = (),
-    ) -> MasterPlan:
+    def plan(self, request: PlanRequest) -> ClusterPlan:
         """The plan for one kind of step: placed, cut into parts, and registered.
-
-        ``timeout``: seconds to wait for a task, in place of what the session's config says.
-        ``last``: positions among the fetches of variables to read at the end of the step.
 
         Raises:
             UnavailableError: if a task that the step needs does not come in time.
             OpError: if the step cannot be placed.
         """
         self._check_open()
-        step = build_step(fetches, feeds, targets, last)
-        limit = self._timeout() if timeout is None else timeout
-        available = self._devices_of(self._placer.tasks_for(step), limit)
-        partition = self._placer.cut(step, available)
-        plan = StepPlan.of(self.master.steps.number(), partition)
-        text = self._register(plan, partition, limit)
+        made = make_plan(request, self._site)
         # Whoever closed the session meanwhile did not know of this plan.
         if self.closed:
             self._tell(list(self._devices), pb.DropPlans(session=self.number))
             self._check_open()
-        made = self.plans[plan.number] = MasterPlan(self, plan, partition, text)
+        self.plans[made.registered.number] = made
         return made
 
-    def plan_of(self, number: int) -> MasterPlan:
+    def plan_of(self, number: int) -> ClusterPlan:
         """The plan of a number.
 
         Raises:
@@ -138,9 +128,10 @@ class MasterSession:
             raise AbortedError(None, None, f"The session has no plan {number:016x}.")
         return found
 
-    def _devices_of(self, tasks: list[str], timeout: float) -> list[DeviceAttributes]:
+    def _devices_of(self, tasks: list[str], timeout: float | None) -> list[DeviceAttributes]:
         """The devices of some tasks; waits for those that it does not know yet."""
-        self._connect([t for t in tasks if t not in self._devices], timeout)
+        missing = [t for t in tasks if t not in self._devices]
+        self._connect(missing, self._timeout() if timeout is None else timeout)
         return [d for t in tasks for d in self._devices[t]]
 
     def _connect(self, tasks: list[str], timeout: float) -> None:
@@ -158,13 +149,17 @@ class MasterSession:
         limit = self.config.operation_timeout_in_ms
         return limit / 1e3 if limit > 0 else flags.connect_timeout
 
-    def _register(self, plan: StepPlan, partition: Partition, timeout: float) -> str:
-        """Hand each task its parts; returns the partition as text."""
-        text = describe(partition)
-        registered: list[StepPlan] = []
+    def _register(
+        self, partition: Partition, describe: Callable[[], str], limit: float | None
+    ) -> ClusterPlan:
+        """Hand each task its parts. ``limit``: seconds to wait for one."""
+        text = describe()
+        timeout = self._timeout() if limit is None else limit
+        plan = RegisteredPlan.of(self.master.steps.number(), partition)
+        registered: list[RegisteredPlan] = []
         try:
             for body in bodies_of(partition):
-                body.plan = StepPlan.of(self.master.steps.number(), body.partition)
+                body.plan = RegisteredPlan.of(self.master.steps.number(), body.partition)
                 registered.append(body.plan)
                 self._register_parts(body.plan.number, body.partition, timeout)
             registered.append(plan)
@@ -173,7 +168,7 @@ class MasterSession:
             for made in registered:
                 self.drop_plan(made.number, made.tasks)
             raise
-        return text
+        return ClusterPlan(self, plan, partition, text)
 
     def _register_parts(self, plan: int, partition: Partition, timeout: float) -> None:
         remote = [p for t, p in partition.parts.items() if t != self.master.task]
@@ -193,8 +188,8 @@ class MasterSession:
     def _addresses(self, part: Part) -> dict[str, str]:
         """Where the tasks are that a part exchanges tensors with, or calls bodies in."""
         tasks = {t.destination for t in part.sends} | {t.source for t in part.recvs}
-        for node in part.nodes:
-            for body in (node.calls or {}).values():
+        for bodies in part.tables.bodies.values():
+            for body in bodies.values():
                 tasks.update(body.plan.tasks)
         return {t: self.master.addresses[t] for t in tasks}
 
@@ -228,7 +223,7 @@ class MasterSession:
 
     def run(
         self,
-        plan: StepPlan,
+        plan: RegisteredPlan,
         feeds: Sequence[Any],
         limit: Limit | None = None,
         trace: int = 0,

@@ -10,11 +10,11 @@ from headrace.distributed.steps.results import PartResult
 from headrace.executor.errands import Limit
 
 if TYPE_CHECKING:
-    from headrace.distributed.master.session import MasterPlan
+    from headrace.distributed.master.session import ClusterPlan
 
 
 def run_traced(
-    plan: MasterPlan,
+    plan: ClusterPlan,
     feeds: Sequence[Any],
     options: Any,
     metadata: Any,
@@ -30,7 +30,7 @@ def run_traced(
         limit = Limit(options.timeout_in_ms)
     trace = options.trace_level if options is not None else 0
     asked = time.time()
-    results = plan.session.run(plan.step_plan, feeds, limit, trace)
+    results = plan.session.run(plan.registered, feeds, limit, trace)
     if metadata is not None:
         metadata.Clear()
         own = plan.session.master.task
@@ -38,7 +38,7 @@ def run_traced(
             if result.stats is not None:
                 offset = 0.0 if task == own else clock_offset(asked, result)
                 _merge(metadata.step_stats, result.stats, offset)
-    return plan.step_plan.assemble(feeds, results)
+    return plan.registered.assemble(feeds, results)
 
 
 def clock_offset(asked: float, result: PartResult) -> float:

@@ -15,6 +15,7 @@ from headrace.errors import InvalidArgumentError, UnavailableError
 from headrace.graph.graph import Graph
 from headrace.graph.proto import GraphDef
 from headrace.graph_files.import_graph import import_graph_def
+from headrace.step.request import PlanRequest
 
 if TYPE_CHECKING:
     from headrace.distributed.master.master import Master
@@ -104,11 +105,13 @@ class MasterService:
             feeds = [graph.get_tensor_by_name(n) for n in request.feeds]
             targets = [graph.get_operation_by_name(n) for n in request.targets]
             _check_last(request.last, fetches)
-        plan = session.plan(fetches, feeds, targets, request.timeout or None, request.last)
+        plan = session.plan(
+            PlanRequest(fetches, feeds, targets, request.timeout or None, request.last)
+        )
         text = plan.describe()
         if len(text) > _MOST_TEXT:
             text = f"{text[:_MOST_TEXT]}\n... ({len(text) - _MOST_TEXT} characters more)"
-        return pb.MakePlanResponse(plan=plan.step_plan.number, description=text)
+        return pb.MakePlanResponse(plan=plan.registered.number, description=text)
 
     def _list_devices(self, request: pb.ListDevicesRequest) -> pb.ListDevicesResponse:
         found = self._master.session(request.session).list_devices()

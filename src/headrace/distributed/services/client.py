@@ -17,7 +17,7 @@ from weakref import WeakSet
 from headrace.distributed.cluster.cluster_spec import split_address
 from headrace.distributed.links.liveness import answers
 from headrace.distributed.links.peers import CLIENT, NOTICE_SECONDS, RETRY_SECONDS, Peers
-from headrace.distributed.master.session import MasterPlan, MasterSession
+from headrace.distributed.master.session import ClusterPlan, MasterSession
 from headrace.distributed.master.traces import run_traced
 from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
@@ -43,6 +43,7 @@ from headrace.executor.errands import Limit
 from headrace.graph.graph_def import graph_to_graph_def
 from headrace.graph.proto import ConfigProto, GraphDef, RunMetadata, RunOptions
 from headrace.settings import flags
+from headrace.step.request import PlanRequest
 
 _log = logging.getLogger("headrace.distributed")
 
@@ -96,7 +97,7 @@ class _Engine:
     def leave(self) -> None:
         """The master gives the step up by its own clock."""
 
-    def partial_run(self, fetches: Any, feeds: Any, targets: Any) -> Any:
+    def partial_run(self, request: PlanRequest) -> Any:
         raise UnimplementedError(
             None,
             None,
@@ -116,16 +117,9 @@ class LocalEngine(_Engine):
         self._master = task.master
         self._session: MasterSession = self._master.open_session(graph, config, "")
 
-    def plan(
-        self,
-        fetches: Any,
-        feeds: Any,
-        targets: Any,
-        timeout: float | None = None,
-        last: Sequence[int] = (),
-    ) -> Any:
-        made = self._named(self._session.plan, fetches, feeds, targets, timeout, last)
-        return _LocalPlan(self, made)
+    def plan(self, request: PlanRequest) -> Any:
+        made = self._named(self._session.plan, request)
+        return _OwnMasterPlan(self, made)
 
     def run_with_options(
         self, plan: Any, feeds: Any, options: Any, run_metadata: Any, limit: Limit | None
@@ -148,13 +142,13 @@ class LocalEngine(_Engine):
             raise named(error, self.graph) from error.__cause__
 
 
-class _LocalPlan:
+class _OwnMasterPlan:
     """A plan of a session whose master is in this process."""
 
     #: What other tasks do, nobody knows.
     is_proven = False
 
-    def __init__(self, engine: LocalEngine, plan: MasterPlan) -> None:
+    def __init__(self, engine: LocalEngine, plan: ClusterPlan) -> None:
         self.engine = engine
         self.plan = plan
 
@@ -276,32 +270,27 @@ class RemoteEngine(_Engine):
 
     # -- plans ------------------------------------------------------------------------------------
 
-    def plan(
-        self,
-        fetches: Any,
-        feeds: Any,
-        targets: Any,
-        timeout: float | None = None,
-        last: Sequence[int] = (),
-    ) -> Any:
+    def plan(self, request: PlanRequest) -> Any:
         """The plan for one kind of step, made by the master."""
         try:
             with self._lock:
-                session = self._open(timeout)
+                session = self._open(request.timeout)
                 self._extend()
-            request = cpb.MakePlanRequest(
+            message = cpb.MakePlanRequest(
                 session=session,
-                fetches=[t.name for t in fetches],
-                feeds=[t.name for t in feeds],
-                targets=[o.name for o in targets],
-                timeout=timeout or 0.0,
-                last=last,
+                fetches=[t.name for t in request.fetches],
+                feeds=[t.name for t in request.feeds],
+                targets=[o.name for o in request.targets],
+                timeout=request.timeout or 0.0,
+                last=request.last,
             )
             # The master waits for its tasks, one after the other at worst, and names them.
-            answer = self._call("MakePlan", request, 3 * self._limit(timeout) + _CALL_SECONDS)
+            answer = self._call(
+                "MakePlan", message, 3 * self._limit(request.timeout) + _CALL_SECONDS
+            )
         except OpError as error:
             raise named(error, self.graph) from None
-        return _RemotePlan(self, answer.plan, answer.description)
+        return _OtherMasterPlan(self, answer.plan, answer.description)
 
     def _extend(self) -> None:
         """Send the master what the graph has grown by."""
@@ -399,7 +388,7 @@ def _close_at_exit() -> None:
         engine.close(_LAST_SECONDS)
 
 
-class _RemotePlan:
+class _OtherMasterPlan:
     #: As above.
     is_proven = False
 

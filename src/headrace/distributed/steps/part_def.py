@@ -6,13 +6,15 @@ Python function is among what crosses: function bodies are graphs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
 from headrace.distributed.protocol import step_pb2 as pb
-from headrace.distributed.steps.steps import StepPlan
+from headrace.distributed.steps.steps import RegisteredPlan
 from headrace.distributed.wire import codec
 from headrace.errors import InvalidArgumentError
+from headrace.executor.stages import PartTables
 from headrace.executor.transfers import RECV, SEND
 from headrace.graph import attr_proto
 from headrace.graph.dtypes import DType
@@ -24,7 +26,7 @@ from headrace.graph_files.import_functions import FunctionLibrary
 from headrace.graph_files.import_nodes import resolve_functions
 from headrace.ops.control.flow import calls_of
 from headrace.ops.core.registry import OpDef, get_op_def
-from headrace.partition.functions import Body
+from headrace.partition.functions import Bodies, Body
 from headrace.partition.parts import Moved, Part, Partition, Transfer
 from headrace.passes.ir import FEED, Node
 
@@ -46,12 +48,12 @@ def to_message(part: Part) -> tuple[pb.PartDef, list[Any]]:
         made.controls.extend(position[n] for n in node.control)
         made.dtypes.extend(d.as_datatype_enum for d in node.dtypes)
         made.shapes.extend(shape_to_proto(d) for d in node.dims)
-        if node.group is not None:
-            made.stage, made.component = node.group
+        if node in part.tables.groups:
+            made.stage, made.component = part.tables.groups[node]
         if node.op_def in (SEND, RECV):
             made.transfer = transfers.index(node.attrs["transfer"]) + 1
         elif node.op_def is not FEED:
-            _write_attrs(made, node, constants)
+            _write_attrs(made, node, constants, part.tables.bodies.get(node, {}))
     message.feeds.extend(range(len(feeds)))
     message.fetch_nodes.extend(position[n] for _, (n, _) in part.fetches)
     message.fetch_indices.extend(i for _, (_, i) in part.fetches)
@@ -63,21 +65,23 @@ def to_message(part: Part) -> tuple[pb.PartDef, list[Any]]:
     return message, buffers
 
 
-def _write_attrs(made: pb.PartNode, node: Node, constants: list[Any]) -> None:
+def _write_attrs(
+    made: pb.PartNode, node: Node, constants: list[Any], bodies: Mapping[Any, Body]
+) -> None:
     attrs = node.attrs
     if node.type == "Const":
         constants.append(attrs["value"])
         made.value = len(constants)
         attrs = {k: v for k, v in attrs.items() if k != "value"}
     write_attrs(made, node.op_def, attrs)  # type: ignore[arg-type]
-    if node.calls:
+    if bodies:
         for number, key in enumerate(calls_of(attrs)):
-            if key in node.calls:
-                made.bodies.append(_body_message(number, node.calls[key], constants))
+            if key in bodies:
+                made.bodies.append(_body_message(number, bodies[key], constants))
 
 
 def _body_message(number: int, body: Body, constants: list[Any]) -> pb.BodyDef:
-    plan: StepPlan = body.plan
+    plan: RegisteredPlan = body.plan
     message = pb.BodyDef(call=number, name=body.name, plan=plan.number, size=plan.size)
     for task, feeds in plan.feeds.items():
         message.shares.add(task=task, feeds=feeds, fetches=plan.fetches[task])
@@ -129,6 +133,8 @@ class _Reader:
         self.library = FunctionLibrary(self.graph, message.library.function)
         self.transfers = [_read_transfer(t) for t in message.transfers]
         self.nodes: list[Node] = []
+        self.groups: dict[Node, tuple[int, int]] = {}
+        self.bodies: Bodies = {}
 
     def part(self) -> Part:
         message = self.message
@@ -149,6 +155,7 @@ class _Reader:
             list(enumerate(fetches)),
             [t for t in self.transfers if t in sends],
             [t for t in self.transfers if t not in sends],
+            PartTables(self.groups, self.bodies),
         )
 
     def _node(self, number: int, message: pb.PartNode) -> Node:
@@ -173,14 +180,14 @@ class _Reader:
         node = Node(op_def, message.name, inputs, attrs, dtypes, dims, op)
         node.control = [self.nodes[c] for c in message.controls if 0 <= c < number]
         node.device = message.device
-        node.group = (message.stage, message.component)
+        self.groups[node] = (message.stage, message.component)
         if message.bodies:
             keys = calls_of(attrs)
-            node.calls = {keys[b.call]: self._body(b) for b in message.bodies}
+            self.bodies[node] = {keys[b.call]: self._body(b) for b in message.bodies}
         return node
 
     def _body(self, message: pb.BodyDef) -> Body:
-        plan = StepPlan(
+        plan = RegisteredPlan(
             message.plan,
             {share.task: list(share.feeds) for share in message.shares},
             {share.task: list(share.fetches) for share in message.shares},

@@ -37,7 +37,7 @@ _log = logging.getLogger("headrace.distributed")
 
 
 @dataclass(eq=False)
-class StepPlan:
+class RegisteredPlan:
     """What the parts of a plan take and give.
 
     Attributes:
@@ -56,7 +56,7 @@ class StepPlan:
     size: int
 
     @classmethod
-    def of(cls, number: int, partition: Partition) -> StepPlan:
+    def of(cls, number: int, partition: Partition) -> RegisteredPlan:
         """The plan of a step that was cut into parts."""
         parts = partition.parts.items()
         return cls(
@@ -126,7 +126,7 @@ class OwnParts(Protocol):
 class _Tasks:
     """The tasks of a plan, for logs: nothing is put together unless it is wanted."""
 
-    def __init__(self, plan: StepPlan) -> None:
+    def __init__(self, plan: RegisteredPlan) -> None:
         self.plan = plan
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ class Steps:
         return next(self._numbers) & 0xFFFFFFFFFFFFFFFF
 
     def run(
-        self, plan: StepPlan, feeds: Sequence[Any], options: StepOptions
+        self, plan: RegisteredPlan, feeds: Sequence[Any], options: StepOptions
     ) -> dict[str, PartResult]:
         """Run a step and wait for it.
 
@@ -192,7 +192,7 @@ class Steps:
         return tracker.results
 
     def _ask(
-        self, tracker: StepTracker, plan: StepPlan, feeds: Sequence[Any], options: StepOptions
+        self, tracker: StepTracker, plan: RegisteredPlan, feeds: Sequence[Any], options: StepOptions
     ) -> None:
         """Tell every task to run its part; the own part comes last, in this thread."""
         left = [t for t in plan.feeds if t != self.task]
@@ -230,7 +230,7 @@ class Steps:
             tracker.not_asked(left)
 
     def _run_own(
-        self, tracker: StepTracker, plan: StepPlan, feeds: list[Any], options: StepOptions
+        self, tracker: StepTracker, plan: RegisteredPlan, feeds: list[Any], options: StepOptions
     ) -> None:
         def reply(result: PartResult) -> None:
             self._ended(tracker, self.task, result)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.distributed.links.peers import Peers
-from headrace.distributed.steps.steps import StepOptions, StepPlan, Steps
+from headrace.distributed.steps.steps import RegisteredPlan, StepOptions, Steps
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.failures import cancelled
 from headrace.executor.tracing_step import StepContext
@@ -36,7 +36,7 @@ class BodyCalls:
         self,
         context: StepContext,
         addresses: Mapping[str, str],
-        plan: StepPlan,
+        plan: RegisteredPlan,
         args: Sequence[Any],
     ) -> list[Any]:
         """Run a body once, for the step of ``context``; ``addresses``: where its tasks are.

@@ -22,7 +22,7 @@ from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.bodies import BodyCalls
 from headrace.distributed.worker.machine import OWN, Abort, MasterStart, Refuse, WorkerMachine
 from headrace.errors import AbortedError, OpError
-from headrace.executor.plan import Plan
+from headrace.executor.plan import LocalPlan
 from headrace.executor.resources import ResourceStore, SessionStore
 from headrace.executor.stepping import Driver, StepRun
 from headrace.executor.threads import step_threads
@@ -53,7 +53,9 @@ class reading:
 class RegisteredPart:
     """A part of a plan that this task runs."""
 
-    def __init__(self, part: Part, plan: Plan, session: int, addresses: dict[str, str]) -> None:
+    def __init__(
+        self, part: Part, plan: LocalPlan, session: int, addresses: dict[str, str]
+    ) -> None:
         self.part = part
         self.plan = plan
         self.session = session
@@ -85,6 +87,7 @@ class PartContext(StepContext):
         self.worker = worker
         self.number = number
         self.part = part
+        self.bodies = part.part.tables.bodies
         self.reply = reply
         self.began = time.time() if trace else 0.0
         #: Set before anyone else sees this.
@@ -144,7 +147,7 @@ class Worker:
         """
         kept = False
         try:
-            made = self._engine(session, config).part_plan(part.step())
+            made = self._engine(session, config).part_plan(part)
             registered = RegisteredPart(part, made, session, addresses)
             for task in sorted({t.destination for t in part.sends}):
                 self.peers.link(task, addresses.get(task, ""), self.peers.timing.send)

@@ -1,0 +1,77 @@
+"""The cluster as the pipeline sees it: which tasks a step needs, and who takes its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headrace.distributed.wire.compress import precision_of
+from headrace.graph import devices as names
+from headrace.partition.functions import constraints_of
+from headrace.partition.parts import Partition
+from headrace.passes.ir import StepGraph
+from headrace.placement.devices import DeviceAttributes, default_device
+from headrace.step.request import PlanRequest
+from headrace.step.site import Pins, Site
+
+if TYPE_CHECKING:
+    from headrace.distributed.master.session import ClusterPlan
+
+#: The devices of tasks, by their names; waits for those that are not there for so many seconds,
+#: None for as long as the session does.
+DevicesOf = Callable[[list[str], float | None], list[DeviceAttributes]]
+#: ``register(partition, describe, seconds)`` hands each task its part.
+Register = Callable[[Partition, Callable[[], str], float | None], "ClusterPlan"]
+
+
+class ClusterSite(Site["ClusterPlan"]):
+    """What a session of a master may use.
+
+    Args:
+        own: the task of the master.
+        tasks: those that the session may use.
+        config: the session's ConfigProto.
+    """
+
+    def __init__(
+        self,
+        own: str,
+        tasks: Sequence[str],
+        config: Any,
+        devices_of: DevicesOf,
+        register: Register,
+    ) -> None:
+        self.config = config
+        self.pins = Pins()
+        self.tasks = tasks
+        self.precision = precision_of({}, config)
+        self._own = own
+        self._devices_of = devices_of
+        self._register = register
+
+    def devices(
+        self, step: StepGraph, request: PlanRequest
+    ) -> tuple[Sequence[DeviceAttributes], str]:
+        available = self._devices_of(self._tasks_for(step), request.timeout)
+        own = [d for d in available if d.task == self._own]
+        return available, default_device(own).name
+
+    def lower(
+        self, partition: Partition, describe: Callable[[], str], request: PlanRequest
+    ) -> ClusterPlan:
+        return self._register(partition, describe, request.timeout)
+
+    def _tasks_for(self, step: StepGraph) -> list[str]:
+        """The tasks whose devices a step needs: the own one and those that constraints name."""
+        needed = {self._own: None}
+        pins = self.pins.nodes
+        pinned = {pins[n.name] for n in step.nodes if n.name in pins}
+        for constraint in sorted(constraints_of(step) | pinned):
+            spec = names.DeviceSpec.from_string(constraint)
+            if spec.job is None and spec.task is None and spec.replica is None:
+                continue
+            wanted = names.DeviceSpec(spec.job, spec.replica, spec.task).to_string()
+            fitting = [t for t in self.tasks if names.matches(wanted, t)]
+            if fitting and not any(t in needed for t in fitting):
+                needed[fitting[0]] = None
+        return list(needed)

@@ -1,0 +1,30 @@
+"""What a session asks its engine for: one kind of step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headrace.graph.tensor import Operation, Tensor
+
+
+class PlanRequest(NamedTuple):
+    """One kind of step, before anything is decided about it.
+
+    Attributes:
+        fetches: tensors whose values are wanted; a variable is a read of it.
+        feeds: tensors whose values the caller gives, whatever would compute them.
+        targets: operations to run, of which nothing is fetched.
+        timeout: seconds to wait for a task that the step needs, None for what the session's config
+            says; in one process nobody is waited for.
+        last: positions among the fetches of variables to read at the end of the step.
+    """
+
+    fetches: Sequence[Tensor] = ()
+    feeds: Sequence[Tensor] = ()
+    targets: Sequence[Operation] = ()
+    timeout: float | None = None
+    last: Sequence[int] = ()
+
+
+__all__ = ["PlanRequest"]
