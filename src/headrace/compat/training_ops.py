@@ -43,5 +43,6 @@ def _handle(value: Any) -> Any:
 
 
 def __dir__() -> list[str]:
-    updates = [n for n in dir(gen_ops) if n.startswith(("resource_apply_", "resource_sparse_apply_"))]
+    prefixes = ("resource_apply_", "resource_sparse_apply_")
+    updates = [n for n in dir(gen_ops) if n.startswith(prefixes)]
     return sorted([*updates, *(n.removeprefix("resource_") for n in updates)])
