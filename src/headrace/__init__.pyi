@@ -42,9 +42,11 @@ from headrace.graph.tensor_proto import make_tensor_proto as make_tensor_proto
 from headrace.graph.wire_precision import wire_precision as wire_precision
 from headrace.graph_files.import_graph import import_graph_def as import_graph_def
 from headrace.ops.array.api import *
+from headrace.ops.array.arranging_api import *
 from headrace.ops.array.dynamic_api import *
 from headrace.ops.array.gather_api import *
 from headrace.ops.array.indexed_slices import *
+from headrace.ops.array.joining_api import *
 from headrace.ops.array.layout_api import *
 from headrace.ops.array.slicing_api import *
 from headrace.ops.array.sort import *

@@ -7,19 +7,12 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes
-from headrace.ops.array.api import (
-    concat,
-    expand_dims,
-    fill,
-    reshape,
-    reverse_sequence,
-    squeeze,
-    stack,
-    zeros_like,
-)
+from headrace.ops.array.api import expand_dims, fill, reshape, squeeze, zeros_like
 from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.arranging_api import reverse_sequence
 from headrace.ops.array.dynamic_api import where
 from headrace.ops.array.gather_api import gather, gather_nd
+from headrace.ops.array.joining_api import concat, stack
 from headrace.ops.array.layout_api import sequence_mask
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.math.binary import maximum

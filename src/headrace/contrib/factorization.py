@@ -7,9 +7,10 @@ from typing import Any
 from headrace.contrib.folders import Folder as _Folder
 from headrace.graph import dtypes
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.array.api import concat, expand_dims, reshape, stack, zeros
+from headrace.ops.array.api import expand_dims, reshape, zeros
 from headrace.ops.array.api import shape as shape_of
 from headrace.ops.array.gather_api import gather
+from headrace.ops.array.joining_api import concat, stack
 from headrace.ops.control.basic import group, no_op
 from headrace.ops.control.flow_api import cond, while_loop
 from headrace.ops.core.build import convert_to_tensor, raw

@@ -15,7 +15,8 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.random_seed import get_seed
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.array.api import concat, reshape
+from headrace.ops.array.api import reshape
+from headrace.ops.array.joining_api import concat
 from headrace.ops.control.basic import no_op
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.forest.random_forest_kernels import default_splits

@@ -7,7 +7,7 @@ from typing import Any
 from headrace.graph.shapes import TensorShape
 from headrace.layers import arguments, windows
 from headrace.layers.convolutional import Conv
-from headrace.ops.array import api
+from headrace.ops.array import api, joining_api
 from headrace.ops.nn import conv_api
 
 
@@ -76,7 +76,7 @@ class _ConvTranspose(Conv):
         outputs = function(
             inputs,
             self.kernel,
-            api.stack([shape[0], *sizes]),
+            joining_api.stack([shape[0], *sizes]),
             self.strides,
             self.padding.upper(),
             arguments.op_format(self._first, self.rank),

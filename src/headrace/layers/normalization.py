@@ -13,7 +13,7 @@ from headrace.graph.tensor import Operation
 from headrace.layers import arguments
 from headrace.layers.arguments import known, smart_cond
 from headrace.layers.base import InputSpec, Layer
-from headrace.ops.array import api
+from headrace.ops.array import api, joining_api
 from headrace.ops.control.basic import group
 from headrace.ops.core.build import constant, convert_to_tensor, raw
 from headrace.ops.math.cast import cast
@@ -236,7 +236,9 @@ class BatchNormalization(Layer):
             return self._plain_call(inputs, training)
         original = api.shape(inputs)
         sizes = inputs.shape.as_list()
-        batches = api.reshape(inputs, api.concat([[self.virtual_batch_size, -1], original[1:]], 0))
+        batches = api.reshape(
+            inputs, joining_api.concat([[self.virtual_batch_size, -1], original[1:]], 0)
+        )
         batches.set_shape([self.virtual_batch_size, None, *sizes[1:]])
         outputs = api.reshape(self._plain_call(batches, training), original)
         outputs.set_shape(sizes)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from headrace.graph.dtypes import DType
 from headrace.layers.input_spec import InputSpec
-from headrace.ops.array.api import concat, split
+from headrace.ops.array.joining_api import concat, split
 from headrace.ops.array.slicing_api import slice as slice_of
 from headrace.ops.math.elementwise import sigmoid
 from headrace.ops.math.matmul import matmul

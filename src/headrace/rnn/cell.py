@@ -10,8 +10,8 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.layers.base import Layer
-from headrace.ops.array.api import concat
 from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.joining_api import concat
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.core.static import static_value
 from headrace.ops.math import elementwise

@@ -13,9 +13,11 @@ from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
-from headrace.ops.array.api import concat, rank, reverse, reverse_sequence, transpose, zeros
+from headrace.ops.array.api import rank, transpose, zeros
 from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.arranging_api import reverse, reverse_sequence
 from headrace.ops.array.dynamic_api import where
+from headrace.ops.array.joining_api import concat
 from headrace.ops.array.settled import same_rows
 from headrace.ops.control.flow_api import while_loop
 from headrace.ops.control.tensor_array import TensorArray

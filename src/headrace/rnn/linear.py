@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.graph import nest
 from headrace.graph.tensor import Tensor
-from headrace.ops.array.api import concat
+from headrace.ops.array.joining_api import concat
 from headrace.ops.math.matmul import matmul
 from headrace.ops.nn.activations import bias_add
 from headrace.ops.state.initializers import constant_initializer

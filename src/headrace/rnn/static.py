@@ -7,9 +7,11 @@ from typing import Any
 from headrace.graph import dtypes, nest
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
-from headrace.ops.array.api import concat, identity, reverse_sequence, stack, unstack, zeros
+from headrace.ops.array.api import identity, zeros
 from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.arranging_api import reverse_sequence
 from headrace.ops.array.dynamic_api import where
+from headrace.ops.array.joining_api import concat, stack, unstack
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.math.cast import cast
 from headrace.ops.math.comparison import greater_equal

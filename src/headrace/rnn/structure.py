@@ -10,7 +10,8 @@ from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.array.api import concat, expand_dims, zeros
+from headrace.ops.array.api import expand_dims, zeros
+from headrace.ops.array.joining_api import concat
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.core.build import constant
 from headrace.ops.core.static import static_value

@@ -10,7 +10,8 @@ from typing import Any
 from headrace.graph import nest
 from headrace.graph.graph import get_default_graph
 from headrace.layers.base import Layer
-from headrace.ops.array.api import concat, reshape
+from headrace.ops.array.api import reshape
+from headrace.ops.array.joining_api import concat
 from headrace.ops.array.slicing_api import slice as slice_of
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.core.build import convert_to_tensor

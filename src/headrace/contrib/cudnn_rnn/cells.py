@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.contrib.rnn.block import LSTMBlockCell
-from headrace.ops.array.api import split
+from headrace.ops.array.joining_api import split
 from headrace.ops.math.elementwise import sigmoid
 from headrace.ops.math.matmul import matmul
 from headrace.ops.nn.activations import bias_add

@@ -21,7 +21,8 @@ from headrace.graph.keys import GraphKeys
 from headrace.layers.base import Layer
 from headrace.layers.input_spec import InputSpec
 from headrace.ops.array.api import shape as shape_of
-from headrace.ops.array.api import stack, zeros
+from headrace.ops.array.api import zeros
+from headrace.ops.array.joining_api import stack
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.state import initializers
 from headrace.ops.state.scopes_api import add_to_collection

@@ -7,7 +7,9 @@ from typing import Any
 from headrace.contrib.cudnn_rnn.cells import gru_step
 from headrace.contrib.cudnn_rnn.params import GRU, LSTM, TANH, Form, check_input_mode
 from headrace.graph import dtypes
-from headrace.ops.array.api import concat, reverse, reverse_sequence, split, stack, transpose
+from headrace.ops.array.api import transpose
+from headrace.ops.array.arranging_api import reverse, reverse_sequence
+from headrace.ops.array.joining_api import concat, split, stack
 from headrace.ops.core.build import constant, convert_to_tensor
 from headrace.ops.math.cast import cast
 from headrace.ops.math.elementwise import sigmoid, tanh

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.ops.array.api import concat, reshape, split, transpose
+from headrace.ops.array.api import reshape, transpose
+from headrace.ops.array.joining_api import concat, split
 
 LSTM, GRU, RELU, TANH = "lstm", "gru", "rnn_relu", "rnn_tanh"
 UNIDIRECTIONAL, BIDIRECTIONAL = "unidirectional", "bidirectional"

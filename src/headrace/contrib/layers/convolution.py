@@ -10,7 +10,7 @@ from headrace.contrib.layers import utils
 from headrace.contrib.layers.initializers import XAVIER
 from headrace.layers import conv_transpose, convolutional, pooling, separable
 from headrace.layers.arguments import ZEROS
-from headrace.ops.array import api
+from headrace.ops.array import arranging_api
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.nn import activations, conv_api, pool_api
 from headrace.ops.state.scopes_api import name_scope
@@ -265,7 +265,7 @@ def convolution2d_in_plane(
             collections=utils.get_variable_collections(variables_collections, "weights"),
             trainable=trainable,
         )
-        kernels = api.tile(weights, [1, 1, channels, 1])
+        kernels = arranging_api.tile(weights, [1, 1, channels, 1])
         strides = [1, *utils.two_element_tuple(stride), 1]
         outputs = conv_api.depthwise_conv2d(inputs, kernels, strides, padding)
         if normalizer_fn is None and biases_initializer is not None:

@@ -17,7 +17,7 @@ from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.layers import core as core_layers
 from headrace.layers.arguments import ZEROS
-from headrace.ops.array import api, layout_api
+from headrace.ops.array import api, joining_api, layout_api
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.math.cast import cast
 from headrace.ops.math.matmul import matmul
@@ -133,7 +133,7 @@ def legacy_fully_connected(
             )
             y = activations.bias_add(y, bias)
         if x.shape.rank != 2:
-            sizes = api.concat([api.shape(x)[:-1], [num_output_units]], 0)
+            sizes = joining_api.concat([api.shape(x)[:-1], [num_output_units]], 0)
             y = api.reshape(y, sizes)
             y.set_shape([*x.shape.as_list()[:-1], num_output_units])
         if activation_fn is not None:

@@ -7,7 +7,7 @@ from typing import Any
 from headrace.contrib.framework.variables import model_variable
 from headrace.graph import dtypes
 from headrace.graph.tensor import Tensor
-from headrace.ops.array import api
+from headrace.ops.array import api, joining_api
 from headrace.ops.array.gather_api import gather
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.math.reduction_api import reduce_mean
@@ -27,7 +27,7 @@ def embedding_lookup_unique(
         unique, positions = raw.Unique(api.reshape(ids, [-1]))
         rows = embedding_lookup(params, unique, partition_strategy)
         found = gather(rows, positions)
-        sizes = api.concat([shape, api.shape(rows)[1:]], 0)
+        sizes = joining_api.concat([shape, api.shape(rows)[1:]], 0)
         result = api.reshape(found, sizes)
         result.set_shape(ids.shape.concatenate(rows.shape[1:]))
         return result

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from headrace.graph import dtypes, nest
-from headrace.ops.array.api import concat, reshape, stack, stop_gradient, zeros
+from headrace.ops.array.api import reshape, stop_gradient, zeros
 from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.joining_api import concat, stack
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.math.cast import cast
 from headrace.ops.math.elementwise import tanh

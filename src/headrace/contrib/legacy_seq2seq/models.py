@@ -14,7 +14,8 @@ from headrace.contrib.legacy_seq2seq.decoders import (
     rnn_decoder,
 )
 from headrace.graph import dtypes, nest
-from headrace.ops.array.api import concat, reshape
+from headrace.ops.array.api import reshape
+from headrace.ops.array.joining_api import concat
 from headrace.ops.control.flow_api import cond
 from headrace.ops.nn.embedding import embedding_lookup
 from headrace.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope

@@ -11,9 +11,10 @@ from typing import Any
 from headrace.graph.dtypes import int32
 from headrace.layers.base import Layer
 from headrace.layers.input_spec import InputSpec
-from headrace.ops.array.api import reverse, reverse_sequence, split, stack, unstack
 from headrace.ops.array.api import shape as shape_of
 from headrace.ops.array.api import zeros as zeros_of
+from headrace.ops.array.arranging_api import reverse, reverse_sequence
+from headrace.ops.array.joining_api import split, stack, unstack
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.math.cast import cast
 from headrace.ops.math.elementwise import sigmoid, tanh

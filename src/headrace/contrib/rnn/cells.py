@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.layers.input_spec import InputSpec
-from headrace.ops.array.api import concat, split, tile
+from headrace.ops.array.arranging_api import tile
+from headrace.ops.array.joining_api import concat, split
 from headrace.ops.math.elementwise import sigmoid, tanh
 from headrace.ops.math.matmul import matmul
 from headrace.ops.nn.activations import bias_add, relu

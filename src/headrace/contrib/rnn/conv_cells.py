@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.shapes import TensorShape
-from headrace.ops.array.api import concat, split
+from headrace.ops.array.joining_api import concat, split
 from headrace.ops.math.elementwise import sigmoid, tanh
 from headrace.ops.nn.conv_api import conv1d, conv2d, conv3d
 from headrace.ops.state.initializers import constant_initializer

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.ops.array.api import concat, split, zeros
 from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.api import zeros
+from headrace.ops.array.joining_api import concat, split
 from headrace.ops.array.slicing_api import slice as slice_of
 from headrace.ops.math.elementwise import sigmoid, tanh
 from headrace.ops.math.matmul import matmul

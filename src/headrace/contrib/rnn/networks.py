@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.ops.array.api import concat
+from headrace.ops.array.joining_api import concat
 from headrace.ops.state.variable_scope import variable_scope
 from headrace.rnn.dynamic import bidirectional_dynamic_rnn
 from headrace.rnn.static import static_bidirectional_rnn

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph import nest
-from headrace.ops.array.api import concat, expand_dims, reshape
+from headrace.ops.array.api import expand_dims, reshape
+from headrace.ops.array.joining_api import concat
 from headrace.ops.array.slicing_api import slice as slice_of
 from headrace.ops.math.elementwise import sigmoid, tanh
 from headrace.ops.math.reduction_api import reduce_sum

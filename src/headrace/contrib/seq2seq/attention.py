@@ -13,18 +13,10 @@ from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
 from headrace.layers.base import Layer
 from headrace.layers.core import Dense
-from headrace.ops.array.api import (
-    concat,
-    expand_dims,
-    ones,
-    ones_like,
-    reshape,
-    squeeze,
-    transpose,
-    zeros,
-)
+from headrace.ops.array.api import expand_dims, ones, ones_like, reshape, squeeze, transpose, zeros
 from headrace.ops.array.api import shape as shape_of
 from headrace.ops.array.dynamic_api import where
+from headrace.ops.array.joining_api import concat
 from headrace.ops.array.layout_api import one_hot, sequence_mask
 from headrace.ops.array.settled import positive
 from headrace.ops.control.functional import scan

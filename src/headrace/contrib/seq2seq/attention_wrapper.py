@@ -11,7 +11,8 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.layers.core import Dense
-from headrace.ops.array.api import concat, expand_dims, squeeze, zeros
+from headrace.ops.array.api import expand_dims, squeeze, zeros
+from headrace.ops.array.joining_api import concat
 from headrace.ops.array.settled import same_rows
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.math.matmul import matmul

@@ -13,21 +13,12 @@ from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
-from headrace.ops.array.api import (
-    concat,
-    expand_dims,
-    fill,
-    ones_like,
-    reshape,
-    size,
-    stack,
-    tile,
-    transpose,
-    zeros,
-)
+from headrace.ops.array.api import expand_dims, fill, ones_like, reshape, size, transpose, zeros
 from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.arranging_api import tile
 from headrace.ops.array.dynamic_api import where
 from headrace.ops.array.gather_api import gather, gather_nd
+from headrace.ops.array.joining_api import concat, stack
 from headrace.ops.array.layout_api import one_hot, sequence_mask
 from headrace.ops.control.checking_api import Assert
 from headrace.ops.control.flow_api import cond

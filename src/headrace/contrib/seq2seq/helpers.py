@@ -9,8 +9,10 @@ from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
-from headrace.ops.array.api import concat, reshape, size, tile, transpose, zeros_like
+from headrace.ops.array.api import reshape, size, transpose, zeros_like
 from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.arranging_api import tile
+from headrace.ops.array.joining_api import concat
 from headrace.ops.control.flow_api import cond
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.core.build import convert_to_tensor

@@ -17,10 +17,11 @@ from headrace.contrib.seq2seq.helpers import (
 )
 from headrace.graph import dtypes, nest
 from headrace.graph.graph import get_default_graph
-from headrace.ops.array.api import concat, fill
+from headrace.ops.array.api import fill
 from headrace.ops.array.api import shape as shape_of
 from headrace.ops.array.dynamic_api import where
 from headrace.ops.array.gather_api import gather_nd, scatter_nd
+from headrace.ops.array.joining_api import concat
 from headrace.ops.control.flow_api import cond
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.math.cast import cast

@@ -20,7 +20,8 @@ from typing import Any
 from headrace.contrib import layers
 from headrace.contrib.framework.arg_scope import arg_scope
 from headrace.graph.keys import GraphKeys
-from headrace.ops.array.api import concat, squeeze
+from headrace.ops.array.api import squeeze
+from headrace.ops.array.joining_api import concat
 from headrace.ops.nn.activations import relu
 from headrace.ops.state.initializers import TruncatedNormal
 from headrace.ops.state.variable_scope import variable_scope

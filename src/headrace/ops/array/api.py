@@ -1,4 +1,4 @@
-"""Public functions on shapes and arrangement: reshape, concat, stack, split, transpose, tile ..."""
+"""Public functions on shapes: zeros, identity, shape, reshape, expand_dims, transpose ..."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from headrace.graph import dtypes
 from headrace.graph.composite import composite_function
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
-from headrace.graph.shapes import TensorShape, broadcast_static
+from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
-from headrace.ops.array import join
 from headrace.ops.core.array_util import (
     as_tensor,
     fully_known,
@@ -21,8 +20,8 @@ from headrace.ops.core.array_util import (
     shape_argument,
     shape_value,
 )
-from headrace.ops.core.build import _const, convert_to_tensor, raw
-from headrace.ops.core.old_arguments import concat_arguments, reverse_axes, split_arguments
+from headrace.ops.core.build import _const, raw
+from headrace.ops.core.old_arguments import renamed
 
 #: Filled tensors up to this size become constants, as in TensorFlow.
 _SMALL = 1000
@@ -247,19 +246,10 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     Raises:
         ValueError: if both ``axis`` and its old name ``dim`` are given, or neither.
     """
-    at = _renamed("axis", axis, "dim", dim)
+    at = renamed("axis", axis, "dim", dim)
     if at is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
     return raw.ExpandDims(as_tensor(input), at, name=name)
-
-
-def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
-    """The value of an argument that has an old name too."""
-    if old is None:
-        return new
-    if new is not None:
-        raise ValueError(f"Cannot specify both '{new_name}' and '{old_name}'")
-    return old
 
 
 @composite_function
@@ -271,7 +261,7 @@ def squeeze(
     Raises:
         ValueError: if a dimension in ``axis`` is known not to be 1.
     """
-    axes = _renamed("axis", axis, "squeeze_dims", squeeze_dims)
+    axes = renamed("axis", axis, "squeeze_dims", squeeze_dims)
     if axes is None:
         axes = ()
     elif np.ndim(axes) == 0:
@@ -325,237 +315,7 @@ def matrix_transpose(
         return transpose(tensor, perm, conjugate=conjugate)
 
 
-# -- joining and splitting ----------------------------------------------------------------------
-
-
-@composite_function
-def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any = None) -> Tensor:
-    """Tensors joined along one dimension; all other sizes must agree.
-
-    Raises:
-        ValueError: if the static shapes do not fit.
-    """
-    values, axis = concat_arguments(values, axis, concat_dim)
-    if len(values) == 1:
-        at = convert_to_tensor(axis, dtypes.int32, "concat_dim")
-        if at._dims not in (None, ()):
-            raise ValueError(f"The axis of tf.concat must be a scalar, got shape {at.shape}.")
-        return identity(values[0], name=name)
-    return raw.ConcatV2(list(values), axis, name=name)
-
-
-@composite_function
-def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Tensors of one shape as one tensor with a new dimension at ``axis``.
-
-    Raises:
-        ValueError: if the shapes differ or ``axis`` is out of range.
-    """
-    if axis == 0 and not isinstance(values, Tensor):
-        try:
-            return convert_to_tensor(values, name=name)
-        except (TypeError, ValueError):
-            pass  # shapes differ: the op's own message says which
-    if isinstance(values, Tensor):
-        values = unstack(values)
-    return raw.Pack(_same_types(values), axis=axis, name=name)
-
-
-def _same_types(values: Sequence[Any]) -> list[Any]:
-    """Python numbers beside tensors take the tensors' type."""
-    kinds = [v.dtype for v in values if isinstance(v, Tensor)]
-    return [
-        v if isinstance(v, Tensor) or not kinds else convert_to_tensor(v, kinds[0]) for v in values
-    ]
-
-
-def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tensor:
-    """Like ``stack`` along dimension 0; all shapes must be fully known."""
-    tensors = [as_tensor(v) for v in values]
-    each = tensors[0]._dims
-    if not fully_known(each):
-        raise ValueError("tf.parallel_stack needs fully known shapes; use tf.stack.")
-    with get_default_graph().name_scope(name) as scope:
-        return raw.ParallelConcat(
-            [raw.ExpandDims(t, 0) for t in tensors],
-            shape=TensorShape([len(tensors), *each]),  # type: ignore[misc]
-            name=scope,
-        )
-
-
-def unstack(
-    value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
-) -> list[Tensor]:
-    """The slices of ``value`` along ``axis``, a list of ``num`` tensors of one rank less.
-
-    Raises:
-        ValueError: if ``num`` is not given and not known, or ``axis`` is out of range.
-    """
-    tensor = as_tensor(value)
-    if num is None:
-        dims = tensor._dims
-        if dims is None:
-            raise ValueError(f"Cannot infer num from shape {tensor.shape}")
-        num = dims[join.stacked_axis(axis, len(dims))]
-        if num is None:
-            raise ValueError(f"Cannot infer num from shape {tensor.shape}")
-    return raw.Unpack(tensor, num=num, axis=axis, name=name)
-
-
-def split(
-    value: Any = None,
-    num_or_size_splits: Any = None,
-    axis: Any = 0,
-    num: int | None = None,
-    name: str = "split",
-    split_dim: Any = None,
-    num_split: Any = None,
-) -> list[Tensor]:
-    """Split ``value`` along ``axis``: into equal parts (an int) or parts of given sizes (a list).
-
-    Raises:
-        ValueError: if the sizes do not fit.
-
-    >>> [t.shape.as_list() for t in split(constant([[1, 2, 3, 4]]), [1, -1], axis=1)]
-    [[1, 1], [1, 3]]
-    """
-    value, num_or_size_splits, axis = split_arguments(
-        value, num_or_size_splits, axis, split_dim, num_split
-    )
-    if isinstance(num_or_size_splits, (int, np.integer)):
-        return raw.Split(axis, value, num_split=int(num_or_size_splits), name=name)
-    sizes = convert_to_tensor(num_or_size_splits, preferred_dtype=dtypes.int32)
-    if sizes._dims == ():
-        raise ValueError(
-            "Rank-0 tensors are not supported as the num_or_size_splits argument to split. "
-            f"Argument provided: {num_or_size_splits}"
-        )
-    if num is None:
-        num = sizes._dims[0] if sizes._dims else None
-        if num is None:
-            raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
-    return raw.SplitV(value, sizes, axis, num_split=num, name=name)
-
-
-# -- repeating, reversing, broadcasting ---------------------------------------------------------
-
-
-@composite_function
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """``input`` repeated ``multiples[i]`` times along each dimension i."""
-    return raw.Tile(input, shape_value(multiples), name=name)
-
-
-@composite_function
-def reverse(tensor: Any, axis: Any = None, name: str | None = None, dims: Any = None) -> Tensor:
-    """``tensor`` with the order along the dimensions in ``axis`` reversed."""
-    axes = convert_to_tensor(
-        reverse_axes(axis if dims is None else dims), preferred_dtype=dtypes.int32
-    )
-    if axes._dims == ():
-        axes = raw.Reshape(axes, int_const([1]))
-    return raw.ReverseV2(tensor, axes, name=name or "ReverseV2")
-
-
-reverse_v2 = reverse
-
-
-def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
-    seq_axis: int | None = None,
-    batch_axis: int | None = None,
-    name: str | None = None,
-    seq_dim: int | None = None,
-    batch_dim: int | None = None,
-) -> Tensor:
-    """Reverse the first ``seq_lengths[i]`` steps of each batch entry i; later ones stay."""
-    seq = _renamed("seq_axis", seq_axis, "seq_dim", seq_dim)
-    batch = _renamed("batch_axis", batch_axis, "batch_dim", batch_dim)
-    if seq is None:
-        raise ValueError("tf.reverse_sequence needs seq_axis.")
-    return raw.ReverseSequence(
-        input, seq_lengths, seq_dim=seq, batch_dim=0 if batch is None else batch, name=name
-    )
-
-
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """``input`` with elements moved by ``shift`` along ``axis``; what falls off comes back."""
-    return raw.Roll(input, shift, axis, name=name)
-
-
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """``input`` broadcast to ``shape`` by NumPy's rules."""
-    return raw.BroadcastTo(input, shape_value(shape), name=name)
-
-
-def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
-    """The static shape of an elementwise op on tensors of these shapes.
-
-    Raises:
-        ValueError: if they cannot be broadcast.
-    """
-    return TensorShape.of(
-        broadcast_static(TensorShape(shape_x).as_tuple, TensorShape(shape_y).as_tuple)
-    )
-
-
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The broadcast shape of two shapes given as 1-D tensors."""
-    return raw.BroadcastArgs(shape_argument(shape_x), shape_argument(shape_y))
-
-
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The inverse ``y`` of a permutation: ``y[x[i]] = i``."""
-    return raw.InvertPermutation(x, name=name)
-
-
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The bytes of ``input`` read as another type; sizes that differ change the last dimension."""
-    return raw.Bitcast(input, type=type, name=name)
-
-
-def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
-    """Coordinate grids of 1-D tensors; ``indexing`` is "xy" (as in NumPy) or "ij".
-
-    Raises:
-        ValueError: for another ``indexing``; TypeError: for unknown keywords.
-    """
-    indexing = kwargs.pop("indexing", "xy")
-    name = kwargs.pop("name", "meshgrid")
-    if kwargs:
-        raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function")
-    if indexing not in ("xy", "ij"):
-        raise ValueError("indexing parameter must be either 'xy' or 'ij'")
-    with get_default_graph().name_scope(name):
-        count = len(args)
-        order = list(range(count))
-        if indexing == "xy" and count > 1:
-            order[:2] = [1, 0]
-        flat = [raw.Reshape(as_tensor(a), int_const([-1])) for a in args]
-        sizes = [raw.Size(flat[i]) for i in order]
-        if not sizes:
-            return []
-        full = raw.Pack(sizes)
-        grids = []
-        for i, tensor in enumerate(flat):
-            ones_around = [1] * count
-            ones_around[order.index(i)] = -1
-            grids.append(raw.BroadcastTo(raw.Reshape(tensor, int_const(ones_around)), full))
-        return grids
-
-
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
-    """Flat ``indices`` as coordinates in an array of shape ``dims``, one row per dimension."""
-    return raw.UnravelIndex(indices, dims, name=name)
-
-
 __all__ = [
-    "bitcast",
-    "broadcast_dynamic_shape",
-    "broadcast_static_shape",
-    "broadcast_to",
-    "concat",
     "ensure_shape",
     "expand_dims",
     "eye",
@@ -563,31 +323,19 @@ __all__ = [
     "guarantee_const",
     "identity",
     "identity_n",
-    "invert_permutation",
     "matrix_transpose",
-    "meshgrid",
     "newaxis",
     "ones",
     "ones_like",
-    "parallel_stack",
     "placeholder_with_default",
     "rank",
     "reshape",
-    "reverse",
-    "reverse_sequence",
-    "reverse_v2",
-    "roll",
     "shape",
     "shape_n",
     "size",
-    "split",
     "squeeze",
-    "stack",
     "stop_gradient",
-    "tile",
     "transpose",
-    "unravel_index",
-    "unstack",
     "zeros",
     "zeros_like",
 ]

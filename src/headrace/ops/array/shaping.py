@@ -1,4 +1,4 @@
-"""Array ops that pass, describe, fill or reshape tensors (see array_api for the public names)."""
+"""Array ops that pass, describe, fill or reshape tensors (see api.py for the public names)."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ __all__ = [
     "concat_arguments",
     "cross_entropy_arguments",
     "note",
+    "renamed",
     "reverse_axes",
     "sampled_loss_arguments",
     "split_arguments",
@@ -111,3 +112,16 @@ def sampled_loss_arguments(function: str, labels: Any, inputs: Any) -> tuple[Any
         )
         return inputs, labels
     return labels, inputs
+
+
+def renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    """The value of an argument that has an old name too.
+
+    Raises:
+        ValueError: if both are given.
+    """
+    if old is None:
+        return new
+    if new is not None:
+        raise ValueError(f"Cannot specify both '{new_name}' and '{old_name}'")
+    return old

@@ -7,10 +7,11 @@ from typing import Any
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
-from headrace.ops.array.api import concat, transpose
 from headrace.ops.array.api import shape as shape_of
+from headrace.ops.array.api import transpose
 from headrace.ops.array.dynamic_api import where
 from headrace.ops.array.gather_api import gather_nd
+from headrace.ops.array.joining_api import concat
 from headrace.ops.array.layout_api import sequence_mask
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.old_arguments import note

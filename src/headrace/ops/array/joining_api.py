@@ -1,0 +1,140 @@
+"""Public functions that join tensors and split them: concat, stack, split ..."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.graph import dtypes
+from headrace.graph.composite import composite_function
+from headrace.graph.graph import get_default_graph
+from headrace.graph.shapes import TensorShape
+from headrace.graph.tensor import Tensor
+from headrace.ops.array import join
+from headrace.ops.array.api import identity
+from headrace.ops.core.array_util import (
+    as_tensor,
+    fully_known,
+)
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.old_arguments import concat_arguments, split_arguments
+
+
+@composite_function
+def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any = None) -> Tensor:
+    """Tensors joined along one dimension; all other sizes must agree.
+
+    Raises:
+        ValueError: if the static shapes do not fit.
+    """
+    values, axis = concat_arguments(values, axis, concat_dim)
+    if len(values) == 1:
+        at = convert_to_tensor(axis, dtypes.int32, "concat_dim")
+        if at._dims not in (None, ()):
+            raise ValueError(f"The axis of tf.concat must be a scalar, got shape {at.shape}.")
+        return identity(values[0], name=name)
+    return raw.ConcatV2(list(values), axis, name=name)
+
+
+@composite_function
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+    """Tensors of one shape as one tensor with a new dimension at ``axis``.
+
+    Raises:
+        ValueError: if the shapes differ or ``axis`` is out of range.
+    """
+    if axis == 0 and not isinstance(values, Tensor):
+        try:
+            return convert_to_tensor(values, name=name)
+        except (TypeError, ValueError):
+            pass  # shapes differ: the op's own message says which
+    if isinstance(values, Tensor):
+        values = unstack(values)
+    return raw.Pack(_same_types(values), axis=axis, name=name)
+
+
+def _same_types(values: Sequence[Any]) -> list[Any]:
+    """Python numbers beside tensors take the tensors' type."""
+    kinds = [v.dtype for v in values if isinstance(v, Tensor)]
+    return [
+        v if isinstance(v, Tensor) or not kinds else convert_to_tensor(v, kinds[0]) for v in values
+    ]
+
+
+def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tensor:
+    """Like ``stack`` along dimension 0; all shapes must be fully known."""
+    tensors = [as_tensor(v) for v in values]
+    each = tensors[0]._dims
+    if not fully_known(each):
+        raise ValueError("tf.parallel_stack needs fully known shapes; use tf.stack.")
+    with get_default_graph().name_scope(name) as scope:
+        return raw.ParallelConcat(
+            [raw.ExpandDims(t, 0) for t in tensors],
+            shape=TensorShape([len(tensors), *each]),  # type: ignore[misc]
+            name=scope,
+        )
+
+
+def unstack(
+    value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
+) -> list[Tensor]:
+    """The slices of ``value`` along ``axis``, a list of ``num`` tensors of one rank less.
+
+    Raises:
+        ValueError: if ``num`` is not given and not known, or ``axis`` is out of range.
+    """
+    tensor = as_tensor(value)
+    if num is None:
+        dims = tensor._dims
+        if dims is None:
+            raise ValueError(f"Cannot infer num from shape {tensor.shape}")
+        num = dims[join.stacked_axis(axis, len(dims))]
+        if num is None:
+            raise ValueError(f"Cannot infer num from shape {tensor.shape}")
+    return raw.Unpack(tensor, num=num, axis=axis, name=name)
+
+
+def split(
+    value: Any = None,
+    num_or_size_splits: Any = None,
+    axis: Any = 0,
+    num: int | None = None,
+    name: str = "split",
+    split_dim: Any = None,
+    num_split: Any = None,
+) -> list[Tensor]:
+    """Split ``value`` along ``axis``: into equal parts (an int) or parts of given sizes (a list).
+
+    Raises:
+        ValueError: if the sizes do not fit.
+
+    >>> [t.shape.as_list() for t in split(constant([[1, 2, 3, 4]]), [1, -1], axis=1)]
+    [[1, 1], [1, 3]]
+    """
+    value, num_or_size_splits, axis = split_arguments(
+        value, num_or_size_splits, axis, split_dim, num_split
+    )
+    if isinstance(num_or_size_splits, (int, np.integer)):
+        return raw.Split(axis, value, num_split=int(num_or_size_splits), name=name)
+    sizes = convert_to_tensor(num_or_size_splits, preferred_dtype=dtypes.int32)
+    if sizes._dims == ():
+        raise ValueError(
+            "Rank-0 tensors are not supported as the num_or_size_splits argument to split. "
+            f"Argument provided: {num_or_size_splits}"
+        )
+    if num is None:
+        num = sizes._dims[0] if sizes._dims else None
+        if num is None:
+            raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
+    return raw.SplitV(value, sizes, axis, num_split=num, name=name)
+
+
+__all__ = [
+    "concat",
+    "parallel_stack",
+    "split",
+    "stack",
+    "unstack",
+]
