@@ -44,7 +44,7 @@ class Recorder:
         """Begin to record."""
         self._replace(evaluate.Prepared, "__init__", self._of_prepared)
         self._replace(evaluate.Tracing, "evaluate", self._of_evaluate)
-        self._replace(evaluate.Interpreting, "_evaluate", self._of_evaluate)
+        self._replace(evaluate.Interpreting, "evaluate", self._of_evaluate)
         for module in (evaluate, stages):
             self._replace(module, "handle_for", self._of_handle_for)
         for module in (static, fold):

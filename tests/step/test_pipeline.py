@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from functools import partial
 
 import numpy as np
@@ -11,8 +13,9 @@ import pytest
 import headrace as tf
 from headrace.compat import control_flow_ops as tokens
 from headrace.distributed.master.session import ClusterPlan
+from headrace.executor.evaluate import prepared
 from headrace.executor.plan import LocalPlan
-from headrace.passes.ir import Node
+from headrace.passes.ir import Node, build_step
 from headrace.step import pipeline
 from headrace.step.request import PlanRequest
 from headrace.testing.cluster import with_cluster
@@ -150,9 +153,22 @@ def test_a_request_has_what_defines_a_kind_of_step():
         request.timeout = 1.0
 
 
-def test_nodes_have_no_slots_of_partitioning():
+def test_nodes_have_no_slots_of_partitioning_and_lowering():
     assert set(Node.__slots__) == {
         *("op", "op_def", "name", "inputs", "control", "attrs", "dtypes", "dims"),  # the graph
         *("device", "colocation"),  # the graph's constraint, which placement narrows
-        "runner",  # the executor's cache: see docs/design.md
+        "__weakref__",
     }
+
+
+def test_what_the_executor_keeps_of_a_node_goes_with_it():
+    x = tf.placeholder(tf.float32, [2])
+    node = build_step([tf.tanh(x)], [x], []).fetches[0][0]
+    kept = weakref.ref(prepared(node))
+    assert prepared(node) is kept()
+    other = build_step([tf.exp(x)], [x], []).fetches[0][0]
+    assert prepared(other) is not kept()
+    del node
+    gc.collect()
+    assert kept() is None
+    assert prepared(other).op_def.name == "Exp"

@@ -41,7 +41,6 @@ class _Forward:
         self.inputs = node.inputs[:count]
         self.dtypes = tuple(node.attrs["forward_types"])
         self.dims = (None,) * len(self.dtypes)
-        self.runner: Any = None
 
     @property
     def type(self) -> str:

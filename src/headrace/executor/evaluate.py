@@ -8,6 +8,7 @@ arithmetic never reaches XLA.
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -66,6 +67,7 @@ class Prepared:
     """How to call a node's implementations, worked out once per node."""
 
     __slots__ = (
+        "__weakref__",
         "effects",
         "groups",
         "host",
@@ -73,12 +75,16 @@ class Prepared:
         "kernel",
         "may_block",
         "memo",
+        "node",
         "op_def",
         "outputs",
         "pure",
         "seen_shapes",
         "static",
     )
+
+    #: Keeps watch over the end of the node.
+    node: weakref.ref[Node]
 
     def __init__(self, node: Node) -> None:
         d = node.op_def
@@ -114,13 +120,24 @@ def _bind(
     return partial(function, **chosen) if chosen else function
 
 
+#: By the identity of a node, as long as that lives. A WeakKeyDictionary would take four times as
+#: long to look up, and this is asked for each operation that is interpreted.
+_prepared: dict[int, Prepared] = {}
+_find = _prepared.get
+
+
 def prepared(node: Node) -> Prepared:
     """The node's call plan."""
-    runner = node.runner
-    if runner is None:
-        runner = node.runner = Prepared(node)
-    result: Prepared = runner
-    return result
+    return _find(id(node)) or _prepare(node)
+
+
+def _prepare(node: Node) -> Prepared:
+    key = id(node)
+    made = Prepared(node)
+    # Python tells of the end of a node before it gives its identity to another object.
+    made.node = weakref.ref(node, partial(_prepared.pop, key))
+    _prepared[key] = made
+    return made
 
 
 def check_shapes(node: Node, args: Sequence[Any], seen: set[Any]) -> None:
@@ -163,11 +180,12 @@ class Evaluation:
         """Evaluate ``nodes`` (in order) into ``values``; nodes already there are left alone."""
         node = None
         args: list[Any] = []
+        evaluate = self.evaluate
         try:
             for node in nodes:
                 if node not in values:
                     args = [values[n][i] for n, i in node.inputs]
-                    values[node] = self.evaluate(node, args)
+                    values[node] = evaluate(node, args)
         except (NeedsHost, TookTooLong):
             raise
         except Exception as error:
@@ -439,11 +457,7 @@ class Interpreting(Evaluation):
     #: Raises when the step is given up.
     interrupt: Callable[[], None] | None = None
 
-    def __init__(
-        self, store: ResourceStore, host: Any, platform: str = "cpu", watcher: Any = None
-    ) -> None:
-        #: A StepContext that wants to know how long each op took.
-        self.watcher = watcher
+    def __init__(self, store: ResourceStore, host: Any, platform: str = "cpu") -> None:
         self.store = store
         #: Runs single ops that have no NumPy form, and host ops (see executor.units).
         self.host = host
@@ -478,17 +492,7 @@ class Interpreting(Evaluation):
         self.store.put(key, value if is_given_away(value) else np.array(value))
 
     def evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:
-        if self.watcher is None:
-            return self._evaluate(node, args)
-        self.watcher.check_deadline()
-        start = time.time()
-        outputs = self._evaluate(node, args)
-        taken = ", ".join(source.name for source, _ in node.inputs)
-        self.watcher.record(node.name, node.type, node.device, start, taken, outputs)
-        return outputs
-
-    def _evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:
-        p = prepared(node)
+        p = _find(id(node)) or _prepare(node)  # `prepared` without a call of its own
         if p.interpret is not None:
             if p.pure:
                 if p.seen_shapes is not None:
@@ -517,6 +521,22 @@ class Interpreting(Evaluation):
             check_shapes(node, args, p.seen_shapes)
         found = self.host.run_compiled_op(node, args)
         return found
+
+
+class Watched(Interpreting):
+    """The same, of a step that is traced: ``watcher`` (a StepContext) gets the time of each op."""
+
+    def __init__(self, store: ResourceStore, host: Any, watcher: Any) -> None:
+        super().__init__(store, host)
+        self.watcher = watcher
+
+    def evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:
+        self.watcher.check_deadline()
+        start = time.time()
+        outputs = super().evaluate(node, args)
+        taken = ", ".join(source.name for source, _ in node.inputs)
+        self.watcher.record(node.name, node.type, node.device, start, taken, outputs)
+        return outputs
 
 
 def random_stream(node: Node) -> RandomStream:

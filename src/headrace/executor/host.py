@@ -16,6 +16,7 @@ from headrace.executor.claims import held
 from headrace.executor.evaluate import (
     Interpreting,
     NeedsHost,
+    Watched,
     as_outputs,
     flat_static,
     initial_stream,
@@ -154,7 +155,8 @@ class HostRunner:
 
     def unwatched(self, store: ResourceStore, step: Any = None) -> Interpreting:
         """The same; function bodies do not ask whether the step goes on."""
-        return Interpreting(store, _BoundRunner(self, store, step), watcher=step)
+        bound = _BoundRunner(self, store, step)
+        return Interpreting(store, bound) if step is None else Watched(store, bound, step)
 
     def to_device(self, value: Any) -> Any:
         """A large constant as a device array, so that programs share it."""

@@ -37,10 +37,10 @@ class Node:
     Attributes:
         device: what the graph asks for; after placement the full name of one device.
         colocation: names of operations that it must share a device with.
-        runner: the executor's, prepared on first use (see docs/design.md).
     """
 
     __slots__ = (
+        "__weakref__",
         "attrs",
         "colocation",
         "control",
@@ -51,7 +51,6 @@ class Node:
         "name",
         "op",
         "op_def",
-        "runner",
     )
 
     def __init__(
@@ -75,7 +74,6 @@ class Node:
         self.colocation: tuple[str, ...] = op.colocation if op is not None else ()
         #: The user's operation this node stems from, for messages.
         self.op = op
-        self.runner: Any = None
 
     @property
     def type(self) -> str:
