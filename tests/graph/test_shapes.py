@@ -284,8 +284,8 @@ def test_equality_is_of_knowledge():
 
 def test_shapes_are_immutable_and_copy():
     shape = TensorShape([2, None])
-    assert raised(AttributeError, setattr, shape, "_dims", ()) == (
-        "TensorShape is immutable: cannot set '_dims'."
+    assert raised(AttributeError, setattr, shape, "_sizes", ()) == (
+        "TensorShape is immutable: cannot set '_sizes'."
     )
     for twin in (copy.copy(shape), copy.deepcopy(shape), pickle.loads(pickle.dumps(shape))):
         assert twin == shape

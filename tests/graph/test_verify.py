@@ -77,11 +77,11 @@ def output_place(graph):
 
 
 def shape(graph):
-    graph._by_name["y"].outputs[0]._dims = (3,)
+    graph._by_name["y"].outputs[0].dims = (3,)
 
 
 def inputs_that_do_not_fit(graph):
-    graph._by_name["z"].inputs[0]._dims = (3,)
+    graph._by_name["z"].inputs[0].dims = (3,)
     z = graph._by_name["z"]
     x = graph._by_name["x"].outputs[0]
     z.inputs = (z.inputs[0], x)

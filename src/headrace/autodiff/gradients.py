@@ -292,7 +292,7 @@ class _Backward:
                         f"type {grad.dtype.name}; the input has type {tensor.dtype.name}."
                     )
                 # A handle has no shape of its own: its gradient is that of the variable's value.
-                if grad._dims != tensor._dims and tensor.dtype is not dtypes.resource:
+                if grad.dims != tensor.dims and tensor.dtype is not dtypes.resource:
                     grad.set_shape(tensor.shape)
 
 

@@ -34,21 +34,21 @@ def _four_dimensions(images: Tensor) -> Tensor:
     Raises:
         TypeError: if the rank is unknown, or not 2 to 4.
     """
-    rank = None if images._dims is None else len(images._dims)
+    rank = None if images.dims is None else len(images.dims)
     if rank == 2:
         return raw.ExpandDims(raw.ExpandDims(images, 0), -1)
     if rank == 3:
         return raw.ExpandDims(images, 0)
     if rank != 4:
         raise TypeError(
-            f"Images should have a known rank between 2 and 4, not shape {shape_text(images._dims)}"
+            f"Images should have a known rank between 2 and 4, not shape {shape_text(images.dims)}"
         )
     return images
 
 
 def _as_before(result: Tensor, images: Tensor) -> Tensor:
     """Undo `_four_dimensions`."""
-    dims = images._dims or ()
+    dims = images.dims or ()
     squeezed = {2: [0, 3], 3: [0]}.get(len(dims))
     return result if squeezed is None else raw.Squeeze(result, squeeze_dims=squeezed)
 
@@ -60,7 +60,7 @@ def _rows(values: Any, rank: int, name: str) -> Tensor:
         TypeError: if there are neither ``rank`` nor ``rank + 1`` dimensions.
     """
     tensor = convert_to_tensor(values, dtypes.float32, name=name)
-    dims = tensor._dims
+    dims = tensor.dims
     if dims is None or len(dims) not in (rank, rank + 1):
         raise TypeError(f"{name} should have rank {rank} or {rank + 1}, not {shape_text(dims)}")
     return raw.ExpandDims(tensor, 0) if len(dims) == rank else tensor

@@ -49,7 +49,7 @@ class Check:
         self.views = list(views)
         self.bound = bound
         self.edges = [node.inputs[i] for i in found.inputs]
-        self._dims: list[Any] = [n.dims[i] for n, i in node.inputs]
+        self.dims: list[Any] = [n.dims[i] for n, i in node.inputs]
         known = {i: handles[e] for i, e in enumerate(node.inputs) if e in handles}
         self._handles = {i: h for i, h in known.items() if isinstance(h, ResourceHandle)}
         self._stated = {i: _declared(node.inputs[i]) for i in self._handles}
@@ -60,7 +60,7 @@ class Check:
 
     def _limit(self, variables: Mapping[int, Any]) -> Any:
         """What the shapes tell the test, given those of the variables among the inputs."""
-        dims = list(self._dims)
+        dims = list(self.dims)
         for i, shape in variables.items():
             dims[i] = shape
         try:

@@ -218,45 +218,45 @@ class TensorShape:
     ask `is_compatible_with` whether they can be the same when the graph runs.
     """
 
-    __slots__ = ("_dims",)
+    __slots__ = ("_sizes",)
 
-    _dims: StaticShape
+    _sizes: StaticShape
 
     def __init__(self, dims: Any) -> None:
-        object.__setattr__(self, "_dims", as_static(dims))
+        object.__setattr__(self, "_sizes", as_static(dims))
 
     @classmethod
     def of(cls, dims: StaticShape) -> TensorShape:
         """A shape of a tuple of ints and Nones, or None for unknown rank; nothing is checked."""
         shape = cls.__new__(cls)
-        object.__setattr__(shape, "_dims", dims)
+        object.__setattr__(shape, "_sizes", dims)
         return shape
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"TensorShape is immutable: cannot set '{name}'.")
 
     def __reduce__(self) -> tuple[Callable[[StaticShape], TensorShape], tuple[StaticShape]]:
-        return TensorShape.of, (self._dims,)
+        return TensorShape.of, (self._sizes,)
 
     @property
     def as_tuple(self) -> StaticShape:
         """The shape as the engine uses it: a tuple of ints and Nones, or None."""
-        return self._dims
+        return self._sizes
 
     @property
     def dims(self) -> list[Dimension] | None:
         """The dimensions, or None when the rank is unknown."""
-        return None if self._dims is None else [Dimension(size) for size in self._dims]
+        return None if self._sizes is None else [Dimension(size) for size in self._sizes]
 
     @property
     def rank(self) -> int | None:
         """The number of dimensions, or None."""
-        return None if self._dims is None else len(self._dims)
+        return None if self._sizes is None else len(self._sizes)
 
     @property
     def ndims(self) -> int | None:
         """The same as `rank`."""
-        return None if self._dims is None else len(self._dims)
+        return None if self._sizes is None else len(self._sizes)
 
     def as_proto(self) -> Any:
         """The TensorShapeProto of this shape."""
@@ -264,17 +264,17 @@ class TensorShape:
 
     def as_list(self) -> list[int | None]:
         """The sizes, None for the unknown ones. Raises ValueError when the rank is unknown."""
-        if self._dims is None:
+        if self._sizes is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
-        return list(self._dims)
+        return list(self._sizes)
 
     def num_elements(self) -> int | None:
         """The product of the sizes, or None unless all are known."""
-        return num_elements_static(self._dims)
+        return num_elements_static(self._sizes)
 
     def is_fully_defined(self) -> bool:
         """Whether the rank and every size are known."""
-        return self._dims is not None and None not in self._dims
+        return self._sizes is not None and None not in self._sizes
 
     def assert_is_fully_defined(self) -> None:
         """Raises ValueError unless the rank and every size are known."""
@@ -282,25 +282,25 @@ class TensorShape:
             raise ValueError(f"Shape {self} is not fully defined")
 
     def __repr__(self) -> str:
-        if self._dims is None:
+        if self._sizes is None:
             return "TensorShape(None)"
-        return f"TensorShape([{', '.join(f'Dimension({size})' for size in self._dims)}])"
+        return f"TensorShape([{', '.join(f'Dimension({size})' for size in self._sizes)}])"
 
     def __str__(self) -> str:
-        return shape_text(self._dims)
+        return shape_text(self._sizes)
 
     def __bool__(self) -> bool:
-        return self._dims is not None
+        return self._sizes is not None
 
     def __len__(self) -> int:
-        if self._dims is None:
+        if self._sizes is None:
             raise ValueError("Cannot take the length of a shape with unknown rank.")
-        return len(self._dims)
+        return len(self._sizes)
 
     def __iter__(self) -> Iterator[Dimension]:
-        if self._dims is None:
+        if self._sizes is None:
             raise ValueError("Cannot iterate over a shape with unknown rank.")
-        return iter([Dimension(size) for size in self._dims])
+        return iter([Dimension(size) for size in self._sizes])
 
     def __getitem__(self, key: Any) -> Any:
         """A Dimension for an int, a TensorShape for a slice.
@@ -308,8 +308,8 @@ class TensorShape:
         With unknown rank an int gives an unknown Dimension, and a slice gives as many of them as
         the slice surely has, or an unknown shape. Raises IndexError past the last dimension.
         """
-        if self._dims is not None:
-            picked = self._dims[key]
+        if self._sizes is not None:
+            picked = self._sizes[key]
             return TensorShape.of(picked) if isinstance(picked, tuple) else Dimension(picked)
         if not isinstance(key, slice):
             return _UNKNOWN_DIMENSION
@@ -322,14 +322,14 @@ class TensorShape:
 
     def __eq__(self, other: object) -> Any:
         if other.__class__ is TensorShape:
-            return self._dims == other._dims
+            return self._sizes == other._sizes
         try:
-            return self._dims == as_static(other)
+            return self._sizes == as_static(other)
         except (TypeError, ValueError):
             return NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._dims)
+        return hash(self._sizes)
 
     def __add__(self, other: Any) -> TensorShape:
         return self.concatenate(other)
@@ -340,54 +340,54 @@ class TensorShape:
     def concatenate(self, other: Any) -> TensorShape:
         """This shape's dimensions, then the other's; unknown when either rank is."""
         dims = as_static(other)
-        if self._dims is None or dims is None:
+        if self._sizes is None or dims is None:
             return UNKNOWN
-        return TensorShape.of(self._dims + dims)
+        return TensorShape.of(self._sizes + dims)
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether some fully known shape fits both. Symmetric, not transitive."""
-        return compatible_static(self._dims, as_static(other))
+        return compatible_static(self._sizes, as_static(other))
 
     def assert_is_compatible_with(self, other: Any) -> None:
         """Raises ValueError when no shape fits both."""
         dims = as_static(other)
-        if not compatible_static(self._dims, dims):
+        if not compatible_static(self._sizes, dims):
             raise ValueError(f"Shapes {self} and {shape_text(dims)} are incompatible")
 
     def merge_with(self, other: Any) -> TensorShape:
         """What is known from either. Raises ValueError when the shapes contradict each other."""
-        dims = merge_static(self._dims, as_static(other))
-        return self if dims is self._dims else TensorShape.of(dims)
+        dims = merge_static(self._sizes, as_static(other))
+        return self if dims is self._sizes else TensorShape.of(dims)
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
         """What is known of both: a dimension stays where the two agree, else it is unknown."""
-        return TensorShape.of(common_static(self._dims, as_static(other)))
+        return TensorShape.of(common_static(self._sizes, as_static(other)))
 
     def assert_same_rank(self, other: Any) -> None:
         """Raises ValueError when both ranks are known and differ."""
         dims = as_static(other)
-        if self._dims is not None and dims is not None and len(self._dims) != len(dims):
+        if self._sizes is not None and dims is not None and len(self._sizes) != len(dims):
             raise ValueError(f"Shapes {self} and {shape_text(dims)} must have the same rank")
 
     def assert_has_rank(self, rank: int) -> None:
         """Raises ValueError when the rank is known and is not `rank`."""
-        if self._dims is not None and len(self._dims) != rank:
+        if self._sizes is not None and len(self._sizes) != rank:
             raise ValueError(f"Shape {self} must have rank {rank}")
 
     def with_rank(self, rank: int) -> TensorShape:
         """This shape with its rank known to be `rank`. Raises ValueError when it is another."""
         self.assert_has_rank(rank)
-        return unknown_shape(rank) if self._dims is None else self
+        return unknown_shape(rank) if self._sizes is None else self
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
         """This shape. Raises ValueError when its rank is known and less than `rank`."""
-        if self._dims is not None and len(self._dims) < rank:
+        if self._sizes is not None and len(self._sizes) < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
         """This shape. Raises ValueError when its rank is known and greater than `rank`."""
-        if self._dims is not None and len(self._dims) > rank:
+        if self._sizes is not None and len(self._sizes) > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
 
@@ -406,7 +406,7 @@ def as_static(value: Any) -> StaticShape:
     if value is None:
         return None
     if isinstance(value, TensorShape):
-        return value._dims
+        return value._sizes
     if hasattr(value, "unknown_rank"):
         if value.unknown_rank:
             return None

@@ -59,7 +59,7 @@ class Tensor(Operators):
     """One output of an operation: a symbolic value of a known type and a partly known shape."""
 
     # A dict for what libraries hang on tensors (`layer.W = ...`); it is made when first used.
-    __slots__ = ("__dict__", "__weakref__", "_consumers", "_dims", "dtype", "op", "value_index")
+    __slots__ = ("__dict__", "__weakref__", "_consumers", "dims", "dtype", "op", "value_index")
 
     #: NumPy must not broadcast over a symbolic tensor in ``array + tensor``.
     __array_priority__ = 100
@@ -68,7 +68,8 @@ class Tensor(Operators):
         self.op = op
         self.value_index = value_index
         self.dtype = dtype
-        self._dims = dims
+        #: The static shape as a plain tuple (None: rank unknown).
+        self.dims = dims
         self._consumers: list[Operation] = []
 
     @property
@@ -85,24 +86,19 @@ class Tensor(Operators):
         return self.op.device
 
     @property
-    def dims(self) -> Dims:
-        """The static shape as a plain tuple (None: rank unknown)."""
-        return self._dims
-
-    @property
     def shape(self) -> TensorShape:
-        return TensorShape.of(self._dims)
+        return TensorShape.of(self.dims)
 
     @property
     def _shape(self) -> TensorShape:
-        return TensorShape.of(self._dims)
+        return TensorShape.of(self.dims)
 
     def get_shape(self) -> TensorShape:
         """The static shape."""
-        return TensorShape.of(self._dims)
+        return TensorShape.of(self.dims)
 
     def _shape_as_list(self) -> list[int | None] | None:
-        return None if self._dims is None else list(self._dims)
+        return None if self.dims is None else list(self.dims)
 
     def set_shape(self, shape: Any) -> None:
         """Add what is known of the shape.
@@ -110,7 +106,7 @@ class Tensor(Operators):
         Raises:
             ValueError: if ``shape`` contradicts what is known already.
         """
-        self._dims = merge_static(self._dims, TensorShape(shape).as_tuple)
+        self.dims = merge_static(self.dims, TensorShape(shape).as_tuple)
 
     def consumers(self) -> list[Operation]:
         """The operations that take this tensor as an input."""
@@ -124,7 +120,7 @@ class Tensor(Operators):
         return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
     def __str__(self) -> str:
-        shape = "" if self._dims is None else f", shape={self.shape}"
+        shape = "" if self.dims is None else f", shape={self.shape}"
         device = f", device={self.device}" if self.device else ""
         return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
 

@@ -119,7 +119,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """
     with get_default_graph().name_scope(name or "grayscale_to_rgb") as scope:
         images = convert_to_tensor(images, name="images")
-        dims = images._dims
+        dims = images.dims
         if dims is not None and (len(dims) < 2 or dims[-1] not in (1, None)):
             raise ValueError(
                 "A grayscale image must be at least two-dimensional and its last dimension of "
@@ -153,7 +153,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 def _mixed(images: Tensor, matrix: Any) -> Tensor:
     """Each pixel times a matrix."""
-    dims = images._dims
+    dims = images.dims
     if dims is not None and (not dims or dims[-1] not in (3, None)):
         raise ValueError(f"Images must have 3 channels, but have shape {shape_text(dims)}.")
     weights = convert_to_tensor(matrix, images.dtype)
@@ -338,7 +338,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
         image = convert_to_tensor(image, name="image")
         pixels = convert_image_dtype(image, dtypes.uint8)
         quality = convert_to_tensor(jpeg_quality, dtypes.int32)
-        channels = None if pixels._dims is None else pixels._dims[-1]
+        channels = None if pixels.dims is None else pixels.dims[-1]
         file = raw.EncodeJpegVariableQuality(pixels, quality)
         decoded = decode_jpeg(file, channels=channels if channels in (1, 3) else 0)
         return convert_image_dtype(decoded, image.dtype)

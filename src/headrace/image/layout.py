@@ -51,7 +51,7 @@ def _rank(image: Tensor) -> int:
     Raises:
         ValueError: for any other.
     """
-    dims = image._dims
+    dims = image.dims
     if dims is None:
         return 3
     if len(dims) not in (3, 4):
@@ -63,13 +63,13 @@ def _rank(image: Tensor) -> int:
 
 def _shaped(image: Tensor, result: Tensor) -> Tensor:
     """``result`` with the shape of ``image``."""
-    result.set_shape(image._dims)
+    result.set_shape(image.dims)
     return result
 
 
 def _exchanged(image: Tensor) -> Tensor:
     """Rows and columns of images exchanged; whether there is a batch need not be known."""
-    if image._dims is not None:
+    if image.dims is not None:
         return raw.Transpose(image, [1, 0, 2] if _rank(image) == 3 else [0, 2, 1, 3])
     rank = raw.Rank(image)
     last = raw.AddV2(raw.ExpandDims(rank, 0), [-2, -3, -1])
@@ -152,7 +152,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         quarter = raw.FloorMod(convert_to_tensor(k, dtypes.int32), 4)
         pairs = [(raw.Equal(quarter, i), turns[i]) for i in (1, 2, 3)]
         result = raw.Identity(case(pairs, default=turns[0], exclusive=True), name=scope)
-        dims = image._dims
+        dims = image.dims
         if dims is not None:
             result.set_shape([*dims[:first], None, None, dims[-1]])
         return result
@@ -192,7 +192,7 @@ def _middle(size: Any, fraction: float) -> tuple[Any, Any]:
 
 def _with_sizes(images: Tensor, result: Tensor, sizes: Any) -> Tensor:
     """``result`` with batch and channels of ``images``, and height and width that are known."""
-    dims = images._dims or (None,) * 4
+    dims = images.dims or (None,) * 4
     result.set_shape([dims[0], *static_or_none(sizes), dims[3]])
     return result
 

@@ -31,7 +31,7 @@ __all__ = [
 
 def _steps(images: Tensor, axis: int) -> Tensor:
     """Differences of neighbours along ``axis``."""
-    rank = len(images._dims or ())
+    rank = len(images.dims or ())
     begin, end = [0] * rank, [0] * rank
     begin[axis], end[axis] = 1, -1
     ones = [1] * rank
@@ -52,7 +52,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
     """
     with get_default_graph().name_scope(name or "total_variation"):
         images = convert_to_tensor(images, name="images")
-        rank = None if images._dims is None else len(images._dims)
+        rank = None if images.dims is None else len(images.dims)
         if rank not in (3, 4):
             raise ValueError("'images' must be either 3 or 4-dimensional.")
         axes = [0, 1, 2] if rank == 3 else [1, 2, 3]
@@ -73,10 +73,10 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
         ValueError: for another rank.
     """
     image = convert_to_tensor(image, name="image")
-    if image._dims is None or len(image._dims) != 4:
+    if image.dims is None or len(image.dims) != 4:
         raise ValueError(
             "image_gradients expects a 4D tensor [batch_size, h, w, d], not "
-            f"{shape_text(image._dims)}."
+            f"{shape_text(image.dims)}."
         )
     gradients = []
     for axis in (1, 2):
@@ -104,8 +104,8 @@ def sobel_edges(image: Any) -> Tensor:
     padded = raw.MirrorPad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
     edges = depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
     result = raw.Reshape(edges, raw.ConcatV2([shape, [2]], 0))
-    if image._dims is not None:
-        result.set_shape([*image._dims, 2])
+    if image.dims is not None:
+        result.set_shape([*image.dims, 2])
     return result
 
 
@@ -118,7 +118,7 @@ def _compatible(a: Tensor, b: Tensor) -> Tensor:
     Raises:
         ValueError: if they are known not to be; InvalidArgumentError when run.
     """
-    first, second = a._dims, b._dims
+    first, second = a.dims, b.dims
     for dims in (first, second):
         if dims is not None and len(dims) < 3:
             raise ValueError(f"Images have at least 3 dimensions, not shape {shape_text(dims)}.")
@@ -218,7 +218,7 @@ def _per_channel(
 ) -> tuple[Tensor, Tensor]:
     """Similarity, and contrast with structure, of each channel."""
     for image in (x, y):
-        dims = image._dims
+        dims = image.dims
         if dims is None or None in dims[-3:-1]:
             sides = raw.StridedSlice(raw.Shape(image), [-3], [-1], [1])
             fits: Any = raw.All(raw.GreaterEqual(sides, size), [0])
@@ -291,7 +291,7 @@ def _halved(image: Tensor) -> Tensor:
     front = raw.StridedSlice(shape, [0], [-3], [1], begin_mask=1)
     back = raw.StridedSlice(shape, [-3], [0], [1], end_mask=1)
     flat = raw.Reshape(image, raw.ConcatV2([[-1], back], 0))
-    dims = image._dims
+    dims = image.dims
     if dims is not None and None not in dims[-3:-1]:
         odd = [d % 2 for d in dims[-3:-1] if d is not None]
         if any(odd):

@@ -90,13 +90,13 @@ def resize_images(
         raise ValueError(f"Resize method is not implemented: {method!r} is none of {list(_OPS)}")
     with get_default_graph().name_scope(name or "resize"):
         images = convert_to_tensor(images, name="images")
-        if images._dims is None:
+        if images.dims is None:
             raise ValueError("'images' contains no shape.")
         images, had_batch = batched(images)
         size = _size_tensor(size)
         if preserve_aspect_ratio:
             size = _fitting(images, size)
-        dims = images._dims or (None,) * 4
+        dims = images.dims or (None,) * 4
         known = static_shape(size) or (None, None)
         if None not in known and dims[1:3] == known:
             return unbatched(images, had_batch)
@@ -110,10 +110,10 @@ def _size_tensor(size: Any) -> Tensor:
         tensor = convert_to_tensor(size, dtypes.int32, name="size")
     except (TypeError, ValueError):
         raise ValueError(f"'size' must be a 1-D int32 Tensor, got {size!r}") from None
-    if tensor._dims is not None and tensor._dims not in ((2,), (None,)):
+    if tensor.dims is not None and tensor.dims not in ((2,), (None,)):
         raise ValueError(
             "'size' must be a 1-D Tensor of 2 elements: new_height, new_width; its shape is "
-            f"{shape_text(tensor._dims)}"
+            f"{shape_text(tensor.dims)}"
         )
     return tensor
 

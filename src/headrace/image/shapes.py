@@ -27,7 +27,7 @@ def image_tensor(image: Any, name: str = "image") -> Tensor:
         InvalidArgumentError: when run, if it turns out to be empty.
     """
     tensor = convert_to_tensor(image, name=name)
-    dims = tensor._dims
+    dims = tensor.dims
     if dims is not None and len(dims) < 3:
         raise ValueError(f"'image' (shape {shape_text(dims)}) must be at least three-dimensional.")
     wrong = "the inner three dims of 'image.shape' must be > 0"
@@ -45,13 +45,13 @@ def batched(image: Tensor) -> tuple[Tensor, bool]:
     Raises:
         ValueError: if it has neither three nor four dimensions.
     """
-    rank = None if image._dims is None else len(image._dims)
+    rank = None if image.dims is None else len(image.dims)
     if rank == 4:
         return image, True
     if rank not in (3, None):
         raise ValueError(
             f"'image' must have either 3 or 4 dimensions, but its shape is "
-            f"{shape_text(image._dims)}."
+            f"{shape_text(image.dims)}."
         )
     images = raw.ExpandDims(image, 0)
     if rank is None:
@@ -66,7 +66,7 @@ def unbatched(images: Tensor, had_batch: bool) -> Tensor:
 
 def spatial(images: Tensor) -> tuple[Size, Size]:
     """Height and width of ``[batch, height, width, channels]``."""
-    dims = images._dims if images._dims is not None else (None,) * 4
+    dims = images.dims if images.dims is not None else (None,) * 4
     height: Size = dims[1]
     width: Size = dims[2]
     if height is None or width is None:

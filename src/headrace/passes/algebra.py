@@ -64,7 +64,7 @@ def _reshape_once(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | Non
 
 def _inner_fits(found: Bindings) -> bool:
     """Whether the inner of two reshapes takes all that comes, or all that the outer one takes."""
-    dims = _dims(found["x"])
+    dims = _dims_of(found["x"])
     if dims is not None and None not in dims:
         return True  # looked at while the graph was built
     if not is_constant(found["shape"]):
@@ -79,13 +79,13 @@ def _inner_fits(found: Bindings) -> bool:
     return fixed > 0 and elements % fixed == 0
 
 
-def _dims(edge: Edge) -> Dims:
+def _dims_of(edge: Edge) -> Dims:
     return edge[0].dims[edge[1]]
 
 
 def _takes(edge: Edge, order: Any) -> bool:
     """Whether the transposition by ``order`` certainly takes this value."""
-    dims = _dims(edge)
+    dims = _dims_of(edge)
     return dims is not None and sorted(order.tolist()) == list(range(len(dims)))
 
 

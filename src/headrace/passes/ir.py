@@ -301,7 +301,7 @@ def make_node(op: Operation) -> Node:
         [],
         op.attrs,
         tuple([t.dtype for t in outputs]),
-        tuple([t._dims for t in outputs]),
+        tuple([t.dims for t in outputs]),
         op,
     )
 

@@ -91,7 +91,7 @@ class DropoutWrapper(WrapperCell):
         def noise(kind: str, sizes: Any) -> Any:
             numbered = _Numbered(
                 lambda i, size: random_uniform(
-                    [1, *_dims(size)], seed=self._gen_seed(kind, i), dtype=dtype
+                    [1, *_dims_of(size)], seed=self._gen_seed(kind, i), dtype=dtype
                 )
             )
             return map_up_to(sizes, numbered, sizes)
@@ -174,7 +174,7 @@ def _may_drop(keep_prob: Any) -> bool:
     return not isinstance(keep_prob, float) or keep_prob < 1
 
 
-def _dims(size: Any) -> list[int]:
+def _dims_of(size: Any) -> list[int]:
     return list(size.as_list()) if hasattr(size, "as_list") else list(nest.flatten(size))
 
 

@@ -166,7 +166,7 @@ class _Reader:
                 raise ValueError(f"input {source}:{index} of node {number} is not before it")
             inputs.append((self.nodes[source], index))
         dtypes = tuple(DType(d) for d in message.dtypes)
-        dims = tuple(_dims(s) for s in message.shapes)
+        dims = tuple(_dims_of(s) for s in message.shapes)
         if len(dims) != len(dtypes):
             raise ValueError(f"node {number} has {len(dtypes)} types and {len(dims)} shapes")
         tensors = tuple(n.op.outputs[i] for n, i in inputs if n.op is not None)
@@ -218,7 +218,7 @@ class _Reader:
         return resolve_functions(plan, inputs, self.library)  # type: ignore[arg-type]
 
 
-def _dims(message: Any) -> Dims:
+def _dims_of(message: Any) -> Dims:
     if message.unknown_rank:
         return None
     return tuple(None if d.size < 0 else d.size for d in message.dim)
@@ -226,7 +226,7 @@ def _dims(message: Any) -> Dims:
 
 def _read_transfer(message: pb.TransferDef) -> Transfer:
     tensors = [
-        Moved(t.name, DType(t.dtype), _dims(t.shape), t.source, t.destination, t.precision)
+        Moved(t.name, DType(t.dtype), _dims_of(t.shape), t.source, t.destination, t.precision)
         for t in message.tensors
     ]
     return Transfer(message.number, message.source, message.destination, tensors)

@@ -101,7 +101,7 @@ def _filled(shape: Any, value: Any, dtype: DType, name: str) -> Tensor:
         return _const(np.full(sizes, value, dtype.np_dtype), dtype, name)
     with get_default_graph().name_scope(name) as scope:
         dims = shape_argument(shape)
-        if dims._dims == ():
+        if dims.dims == ():
             dims = raw.Reshape(dims, int_const([1]))
         return raw.Fill(dims, _const(np.asarray(value, dtype.np_dtype), dtype, "Const"), name=scope)
 
@@ -137,8 +137,8 @@ def _filled_like(tensor: Any, dtype: Any, name: str, optimize: bool, value: int)
     source = as_tensor(tensor)
     wanted = source.dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
     fill = zeros if value == 0 else ones
-    if optimize and fully_known(source._dims) and wanted is not dtypes.variant:
-        return fill(source._dims, wanted, name)
+    if optimize and fully_known(source.dims) and wanted is not dtypes.variant:
+        return fill(source.dims, wanted, name)
     if wanted is not source.dtype:
         return fill(raw.Shape(source), wanted, name)
     return raw.ZerosLike(source, name=name) if value == 0 else raw.OnesLike(source, name=name)
@@ -190,8 +190,8 @@ def _shape_of(input: Any, name: str, out_type: DType, optimize: bool) -> Tensor:
     if source is not None and not isinstance(input, Tensor):
         return raw.Cast(source, DstT=out_type, name=name)
     tensor = as_tensor(input)
-    if optimize and fully_known(tensor._dims):
-        return int_const(tensor._dims, out_type, name)
+    if optimize and fully_known(tensor.dims):
+        return int_const(tensor.dims, out_type, name)
     return raw.Shape(tensor, out_type=out_type, name=name)
 
 
@@ -210,8 +210,8 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
     if dense is not None and not isinstance(input, Tensor):
         return raw.Prod(raw.Cast(dense, DstT=kind), 0, name=name or "Size")
     tensor = as_tensor(input)
-    if fully_known(tensor._dims):
-        return int_const(np.prod(tensor._dims, dtype=np.int64), kind, name or "Size")  # type: ignore[arg-type]
+    if fully_known(tensor.dims):
+        return int_const(np.prod(tensor.dims, dtype=np.int64), kind, name or "Size")  # type: ignore[arg-type]
     return raw.Size(tensor, out_type=kind, name=name)
 
 
@@ -222,8 +222,8 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     if dense is not None and not isinstance(input, Tensor):
         return raw.Size(dense, name=name or "Rank")
     tensor = as_tensor(input)
-    if tensor._dims is not None:
-        return int_const(len(tensor._dims), name=name or "Rank")
+    if tensor.dims is not None:
+        return int_const(len(tensor.dims), name=name or "Rank")
     return raw.Rank(tensor, name=name)
 
 
@@ -281,8 +281,8 @@ def transpose(
     if perm is not None:
         return build(tensor, perm, name=name)
     with get_default_graph().name_scope(name or "transpose") as scope:
-        if tensor._dims is not None:
-            order: Tensor = int_const(range(len(tensor._dims) - 1, -1, -1), name="perm")
+        if tensor.dims is not None:
+            order: Tensor = int_const(range(len(tensor.dims) - 1, -1, -1), name="perm")
         else:
             last = raw.Rank(tensor) - 1
             order = raw.Sub(last, raw.Range(0, raw.Rank(tensor), 1))
@@ -298,7 +298,7 @@ def matrix_transpose(
         ValueError: if ``a`` is known to have fewer than two.
     """
     tensor = as_tensor(a)
-    dims = tensor._dims
+    dims = tensor.dims
     if dims is not None:
         if len(dims) < 2:
             raise ValueError(

@@ -31,7 +31,7 @@ def reverse(tensor: Any, axis: Any = None, name: str | None = None, dims: Any = 
     axes = convert_to_tensor(
         reverse_axes(axis if dims is None else dims), preferred_dtype=dtypes.int32
     )
-    if axes._dims == ():
+    if axes.dims == ():
         axes = raw.Reshape(axes, int_const([1]))
     return raw.ReverseV2(tensor, axes, name=name or "ReverseV2")
 

@@ -170,7 +170,7 @@ def _ends(op: Operation, position: int) -> tuple[int, int] | None:
 
 
 def _diag_shape(op: Operation) -> list[Dims]:
-    dims, band = op.inputs[0]._dims, _ends(op, 1)
+    dims, band = op.inputs[0].dims, _ends(op, 1)
     rows, columns = static_int(op.inputs[2]), static_int(op.inputs[3])
     if dims is None or band is None:
         return [None]
@@ -181,7 +181,7 @@ def _diag_shape(op: Operation) -> list[Dims]:
 
 
 def _part_shape(op: Operation) -> list[Dims]:
-    dims, band = op.inputs[0]._dims, _ends(op, 1)
+    dims, band = op.inputs[0].dims, _ends(op, 1)
     if dims is None or band is None:
         return [None]
     low, high = band
@@ -213,7 +213,7 @@ for _version, _attrs in (("V2", "T: type"), ("V3", f"T: type, align: {{{_ALIGN}}
     define_op(
         f"MatrixSetDiag{_version}(input: T, diagonal: T, k: int32) -> output: T",
         attrs=_attrs,
-        shape=lambda op: [op.inputs[0]._dims],
+        shape=lambda op: [op.inputs[0].dims],
         requires=[requirements.rank_at_least(2, 0), requirements.rank_at_least(1, 1)],
         **both(_set if _version == "V3" else lambda xp, *inputs: _set(xp, *inputs)),
         static=(2,),

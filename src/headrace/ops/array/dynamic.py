@@ -55,7 +55,7 @@ def on_host(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _where_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     return [(None, None if dims is None else len(dims))]
 
 
@@ -73,7 +73,7 @@ define_op(
 
 
 def _select_shape(op: Operation) -> list[Dims]:
-    condition, t, e = (x._dims for x in op.inputs)
+    condition, t, e = (x.dims for x in op.inputs)
     if not compatible_static(t, e):
         raise ValueError(
             f"Dimensions of t and e must be equal to select from: {shape_text(t)}, {shape_text(e)}."
@@ -119,7 +119,7 @@ def _select_gradient(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _select_v2_shape(op: Operation) -> list[Dims]:
-    condition, t, e = (x._dims for x in op.inputs)
+    condition, t, e = (x.dims for x in op.inputs)
     return [broadcast_static(condition, broadcast_static(t, e))]
 
 
@@ -171,7 +171,7 @@ def _first_seen(x: Any) -> tuple[Any, Any, Any]:
 
 
 def _unique_v2_shape(op: Operation) -> list[Dims]:
-    dims, axis = op.inputs[0]._dims, static_ints(op.inputs[1])
+    dims, axis = op.inputs[0].dims, static_ints(op.inputs[1])
     rows: Dims = (None,)
     counts: Dims = (None,)
     y: Dims = None
@@ -269,7 +269,7 @@ define_op(
 
 
 def _partition_shape(op: Operation) -> list[Dims]:
-    data, partitions = op.inputs[0]._dims, op.inputs[1]._dims
+    data, partitions = op.inputs[0].dims, op.inputs[1].dims
     count = op.attrs["num_partitions"]
     if data is None or partitions is None:
         return [None] * count
@@ -316,14 +316,14 @@ def _stitch_shape(op: Operation) -> list[Dims]:
     for index, data in zip(op.inputs[:count], op.inputs[count:], strict=True):
         known = static_ints(index)
         total = None if total is None or known is None else max(total, *[k + 1 for k in known], 0)
-        if index._dims is None or data._dims is None:
+        if index.dims is None or data.dims is None:
             continue
-        if not compatible_static(data._dims[: len(index._dims)], index._dims):
+        if not compatible_static(data.dims[: len(index.dims)], index.dims):
             raise ValueError(
-                f"data of shape {shape_text(data._dims)} must start with the shape of its indices, "
-                f"{shape_text(index._dims)}."
+                f"data of shape {shape_text(data.dims)} must start with the shape of its indices, "
+                f"{shape_text(index.dims)}."
             )
-        rest = merge_static(rest, data._dims[len(index._dims) :])
+        rest = merge_static(rest, data.dims[len(index.dims) :])
     return [None if rest is None else (total, *rest)]
 
 
@@ -387,7 +387,7 @@ define_op(
 
 
 def _unravel_shape(op: Operation) -> list[Dims]:
-    indices, rank = op.inputs[0]._dims, vector_length(op.inputs[1])
+    indices, rank = op.inputs[0].dims, vector_length(op.inputs[1])
     if indices is None:
         return [None]
     if len(indices) > 1:

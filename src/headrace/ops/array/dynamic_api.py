@@ -79,21 +79,21 @@ def boolean_mask(
     with get_default_graph().name_scope(name):
         source = convert_to_tensor(tensor, name="tensor")
         flags = convert_to_tensor(mask, name="mask")
-        if flags._dims is None:
+        if flags.dims is None:
             raise ValueError(
                 "Number of mask dimensions must be specified, even if some dimensions are None.  "
                 "E.g. shape=[None] is ok, but shape=None is not."
             )
-        count = len(flags._dims)
+        count = len(flags.dims)
         if count == 0:
             raise ValueError("mask cannot be scalar.")
         at = 0 if axis is None else axis
-        dims = source._dims
+        dims = source.dims
         if dims is not None:
             at = checked_axis(at, len(dims))
-            if not compatible_static(dims[at : at + count], flags._dims):
+            if not compatible_static(dims[at : at + count], flags.dims):
                 raise ValueError(
-                    f"Shapes {shape_text(dims[at : at + count])} and {shape_text(flags._dims)} are "
+                    f"Shapes {shape_text(dims[at : at + count])} and {shape_text(flags.dims)} are "
                     "incompatible"
                 )
         elif at < 0:
@@ -107,7 +107,7 @@ def boolean_mask(
 
 def _merged(tensor: Tensor, axis: int, count: int) -> Tensor:
     """Dimensions ``axis`` ... ``axis + count`` as one."""
-    dims = tensor._dims
+    dims = tensor.dims
     if dims is not None:
         middle = num_elements_static(dims[axis : axis + count])
         sizes = [*dims[:axis], -1 if middle is None else middle, *dims[axis + count :]]

@@ -38,7 +38,7 @@ def _checked_sizes(dims: Any, what: str) -> tuple[int, ...]:
 
 
 def _fill_shape(op: Operation) -> list[Dims]:
-    value = op.inputs[1]._dims
+    value = op.inputs[1].dims
     if value:
         raise ValueError(f"The value to fill with must be a scalar, got shape {shape_text(value)}.")
     vector_length(op.inputs[0])
@@ -93,7 +93,7 @@ define_op(
 
 def _broadcast_to_shape(op: Operation) -> list[Dims]:
     vector_length(op.inputs[1])
-    wanted, dims = static_shape(op.inputs[1]), op.inputs[0]._dims
+    wanted, dims = static_shape(op.inputs[1]), op.inputs[0].dims
     if wanted is not None and dims is not None:
         tail = wanted[len(wanted) - len(dims) :] if len(dims) <= len(wanted) else None
         if tail is None or any(
@@ -112,7 +112,7 @@ def _broadcast_to(xp: Any, x: Any, shape: Any) -> Any:
 def unbroadcast(grad: Tensor, source: Tensor) -> Tensor:
     """Sum ``grad`` back to the shape of ``source``, which was broadcast to the shape of grad."""
     grad = convert_to_tensor(grad)
-    wide, narrow = grad._dims, source._dims
+    wide, narrow = grad.dims, source.dims
     if wide is not None and fully_known(narrow):
         assert narrow is not None
         if wide == narrow:
@@ -172,7 +172,7 @@ define_op(
 
 
 def _bitcast_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     have, want = op.attrs["T"].size, op.attrs["type"].size
     if dims is None or have == want:
         return [dims]

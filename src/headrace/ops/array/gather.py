@@ -38,7 +38,7 @@ from headrace.ops.core.static import static_shape
 
 
 def _gather_shape(op: Operation) -> list[Dims]:
-    return [gathered_dims(op.inputs[0]._dims, op.inputs[1]._dims, 0, 0)]
+    return [gathered_dims(op.inputs[0].dims, op.inputs[1].dims, 0, 0)]
 
 
 def _gather_v2_shape(op: Operation) -> list[Dims]:
@@ -46,7 +46,7 @@ def _gather_v2_shape(op: Operation) -> list[Dims]:
     at = static_int(axis)
     if at is None:
         return [None]
-    return [gathered_dims(params._dims, indices._dims, at, op.attrs["batch_dims"])]
+    return [gathered_dims(params.dims, indices.dims, at, op.attrs["batch_dims"])]
 
 
 def gathered_dims(params: Dims, indices: Dims, axis: int, batch_dims: int) -> Dims:
@@ -119,9 +119,9 @@ def _test_axis(shape: tuple[int, ...], attrs: dict[str, Any], indices: Any, axis
 
 def _rows_gradient(params: Tensor, indices: Tensor, grad: Any) -> IndexedSlices:
     """The gradient of a gather of rows: the rows, not a whole tensor."""
-    dims = params._dims
+    dims = params.dims
     grad = convert_to_tensor(grad)
-    flat = indices._dims is not None and len(indices._dims) == 1
+    flat = indices.dims is not None and len(indices.dims) == 1
     shape = shape_tensor(params)
     if not flat:
         indices_flat = raw.Reshape(indices, int_const([-1]))
@@ -213,7 +213,7 @@ def _columns(xp: Any, indices: Any, shape: tuple[int, ...], target: str) -> tupl
 
 
 def _gather_nd_shape(op: Operation) -> list[Dims]:
-    params, indices = op.inputs[0]._dims, op.inputs[1]._dims
+    params, indices = op.inputs[0].dims, op.inputs[1].dims
     if params is None or indices is None:
         return [None]
     if not indices:
@@ -249,7 +249,7 @@ def _gather_nd(xp: Any, params: Any, indices: Any) -> Any:
 
 def _gather_nd_gradient(op: Operation, grad: Tensor) -> list[Any]:
     params, indices = op.inputs
-    dims = indices._dims
+    dims = indices.dims
     if dims is not None and len(dims) == 2 and dims[1] == 1:
         rows = raw.Squeeze(indices, squeeze_dims=[1])
         return [IndexedSlices(grad, rows, shape_tensor(params, indices.dtype)), None]
@@ -290,14 +290,14 @@ def _scatter_nd_shape(op: Operation) -> list[Dims]:
     indices, updates, shape = op.inputs
     vector_length(shape)
     wanted = static_shape(shape)
-    _check_updates(indices._dims, updates._dims, wanted)
+    _check_updates(indices.dims, updates.dims, wanted)
     return [wanted]
 
 
 def _tensor_scatter_shape(op: Operation) -> list[Dims]:
     tensor, indices, updates = op.inputs
-    _check_updates(indices._dims, updates._dims, tensor._dims)
-    return [tensor._dims]
+    _check_updates(indices.dims, updates.dims, tensor.dims)
+    return [tensor.dims]
 
 
 def _scattered(xp: Any, base: Any, indices: Any, updates: Any, how: str) -> Any:
@@ -404,7 +404,7 @@ _define_tensor_scatter(
 
 
 def _bound_shape(op: Operation) -> list[Dims]:
-    rows, values = op.inputs[0]._dims, op.inputs[1]._dims
+    rows, values = op.inputs[0].dims, op.inputs[1].dims
     for dims in (rows, values):
         if dims is not None and len(dims) != 2:
             raise ValueError(f"Shape must be rank 2 but is rank {len(dims)}: {shape_text(dims)}.")

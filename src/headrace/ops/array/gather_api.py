@@ -48,9 +48,9 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """Gather along the last dimension of ``indices``; those before it are matched one to one."""
     with get_default_graph().name_scope(name or "BatchGather"):
         places = index_tensor(indices, "indices")
-        if places._dims is None:
+        if places.dims is None:
             raise ValueError("batch_gather does not allow indices with unknown shape.")
-        last = len(places._dims) - 1
+        last = len(places.dims) - 1
         gathered: Tensor = gather(as_tensor(params), places, axis=last, batch_dims=last)
         return gathered
 
@@ -65,7 +65,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
     if batch_dims == 0:
         return raw.GatherNd(tensor, places, name=name)
     with get_default_graph().name_scope(name or "GatherNd") as scope:
-        rank = None if places._dims is None else len(places._dims)
+        rank = None if places.dims is None else len(places.dims)
         if rank is None:
             raise ValueError("gather_nd with batch_dims needs indices of known rank.")
         if not 0 <= batch_dims < rank:
@@ -152,7 +152,7 @@ def searchsorted(
 
 def _as_rows(tensor: Tensor) -> Tensor:
     """The rows of a tensor as a matrix; their number is computed, for rows may be empty."""
-    dims = tensor._dims
+    dims = tensor.dims
     if dims and None not in dims:
         return raw.Reshape(tensor, [math.prod(dims[:-1]), dims[-1]])
     shape = raw.Shape(tensor)

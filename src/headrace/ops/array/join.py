@@ -39,7 +39,7 @@ def _scalar_axis(axis: Any, what: str) -> int:
 
 def _concat_dims(values: tuple[Tensor, ...], axis: Tensor) -> list[Dims]:
     at = static_int(axis)
-    known = [t._dims for t in values if t._dims is not None]
+    known = [t.dims for t in values if t.dims is not None]
     if not known:
         return [None]
     rank = len(known[0])
@@ -58,7 +58,7 @@ def _concat_dims(values: tuple[Tensor, ...], axis: Tensor) -> list[Dims]:
                 f"Shapes must match in all dimensions but {at} to be concatenated: "
                 + ", ".join(shape_text(d) for d in known)
             ) from None
-    sizes = [dims[at] if dims is not None else None for dims in (t._dims for t in values)]
+    sizes = [dims[at] if dims is not None else None for dims in (t.dims for t in values)]
     total = None if None in sizes else sum(sizes)  # type: ignore[arg-type]
     assert rest is not None
     return [(*rest[:at], total, *rest[at + 1 :])]
@@ -101,7 +101,7 @@ def _concat_gradient(values: tuple[Tensor, ...], axis: Tensor, grad: Tensor) -> 
 
 
 def _size_along(tensor: Tensor, axis: int | None) -> int | None:
-    dims = tensor._dims
+    dims = tensor.dims
     return None if axis is None or dims is None else dims[axis]
 
 
@@ -180,11 +180,11 @@ def _pack_shape(op: Operation) -> list[Dims]:
     each: Dims = None
     for tensor in op.inputs:
         try:
-            each = merge_static(each, tensor._dims)
+            each = merge_static(each, tensor.dims)
         except ValueError:
             raise ValueError(
                 "Shapes must be equal to be stacked: "
-                + ", ".join(shape_text(t._dims) for t in op.inputs)
+                + ", ".join(shape_text(t.dims) for t in op.inputs)
             ) from None
     if each is None:
         return [None]
@@ -211,7 +211,7 @@ define_op(
 
 
 def _unpack_shape(op: Operation) -> list[Dims]:
-    dims, num = op.inputs[0]._dims, op.attrs["num"]
+    dims, num = op.inputs[0].dims, op.attrs["num"]
     if dims is None:
         return [None] * num
     at = stacked_axis(op.attrs["axis"], len(dims))
@@ -250,15 +250,15 @@ define_op(
 
 def _parallel_concat_shape(op: Operation) -> list[Dims]:
     for tensor in op.inputs:
-        dims = tensor._dims
+        dims = tensor.dims
         if dims is not None and dims and dims[0] not in (None, 1):
             raise ValueError(
                 f"Every input must have size 1 in dimension 0, got {shape_text(dims)}."
             )
-        if not compatible_static(dims, op.inputs[0]._dims):
+        if not compatible_static(dims, op.inputs[0].dims):
             raise ValueError(
                 "All inputs must have the same shape, got "
-                f"{shape_text(op.inputs[0]._dims)} and {shape_text(dims)}."
+                f"{shape_text(op.inputs[0].dims)} and {shape_text(dims)}."
             )
     return [op.attrs["shape"].as_tuple]
 
@@ -278,7 +278,7 @@ define_op(
 
 
 def _split_shape(op: Operation) -> list[Dims]:
-    count, dims = op.attrs["num_split"], op.inputs[1]._dims
+    count, dims = op.attrs["num_split"], op.inputs[1].dims
     axis = static_int(op.inputs[0])
     if dims is None:
         return [None] * count
@@ -353,7 +353,7 @@ def _checked_split_sizes(sizes: list[int], total: int | None, count: int) -> lis
 
 def _split_v_shape(op: Operation) -> list[Dims]:
     value, size_splits, split_dim = op.inputs
-    count, dims = op.attrs["num_split"], value._dims
+    count, dims = op.attrs["num_split"], value.dims
     axis = static_int(split_dim)
     if dims is None:
         return [None] * count
@@ -388,7 +388,7 @@ define_op(
 
 
 def _tile_shape(op: Operation) -> list[Dims]:
-    dims, times = op.inputs[0]._dims, static_ints(op.inputs[1])
+    dims, times = op.inputs[0].dims, static_ints(op.inputs[1])
     length = vector_length(op.inputs[1])
     if dims is None:
         return [None if length is None else unknown(length)]
@@ -418,7 +418,7 @@ def _tile(xp: Any, x: Any, multiples: Any) -> Any:
 
 def _tile_gradient(op: Operation, grad: Tensor) -> list[Any]:
     source, multiples = op.inputs
-    times, dims = static_ints(multiples), source._dims
+    times, dims = static_ints(multiples), source.dims
     if times is not None and fully_known(dims):
         assert dims is not None
         pairs = [n for m, d in zip(times, dims, strict=True) for n in (m, d)]
@@ -461,7 +461,7 @@ def _reverse_v2(xp: Any, x: Any, axis: Any) -> Any:
 
 
 def _reverse_v2_shape(op: Operation) -> list[Dims]:
-    dims, axes = op.inputs[0]._dims, static_ints(op.inputs[1])
+    dims, axes = op.inputs[0].dims, static_ints(op.inputs[1])
     if dims is not None and axes is not None:
         _axes_to_reverse(axes, len(dims))
     return [dims]
@@ -486,7 +486,7 @@ define_op(
 
 
 def _reverse_sequence_shape(op: Operation) -> list[Dims]:
-    dims, lengths = op.inputs[0]._dims, vector_length(op.inputs[1])
+    dims, lengths = op.inputs[0].dims, vector_length(op.inputs[1])
     if dims is not None:
         batch = checked_axis(op.attrs["batch_dim"], len(dims), "batch_dim")
         seq = checked_axis(op.attrs["seq_dim"], len(dims), "seq_dim")

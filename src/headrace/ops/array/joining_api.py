@@ -32,7 +32,7 @@ def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any 
     values, axis = concat_arguments(values, axis, concat_dim)
     if len(values) == 1:
         at = convert_to_tensor(axis, dtypes.int32, "concat_dim")
-        if at._dims not in (None, ()):
+        if at.dims not in (None, ()):
             raise ValueError(f"The axis of tf.concat must be a scalar, got shape {at.shape}.")
         return identity(values[0], name=name)
     return raw.ConcatV2(list(values), axis, name=name)
@@ -66,7 +66,7 @@ def _same_types(values: Sequence[Any]) -> list[Any]:
 def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tensor:
     """Like ``stack`` along dimension 0; all shapes must be fully known."""
     tensors = [as_tensor(v) for v in values]
-    each = tensors[0]._dims
+    each = tensors[0].dims
     if not fully_known(each):
         raise ValueError("tf.parallel_stack needs fully known shapes; use tf.stack.")
     with get_default_graph().name_scope(name) as scope:
@@ -87,7 +87,7 @@ def unstack(
     """
     tensor = as_tensor(value)
     if num is None:
-        dims = tensor._dims
+        dims = tensor.dims
         if dims is None:
             raise ValueError(f"Cannot infer num from shape {tensor.shape}")
         num = dims[join.stacked_axis(axis, len(dims))]
@@ -119,13 +119,13 @@ def split(
     if isinstance(num_or_size_splits, (int, np.integer)):
         return raw.Split(axis, value, num_split=int(num_or_size_splits), name=name)
     sizes = convert_to_tensor(num_or_size_splits, preferred_dtype=dtypes.int32)
-    if sizes._dims == ():
+    if sizes.dims == ():
         raise ValueError(
             "Rank-0 tensors are not supported as the num_or_size_splits argument to split. "
             f"Argument provided: {num_or_size_splits}"
         )
     if num is None:
-        num = sizes._dims[0] if sizes._dims else None
+        num = sizes.dims[0] if sizes.dims else None
         if num is None:
             raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
     return raw.SplitV(value, sizes, axis, num_split=num, name=name)

@@ -303,7 +303,7 @@ def sequence_mask(
             )
             if longest.dtype is not rows.dtype:
                 longest = raw.Cast(longest, DstT=rows.dtype)
-        if longest._dims not in (None, ()):
+        if longest.dims not in (None, ()):
             raise ValueError(f"maxlen must be scalar for sequence_mask, got shape {longest.shape}.")
         one = int_const(1, rows.dtype)
         places = raw.Range(int_const(0, rows.dtype), longest, one)

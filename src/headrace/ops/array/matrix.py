@@ -29,7 +29,7 @@ def _zero(x: Any) -> Any:
 
 
 def _matrix_diag_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     _at_least(dims, 1)
     return [None if dims is None else (*dims, dims[-1])]
 
@@ -45,7 +45,7 @@ def _shorter(dims: Any) -> int | None:
 
 
 def _matrix_diag_part_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     _at_least(dims, 2)
     return [None if dims is None else (*dims[:-2], _shorter(dims))]
 
@@ -55,7 +55,7 @@ def _matrix_diag_part(xp: Any, x: Any) -> Any:
 
 
 def _matrix_set_diag_shape(op: Operation) -> list[Dims]:
-    dims, diagonal = op.inputs[0]._dims, op.inputs[1]._dims
+    dims, diagonal = op.inputs[0].dims, op.inputs[1].dims
     _at_least(dims, 2)
     _at_least(diagonal, 1)
     if dims is not None and diagonal is not None:
@@ -107,7 +107,7 @@ define_op(
 
 
 def _band_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     _at_least(dims, 2)
     return [dims]
 
@@ -140,7 +140,7 @@ define_op(
 
 
 def _diag_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     _at_least(dims, 1)
     return [None if dims is None else (*dims, *dims)]
 
@@ -151,7 +151,7 @@ def _diag(xp: Any, x: Any) -> Any:
 
 
 def _diag_part_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     if dims is None:
         return [None]
     half = len(dims) // 2
@@ -185,7 +185,7 @@ define_op(
 
 
 def _one_hot_shape(op: Operation) -> list[Dims]:
-    dims, depth = op.inputs[0]._dims, static_int(op.inputs[1])
+    dims, depth = op.inputs[0].dims, static_int(op.inputs[1])
     if depth is not None and depth < 0:
         raise ValueError(f"depth must be non-negative, got: {depth}")
     if dims is None:

@@ -22,7 +22,7 @@ Pairs = list[tuple[int, int]]
 
 def _static_pairs(paddings: Tensor) -> Pairs | None:
     """The (before, after) pairs of a ``[n, 2]`` tensor, if the graph tells them."""
-    dims = paddings._dims
+    dims = paddings.dims
     if dims is not None and (len(dims) != 2 or dims[1] not in (None, 2)):
         raise ValueError(f"paddings must have shape (n, 2), got {shape_text(dims)}.")
     flat = static_ints(paddings)
@@ -45,8 +45,8 @@ def _check_not_negative(pairs: Pairs, what: str) -> None:
 
 
 def _pad_shape(op: Operation) -> list[Dims]:
-    dims, pairs = op.inputs[0]._dims, _static_pairs(op.inputs[1])
-    rows = op.inputs[1]._dims
+    dims, pairs = op.inputs[0].dims, _static_pairs(op.inputs[1])
+    rows = op.inputs[1].dims
     if dims is None:
         count = rows[0] if rows is not None else None
         return [None if count is None else unknown(count)]
@@ -180,14 +180,14 @@ def _mirror_pad_grad(xp: Any, dy: Any, paddings: Any, *, mode: str) -> Any:
 
 
 def _mirror_pad_grad_shape(op: Operation) -> list[Dims]:
-    dims, pairs = op.inputs[0]._dims, _static_pairs(op.inputs[1])
+    dims, pairs = op.inputs[0].dims, _static_pairs(op.inputs[1])
     if dims is None or pairs is None:
         return [None if dims is None else unknown(len(dims))]
     return [tuple(None if d is None else d - a - b for d, (a, b) in zip(dims, pairs, strict=True))]
 
 
 def _padding_for_each_axis(op: Operation) -> None:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     if dims is not None:
         requirements.shape((len(dims), 2), 1)(op)
 
@@ -293,7 +293,7 @@ def _nd_shape(to_batch: bool) -> Any:
         if around is not None:
             _check_not_negative(around, "paddings" if to_batch else "crops")
         return [
-            _block_dims(x._dims, None if known is None else _checked_block(known), around, to_batch)
+            _block_dims(x.dims, None if known is None else _checked_block(known), around, to_batch)
         ]
 
     return rule
@@ -305,7 +305,7 @@ def _old_shape(to_batch: bool) -> Any:
         around = _static_pairs(pairs)
         if around is not None:
             _check_not_negative(around, "paddings" if to_batch else "crops")
-        return [_block_dims(x._dims, [op.attrs["block_size"]] * 2, around, to_batch)]
+        return [_block_dims(x.dims, [op.attrs["block_size"]] * 2, around, to_batch)]
 
     return rule
 
@@ -386,7 +386,7 @@ define_op(
 
 def _depth_shape(to_depth: bool) -> Any:
     def rule(op: Operation) -> list[Dims]:
-        b, form, dims = op.attrs["block_size"], op.attrs["data_format"], op.inputs[0]._dims
+        b, form, dims = op.attrs["block_size"], op.attrs["data_format"], op.inputs[0].dims
         if form == "NCHW_VECT_C":
             raise ValueError("data_format NCHW_VECT_C is not supported; use NHWC or NCHW.")
         if dims is None:

@@ -58,7 +58,7 @@ def _same_list(values: list[Any]) -> Any:
 
 def _with_default_shape(op: Operation) -> list[Dims]:
     dims = op.attrs["shape"].as_tuple
-    given = op.inputs[0]._dims
+    given = op.inputs[0].dims
     try:
         merge_static(given, dims)
     except ValueError:
@@ -106,7 +106,7 @@ define_op(
 define_op(
     "IdentityN(input: T) -> output: T",
     attrs="T: list(type) >= 1",
-    shape=lambda op: [t._dims for t in op.inputs],
+    shape=lambda op: [t.dims for t in op.inputs],
     kernel=_same_list,
     interpret=_same_list,
     gradient=lambda op, *grads: list(grads),
@@ -143,7 +143,7 @@ def _ensure_shape(x: Any, *, shape: TensorShape) -> Any:
 define_op(
     "EnsureShape(input: T) -> output: T",
     attrs="shape: shape, T: type",
-    shape=lambda op: [merge_static(op.inputs[0]._dims, op.attrs["shape"].as_tuple)],
+    shape=lambda op: [merge_static(op.inputs[0].dims, op.attrs["shape"].as_tuple)],
     kernel=_ensure_shape,
     interpret=_ensure_shape,
     gradient=_pass_gradient,
@@ -154,7 +154,7 @@ define_op(
 
 
 def _rank_vector(tensor: Tensor) -> Dims:
-    dims = tensor._dims
+    dims = tensor.dims
     return (None,) if dims is None else (len(dims),)
 
 
@@ -221,12 +221,12 @@ define_op(
 
 def _reshape_shape(op: Operation) -> list[Dims]:
     tensor, shape = op.inputs
-    if shape._dims is not None and len(shape._dims) != 1:
-        raise ValueError(f"Shape must be a vector but has shape {shape_text(shape._dims)}.")
+    if shape.dims is not None and len(shape.dims) != 1:
+        raise ValueError(f"Shape must be a vector but has shape {shape_text(shape.dims)}.")
     wanted = static_shape(shape)
     if wanted is None:
         return [None]
-    count = num_elements_static(tensor._dims)
+    count = num_elements_static(tensor.dims)
     if count is None:
         return [wanted]
     gap, product = -1, 1
@@ -246,7 +246,7 @@ def _reshape_shape(op: Operation) -> list[Dims]:
     if count % product:
         raise ValueError(
             f"Dimension size must be evenly divisible by {product} but is {count}: cannot reshape "
-            f"a tensor of shape {shape_text(tensor._dims)} to {shape_text(wanted)}."
+            f"a tensor of shape {shape_text(tensor.dims)} to {shape_text(wanted)}."
         )
     return [(*wanted[:gap], count // product, *wanted[gap + 1 :])]
 
@@ -303,7 +303,7 @@ define_op(
 
 
 def _expand_dims_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     axis = static_ints(op.inputs[1])
     if dims is None:
         return [None]
@@ -349,7 +349,7 @@ def _squeezed(dims: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _squeeze_shape(op: Operation) -> list[Dims]:
-    dims, axes = op.inputs[0]._dims, op.attrs["squeeze_dims"]
+    dims, axes = op.inputs[0].dims, op.attrs["squeeze_dims"]
     if dims is None or (not axes and None in dims):
         return [None]
     return [_squeezed(dims, axes)]
@@ -386,7 +386,7 @@ def _checked_perm(perm: Any, rank: int) -> tuple[int, ...]:
 
 
 def _transpose_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     perm = static_ints(op.inputs[1])
     length = vector_length(op.inputs[1])
     if perm is None:

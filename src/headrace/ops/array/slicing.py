@@ -178,7 +178,7 @@ def _size_of_unknown(bounds: slice) -> int | None:
 
 def _strided_slice_shape(op: Operation) -> list[Dims]:
     x, begin, end, strides = op.inputs
-    return [sliced_dims(x._dims, _known(begin), _known(end), _known(strides), _masks_of(op))]
+    return [sliced_dims(x.dims, _known(begin), _known(end), _known(strides), _masks_of(op))]
 
 
 # -- kernels ------------------------------------------------------------------------------------
@@ -451,7 +451,7 @@ define_op(
     "TensorStridedSliceUpdate(input: T, begin: Index, end: Index, strides: Index, value: T)"
     " -> output: T",
     attrs=f"T: type, Index: index, {_MASK_ATTRS}",
-    shape=lambda op: [op.inputs[0]._dims],
+    shape=lambda op: [op.inputs[0].dims],
     kernel=_update,
     interpret=_update,
     gradient=_update_gradient,
@@ -480,7 +480,7 @@ def _slice_shape(op: Operation) -> list[Dims]:
     starts, counts = _known(begin), static_ints(size)
     partial = None if counts is not None else static_shape(size)
     length = next((len(v) for v in (starts, counts, partial) if v is not None), None)
-    dims = x._dims
+    dims = x.dims
     if dims is None:
         return [None if length is None else (counts_of(counts, partial, length))]
     if length is not None and length != len(dims):
@@ -545,7 +545,7 @@ def _slice(x: Any, begin: Any, size: Any) -> Any:
 
 def _slice_gradient(op: Operation, grad: Tensor) -> list[Any]:
     x, begin, _ = op.inputs
-    starts, dims, out = static_ints(begin), x._dims, op.outputs[0]._dims
+    starts, dims, out = static_ints(begin), x.dims, op.outputs[0].dims
     if starts is None or dims is None or out is None or None in dims or None in out:
         return [raw.SliceGrad(shape_tensor(x, begin.dtype), begin, grad), None, None]
     pairs = [(s, d - s - n) for s, d, n in zip(starts, dims, out, strict=True)]  # type: ignore[operator]

@@ -98,7 +98,7 @@ def strided_slice(
 
 def _assignable(part: Tensor, var: Any, spec: list[Tensor], attrs: dict[str, int]) -> VariableSlice:
     op: Operation = part.op
-    result = VariableSlice(op, 0, part.dtype, part._dims)
+    result = VariableSlice(op, 0, part.dtype, part.dims)
     result.var, result.spec, result.attrs = var, tuple(spec), attrs
     op.outputs = (result,)
     return result
@@ -201,7 +201,7 @@ def _bound(value: Any, default: int = 0) -> Any:
     if dtype is None or value is Ellipsis:
         raise TypeError(f"{_BAD_INDEX}, got {value!r}")
     tensor = as_tensor(value)
-    if tensor.dtype not in (dtypes.int32, dtypes.int64) or tensor._dims not in (None, ()):
+    if tensor.dtype not in (dtypes.int32, dtypes.int64) or tensor.dims not in (None, ()):
         raise TypeError(f"{_BAD_INDEX}, got {value!r}")
     return tensor
 

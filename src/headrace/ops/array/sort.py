@@ -43,7 +43,7 @@ def _ordered(values: Any, axis: int, direction: str) -> tuple[Tensor, Tensor]:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"Unknown direction {direction!r}: use 'ASCENDING' or 'DESCENDING'.")
     tensor = convert_to_tensor(values)
-    dims = tensor._dims
+    dims = tensor.dims
     if dims is None and axis != -1:
         raise ValueError(f"Sorting along axis {axis} needs a tensor of known rank; use set_shape.")
     rank = 0 if dims is None else len(dims)
@@ -55,7 +55,7 @@ def _ordered(values: Any, axis: int, direction: str) -> tuple[Tensor, Tensor]:
         tensor = transpose(tensor, order)
     ascending = direction == "ASCENDING"
     keys = _reversed(tensor) if ascending else tensor
-    size = None if dims is None else tensor._dims[-1]  # type: ignore[index]
+    size = None if dims is None else tensor.dims[-1]  # type: ignore[index]
     if size is None:
         size = raw.StridedSlice(raw.Shape(tensor), [-1], [0], [1], shrink_axis_mask=1)
     found, places = raw.TopKV2(keys, size, sorted=True)

@@ -70,7 +70,7 @@ def _shortest(value: Any) -> str:
 
 
 def _assert_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     if dims:
         raise ValueError(f"The condition of Assert must be a scalar, got shape {dims}.")
     return []

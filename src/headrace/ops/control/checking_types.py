@@ -31,14 +31,14 @@ def _check_rank(
 ) -> Operation:
     tensor = convert_to_tensor(x, name="x")
     wanted = convert_to_tensor(rank, dtypes.int32, "rank")
-    if wanted._dims not in (None, ()):
+    if wanted.dims not in (None, ()):
         raise ValueError(f"{message or ''}Rank must be a scalar, got shape {wanted.shape}.")
     known = static_value(wanted)
-    if known is not None and tensor._dims is not None:
-        if not fits(len(tensor._dims), int(known)):
+    if known is not None and tensor.dims is not None:
+        if not fits(len(tensor.dims), int(known)):
             raise ValueError(
                 f"{message or ''}.  Tensor {tensor.name} must have rank {wording} {int(known)}.  "
-                f"Received rank {len(tensor._dims)}, shape {tensor.shape}"
+                f"Received rank {len(tensor.dims)}, shape {tensor.shape}"
             )
         return _holds("static_checks_determined_all_ok")
     actual = raw.Rank(tensor)
@@ -110,12 +110,12 @@ def assert_rank_in(
         tensor = convert_to_tensor(x, name="x")
         wanted = [convert_to_tensor(r, dtypes.int32) for r in ranks]
         known = [static_value(w) for w in wanted]
-        if tensor._dims is not None and all(k is not None for k in known):
+        if tensor.dims is not None and all(k is not None for k in known):
             numbers = tuple(int(k) for k in known)  # type: ignore[arg-type]
-            if len(tensor._dims) not in numbers:
+            if len(tensor.dims) not in numbers:
                 raise ValueError(
                     f"{message or ''}.  Tensor {tensor.name} must have rank in {numbers}.  "
-                    f"Received rank {len(tensor._dims)}, shape {tensor.shape}"
+                    f"Received rank {len(tensor.dims)}, shape {tensor.shape}"
                 )
             return _holds("static_checks_determined_all_ok")
         actual = raw.Rank(tensor)
@@ -141,7 +141,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
         ValueError: if it is not.
     """
     value = convert_to_tensor(tensor)
-    if value._dims != ():
+    if value.dims != ():
         raise ValueError(
             f"{message or ''}Expected scalar shape for {value.name}, saw shape: {value.shape}."
         )
@@ -266,8 +266,8 @@ def assert_shapes(
 
 def _size(tensor: Tensor, axis: int) -> Any:
     """One size of a tensor: an int if known, else a scalar tensor."""
-    if tensor._dims is not None and tensor._dims[axis] is not None:
-        return tensor._dims[axis]
+    if tensor.dims is not None and tensor.dims[axis] is not None:
+        return tensor.dims[axis]
     return raw.StridedSlice(raw.Shape(tensor), [axis], [axis + 1], [1], shrink_axis_mask=1)
 
 

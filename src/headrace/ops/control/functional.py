@@ -142,7 +142,7 @@ def map_fn(
         _, ys = scan_op(step, (), (), xs.tensors, reverse=False)
         if not infer_shape:
             for y in ys:
-                y._dims = None
+                y.dims = None
         return nest.pack_sequence_as(form[0], _finish(ys, back_prop))
 
 

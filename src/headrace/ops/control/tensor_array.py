@@ -69,7 +69,7 @@ class TensorArray(CompositeTensor):
         self._dtype: DType = dtypes.as_dtype(dtype).base_dtype
         self._dynamic_size = bool(dynamic_size)
         self._infer_shape = infer_shape
-        self._dims: Dims = TensorShape(element_shape).as_tuple
+        self.dims: Dims = TensorShape(element_shape).as_tuple
         self._colocate = colocate_with_first_write_call
         clears = clear_after_read is None or bool(clear_after_read)
         self._array = uses.Array(tensor_array_name or name or "TensorArray", clears)
@@ -105,7 +105,7 @@ class TensorArray(CompositeTensor):
     @property
     def element_shape(self) -> TensorShape:
         """What is known of the shape of the elements."""
-        return TensorShape.of(self._dims)
+        return TensorShape.of(self.dims)
 
     def _parts(self) -> list[Tensor]:
         return [self._flow]
@@ -120,14 +120,14 @@ class TensorArray(CompositeTensor):
             flow=flow,
             dynamic_size=self._dynamic_size,
             infer_shape=self._infer_shape,
-            element_shape=TensorShape.of(self._dims),
+            element_shape=TensorShape.of(self.dims),
             colocate_with_first_write_call=self._colocate,
         )
         after._array = self._array
         return after
 
     def _shape_input(self) -> Tensor:
-        dims = self._dims
+        dims = self.dims
         if dims is None:
             return constant(np.array(-1, np.int32), name="element_shape")
         return constant(np.array([-1 if d is None else d for d in dims], np.int32))
@@ -138,14 +138,14 @@ class TensorArray(CompositeTensor):
         Raises:
             ValueError: if it contradicts what is known.
         """
-        if not self._infer_shape and self._dims is None:
+        if not self._infer_shape and self.dims is None:
             return
-        if not compatible_static(self._dims, dims):
+        if not compatible_static(self.dims, dims):
             raise ValueError(
-                f"Inconsistent shapes: saw {shape_text(dims)} but expected {shape_text(self._dims)}"
+                f"Inconsistent shapes: saw {shape_text(dims)} but expected {shape_text(self.dims)}"
             )
         if self._infer_shape:
-            self._dims = merge_static(self._dims, dims)
+            self.dims = merge_static(self.dims, dims)
 
     # -- operations -----------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class TensorArray(CompositeTensor):
                     size=self.size(),
                     dynamic_size=self._dynamic_size,
                     infer_shape=self._infer_shape,
-                    element_shape=TensorShape.of(self._dims),
+                    element_shape=TensorShape.of(self.dims),
                 )
             made._array = uses.Array(f"{self._array.name}@{source}", False, aggregates=True)
             self._array.gradients[source, graph] = made
@@ -237,8 +237,8 @@ class TensorArray(CompositeTensor):
             value: Tensor = raw.TensorListStack(
                 self._flow, self._shape_input(), element_dtype=self._dtype
             )
-            if self._dims is not None and value.dims is None:
-                value.set_shape((None, *self._dims))
+            if self.dims is not None and value.dims is None:
+                value.set_shape((None, *self.dims))
             uses.note(value.op, self._array, False, None)
             return value
 
@@ -257,7 +257,7 @@ class TensorArray(CompositeTensor):
 
     def concat(self, name: str | None = None) -> Tensor:
         """All elements joined along their first axis."""
-        dims = self._dims
+        dims = self.dims
         shape = constant(
             np.array(
                 -1 if dims is None else [-1, *[-1 if d is None else d for d in dims[1:]]], np.int32

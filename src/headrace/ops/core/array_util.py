@@ -26,7 +26,7 @@ def both(function: Callable[..., Any]) -> dict[str, Any]:
 
 def like_first(op: Operation) -> list[Dims]:
     """Shape rule: the output has the shape of the first input."""
-    return [op.inputs[0]._dims]
+    return [op.inputs[0].dims]
 
 
 def scalar_shape(op: Operation) -> list[Dims]:
@@ -63,7 +63,7 @@ def vector_length(tensor: Tensor) -> int | None:
     Raises:
         ValueError: if the tensor is known not to be 1-D.
     """
-    dims = tensor._dims
+    dims = tensor.dims
     if dims is None:
         return None
     if len(dims) != 1:
@@ -73,7 +73,7 @@ def vector_length(tensor: Tensor) -> int | None:
 
 def require_rank(tensor: Tensor, rank: int, what: str) -> None:
     """Raise ValueError unless ``tensor`` may have ``rank`` dimensions."""
-    dims = tensor._dims
+    dims = tensor.dims
     if dims is not None and len(dims) != rank:
         raise ValueError(
             f"{what} must be rank {rank} but is rank {len(dims)}: shape {shape_text(dims)}."
@@ -102,7 +102,7 @@ def int_const(values: Any, dtype: dtypes.DType = dtypes.int32, name: str = "Cons
 
 def shape_tensor(tensor: Tensor, dtype: dtypes.DType = dtypes.int32) -> Tensor:
     """The shape of ``tensor`` as a tensor: a constant where it is fully known."""
-    dims = tensor._dims
+    dims = tensor.dims
     if dims is not None and None not in dims:
         return int_const(dims, dtype, "Shape")
     return raw.Shape(tensor, out_type=dtype)

@@ -15,10 +15,10 @@ from headrace.graph.tensor import Operation, Tensor
 
 def size(tensor: Tensor) -> int:
     """Elements of a tensor."""
-    return math.prod(_dims(tensor))
+    return math.prod(_dims_of(tensor))
 
 
-def _dims(tensor: Tensor) -> list[int]:
+def _dims_of(tensor: Tensor) -> list[int]:
     dims = tensor.dims
     if dims is None or None in dims:
         raise ValueError
@@ -57,7 +57,7 @@ def half_square_sum(op: Operation) -> int:
 
 def matmul(op: Operation) -> int:
     """Products and sums along the inner dimension."""
-    dims = _dims(op.inputs[0])
+    dims = _dims_of(op.inputs[0])
     transposed = op.attrs.get("transpose_a") or op.attrs.get("adj_x")
     return 2 * size(op.outputs[0]) * dims[-2 if transposed else -1]
 
@@ -69,13 +69,13 @@ def _channels(op: Operation) -> int:
 
 def convolution(op: Operation) -> int:
     """Each output element is a sum over window and input channels."""
-    *window, depth, _ = _dims(op.inputs[1])
+    *window, depth, _ = _dims_of(op.inputs[1])
     return 2 * size(op.outputs[0]) * math.prod(window) * depth
 
 
 def depthwise(op: Operation) -> int:
     """Each output element is a sum over the window."""
-    return 2 * size(op.outputs[0]) * math.prod(_dims(op.inputs[1])[:2])
+    return 2 * size(op.outputs[0]) * math.prod(_dims_of(op.inputs[1])[:2])
 
 
 def convolution_of_input(op: Operation) -> int:
@@ -89,7 +89,7 @@ def convolution_of_filter(op: Operation) -> int:
 
 
 def _convolution_backward(op: Operation, image: Tensor, filters: Tensor) -> int:
-    depth = _dims(image)[_channels(op)]
+    depth = _dims_of(image)[_channels(op)]
     work = 2 * size(image) * size(filters)
     return work // (depth * _product(op, "strides"))
 

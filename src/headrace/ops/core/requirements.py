@@ -28,7 +28,7 @@ def rank(wanted: int, *positions: int) -> Requirement:
 
     def check(op: Operation) -> None:
         for i in positions:
-            dims = op.inputs[i]._dims
+            dims = op.inputs[i].dims
             if dims is not None and len(dims) != wanted:
                 what = "a scalar" if wanted == 0 else f"of rank {wanted}"
                 raise ValueError(
@@ -43,7 +43,7 @@ def rank_at_least(least: int, *positions: int) -> Requirement:
 
     def check(op: Operation) -> None:
         for i in positions:
-            dims = op.inputs[i]._dims
+            dims = op.inputs[i].dims
             if dims is not None and len(dims) < least:
                 raise ValueError(
                     f"{op.type}: {name_of(op, i)} must be at least {least}-dimensional, got shape "
@@ -57,9 +57,9 @@ def same_shape(first: int, *others: int) -> Requirement:
     """These inputs have the shape of the first one."""
 
     def check(op: Operation) -> None:
-        wanted = op.inputs[first]._dims
+        wanted = op.inputs[first].dims
         for i in others:
-            dims = op.inputs[i]._dims
+            dims = op.inputs[i].dims
             if not compatible_static(wanted, dims):
                 raise ValueError(
                     f"{op.type}: {name_of(op, first)} and {name_of(op, i)} must have the same "
@@ -74,7 +74,7 @@ def shape(wanted: tuple[int | None, ...], *positions: int) -> Requirement:
 
     def check(op: Operation) -> None:
         for i in positions:
-            dims = op.inputs[i]._dims
+            dims = op.inputs[i].dims
             if not compatible_static(wanted, dims):
                 raise ValueError(
                     f"{op.type}: {name_of(op, i)} must have the shape {shape_text(wanted)}, got "

@@ -35,10 +35,10 @@ def _number(value: Any, what: str) -> float:
 
 
 def _check_boxes(op: Operation, scalars: int) -> None:
-    boxes, four = checked_rank(op.inputs[0]._dims, 2, "boxes")
+    boxes, four = checked_rank(op.inputs[0].dims, 2, "boxes")
     if four not in (4, None):
         raise ValueError(f"boxes must have 4 columns, but has shape {shape_text((boxes, four))}")
-    (scores,) = checked_rank(op.inputs[1]._dims, 1, "scores")
+    (scores,) = checked_rank(op.inputs[1].dims, 1, "scores")
     if None not in (boxes, scores) and boxes != scores:
         raise ValueError(f"scores has incompatible shape: {scores} scores of {boxes} boxes")
     for tensor, arg in zip(op.inputs[2 : 2 + scalars], op.op_def.inputs[2:], strict=False):
@@ -193,8 +193,8 @@ define_op(
 
 
 def _overlaps_shape(op: Operation) -> list[Dims]:
-    checked_rank(op.inputs[0]._dims, 2, "overlaps")
-    checked_rank(op.inputs[1]._dims, 1, "scores")
+    checked_rank(op.inputs[0].dims, 2, "overlaps")
+    checked_rank(op.inputs[1].dims, 1, "scores")
     return [(None,)]
 
 
@@ -232,8 +232,8 @@ define_op(
 
 
 def _combined_shape(op: Operation) -> list[Dims]:
-    boxes = checked_rank(op.inputs[0]._dims, 4, "boxes")
-    scores = checked_rank(op.inputs[1]._dims, 3, "scores")
+    boxes = checked_rank(op.inputs[0].dims, 4, "boxes")
+    scores = checked_rank(op.inputs[1].dims, 3, "scores")
     if boxes[3] not in (4, None):
         raise ValueError(f"boxes must have 4 coordinates, but has shape {shape_text(boxes)}")
     batch = scores[0] if boxes[0] is None else boxes[0]
@@ -297,8 +297,8 @@ define_op(
 
 
 def _draw_shape(op: Operation) -> list[Dims]:
-    images = checked_rank(op.inputs[0]._dims, 4, "images")
-    boxes = checked_rank(op.inputs[1]._dims, 3, "boxes")
+    images = checked_rank(op.inputs[0].dims, 4, "images")
+    boxes = checked_rank(op.inputs[1].dims, 3, "boxes")
     if boxes[2] not in (4, None):
         raise ValueError(f"boxes must have 4 coordinates, but has shape {shape_text(boxes)}")
     if images[3] not in (1, 3, 4, None):
@@ -335,10 +335,10 @@ for _name, _colours in (
 
 
 def _sample_shape(op: Operation) -> list[Dims]:
-    (size,) = checked_rank(op.inputs[0]._dims, 1, "image_size")
+    (size,) = checked_rank(op.inputs[0].dims, 1, "image_size")
     if size not in (3, None):
         raise ValueError(f"image_size must have 3 elements, but has {size}")
-    if checked_rank(op.inputs[1]._dims, 3, "bounding_boxes")[2] not in (4, None):
+    if checked_rank(op.inputs[1].dims, 3, "bounding_boxes")[2] not in (4, None):
         raise ValueError("bounding_boxes must have 4 coordinates")
     return [(3,), (3,), (1, 1, 4)]
 

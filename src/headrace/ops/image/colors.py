@@ -18,7 +18,7 @@ __all__: list[str] = []
 
 
 def _colour_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     if dims is not None and (not dims or dims[-1] not in (3, None)):
         raise ValueError(
             f"{op.type}: the last dimension must be 3 (colours), but the shape is "
@@ -117,7 +117,7 @@ def _contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
 
 
 def _contrast_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     if dims is not None and len(dims) < 3:
         raise ValueError(f"{op.type} needs images of at least 3 dimensions, not {shape_text(dims)}")
     return [dims]

@@ -379,7 +379,7 @@ define_op(
 
 
 def _png_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     if dims is None:
         return [None]
     if len(dims) < 3:

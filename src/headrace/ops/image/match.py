@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 
 def _match_shape(op: Operation) -> list[Dims]:
-    rows, columns = checked_rank(op.inputs[0]._dims, 2, "distance_mat")
+    rows, columns = checked_rank(op.inputs[0].dims, 2, "distance_mat")
     return [(rows,), (columns,)]
 
 

@@ -32,7 +32,7 @@ def _patches_shape(op: Operation) -> list[Dims]:
     attrs = op.attrs
     for name in ("ksizes", "strides", "rates"):
         checked_steps(attrs[name], 4, name, op.type, (0, 3))
-    batch, height, width, depth = checked_rank(op.inputs[0]._dims, 4, "images")
+    batch, height, width, depth = checked_rank(op.inputs[0].dims, 4, "images")
     _, rows, columns, _ = attrs["ksizes"]
     sizes = [
         window_size(
@@ -139,11 +139,11 @@ def extract_patches(
 
 
 def _crop_shape(op: Operation) -> list[Dims]:
-    channels = checked_rank(op.inputs[0]._dims, 4, "image")[3]
-    boxes, four = checked_rank(op.inputs[1]._dims, 2, "boxes")
+    channels = checked_rank(op.inputs[0].dims, 4, "image")[3]
+    boxes, four = checked_rank(op.inputs[1].dims, 2, "boxes")
     if four not in (4, None):
         raise ValueError(f"boxes must have 4 columns, but they have {four}")
-    (count,) = merge_static((boxes,), checked_rank(op.inputs[2]._dims, 1, "box_ind")) or (None,)
+    (count,) = merge_static((boxes,), checked_rank(op.inputs[2].dims, 1, "box_ind")) or (None,)
     size = static_shape(op.inputs[3])
     height, width = checked_rank((None, None) if size is None else size, 2, "crop_size")
     return [(count, height, width, channels)]
@@ -281,7 +281,7 @@ define_op(
     "CropAndResizeGradBoxes(grads: float32, image: T, boxes: float32, box_ind: int32)"
     " -> output: float32",
     attrs=f"T: {_IMAGES}, method: {{'bilinear'}} = 'bilinear'",
-    shape=lambda op: [checked_rank(op.inputs[2]._dims, 2, "boxes")],
+    shape=lambda op: [checked_rank(op.inputs[2].dims, 2, "boxes")],
     kernel=_grad_boxes,
     gradient=NotDifferentiable("TensorFlow has no second derivative of crop_and_resize"),
     effects=CHECKS,
@@ -292,8 +292,8 @@ define_op(
 
 
 def _glimpse_shape(op: Operation) -> list[Dims]:
-    batch, _, _, channels = checked_rank(op.inputs[0]._dims, 4, "input")
-    offsets = checked_rank(op.inputs[2]._dims, 2, "offsets")
+    batch, _, _, channels = checked_rank(op.inputs[0].dims, 4, "input")
+    offsets = checked_rank(op.inputs[2].dims, 2, "offsets")
     (batch,) = merge_static((batch,), offsets[:1]) or (None,)
     size = static_shape(op.inputs[1])
     height, width = checked_rank((None, None) if size is None else size, 2, "size")

@@ -28,15 +28,15 @@ def _both(function: Any) -> dict[str, Any]:
 
 
 def _resized(op: Operation) -> list[Dims]:
-    batch, _, _, channels = checked_rank(op.inputs[0]._dims, 4, "images")
+    batch, _, _, channels = checked_rank(op.inputs[0].dims, 4, "images")
     size = static_shape(op.inputs[1])
     height, width = checked_rank((None, None) if size is None else size, 2, "size")
     return [(batch, height, width, channels)]
 
 
 def _like_original(op: Operation) -> list[Dims]:
-    checked_rank(op.inputs[0]._dims, 4, "grads")
-    return [checked_rank(op.inputs[1]._dims, 4, "original_image")]
+    checked_rank(op.inputs[0].dims, 4, "grads")
+    return [checked_rank(op.inputs[1].dims, 4, "original_image")]
 
 
 _NAMES = ("align_corners", "half_pixel_centers")
@@ -95,7 +95,7 @@ for _name, _types, _forward, _backward in (
 
 def _nearest_gradient(op: Operation, g: Tensor) -> Grads:
     image = op.inputs[0]
-    dims = image._dims
+    dims = image.dims
     known = dims is not None and None not in dims[1:3]
     shape: Any = np.int32(dims[1:3]) if known and dims is not None else None  # type: ignore[arg-type]
     size = shape if known else raw.StridedSlice(shape_tensor(image), [1], [3], [1])

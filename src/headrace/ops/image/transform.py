@@ -21,8 +21,8 @@ _INTERPOLATIONS = ("NEAREST", "BILINEAR")
 
 
 def _transform_shape(op: Operation) -> list[Dims]:
-    batch, _, _, channels = checked_rank(op.inputs[0]._dims, 4, "images")
-    _, eight = checked_rank(op.inputs[1]._dims, 2, "transforms")
+    batch, _, _, channels = checked_rank(op.inputs[0].dims, 4, "images")
+    _, eight = checked_rank(op.inputs[1].dims, 2, "transforms")
     if eight not in (8, None):
         raise ValueError(f"transforms must have 8 columns, but they have {eight}")
     if op.attrs["interpolation"] not in _INTERPOLATIONS:

@@ -36,7 +36,7 @@ def _axis(value: Any, rank: int) -> int:
 
 
 def _scan_shape(op: Operation) -> list[Dims]:
-    dims, axis = op.inputs[0]._dims, static_value(op.inputs[1])
+    dims, axis = op.inputs[0].dims, static_value(op.inputs[1])
     if dims is not None and axis is not None:
         _axis(axis, len(dims))
     return like_first(op)
@@ -187,7 +187,7 @@ cumulative_logsumexp = _public(CUMULATIVE_LOGSUMEXP, "log of the sum of exponent
 
 
 def _top_k_dims(op: Operation, k: int | None) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     if dims is None:
         return [None, None]
     if not dims:
@@ -305,8 +305,8 @@ def _range(start: Any, limit: Any, delta: Any) -> Any:
 
 def _range_shape(op: Operation) -> list[Dims]:
     for tensor in op.inputs:
-        if tensor._dims not in ((), None):
-            raise ValueError(f"range takes scalars, not shape {shape_text(tensor._dims)}.")
+        if tensor.dims not in ((), None):
+            raise ValueError(f"range takes scalars, not shape {shape_text(tensor.dims)}.")
     values = [static_value(t) for t in op.inputs]
     if any(v is None for v in values):
         return [(None,)]

@@ -102,19 +102,19 @@ def _last(x: Tensor, begin: int, end: int, step: int = 1, masks: int = 0) -> Ten
 
 def _resized(x: Tensor, n: int) -> Tensor:
     cut = _last(x, 0, n)
-    if x._dims is None:
+    if x.dims is None:
         raise ValueError("dct with n needs an input of known rank: use set_shape.")
     size = raw.StridedSlice(raw.Shape(cut), [-1], [0], [1], end_mask=1)
-    before = np.zeros((len(x._dims), 2), np.int32)
-    missing = raw.Pad(raw.Reshape(raw.Sub([n], size), [1, 1]), [[len(x._dims) - 1, 0], [1, 0]])
+    before = np.zeros((len(x.dims), 2), np.int32)
+    missing = raw.Pad(raw.Reshape(raw.Sub([n], size), [1, 1]), [[len(x.dims) - 1, 0], [1, 0]])
     padded = raw.Pad(cut, raw.AddV2(missing, before))
-    padded.set_shape([*x._dims[:-1], n])
+    padded.set_shape([*x.dims[:-1], n])
     return padded
 
 
 def _count(x: Tensor) -> Tensor:
     """The number of samples, as a vector of one integer."""
-    dims = x._dims
+    dims = x.dims
     if dims is not None and dims[-1] is not None:
         return convert_to_tensor([dims[-1]], dtypes.int32)
     return raw.StridedSlice(raw.Shape(x), [-1], [0], [1], end_mask=1)
@@ -145,7 +145,7 @@ def _weights(x: Tensor, count: Tensor, first: Any, others: Any) -> Tensor:
 
 
 def _first(x: Tensor) -> Tensor:
-    dims = x._dims
+    dims = x.dims
     if dims is not None and dims[-1] is not None and dims[-1] < 2:
         raise ValueError(f"Type-I DCT requires at least two samples, got {dims[-1]}")
     mirrored = raw.ConcatV2([x, _last(x, -2, 0, -1)], -1)
@@ -185,8 +185,8 @@ def _third(x: Tensor, norm: str | None) -> Tensor:
     # The transform takes n + 1 frequencies; the last one is zero.
     whole = raw.ConcatV2([turned, raw.ZerosLike(_last(turned, 0, 1))], -1)
     signal = raw.IRFFT(whole, raw.Mul(count, 2), Treal=x.dtype)
-    if x._dims is not None and x._dims[-1] is not None:
-        return _last(signal, 0, x._dims[-1])
+    if x.dims is not None and x.dims[-1] is not None:
+        return _last(signal, 0, x.dims[-1])
     front, _ = raw.Split(-1, signal, num_split=2)
     return front
 

@@ -46,7 +46,7 @@ def _einsum_shape(op: Operation) -> list[Dims]:
     sizes: dict[str, int | None] = {}
     rest: Dims = ()
     for labels, tensor in zip(inputs, op.inputs, strict=True):
-        covered = _read_labels(labels, tensor._dims, sizes)
+        covered = _read_labels(labels, tensor.dims, sizes)
         rest = broadcast_static(rest, covered)
     dims: list[int | None] = []
     before, ellipsis, after = output.partition("...")
@@ -114,7 +114,7 @@ def _summed_alone(equation: str, inputs: list[Any]) -> list[Any]:
 def _einsum_cost(op: Operation) -> float:
     sizes: dict[str, int | None] = {}
     for labels, tensor in zip(_split(op.attrs["equation"])[0], op.inputs, strict=True):
-        _read_labels(labels, tensor._dims, sizes)
+        _read_labels(labels, tensor.dims, sizes)
     return 2.0 * float(np.prod([s or 1 for s in sizes.values()], dtype=np.float64))
 
 
@@ -218,12 +218,12 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         dtype = b.dtype if isinstance(b, Tensor) and not isinstance(a, Tensor) else None
         a = convert_to_tensor(a, dtype, "a")
         b = convert_to_tensor(b, a.dtype, "b")
-        if a._dims is None or b._dims is None:
+        if a.dims is None or b.dims is None:
             raise ValueError("tensordot needs the ranks of both inputs; use set_shape.")
-        a_axes, b_axes = _axis_pairs(axes, len(a._dims), len(b._dims))
+        a_axes, b_axes = _axis_pairs(axes, len(a.dims), len(b.dims))
         letters = iter(string.ascii_letters)
-        a_labels = [next(letters) for _ in a._dims]
-        b_labels = [next(letters) for _ in b._dims]
+        a_labels = [next(letters) for _ in a.dims]
+        b_labels = [next(letters) for _ in b.dims]
         for i, j in zip(a_axes, b_axes, strict=True):
             b_labels[j] = a_labels[i]
         kept = [c for c in a_labels if c not in b_labels]

@@ -38,13 +38,13 @@ INTEGER = NotDifferentiable("the result is of an integer type")
 
 def like_first(op: Operation) -> list[Dims]:
     """Shape rule: the shape of the first input."""
-    return [op.inputs[0]._dims]
+    return [op.inputs[0].dims]
 
 
 def broadcast_shape(op: Operation) -> list[Dims]:
     """Shape rule: both inputs broadcast together."""
     x, y = op.inputs
-    return [broadcast_static(x._dims, y._dims)]
+    return [broadcast_static(x.dims, y.dims)]
 
 
 def no_gradient(count: int) -> GradientRule:
@@ -279,7 +279,7 @@ def unbroadcast(op: Operation, gx: Tensor | None, gy: Tensor | None) -> list[Ten
     else one SumLike, which looks at the shapes when the step runs.
     """
     x, y = op.inputs[0], op.inputs[1]
-    xs, ys = x._dims, y._dims
+    xs, ys = x.dims, y.dims
     if x is y or (xs is not None and xs == ys and None not in xs):
         return [gx, gy]
     rank = 0 if xs is None or ys is None else max(len(xs), len(ys))
@@ -311,7 +311,7 @@ def sum_to(grad: Tensor, x: Tensor, axes: Sequence[int] | None, rank: int) -> Te
         return raw.SumLike(grad, x)
     if not axes:
         return grad
-    lead = rank - len(x._dims or ())
+    lead = rank - len(x.dims or ())
     indices = np.array(axes, np.int32)
     if axes[-1] < lead:
         return raw.Sum(grad, indices)
@@ -321,7 +321,7 @@ def sum_to(grad: Tensor, x: Tensor, axes: Sequence[int] | None, rank: int) -> Te
 
 def shape_of(x: Tensor) -> Any:
     """The shape of ``x``: a constant where it is known, else a Shape op."""
-    dims = x._dims
+    dims = x.dims
     if dims is not None and None not in dims:
         return np.array(dims, np.int32)
     return raw.Shape(x)

@@ -139,7 +139,7 @@ def _sides(a: Dims, b: Dims, flip_a: bool, flip_b: bool) -> tuple[int | None, in
 
 
 def _matmul_shape(op: Operation) -> list[Dims]:
-    a, b = op.inputs[0]._dims, op.inputs[1]._dims
+    a, b = op.inputs[0].dims, op.inputs[1].dims
     for dims in (a, b):
         if dims is not None and len(dims) != 2:
             raise ValueError(
@@ -149,7 +149,7 @@ def _matmul_shape(op: Operation) -> list[Dims]:
 
 
 def _batch_shape(op: Operation) -> list[Dims]:
-    x, y = op.inputs[0]._dims, op.inputs[1]._dims
+    x, y = op.inputs[0].dims, op.inputs[1].dims
     for dims in (x, y):
         if dims is not None and len(dims) < 2:
             raise ValueError(
@@ -165,8 +165,8 @@ def _batch_shape(op: Operation) -> list[Dims]:
 
 def _matmul_cost(op: Operation) -> float:
     """Two operations for each multiplication."""
-    size = num_elements_static(op.outputs[0]._dims)
-    dims = op.inputs[0]._dims
+    size = num_elements_static(op.outputs[0].dims)
+    dims = op.inputs[0].dims
     flip = op.attrs.get("transpose_a") or op.attrs.get("adj_x")
     inner = None if dims is None else dims[-2 if flip else -1]
     return 2.0 * (size or 1) * (inner or 1)
@@ -205,7 +205,7 @@ def _batch_grad(op: Operation, g: Tensor) -> Grads:
 
 def _unbroadcast_batch(x: Tensor, y: Tensor, gx: Tensor, gy: Tensor) -> Grads:
     """Sum over batch dimensions along which an input was repeated."""
-    xs, ys = x._dims, y._dims
+    xs, ys = x.dims, y.dims
     if xs is None or ys is None:
         return [raw.SumLike(gx, x), raw.SumLike(gy, y)]
     x_batch, y_batch = xs[:-2], ys[:-2]
@@ -324,7 +324,7 @@ def matmul(
             known = b.dtype if isinstance(b, Tensor) else None
             a = convert_to_tensor(a, known, "a")
             b = convert_to_tensor(b, a.dtype, "b")
-    if _is_batch(a._dims, b._dims):
+    if _is_batch(a.dims, b.dims):
         return _batched(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, name)
     if a.dtype.is_complex:
         a, transpose_a = (raw.Conj(a), True) if adjoint_a else (a, transpose_a)

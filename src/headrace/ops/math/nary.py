@@ -29,10 +29,10 @@ __all__ = ["accumulate_n", "add_n", "betainc", "clip_by_value", "cross"]
 
 
 def _merged_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     for tensor in op.inputs[1:]:
-        if tensor._dims != dims:
-            dims = merge_static(dims, tensor._dims)
+        if tensor.dims != dims:
+            dims = merge_static(dims, tensor.dims)
     return [dims]
 
 
@@ -125,9 +125,9 @@ def _tensor_list(inputs: Any, function: str) -> list[Tensor]:
 
 
 def _clip_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     for tensor in op.inputs[1:]:
-        bound = tensor._dims
+        bound = tensor.dims
         if bound is not None and bound != () and dims is not None:
             if len(bound) != len(dims):
                 raise ValueError(
@@ -153,7 +153,7 @@ def _clip_grad(op: Operation, g: Tensor) -> list[Tensor | None]:
 
 def _like_bound(grad: Tensor, bound: Tensor) -> Tensor:
     """The gradient of a bound: summed up where the bound is one number for all."""
-    if bound._dims == ():
+    if bound.dims == ():
         return raw.Sum(grad, raw.Range(0, raw.Rank(grad), 1))
     return grad
 
@@ -190,7 +190,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 
 
 def _check_same(result: Tensor, values: Tensor) -> None:
-    merge_static(values._dims, result._dims)
+    merge_static(values.dims, result.dims)
 
 
 # -- buckets, cross products, the incomplete beta function --------------------------------------
@@ -232,7 +232,7 @@ define_op(
 
 
 def _cross_shape(op: Operation) -> list[Dims]:
-    dims = merge_static(op.inputs[0]._dims, op.inputs[1]._dims)
+    dims = merge_static(op.inputs[0].dims, op.inputs[1].dims)
     if dims is not None and (not dims or dims[-1] not in (3, None)):
         raise ValueError(f"The last dimension of cross must be 3, the shape is {shape_text(dims)}")
     return [dims]
@@ -266,8 +266,8 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
 def _betainc_shape(op: Operation) -> list[Dims]:
     dims: Dims = ()
     for tensor in op.inputs:
-        if tensor._dims != ():
-            dims = merge_static(dims, tensor._dims) if dims != () else tensor._dims
+        if tensor.dims != ():
+            dims = merge_static(dims, tensor.dims) if dims != () else tensor.dims
     return [dims]
 
 
@@ -287,7 +287,7 @@ def _betainc_grad(op: Operation, g: Tensor) -> list[Tensor | None]:
         raw.Mul(raw.Sub(b, 1), raw.Log1p(raw.Neg(x))), raw.Mul(raw.Sub(a, 1), raw.Log(x))
     )
     slope = raw.Mul(g, raw.Exp(raw.Sub(powers, norm)))
-    return [None, None, slope if x._dims != () else _like_bound(slope, x)]
+    return [None, None, slope if x.dims != () else _like_bound(slope, x)]
 
 
 define_op(

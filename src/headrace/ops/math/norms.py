@@ -88,7 +88,7 @@ def _squeezed(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def _spectral(x: Tensor, axes: list[int], keep: bool) -> Tensor:
-    dims = x._dims
+    dims = x.dims
     if dims is None:
         raise ValueError("The matrix norm of order 2 needs a known rank; use set_shape.")
     rank = len(dims)

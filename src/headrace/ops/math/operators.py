@@ -232,7 +232,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     is_sparse = hasattr(x, "indices") and hasattr(x, "values")
     values = convert_to_tensor(x.values if is_sparse else x)
     scalar = convert_to_tensor(scalar, values.dtype.base_dtype, "scalar")
-    if scalar._dims not in ((), None):
+    if scalar.dims not in ((), None):
         raise ValueError("Only scalar multiply works, got shape " + str(scalar.shape))
     product = raw.Mul(scalar, values, name=name)
     return type(x)(product, x.indices, x.dense_shape) if is_sparse else product

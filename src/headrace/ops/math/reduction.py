@@ -58,7 +58,7 @@ def reduced_dims(dims: Sequence[Any], axes: Axes, keep_dims: bool) -> tuple[Any,
 
 
 def _reduction_shape(op: Operation) -> list[Dims]:
-    dims, indices = op.inputs[0]._dims, op.inputs[1]
+    dims, indices = op.inputs[0].dims, op.inputs[1]
     keep = op.attrs["keep_dims"]
     value = static_value(indices)
     if dims is None:
@@ -67,7 +67,7 @@ def _reduction_shape(op: Operation) -> list[Dims]:
         return [reduced_dims(dims, normal_axes(value, len(dims)), keep)]
     if keep:
         return [(None,) * len(dims)]
-    count = 1 if indices._dims == () else indices._dims[0] if indices._dims else None
+    count = 1 if indices.dims == () else indices.dims[0] if indices.dims else None
     return [None if count is None else (None,) * (len(dims) - count)]
 
 
@@ -203,7 +203,7 @@ def _euclidean_norm_np(x: Any, axes: Axes, keep: bool) -> Any:
 
 def _static_axes(op: Operation) -> Axes | None:
     """The reduced axes if rank and indices are known while the graph is built."""
-    dims, value = op.inputs[0]._dims, static_value(op.inputs[1])
+    dims, value = op.inputs[0].dims, static_value(op.inputs[1])
     if dims is None or value is None:
         return None
     return normal_axes(value, len(dims))
@@ -219,7 +219,7 @@ def _kept(op: Operation, tensor: Tensor) -> Tensor:
         return raw.Reshape(tensor, raw.Shape(whole))
     if axes == tuple(range(len(axes))):
         return tensor
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     assert dims is not None
     kept = reduced_dims(dims, axes, True)
     if None not in kept:
@@ -234,8 +234,8 @@ def _sum_grad(op: Operation, g: Tensor) -> Grads:
 
 
 def _mean_grad(op: Operation, g: Tensor) -> Grads:
-    before = num_elements_static(op.inputs[0]._dims)
-    after = num_elements_static(op.outputs[0]._dims)
+    before = num_elements_static(op.inputs[0].dims)
+    after = num_elements_static(op.outputs[0].dims)
     if before is not None and after:
         scaled = raw.RealDiv(g, float(before // after))
     else:
@@ -282,7 +282,7 @@ def _reduction(
 
 
 def _input_size(op: Operation) -> float:
-    size = num_elements_static(op.inputs[0]._dims)
+    size = num_elements_static(op.inputs[0].dims)
     return float(size or 0)
 
 
@@ -347,7 +347,7 @@ def _sum_like_grad(op: Operation, g: Tensor) -> Grads:
 define_op(
     "SumLike(x: T, like: T) -> y: T",
     attrs=f"T: {NUMBERS}",
-    shape=lambda op: [op.inputs[1]._dims],
+    shape=lambda op: [op.inputs[1].dims],
     kernel=_sum_like,
     interpret=_sum_like_np,
     gradient=_sum_like_grad,
@@ -366,7 +366,7 @@ def _one_axis(index: Any, rank: int) -> int:
 
 
 def _arg_shape(op: Operation) -> list[Dims]:
-    dims, value = op.inputs[0]._dims, static_value(op.inputs[1])
+    dims, value = op.inputs[0].dims, static_value(op.inputs[1])
     if dims is None:
         return [None]
     if value is None:

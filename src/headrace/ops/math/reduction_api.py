@@ -72,7 +72,7 @@ def all_axes(x: Tensor, axis: Any) -> Any:
     """``axis``, or every axis of ``x`` when it is None."""
     if axis is not None:
         return axis
-    dims = x._dims
+    dims = x.dims
     if dims is not None:
         return _const(np.arange(len(dims), dtype=np.int32), dtypes.int32, "Const")
     return raw.Range(0, raw.Rank(x), 1)
@@ -94,7 +94,7 @@ def _reduce(
         x = convert_to_tensor(x, name="input_tensor")
     attrs = {"keep_dims": bool(keep), "name": name}
     result: Tensor = apply_op(definition, (x, all_axes(x, axis)), attrs)
-    if axis is None and result._dims is None and not keep:
+    if axis is None and result.dims is None and not keep:
         result.set_shape(())
     return result
 

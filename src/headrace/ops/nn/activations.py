@@ -32,11 +32,11 @@ _SELU_SCALE = 1.0507009873554805
 
 def _like_either(op: Operation) -> list[Dims]:
     """Shape rule of the gradients: both inputs have one shape."""
-    return [merge_static(op.inputs[0]._dims, op.inputs[1]._dims)]
+    return [merge_static(op.inputs[0].dims, op.inputs[1].dims)]
 
 
 def _like_first(op: Operation) -> list[Dims]:
-    return [op.inputs[0]._dims]
+    return [op.inputs[0].dims]
 
 
 # -- kernels, for NumPy and for JAX -------------------------------------------------------------
@@ -208,7 +208,7 @@ def _channel_axis(rank: int, data_format: str) -> int:
 
 
 def _bias_add_shape(op: Operation) -> list[Dims]:
-    value, bias = op.inputs[0]._dims, op.inputs[1]._dims
+    value, bias = op.inputs[0].dims, op.inputs[1].dims
     if bias is not None and len(bias) != 1:
         raise ValueError(f"Biases must be 1D: {shape_text(bias)}")
     if value is None:
@@ -247,7 +247,7 @@ def _bias_add_gradient(op: Operation, grad: Tensor) -> Grads:
 
 
 def _bias_grad_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     if dims is None:
         return [(None,)]
     if len(dims) < 2:
@@ -274,9 +274,9 @@ def _bias_grad_gradient(op: Operation, grad: Tensor) -> Grads:
     x = op.inputs[0]
     shape = shape_tensor(x)
     if is_channels_first(op.attrs["data_format"]):
-        if x._dims is None:
+        if x.dims is None:
             raise ValueError("The second derivative of an NCHW bias needs an input of known rank.")
-        grad = raw.Reshape(grad, [-1] + [1] * (len(x._dims) - 2))
+        grad = raw.Reshape(grad, [-1] + [1] * (len(x.dims) - 2))
     return [raw.BroadcastTo(grad, shape)]
 
 

@@ -75,7 +75,7 @@ def _gather_tree(
 
 
 def _length_for_each_sequence(op: Operation) -> None:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     if dims is not None and len(dims) == 3:
         requirements.shape((dims[1],), 2)(op)
 

@@ -33,7 +33,7 @@ def _error(message: str) -> InvalidArgumentError:
 
 def _sampler_shape(op: Operation) -> list[Dims]:
     num_true, sampled = op.attrs["num_true"], op.attrs["num_sampled"]
-    batch, width = checked_rank(op.inputs[0]._dims, 2, "true_classes")
+    batch, width = checked_rank(op.inputs[0].dims, 2, "true_classes")
     if width not in (None, num_true):
         raise ValueError(
             f"true_classes must have shape [batch_size, num_true]: it is "
@@ -213,8 +213,8 @@ define_op(
 
 
 def _hits_shape(op: Operation) -> list[Dims]:
-    _, width = checked_rank(op.inputs[0]._dims, 2, "true_classes")
-    checked_rank(op.inputs[1]._dims, 1, "sampled_candidates")
+    _, width = checked_rank(op.inputs[0].dims, 2, "true_classes")
+    checked_rank(op.inputs[1].dims, 1, "sampled_candidates")
     if width not in (None, op.attrs["num_true"]):
         raise ValueError(
             f"true_classes must have num_true = {op.attrs['num_true']} columns, not {width}"

@@ -134,7 +134,7 @@ def _depthwise_outputs(channels: int | None, w: _Sizes) -> int | None:
 def _forward_shape(rank: int, depthwise: bool) -> Any:
     def shape(op: Operation) -> list[Dims]:
         x, w = op.inputs
-        return [_output_dims(op, x._dims, w._dims, rank, depthwise)]
+        return [_output_dims(op, x.dims, w.dims, rank, depthwise)]
 
     return shape
 
@@ -151,7 +151,7 @@ def _check_backprop(op: Operation, x: Dims, w: Dims, dy: Dims, rank: int, depthw
 
 def _input_grad_shape(rank: int, depthwise: bool) -> Any:
     def shape(op: Operation) -> list[Dims]:
-        sizes, w, dy = static_shape(op.inputs[0]), op.inputs[1]._dims, op.inputs[2]._dims
+        sizes, w, dy = static_shape(op.inputs[0]), op.inputs[1].dims, op.inputs[2].dims
         if sizes is not None and len(sizes) == rank - 2:  # batch and channels are left out
             batch, depth = (dy or (None,))[0], (w or (None, None))[-2]
             sizes = _laid_out(batch, depth, sizes, op.attrs["data_format"])
@@ -164,7 +164,7 @@ def _input_grad_shape(rank: int, depthwise: bool) -> Any:
 
 def _filter_grad_shape(rank: int, depthwise: bool) -> Any:
     def shape(op: Operation) -> list[Dims]:
-        x, sizes, dy = op.inputs[0]._dims, static_shape(op.inputs[1]), op.inputs[2]._dims
+        x, sizes, dy = op.inputs[0].dims, static_shape(op.inputs[1]), op.inputs[2].dims
         sizes = checked_rank(sizes, rank, "filter_sizes")
         _check_backprop(op, x, sizes, dy, rank, depthwise)
         return [sizes]
@@ -179,8 +179,8 @@ def _cost(filter_of: Any, output_of: Any, per_output: slice) -> Any:
     """
 
     def cost(op: Operation) -> float:
-        w = filter_of(op)._dims
-        outputs = num_elements_static(output_of(op)._dims)
+        w = filter_of(op).dims
+        outputs = num_elements_static(output_of(op).dims)
         weights = None if w is None else num_elements_static(w[per_output])
         return 0.0 if outputs is None or weights is None else 2.0 * outputs * weights
 
@@ -335,8 +335,8 @@ _define_family(
 
 def _dilation_dims(op: Operation) -> _Sizes:
     attrs = op.attrs
-    x = checked_rank(op.inputs[0]._dims, 4, "the input")
-    w = checked_rank(op.inputs[1]._dims, 3, "the filter")
+    x = checked_rank(op.inputs[0].dims, 4, "the input")
+    w = checked_rank(op.inputs[1].dims, 3, "the filter")
     for what in ("strides", "rates"):
         checked_steps(attrs[what], 4, what, op.type, (0, 3))
     if x[3] is not None and w[2] is not None and x[3] != w[2]:
@@ -374,12 +374,12 @@ define_op(
 
 def _dilation_grad_shape(position: int) -> Any:
     def shape(op: Operation) -> list[Dims]:
-        want, dy = _dilation_dims(op), op.inputs[2]._dims
+        want, dy = _dilation_dims(op), op.inputs[2].dims
         if not compatible_static(want, dy):
             raise ValueError(
                 f"out_backprop has shape {shape_text(dy)}, but the dilation has {shape_text(want)}."
             )
-        return [op.inputs[position]._dims]
+        return [op.inputs[position].dims]
 
     return shape
 

@@ -327,15 +327,15 @@ def spatial_rank(input: Tensor, filter: Tensor | None = None) -> int:
     Raises:
         ValueError: if neither rank is known, or there are not one, two or three.
     """
-    dims = input._dims
+    dims = input.dims
     if dims is None and filter is not None:
-        dims = filter._dims
+        dims = filter.dims
     if dims is None:
         raise ValueError("rank of input must be known: use set_shape.")
-    if filter is not None and filter._dims is not None and len(filter._dims) != len(dims):
+    if filter is not None and filter.dims is not None and len(filter.dims) != len(dims):
         raise ValueError(
             f"input and filter must have the same rank, but have shapes {shape_text(dims)} and "
-            f"{shape_text(filter._dims)}"
+            f"{shape_text(filter.dims)}"
         )
     if not 3 <= len(dims) <= 5:
         raise ValueError(
@@ -459,10 +459,10 @@ def separable_conv2d(
     rate = either("dilations", dilations, "rate", rate)
     with get_default_graph().name_scope(name or "separable_conv2d") as scope:
         point = convert_to_tensor(pointwise_filter, name="pointwise_filter")
-        if point._dims is not None and tuple(point._dims[:2]) not in ((1, 1), (None, None)):
+        if point.dims is not None and tuple(point.dims[:2]) not in ((1, 1), (None, None)):
             raise ValueError(
                 "pointwise_filter must have height and width 1, but has shape "
-                f"{shape_text(point._dims)}"
+                f"{shape_text(point.dims)}"
             )
         between = depthwise_conv2d(
             input, depthwise_filter, strides, padding, rate, None, data_format

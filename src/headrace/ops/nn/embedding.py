@@ -29,10 +29,10 @@ __all__: list[str] = []
 
 
 def _in_top_k_shape(op: Operation) -> list[Dims]:
-    predictions = checked_rank(op.inputs[0]._dims, 2, "predictions")
-    targets = checked_rank(op.inputs[1]._dims, 1, "targets")
+    predictions = checked_rank(op.inputs[0].dims, 2, "predictions")
+    targets = checked_rank(op.inputs[1].dims, 1, "targets")
     if len(op.inputs) == 3:
-        checked_rank(op.inputs[2]._dims, 0, "k")
+        checked_rank(op.inputs[2].dims, 0, "k")
     return [merge_static(predictions[:1], targets)]
 
 
@@ -153,9 +153,9 @@ def _rows(part: Any, ids: Any, name: str | None = None) -> Tensor:
 def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
     if max_norm is None:
         return rows
-    if ids._dims is None or rows._dims is None:
+    if ids.dims is None or rows.dims is None:
         raise ValueError("max_norm needs ids and params of known rank: use set_shape.")
-    axes = list(range(len(ids._dims), len(rows._dims)))
+    axes = list(range(len(ids.dims), len(rows.dims)))
     result: Tensor = clip_by_norm(rows, max_norm, axes=axes)
     return result
 
@@ -177,8 +177,8 @@ def _from_parts(params: list[Any], ids: Tensor, strategy: str) -> Tensor:
     else:
         inner = raw.StridedSlice(raw.Shape(joined), [1], [0], [1], end_mask=1)
     result = raw.Reshape(joined, raw.ConcatV2([shape_tensor(ids), inner], 0))
-    if ids._dims is not None and row is not None:
-        result.set_shape((*ids._dims, *row))
+    if ids.dims is not None and row is not None:
+        result.set_shape((*ids.dims, *row))
     return result
 
 
@@ -271,7 +271,7 @@ def dropout(
             scaled = raw.Mul(x, 1.0 / (1.0 - float(rate)))
         else:
             rate = convert_to_tensor(rate, x.dtype, name="rate")
-            checked_rank(rate._dims, 0, "rate")
+            checked_rank(rate.dims, 0, "rate")
             scaled = raw.RealDiv(x, raw.Sub(1.0, rate))
         drawn = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
         # >= so that exactly what is drawn below ``rate`` is dropped: nothing if that is 0
@@ -286,8 +286,8 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     if noise_shape is None:
         return shape_tensor(x)
     sizes = getattr(noise_shape, "as_list", lambda: noise_shape)()
-    if isinstance(sizes, (list, tuple)) and None in sizes and x._dims is not None:
-        dims = [x._dims[i] if n is None else n for i, n in enumerate(sizes)]
+    if isinstance(sizes, (list, tuple)) and None in sizes and x.dims is not None:
+        dims = [x.dims[i] if n is None else n for i, n in enumerate(sizes)]
         if None in dims:
             whole = raw.Shape(x)
             dims = [

@@ -78,16 +78,16 @@ def _column(weights: Tensor, like: Tensor) -> Tensor:
     """Weights as ``[n, 1, ...]`` in the type of ``like``."""
     if weights.dtype is not like.dtype:
         weights = raw.Cast(weights, DstT=like.dtype)
-    if like._dims is None:
+    if like.dims is None:
         raise ValueError("Weighted embeddings need params of known rank: use set_shape.")
-    return raw.Reshape(weights, [-1, *[1] * (len(like._dims) - 1)])
+    return raw.Reshape(weights, [-1, *[1] * (len(like.dims) - 1)])
 
 
 def _combined(
     found: Tensor, weights: Tensor | None, rows: Tensor, count: Tensor, combiner: str, scope: str
 ) -> Tensor:
     if weights is None and combiner != "sum":
-        rank = len(found._dims or (None, None))
+        rank = len(found.dims or (None, None))
         ones = raw.Fill([1] * rank, found.dtype.np_dtype.type(1))
         weights = raw.Tile(ones, raw.ConcatV2([raw.Shape(rows), [1] * (rank - 1)], 0))
     if combiner == "sum":
@@ -126,7 +126,7 @@ def safe_embedding_lookup_sparse(
     if not isinstance(sparse_ids, SparseTensor):
         raise TypeError("sparse_ids must be SparseTensor")
     with get_default_graph().name_scope(name or "embedding_lookup") as scope:
-        original, rank = sparse_ids.dense_shape, (sparse_ids.dense_shape._dims or (None,))[0]
+        original, rank = sparse_ids.dense_shape, (sparse_ids.dense_shape.dims or (None,))[0]
         ids, weights = _as_matrix(sparse_ids, sparse_weights, rank)
         valid = raw.GreaterEqual(ids.values, ids.values.dtype.np_dtype.type(0))
         if weights is not None and combiner != "sum":
@@ -149,7 +149,7 @@ def safe_embedding_lookup_sparse(
         final: Tensor = raw.Reshape(result, raw.ConcatV2([before, after], 0))
         if rank is not None:
             outer = (static_shape(original) or (None,) * rank)[: rank - 1]
-            final.set_shape((*outer, *(result._dims or (None,))[1:]))
+            final.set_shape((*outer, *(result.dims or (None,))[1:]))
         return final
 
 

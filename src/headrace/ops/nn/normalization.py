@@ -30,7 +30,7 @@ _LRN = (
 def _lrn_shape(op: Operation) -> list[Dims]:
     dims: Dims = None
     for tensor in op.inputs:
-        dims = merge_static(dims, checked_rank(tensor._dims, 4, "the input"))
+        dims = merge_static(dims, checked_rank(tensor.dims, 4, "the input"))
     return [dims]
 
 
@@ -87,7 +87,7 @@ def _channels(op: Operation, x: Dims, parameters: list[tuple[str, Tensor]]) -> D
     """
     found = checked_rank(x, _rank(op), "the input")[_channel_axis(op)]
     for name, tensor in parameters:
-        size = checked_rank(tensor._dims, 1, name)[0]
+        size = checked_rank(tensor.dims, 1, name)[0]
         if found is not None and size is not None and size != found:
             raise ValueError(
                 f"Dimensions must be equal, but are {found} and {size}: {name} must have one "
@@ -108,14 +108,14 @@ def _norm_shape(op: Operation) -> list[Dims]:
     parameters = [("scale", scale), ("offset", offset)]
     if not op.attrs["is_training"] or op.attrs["exponential_avg_factor"] != 1.0:
         parameters += [("mean", mean), ("variance", variance)]
-    channels = _channels(op, x._dims, parameters)
-    shapes = [_with_channels(op, x._dims, channels), *[channels] * 4]
+    channels = _channels(op, x.dims, parameters)
+    shapes = [_with_channels(op, x.dims, channels), *[channels] * 4]
     return shapes if len(op.op_def.outputs) == 5 else [*shapes, ()]
 
 
 def _norm_grad_shape(op: Operation) -> list[Dims]:
     dy, x, *parameters = op.inputs
-    both = merge_static(dy._dims, x._dims)
+    both = merge_static(dy.dims, x.dims)
     names = ("scale", "reserve_space_1", "reserve_space_2")
     channels = _channels(op, both, list(zip(names, parameters[:3], strict=True)))
     return [_with_channels(op, both, channels), channels, channels, (0,), (0,)]

@@ -273,7 +273,7 @@ def sufficient_statistics(
 
 def _count(x: Tensor, axes: list[int]) -> Tensor:
     """How many values are summed, in the type of ``x``."""
-    dims = x._dims
+    dims = x.dims
     count = None if dims is None else num_elements_static(tuple(dims[a] for a in axes))
     if count is not None:
         return convert_to_tensor(np.array(count, x.dtype.np_dtype), name="count")

@@ -68,7 +68,7 @@ def _pooled(op: Operation, x: Dims, ksize: Any, strides: Any) -> Dims:
 def _pool_shape(op: Operation) -> list[Dims]:
     attrs = op.attrs
     _check_data_lengths(op)
-    y = _pooled(op, op.inputs[0]._dims, attrs["ksize"], attrs["strides"])
+    y = _pooled(op, op.inputs[0].dims, attrs["ksize"], attrs["strides"])
     return [y] * len(op.op_def.outputs)
 
 
@@ -90,7 +90,7 @@ def _check_like(what: str, dims: Dims, want: Dims) -> None:
 
 
 def _max_grad_shape(op: Operation) -> list[Dims]:
-    x, y, g = (t._dims for t in op.inputs)
+    x, y, g = (t.dims for t in op.inputs)
     _check_data_lengths(op)
     want = _pooled(op, x, op.attrs["ksize"], op.attrs["strides"])
     _check_like("orig_output", y, want)
@@ -99,7 +99,7 @@ def _max_grad_shape(op: Operation) -> list[Dims]:
 
 
 def _max_grad_grad_shape(op: Operation) -> list[Dims]:
-    x, y, g = (t._dims for t in op.inputs)
+    x, y, g = (t.dims for t in op.inputs)
     _check_data_lengths(op)
     _check_like("grad", g, x)
     want = _pooled(op, merge_static(x, g), op.attrs["ksize"], op.attrs["strides"])
@@ -112,12 +112,12 @@ def _average_grad_shape(op: Operation) -> list[Dims]:
     sizes = static_shape(op.inputs[0])
     rank = len(op.attrs["ksize"])
     want = _pooled(op, sizes, op.attrs["ksize"], op.attrs["strides"])
-    _check_like("grad", op.inputs[1]._dims, want)
+    _check_like("grad", op.inputs[1].dims, want)
     return [checked_rank(sizes, rank, "orig_input_shape")]
 
 
 def _argmax_grad_shape(op: Operation) -> list[Dims]:
-    x, g, argmax = (t._dims for t in op.inputs)
+    x, g, argmax = (t.dims for t in op.inputs)
     want = _pooled(op, x, op.attrs["ksize"], op.attrs["strides"])
     _check_like("grad", g, want)
     _check_like("argmax", argmax, want)
@@ -273,7 +273,7 @@ def _steps(op: Operation, position: int) -> tuple[int, ...] | None:
 
 
 def _pool_v2_shape(op: Operation) -> list[Dims]:
-    x, ksize, strides = op.inputs[0]._dims, _steps(op, 1), _steps(op, 2)
+    x, ksize, strides = op.inputs[0].dims, _steps(op, 1), _steps(op, 2)
     if ksize is None or strides is None:
         return [checked_rank(None, 4, "the input")]
     return [_pooled(op, x, ksize, strides)]
@@ -315,7 +315,7 @@ define_op(
     "MaxPoolGradV2(orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32)"
     " -> output: T",
     attrs=f"T: real = float32, {_V2}",
-    shape=lambda op: [op.inputs[0]._dims],
+    shape=lambda op: [op.inputs[0].dims],
     kernel=_max_pool_grad_v2,
     static=(3, 4),
 )
@@ -383,7 +383,7 @@ define_op(
 
 
 def _argmax_grad_grad_shape(op: Operation) -> list[Dims]:
-    x, g, argmax = (t._dims for t in op.inputs)
+    x, g, argmax = (t.dims for t in op.inputs)
     _check_like("grad", g, x)
     want = _pooled(op, merge_static(x, g), op.attrs["ksize"], op.attrs["strides"])
     _check_like("argmax", argmax, want)

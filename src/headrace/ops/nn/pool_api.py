@@ -279,7 +279,7 @@ def _blocks(
     input: Tensor, axes: list[int], rates: list[int], around: list[tuple[int, int]]
 ) -> tuple[Any, Any, Any]:
     """Block sizes, paddings and crops for all dimensions from 1 to the last spatial one."""
-    dims = input._dims
+    dims = input.dims
     block, paddings, crops = [], [], []
     sizes = None
     for axis in range(1, axes[-1] + 1):

@@ -192,11 +192,11 @@ def with_unknown_length(features: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError(
                     "Unsupported: FixedLenSequenceFeature requires allow_missing to be True."
                 )
-            result[key] = feature._replace(shape=[None, *_dims(feature.shape)])
+            result[key] = feature._replace(shape=[None, *_dims_of(feature.shape)])
     return result
 
 
-def _dims(shape: Any) -> list[Any]:
+def _dims_of(shape: Any) -> list[Any]:
     if shape is None:
         return []
     return TensorShape(shape).as_list()

@@ -44,13 +44,13 @@ def _gather(params: Any, indices: Any) -> Any:
         return indices.with_values(_gather(params, indices.values))
     if not isinstance(params, RaggedTensor):
         return raw.GatherV2(params, indices, 0)
-    if indices._dims is None:
+    if indices.dims is None:
         raise ValueError("indices.shape.ndims must be known statically")
-    if not indices._dims:
+    if not indices.dims:
         return params[indices]
-    if len(indices._dims) > 1:
+    if len(indices.dims) > 1:
         rows = RaggedTensor.from_tensor(
-            indices, ragged_rank=len(indices._dims) - 1, row_splits_dtype=params.row_splits.dtype
+            indices, ragged_rank=len(indices.dims) - 1, row_splits_dtype=params.row_splits.dtype
         )
         return _gather(params, rows)
     splits = params.row_splits
@@ -124,7 +124,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None) -> Any:
 def _gather_nd(params: Any, indices: Any) -> Any:
     if isinstance(indices, RaggedTensor):
         return indices.with_values(_gather_nd(params, indices.values))
-    size = indices._dims[-1]
+    size = indices.dims[-1]
     if size is None:
         raise ValueError("The size of the last dimension of indices must be known.")
     if size == 0:
@@ -200,7 +200,7 @@ def _joined(values: list[Any], axis: int, stacking: bool) -> Any:
 
 def _concat(parts: list[Any], axis: int, dtype: Any) -> Any:
     deepest = max(p.ragged_rank if isinstance(p, RaggedTensor) else 0 for p in parts)
-    if deepest == 0 and axis in (0, len(parts[0]._dims or ()) - 1):
+    if deepest == 0 and axis in (0, len(parts[0].dims or ()) - 1):
         return raw.ConcatV2(parts, axis)
     parts = [_to_rank(p, max(deepest, min(axis, 1)), dtype) for p in parts]
     if axis == 0:
@@ -298,7 +298,7 @@ def _squeeze(value: Any, axis: int) -> Any:
     splits = value.row_splits
     one = splits.dtype.np_dtype.type(1)
     if axis == 0:
-        if not compatible_static(splits._dims, (2,)):
+        if not compatible_static(splits.dims, (2,)):
             raise ValueError(f"Cannot squeeze dimension 0 of {value.shape}: its size is not 1.")
         expected = raw.Pack([one * 0, first_size(value.values, splits.dtype)])
         return _after(raw.RaggedSameSplits(splits, expected), value.values)
@@ -328,7 +328,7 @@ def tile(value: RaggedTensor, multiples: Any, name: str | None = None) -> Ragged
     with scope(name, "RaggedTile"):
         dtype = value.row_splits.dtype
         counts = cast_to(convert_to_tensor(multiples, preferred_dtype=dtype), dtype)
-        if not compatible_static(counts._dims, (value.shape.ndims,)):
+        if not compatible_static(counts.dims, (value.shape.ndims,)):
             raise ValueError(
                 f"multiples of shape {counts.shape} must be a vector with one entry for each of "
                 f"{value.shape.ndims} dimensions."

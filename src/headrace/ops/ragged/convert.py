@@ -46,7 +46,7 @@ def from_tensor(
         one = dtype.np_dtype.type(1)
         if ragged_rank > 1:
             flat = raw.Reshape(tensor, raw.ConcatV2([[one * -1], sizes[ragged_rank:]], 0))
-            dims = tensor._dims
+            dims = tensor.dims
             if dims is not None:
                 flat.set_shape((None, *dims[ragged_rank:]))
             value: Any = from_tensor(flat, lengths, padding, 1, None, dtype)
@@ -64,7 +64,7 @@ def from_tensor(
 
 
 def _sizes(tensor: Tensor, dtype: Any) -> Any:
-    dims = tensor._dims
+    dims = tensor.dims
     if dims is not None and None not in dims:
         return convert_to_tensor(np.array(dims, dtype.np_dtype))
     return raw.Shape(tensor, out_type=dtype)
@@ -75,8 +75,8 @@ def _uniform(tensor: Tensor, sizes: Any, dtype: Any) -> RaggedTensor:
     splits = raw.Mul(raw.Range(one * 0, sizes[0] + one, one), sizes[1])
     shape = raw.ConcatV2([raw.ExpandDims(sizes[0] * sizes[1], 0), sizes[2:]], 0)
     values = raw.Reshape(tensor, shape)
-    if tensor._dims is not None:
-        values.set_shape((None, *tensor._dims[2:]))
+    if tensor.dims is not None:
+        values.set_shape((None, *tensor.dims[2:]))
     return RaggedTensor(values, splits, internal=True)
 
 
@@ -94,7 +94,7 @@ def _from_nested_lengths(tensor: Tensor, lengths: Any) -> RaggedTensor:
     total = raw.Sum(counts[-1], 0)
     yes = raw.Fill(raw.ExpandDims(total, 0), True)
     mask = RaggedTensor.from_nested_row_lengths(yes, counts, validate=False)
-    dims = tensor._dims or ()
+    dims = tensor.dims or ()
     chosen = boolean_mask(tensor, to_tensor(mask, False, None, dims[: len(counts) + 1]))
     return RaggedTensor.from_nested_row_lengths(chosen, counts, validate=False)
 
@@ -102,13 +102,13 @@ def _from_nested_lengths(tensor: Tensor, lengths: Any) -> RaggedTensor:
 def _lengths_without(tensor: Tensor, padding: Any, dtype: Any) -> Tensor:
     """The length of each row up to its last value that is not ``padding``."""
     padding = convert_to_tensor(padding, tensor.dtype, name="padding")
-    if tensor._dims is None:
+    if tensor.dims is None:
         raise ValueError("padding needs a tensor of known rank.")
-    if not compatible_static(padding._dims, tensor._dims[2:]):
+    if not compatible_static(padding.dims, tensor.dims[2:]):
         raise ValueError(f"Shapes {padding.shape} and {tensor.shape[2:]} are not compatible")
     is_padding = raw.Equal(tensor, padding)
-    if len(tensor._dims) > 2:
-        is_padding = raw.All(is_padding, np.arange(2, len(tensor._dims), dtype=np.int32))
+    if len(tensor.dims) > 2:
+        is_padding = raw.All(is_padding, np.arange(2, len(tensor.dims), dtype=np.int32))
     one = dtype.np_dtype.type(1)
     columns = raw.Range(one, _sizes(tensor, dtype)[1] + one, one)
     ends = raw.Mul(raw.Cast(raw.LogicalNot(is_padding), DstT=dtype), columns)
@@ -123,7 +123,7 @@ def _with_lengths(tensor: Tensor, lengths: Any, dtype: Any) -> RaggedTensor:
     counts = cast_to(convert_to_tensor(lengths, preferred_dtype=dtype), dtype)
     if counts.dtype is not dtype:
         raise TypeError(f"lengths must be integers, not {counts.dtype.name}")
-    TensorShape.of(counts._dims).with_rank(1)
+    TensorShape.of(counts.dims).with_rank(1)
     columns = _sizes(tensor, dtype)[1]
     zero, one = dtype.np_dtype.type(0), dtype.np_dtype.type(1)
     counts = raw.Maximum(raw.Minimum(counts, columns), zero)
@@ -174,8 +174,8 @@ def _padded(rt: RaggedTensor, default: Tensor, sizes: list[Any]) -> Tensor:
         values = _padded(values, default, sizes[1:])
     dtype = rt.row_splits.dtype
     zero, one = dtype.np_dtype.type(0), dtype.np_dtype.type(1)
-    inner_rank = None if values._dims is None else len(values._dims) - 1
-    own_rank = None if default._dims is None else len(default._dims)
+    inner_rank = None if values.dims is None else len(values.dims) - 1
+    own_rank = None if default.dims is None else len(default.dims)
     if inner_rank is not None and own_rank is not None and own_rank > inner_rank:
         raise ValueError(
             f"Shape {default.shape} of default_value must have at most rank {inner_rank}."
@@ -191,10 +191,10 @@ def _padded(rt: RaggedTensor, default: Tensor, sizes: list[Any]) -> Tensor:
     places = raw.AddV2(raw.ExpandDims(starts, 1), raw.Range(zero, columns, one))
     present = raw.Less(places, raw.ExpandDims(limits, 1))
     dense = raw.GatherV2(table, raw.SelectV2(present, places, inner[0]), 0)
-    if values._dims is not None:
-        rows = (rt.row_splits._dims or (None,))[0]
+    if values.dims is not None:
+        rows = (rt.row_splits.dims or (None,))[0]
         rows = None if rows is None else rows - 1
-        dense.set_shape((rows, sizes[0] if sizes else None, *values._dims[1:]))
+        dense.set_shape((rows, sizes[0] if sizes else None, *values.dims[1:]))
     return dense
 
 
@@ -205,7 +205,7 @@ def _with_rows(dense: Tensor, default: Tensor, rows: int) -> Tensor:
     shape = raw.ConcatV2([raw.ExpandDims(missing, 0), sizes[1:]], 0)
     filler = raw.BroadcastTo(default, shape)
     result: Tensor = raw.ConcatV2([dense[:rows], filler], 0)
-    result.set_shape((rows, *dense._dims[1:]))  # type: ignore[index]
+    result.set_shape((rows, *dense.dims[1:]))  # type: ignore[index]
     return result
 
 
@@ -225,8 +225,8 @@ def from_sparse(st_input: Any, name: str | None, splits_type: Any) -> RaggedTens
         raise TypeError(f"Expected SparseTensor, got {type(st_input).__name__}")
     with scope(name, "RaggedFromSparse"):
         sparse = SparseTensor.from_value(st_input)
-        rank = (sparse.dense_shape._dims or (None,))[0]
-        columns = (sparse.indices._dims or (None, None))[1]
+        rank = (sparse.dense_shape.dims or (None,))[0]
+        columns = (sparse.indices.dims or (None, None))[1]
         if rank != 2 and columns != 2:
             raise ValueError("rank(st_input) must be 2")
         rows, places = sparse.indices[:, 0], sparse.indices[:, 1]

@@ -100,7 +100,7 @@ def _one_level(values: list[Any], rank: int) -> tuple[Tensor, list[Any], int]:
         if isinstance(value, RaggedTensor):
             inner.append(value.values)
             continue
-        dims = value._dims if isinstance(value, Tensor) else ()
+        dims = value.dims if isinstance(value, Tensor) else ()
         if dims is None:
             raise ValueError("A dense tensor beside a ragged one must be of known rank.")
         if len(dims) < rank - 1:
@@ -120,7 +120,7 @@ def _one_level(values: list[Any], rank: int) -> tuple[Tensor, list[Any], int]:
 
 def _check_dense(dense: Tensor, has_rows: bool, splits: Tensor) -> Tensor:
     """The splits, checked to fit ``dense`` where its sizes do not tell that they do."""
-    dims = dense._dims or ()
+    dims = dense.dims or ()
     rows, columns = (dims if has_rows else (1, *dims))[:2]
     if columns == 1 and rows == 1:
         return splits
@@ -131,7 +131,7 @@ def _check_dense(dense: Tensor, has_rows: bool, splits: Tensor) -> Tensor:
 
 def _spread(dense: Tensor, has_rows: bool, splits: Tensor, owner: Tensor) -> Tensor:
     """The elements of ``dense`` ([rows,] columns, ...) at the row and column of each value."""
-    dims = dense._dims or ()
+    dims = dense.dims or ()
     dtype = splits.dtype
     zero, one = dtype.np_dtype.type(0), dtype.np_dtype.type(1)
     if not has_rows:
@@ -246,7 +246,7 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             for a, b in zip(splits, other.nested_row_splits, strict=True)
         ]
     result = op(*new_args, **new_kwargs)
-    outer, before = result.shape.as_tuple, first.flat_values._dims
+    outer, before = result.shape.as_tuple, first.flat_values.dims
     if outer is not None and before is not None and not compatible_static(outer[:1], before[:1]):
         raise ValueError(
             f"tf.ragged.map_flat_values requires that the output of `op` have the same outer-"

@@ -183,8 +183,8 @@ def reduce(kind: str, rt: RaggedTensor, axis: Any, keepdims: bool) -> Any:
     if axis is None:
         flat = rt.flat_values
         every = (
-            int_const(np.arange(len(flat._dims)))
-            if flat._dims is not None
+            int_const(np.arange(len(flat.dims)))
+            if flat.dims is not None
             else (raw.Range(0, raw.Rank(flat), 1))
         )
         result = getattr(raw, kind)(flat, every)

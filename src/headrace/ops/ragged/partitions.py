@@ -50,7 +50,7 @@ def _check_splits(xp: Any, row_splits: Any, nvals: Any) -> Any:
 def _vector_shape(op: Operation) -> list[Dims]:
     require_rank(op.inputs[0], 1, op.op_def.inputs[0].name)
     require_rank(op.inputs[1], op.type == "RaggedSameSplits", op.op_def.inputs[1].name)
-    return [op.inputs[0]._dims or (None,)]
+    return [op.inputs[0].dims or (None,)]
 
 
 define_op(
@@ -76,7 +76,7 @@ def _same_splits(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _same_shape(op: Operation) -> list[Dims]:
-    a, b = op.inputs[0]._dims, op.inputs[1]._dims
+    a, b = op.inputs[0].dims, op.inputs[1].dims
     if not compatible_static(a, b):
         raise ValueError(f"Ragged tensors of {a} and {b} row splits differ in their rows.")
     return [merge_static(a, b)]
@@ -106,7 +106,7 @@ def _check_dense(xp: Any, row_splits: Any, rows: Any, columns: Any) -> Any:
 define_op(
     "RaggedCheckDense(row_splits: T, rows: T, columns: T) -> checked: T",
     attrs="T: index",
-    shape=lambda op: [op.inputs[0]._dims],
+    shape=lambda op: [op.inputs[0].dims],
     **both(_check_dense),
     gradient=_PARTITION,
     effects=CHECKS,
@@ -177,11 +177,9 @@ define_op(
 def _range_shape(op: Operation) -> list[Dims]:
     dims: Dims = ()
     for tensor, name in zip(op.inputs, ("starts", "limits", "deltas"), strict=True):
-        if tensor._dims is not None and len(tensor._dims) > 1:
-            raise ValueError(
-                f"{name} must be a scalar or a vector, not {shape_text(tensor._dims)}."
-            )
-        dims = broadcast_static(dims, tensor._dims)
+        if tensor.dims is not None and len(tensor.dims) > 1:
+            raise ValueError(f"{name} must be a scalar or a vector, not {shape_text(tensor.dims)}.")
+        dims = broadcast_static(dims, tensor.dims)
     rows = dims[0] if dims else (1 if dims == () else None)
     return [(None if rows is None else rows + 1,), (None,)]
 
@@ -222,7 +220,7 @@ def _to_sparse_shape(op: Operation) -> list[Dims]:
     rank = op.attrs["RAGGED_RANK"]
     for tensor in op.inputs[:rank]:
         vector_length(tensor)
-    dims = op.inputs[-1]._dims
+    dims = op.inputs[-1].dims
     if dims is None:
         return [(None, None), (None,), (None,)]
     count = dims[0] if len(dims) == 1 else None

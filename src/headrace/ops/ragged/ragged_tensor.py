@@ -33,7 +33,7 @@ def first_size(value: Any, dtype: DType) -> Tensor:
     """The size of the first dimension of a tensor or ragged tensor, as a scalar tensor."""
     if isinstance(value, RaggedTensor):
         return value.nrows(dtype)
-    dims = value._dims
+    dims = value.dims
     if dims and dims[0] is not None:
         return convert_to_tensor(np.asarray(dims[0], dtype.np_dtype))
     return raw.Shape(value, out_type=dtype)[0]
@@ -71,7 +71,7 @@ class RaggedTensor(PlacedElements):
                 "RaggedTensor constructor is private; please use one of the factory methods "
                 "instead (e.g., RaggedTensor.from_row_lengths())"
             )
-        TensorShape.of(row_splits._dims).with_rank(1)
+        TensorShape.of(row_splits.dims).with_rank(1)
         values.shape.with_rank_at_least(1)
         self._values = values
         self._row_splits: Tensor = row_splits
@@ -147,10 +147,10 @@ class RaggedTensor(PlacedElements):
         """
         with scope(name, "RaggedFromValueRowIds"):
             values, rowids = cls._converted(values, value_rowids, "value_rowids")
-            TensorShape.of(rowids._dims).with_rank(1)
-            if not compatible_static(_outer(values), rowids._dims):
+            TensorShape.of(rowids.dims).with_rank(1)
+            if not compatible_static(_outer(values), rowids.dims):
                 raise ValueError(
-                    f"There are {_outer(values)} values, but {rowids._dims} value_rowids."
+                    f"There are {_outer(values)} values, but {rowids.dims} value_rowids."
                 )
             if nrows is None:
                 last = raw.ConcatV2([np.array([-1], rowids.dtype.np_dtype), rowids[-1:]], 0)
@@ -313,7 +313,7 @@ class RaggedTensor(PlacedElements):
     @property
     def shape(self) -> TensorShape:
         """The static shape; ragged dimensions are None."""
-        splits, inner = self._row_splits._dims, self._values.shape.as_tuple
+        splits, inner = self._row_splits.dims, self._values.shape.as_tuple
         rows = splits[0] - 1 if splits and splits[0] is not None else None
         return TensorShape.of(None if inner is None else (rows, None, *inner[1:]))
 
@@ -340,7 +340,7 @@ class RaggedTensor(PlacedElements):
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """The number of rows, by default in the type of the row splits."""
         dtype = self._row_splits.dtype if out_type is None else dtypes.as_dtype(out_type)
-        splits = self._row_splits._dims
+        splits = self._row_splits.dims
         if splits and splits[0] is not None:
             return convert_to_tensor(np.asarray(splits[0] - 1, dtype.np_dtype), name=name)
         with scope(name, "RaggedNRows"):

@@ -33,7 +33,7 @@ def _ranges(starts: Array, lengths: Array) -> Array:
 
 def _gather_shape(op: Operation) -> list[Dims]:
     rank = op.attrs["PARAMS_RAGGED_RANK"]
-    values, indices = op.inputs[rank]._dims, op.inputs[rank + 1]._dims
+    values, indices = op.inputs[rank].dims, op.inputs[rank + 1].dims
     count = op.attrs["OUTPUT_RAGGED_RANK"]
     if indices is not None and count != rank + len(indices) - 1:
         raise ValueError(
@@ -91,10 +91,10 @@ define_op(
 
 
 def _to_tensor_shape(op: Operation) -> list[Dims]:
-    wanted, values = static_ints(op.inputs[0]), op.inputs[1]._dims
+    wanted, values = static_ints(op.inputs[0]), op.inputs[1].dims
     ragged = len([t for t in op.attrs["row_partition_types"] if t != "FIRST_DIM_SIZE"])
     inner = None if values is None else values[1:]
-    if not wanted or op.inputs[0]._dims == ():
+    if not wanted or op.inputs[0].dims == ():
         return [None if inner is None else (*[None] * (ragged + 1), *inner)]
     known = tuple(None if size < 0 else size for size in wanted)
     return [known]
@@ -165,9 +165,9 @@ def _to_tensor_gradient(op: Operation, grad: Tensor) -> list[Any]:
     count = raw.Shape(values, out_type=dtypes.int64)[0]
     numbers = raw.Range(np.int64(0), count, np.int64(1))
     nested = len([t for t in op.attrs["row_partition_types"] if t != "FIRST_DIM_SIZE"])
-    if shape._dims is None or (shape._dims == () and static_ints(shape) is None):
+    if shape.dims is None or (shape.dims == () and static_ints(shape) is None):
         raise ValueError("The gradient of RaggedTensorToTensor needs a shape of known rank.")
-    outer = shape if shape._dims == () else shape[: nested + 1]
+    outer = shape if shape.dims == () else shape[: nested + 1]
     owner = raw.RaggedTensorToTensor(
         outer,
         numbers,

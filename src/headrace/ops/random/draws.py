@@ -38,7 +38,7 @@ _DRAWN_BY_ALL_CORES = 1 << 17
 Draw = Callable[..., Any]
 
 
-def _dims(shape: Any) -> tuple[int, ...]:
+def _dims_of(shape: Any) -> tuple[int, ...]:
     """A shape input as a tuple.
 
     Raises:
@@ -59,12 +59,12 @@ def _from_shape_input(op: Operation) -> list[Dims]:
 
 def _define_float(name: str, draw_np: Draw, draw_jax: Draw) -> None:
     def kernel(shape: Any, *, rng: Any, dtype: DType) -> Any:
-        dims = _dims(shape)
+        dims = _dims_of(shape)
         advanced = philox.advance_jax(rng, philox.groups_reserved(name, math.prod(dims)))
         return advanced, _traced(draw_jax, rng, dims, dtype)
 
     def interpret(shape: Any, *, rng: Any, dtype: DType) -> Any:
-        dims = _dims(shape)
+        dims = _dims_of(shape)
         advanced = philox.advance(rng, philox.groups_reserved(name, math.prod(dims)))
         return advanced, draw_np(rng, dims, dtype.np_dtype)
 
@@ -89,10 +89,12 @@ def _traced(draw: Draw, state: Any, dims: tuple[int, ...], dtype: DType) -> Any:
 
 def _define_stateless_float(name: str, draw_np: Draw, draw_jax: Draw) -> None:
     def kernel(shape: Any, seed: Any, *, dtype: DType) -> Any:
-        return _traced(draw_jax, philox.stateless_state_jax(jnp.asarray(seed)), _dims(shape), dtype)
+        return _traced(
+            draw_jax, philox.stateless_state_jax(jnp.asarray(seed)), _dims_of(shape), dtype
+        )
 
     def interpret(shape: Any, seed: Any, *, dtype: DType) -> Any:
-        return draw_np(philox.stateless_state(seed), _dims(shape), dtype.np_dtype)
+        return draw_np(philox.stateless_state(seed), _dims_of(shape), dtype.np_dtype)
 
     define_op(
         f"{name}(shape: T, seed: Tseed) -> output: dtype",
@@ -162,14 +164,14 @@ def _require_range(minval: Any, maxval: Any) -> None:
 
 
 def _uniform_int(shape: Any, minval: Any, maxval: Any, *, rng: Any, Tout: DType) -> Any:
-    dims = _dims(shape)
+    dims = _dims_of(shape)
     groups = philox.groups_reserved("RandomUniformInt", math.prod(dims))
     drawn = _ints_traced(rng, dims, minval, maxval, Tout.np_dtype)
     return philox.advance_jax(rng, groups), drawn
 
 
 def _uniform_int_np(shape: Any, minval: Any, maxval: Any, *, rng: Any, Tout: DType) -> Any:
-    dims = _dims(shape)
+    dims = _dims_of(shape)
     groups = philox.groups_reserved("RandomUniformInt", math.prod(dims))
     return philox.advance(rng, groups), _ints(rng, dims, minval, maxval, Tout.np_dtype)
 
@@ -200,10 +202,14 @@ define_op(
     attrs="dtype: index, T: index, Tseed: index = int64",
     shape=_int_shape,
     kernel=lambda shape, seed, minval, maxval, *, dtype: _ints_traced(
-        philox.stateless_state_jax(jnp.asarray(seed)), _dims(shape), minval, maxval, dtype.np_dtype
+        philox.stateless_state_jax(jnp.asarray(seed)),
+        _dims_of(shape),
+        minval,
+        maxval,
+        dtype.np_dtype,
     ),
     interpret=lambda shape, seed, minval, maxval, *, dtype: _ints(
-        philox.stateless_state(seed), _dims(shape), minval, maxval, dtype.np_dtype
+        philox.stateless_state(seed), _dims_of(shape), minval, maxval, dtype.np_dtype
     ),
     gradient=_NO_GRADIENT,
     static=(0,),
@@ -347,7 +353,7 @@ def _parameter_shape(op: Operation) -> list[Dims]:
 
 
 def _gamma(context: Any, shape: Any, alpha: Any) -> Any:
-    dims = _dims(shape)
+    dims = _dims_of(shape)
     groups = philox.groups_reserved("RandomGamma", math.prod(dims) * alpha.size)
     return host.gamma_np(context.random_state(groups), dims, alpha)
 
@@ -372,7 +378,7 @@ define_op(
 
 
 def _poisson(context: Any, shape: Any, rate: Any, *, dtype: DType) -> Any:
-    dims = _dims(shape)
+    dims = _dims_of(shape)
     groups = philox.groups_reserved("RandomPoisson", math.prod(dims) * rate.size)
     return host.poisson_np(context.random_state(groups), dims, rate, dtype.np_dtype)
 
@@ -402,7 +408,7 @@ def _bounded(
     *,
     dtype: DType,
 ) -> Any:
-    dims = _dims(shape)
+    dims = _dims_of(shape)
     if not dims:
         raise ValueError("Shape must be at least a vector, got []")
     parameters = (means, stdevs, minvals, maxvals)

@@ -284,7 +284,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
     sp_input = as_sparse(sp_input)
     with _scope(name, "SparseTranspose"):
         if perm is None:
-            dims = sp_input.dense_shape._dims
+            dims = sp_input.dense_shape.dims
             if dims is None or dims[0] is None:
                 rank = raw.Size(sp_input.dense_shape)
                 perm = raw.Sub(raw.Sub(rank, 1), raw.Range(0, rank, 1))
@@ -309,7 +309,7 @@ def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None)
         ValueError: if it is not in ``[-rank - 1, rank]``.
     """
     sp_input = as_sparse(sp_input)
-    rank = (sp_input.dense_shape._dims or (None,))[0]
+    rank = (sp_input.dense_shape.dims or (None,))[0]
     axis = -1 if axis is None else axis
     if isinstance(axis, Tensor):
         value = static_value(axis)
@@ -363,7 +363,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
         ends = raw.AddV2(raw.Max(indices, 0), np.int64(1))
         return SparseTensor(indices, values, raw.Maximum(np.int64(0), ends))
     wanted = _int64(new_shape, "new_shape")
-    merge_static(wanted._dims, shape._dims)
+    merge_static(wanted.dims, shape.dims)
     known, old = static_value(wanted), _known_shape(sp_input)
     if known is not None and old is not None:
         if np.any(np.asarray(old) > known):
@@ -390,7 +390,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     """
     sp_input = as_sparse(sp_input)
     kept = convert_to_tensor(to_retain)
-    merge_static(kept._dims, sp_input.values._dims or (None,))
+    merge_static(kept.dims, sp_input.values.dims or (None,))
     where = raw.Reshape(raw.Where(kept), [-1])
     return SparseTensor(
         raw.GatherV2(sp_input.indices, where, 0),
@@ -497,7 +497,7 @@ def sparse_concat(
 def _expanded(shapes: list[Tensor], axis: int) -> list[Tensor]:
     """Each shape with the largest sizes but along ``axis``."""
     largest = raw.Max(raw.Pack(shapes), 0)
-    rank = next((s._dims[0] for s in shapes if s._dims is not None), None)
+    rank = next((s.dims[0] for s in shapes if s.dims is not None), None)
     if rank is None:
         raise ValueError("expand_nonconcat_dim needs SparseTensors of known rank.")
     own = np.arange(rank) == axis % rank

@@ -133,9 +133,9 @@ def _cross(
 def _shape(op: Operation) -> list[Dims]:
     count = op.attrs["N"]
     for tensor in op.inputs[3 * count :]:
-        if tensor._dims is not None and len(tensor._dims) != 2:
+        if tensor.dims is not None and len(tensor.dims) != 2:
             raise ValueError(
-                f"Dense inputs should be a matrix but received shape {shape_text(tensor._dims)}."
+                f"Dense inputs should be a matrix but received shape {shape_text(tensor.dims)}."
             )
     return [(None, 2), (None,), (2,)]
 

@@ -39,12 +39,12 @@ def check_parts(op: Operation, start: int = 0) -> None:
     require_rank(values, 1, "values")
     require_rank(shape, 1, "dense_shape")
     wanted = merge_static(
-        (values._dims or (None,))[:1] + ((shape._dims or (None,))[:1]), (None, None)
+        (values.dims or (None,))[:1] + ((shape.dims or (None,))[:1]), (None, None)
     )
-    if not compatible_static(indices._dims, wanted):
+    if not compatible_static(indices.dims, wanted):
         raise ValueError(
-            f"indices of shape {shape_text(indices._dims)} do not fit values of shape "
-            f"{shape_text(values._dims)} and a dense shape of {shape_text(shape._dims)}."
+            f"indices of shape {shape_text(indices.dims)} do not fit values of shape "
+            f"{shape_text(values.dims)} and a dense shape of {shape_text(shape.dims)}."
         )
 
 
@@ -113,12 +113,12 @@ def _to_dense(
 
 def _to_dense_gradient(op: Operation, grad: Tensor) -> list[Any]:
     indices, _, values, default = op.inputs
-    if indices._dims is not None and len(indices._dims) < 2:
+    if indices.dims is not None and len(indices.dims) < 2:
         indices = raw.Reshape(indices, [-1, 1])
     of_values = raw.GatherNd(grad, indices)
     total = raw.Sum(of_values, raw.Range(0, raw.Rank(of_values), 1))
     of_default = raw.Sub(raw.Sum(grad, raw.Range(0, raw.Rank(grad), 1)), total)
-    by_value = total if values._dims == () else of_values
+    by_value = total if values.dims == () else of_values
     return [None, None, by_value, of_default if default.dtype.is_floating else None]
 
 
@@ -138,7 +138,7 @@ define_op(
 
 def _matmul_shape(op: Operation) -> list[Dims]:
     check_parts(op)
-    a, b = static_shape(op.inputs[2]), op.inputs[3]._dims
+    a, b = static_shape(op.inputs[2]), op.inputs[3].dims
     require_rank(op.inputs[3], 2, "b")
     if a is not None and len(a) != 2:
         raise ValueError(f"Shape of the sparse matrix must be of length 2, but is {len(a)}.")
@@ -228,7 +228,7 @@ define_op(
 
 def _dense_add_shape(op: Operation) -> list[Dims]:
     check_parts(op)
-    sparse, dense = static_shape(op.inputs[2]), op.inputs[3]._dims
+    sparse, dense = static_shape(op.inputs[2]), op.inputs[3].dims
     if not compatible_static(sparse, dense):
         raise ValueError(
             f"Shapes must be equal to add (no broadcasting): {shape_text(sparse)} and "
@@ -277,7 +277,7 @@ define_op(
 def _values_shape(op: Operation) -> list[Dims]:
     """Shape rule: one output, with one element for each value."""
     check_parts(op)
-    return [op.inputs[1]._dims or (None,)]
+    return [op.inputs[1].dims or (None,)]
 
 
 def _dense_at(xp: Any, indices: Any, shape: Any, dense: Any) -> Any:
@@ -320,9 +320,9 @@ def _dense_places(op: Operation) -> tuple[Tensor, Tensor]:
     """For each value the place of its partner in the dense side; the partners."""
     indices, _, _, dense = op.inputs
     rank = vector_length(op.inputs[2])
-    if dense._dims is None or rank is None:
+    if dense.dims is None or rank is None:
         raise ValueError(f"The gradient of {op.type} needs operands of known rank.")
-    own = len(dense._dims)
+    own = len(dense.dims)
     sizes = raw.Shape(dense, out_type=dtypes.int64)
     kept = raw.StridedSlice(indices, [0, rank - own], [0, 0], [1, 1], begin_mask=1, end_mask=3)
     places = raw.Minimum(kept, raw.Sub(sizes, np.int64(1)))
@@ -493,7 +493,7 @@ for _kind, _types in (("Sum", "numeric"), ("Max", "real")):
 
 def _reorder_shape(op: Operation) -> list[Dims]:
     check_parts(op)
-    return [op.inputs[0]._dims or (None, None), op.inputs[1]._dims or (None,)]
+    return [op.inputs[0].dims or (None, None), op.inputs[1].dims or (None,)]
 
 
 def _reorder(xp: Any, indices: Any, values: Any, shape: Any) -> Any:
@@ -522,8 +522,8 @@ def _reshape_shape(op: Operation) -> list[Dims]:
     require_rank(op.inputs[0], 2, "input_indices")
     require_rank(op.inputs[1], 1, "input_shape")
     require_rank(op.inputs[2], 1, "new_shape")
-    count = (op.inputs[0]._dims or (None,))[0]
-    rank = (op.inputs[2]._dims or (None,))[0]
+    count = (op.inputs[0].dims or (None,))[0]
+    rank = (op.inputs[2].dims or (None,))[0]
     return [(count, rank), (rank,)]
 
 
@@ -562,7 +562,7 @@ def _reshape(xp: Any, indices: Any, input_shape: Any, new_shape: Any) -> Any:
 
 
 def _column_for_each_axis(op: Operation) -> None:
-    sizes = op.inputs[1]._dims
+    sizes = op.inputs[1].dims
     if sizes is not None and len(sizes) == 1:
         requirements.shape((None, sizes[0]), 0)(op)
 

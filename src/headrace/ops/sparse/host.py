@@ -46,7 +46,7 @@ def _two_shape(op: Operation) -> list[Dims]:
     a, b = static_shape(op.inputs[2]), static_shape(op.inputs[5])
     if not compatible_static(a, b):
         raise ValueError(f"Shapes of the operands differ: {shape_text(a)} and {shape_text(b)}.")
-    rank = (merge_static(op.inputs[2]._dims, op.inputs[5]._dims) or (None,))[0]
+    rank = (merge_static(op.inputs[2].dims, op.inputs[5].dims) or (None,))[0]
     return _sparse_result(rank)[: len(op.op_def.outputs)]
 
 
@@ -125,7 +125,7 @@ define_op(
     "SparseAddGrad(backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64)"
     " -> (a_val_grad: T, b_val_grad: T)",
     attrs="T: numeric",
-    shape=lambda op: [(op.inputs[i]._dims or (None,))[:1] for i in (1, 2)],
+    shape=lambda op: [(op.inputs[i].dims or (None,))[:1] for i in (1, 2)],
     **both(_add_grad),
     gradient=_NEITHER,
 )
@@ -193,7 +193,7 @@ def _concat_shape(op: Operation) -> list[Dims]:
         op.inputs[:count], op.inputs[count : 2 * count], op.inputs[2 * count :], strict=True
     ):
         require_rank(indices, 2, "indices")
-        rank = merge_static(rank, shape._dims)
+        rank = merge_static(rank, shape.dims)
         length = vector_length(values)
         total = None if None in (total, length) else total + length  # type: ignore[operator]
     size = (rank or (None,))[0]
@@ -265,7 +265,7 @@ define_op(
 def _split_shape(op: Operation) -> list[Dims]:
     require_rank(op.inputs[0], 0, "split_dim")
     check_parts(op, 1)
-    rank = (op.inputs[3]._dims or (None,))[0]
+    rank = (op.inputs[3].dims or (None,))[0]
     one = _sparse_result(rank)
     return [dims for dims in one for _ in range(op.attrs["num_split"])]
 
@@ -384,7 +384,7 @@ define_op(
     "SparseSliceGrad(backprop_val_grad: T, input_indices: int64, input_start: int64,"
     " output_indices: int64) -> val_grad: T",
     attrs="T: numeric",
-    shape=lambda op: [(op.inputs[1]._dims or (None,))[:1]],
+    shape=lambda op: [(op.inputs[1].dims or (None,))[:1]],
     **both(_slice_grad),
     gradient=_NEITHER,
 )
@@ -453,7 +453,7 @@ define_op(
     "SparseFillEmptyRowsGrad(reverse_index_map: int64, grad_values: T) ->"
     " (d_values: T, d_default_value: T)",
     attrs="T: numeric",
-    shape=lambda op: [op.inputs[0]._dims, ()],
+    shape=lambda op: [op.inputs[0].dims, ()],
     **both(_fill_grad),
     gradient=_NEITHER,
 )

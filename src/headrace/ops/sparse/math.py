@@ -149,7 +149,7 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 def _axes(sp: SparseTensor, axis: Any) -> Any:
     if axis is not None:
         return axis if isinstance(axis, Tensor) else np.asarray(axis, np.int32)
-    dims = sp.dense_shape._dims
+    dims = sp.dense_shape.dims
     if dims is not None and dims[0] is not None:
         return np.arange(dims[0], dtype=np.int32)
     return raw.Range(0, raw.Size(sp.dense_shape), 1)

@@ -163,7 +163,7 @@ def _many_shape(op: Operation) -> list[Dims]:
 
 
 def _read_shape(op: Operation) -> list[Dims]:
-    dims = op.inputs[0]._dims
+    dims = op.inputs[0].dims
     if dims is not None and dims[-1:] not in ((3,), (None,)):
         raise ValueError(f"Dimension must be 3 but is {dims[-1:]}: the last of serialized sparse.")
     if op.type == "DeserializeManySparse":

@@ -127,7 +127,7 @@ def _operation_shape(op: Operation) -> list[Dims]:
             sides.append(static_shape(op.inputs[position + 2]))
             position += 3
         else:
-            sides.append(op.inputs[position]._dims)
+            sides.append(op.inputs[position].dims)
             position += 1
     for dims in sides:
         if dims is not None and len(dims) < 2:

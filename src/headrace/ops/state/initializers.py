@@ -56,14 +56,14 @@ class Initializer:
 
 
 def _filled(shape: Any, value: Any, dtype: DType, name: str) -> Tensor:
-    dims = _dims(shape)
+    dims = _dims_of(shape)
     if isinstance(dims, list) and np.prod(dims, dtype=np.int64) < _CONSTANT_LIMIT:
         return constant(np.full(dims, value, dtype.np_dtype), dtype, name=name)
     result: Tensor = raw.Fill(dims, constant(value, dtype), name=name)
     return result
 
 
-def _dims(shape: Any) -> Any:
+def _dims_of(shape: Any) -> Any:
     """The shape as a list of ints, or as a tensor if that, or one of its sizes, is one."""
     if isinstance(shape, Tensor) or (isinstance(shape, (list, tuple)) and holds_tensor(shape)):
         return shape_argument(shape)
@@ -134,7 +134,7 @@ class Constant(Initializer):
     ) -> Tensor:
         wanted = dtypes.as_dtype(dtype or self.dtype).base_dtype
         verify = self._verify_shape if verify_shape is None else verify_shape
-        dims = _dims(shape)
+        dims = _dims_of(shape)
         if np.ndim(self.value) == 0 and wanted is not dtypes.string and not verify:
             small = isinstance(dims, list) and np.prod(dims, dtype=np.int64) < _CONSTANT_LIMIT
             if not small:
@@ -162,7 +162,7 @@ class RandomUniform(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         return api.random_uniform(
-            _dims(shape), self.minval, self.maxval, dtype or self.dtype, seed=self.seed
+            _dims_of(shape), self.minval, self.maxval, dtype or self.dtype, seed=self.seed
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class RandomNormal(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         return api.random_normal(
-            _dims(shape), self.mean, self.stddev, dtype or self.dtype, seed=self.seed
+            _dims_of(shape), self.mean, self.stddev, dtype or self.dtype, seed=self.seed
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -208,7 +208,7 @@ class TruncatedNormal(RandomNormal):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         return api.truncated_normal(
-            _dims(shape), self.mean, self.stddev, dtype or self.dtype, seed=self.seed
+            _dims_of(shape), self.mean, self.stddev, dtype or self.dtype, seed=self.seed
         )
 
 
@@ -223,10 +223,12 @@ class UniformUnitScaling(Initializer):
         self.dtype = _float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        full = _dims(shape if partition_info is None else partition_info.full_shape)
+        full = _dims_of(shape if partition_info is None else partition_info.full_shape)
         input_size = float(np.prod(full[:-1])) if len(full) > 1 else 1.0
         bound = math.sqrt(3 / max(input_size, 1.0)) * self.factor
-        return api.random_uniform(_dims(shape), -bound, bound, dtype or self.dtype, seed=self.seed)
+        return api.random_uniform(
+            _dims_of(shape), -bound, bound, dtype or self.dtype, seed=self.seed
+        )
 
     def get_config(self) -> dict[str, Any]:
         return {"factor": self.factor, "seed": self.seed, "dtype": self.dtype.name}
@@ -275,9 +277,9 @@ class VarianceScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         wanted = dtype or self.dtype
-        dims = _dims(shape)
+        dims = _dims_of(shape)
         fan_in, fan_out = _fans(
-            dims if partition_info is None else _dims(partition_info.full_shape)
+            dims if partition_info is None else _dims_of(partition_info.full_shape)
         )
         count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}
         variance = self.scale / max(1.0, count[self.mode])
@@ -344,7 +346,7 @@ class Orthogonal(Initializer):
         self.dtype = _float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        dims = _dims(shape)
+        dims = _dims_of(shape)
         if len(dims) < 2:
             raise ValueError(
                 "The tensor to initialize, specified by argument `shape` must be at least "
@@ -374,14 +376,14 @@ class Identity(Initializer):
         self.dtype = _float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        full = _dims(shape if partition_info is None else partition_info.full_shape)
+        full = _dims_of(shape if partition_info is None else partition_info.full_shape)
         if len(full) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
         wanted = dtypes.as_dtype(dtype or self.dtype).base_dtype
         eye = self.gain * np.eye(*full)
         if partition_info is not None:
             offset = partition_info.var_offset
-            rows, cols = _dims(shape)
+            rows, cols = _dims_of(shape)
             eye = eye[offset[0] : offset[0] + rows, offset[1] : offset[1] + cols]
         return constant(eye.astype(wanted.np_dtype), wanted, name="eye")
 

@@ -151,7 +151,7 @@ class Variable(Operators):
         self._handle = handle_op.outputs[0]
         self._graph = graph
         self._dtype = dtype
-        self._dims: Dims = declared.as_tuple
+        self.dims: Dims = declared.as_tuple
         self._initial_value: Tensor | None = initial
         self._initializer_op = self._add_assign(safe, validate_shape, "Assign")
         self._snapshot = self._add_read("read")
@@ -172,7 +172,7 @@ class Variable(Operators):
         self._handle = handle_op.outputs[0]
         self._graph = graph
         self._dtype = handle_op.attrs["dtype"]
-        self._dims = handle_op.attrs["shape"].as_tuple
+        self.dims = handle_op.attrs["shape"].as_tuple
         self._initializer_op = assignment_of(element(variable_def.initializer_name))
         initial = variable_def.initial_value_name
         self._initial_value = element(initial) if initial else None
@@ -194,7 +194,7 @@ class Variable(Operators):
         variable._handle = handle_op.outputs[0]
         variable._graph = handle_op.graph
         variable._dtype = handle_op.attrs["dtype"]
-        variable._dims = handle_op.attrs["shape"].as_tuple
+        variable.dims = handle_op.attrs["shape"].as_tuple
         return variable
 
     # -- adding ops -------------------------------------------------------------------------
@@ -219,11 +219,11 @@ class Variable(Operators):
 
     def _add_assign(self, value: Tensor, validate_shape: bool, name: str) -> Operation:
         dims = value.dims
-        checked_later = validate_shape and self._dims is not None and (dims is None or None in dims)
+        checked_later = validate_shape and self.dims is not None and (dims is None or None in dims)
         attrs = {
             "dtype": self._dtype,
             "validate_shape": validate_shape,
-            "_shape": TensorShape.of(self._dims) if checked_later else None,
+            "_shape": TensorShape.of(self.dims) if checked_later else None,
         }
         return self._add(_ASSIGN, (value,), attrs, (), name)
 
@@ -319,7 +319,7 @@ class Variable(Operators):
         Raises:
             ValueError: if the shape of ``value`` cannot fit.
         """
-        validate = self._dims is not None
+        validate = self.dims is not None
         return self._updated(
             self._add_assign(self._convert(value), validate, name or "Assign"), read_value
         )
@@ -427,15 +427,15 @@ class Variable(Operators):
 
     @property
     def shape(self) -> TensorShape:
-        return TensorShape.of(self._dims)
+        return TensorShape.of(self.dims)
 
     def get_shape(self) -> TensorShape:
         """The static shape."""
-        return TensorShape.of(self._dims)
+        return TensorShape.of(self.dims)
 
     def set_shape(self, shape: Any) -> None:
         """Add what is known of the shape. Raises ValueError if it contradicts."""
-        self._dims = merge_static(self._dims, TensorShape(shape).as_tuple)
+        self.dims = merge_static(self.dims, TensorShape(shape).as_tuple)
         self._snapshot.set_shape(shape)
 
     @property
