@@ -23,7 +23,7 @@ from headrace.executor.stepping import Driver, Flow, StepRun
 from headrace.executor.touched import touched_by
 from headrace.executor.tracing_step import StepContext
 from headrace.executor.transfers import SEND
-from headrace.executor.units import Slots, Splitter, Unit
+from headrace.executor.units import Slots, Unit, UnitBuilder
 from headrace.graph.recursion import levels_of, room_for
 from headrace.graph.shapes import static_bytes
 from headrace.ops.control import tensor_list_kernels as lists
@@ -82,7 +82,7 @@ class LocalPlan:
             if node.op_def.provide is not None:
                 node.op_def.provide(store, self._known[(node, 0)], node)
         self._feed_slots = [self._slots.of((f, 0)) for f in step.feeds]
-        units = self._splitter(step.nodes).units(set(step.fetches))
+        units = self._unit_builder(step.nodes).units(set(step.fetches))
         self._fetch_slots = [self._slots.of(e) for e in step.fetches]
         self._blocks = any(u.blocks for u in units)
         #: Whether units run as events come: they wait for other tasks, or for each other.
@@ -117,8 +117,8 @@ class LocalPlan:
     def units(self) -> list[Unit]:
         return self._schedule.units
 
-    def _splitter(self, nodes: Sequence[Node]) -> Splitter:
-        return Splitter(
+    def _unit_builder(self, nodes: Sequence[Node]) -> UnitBuilder:
+        return UnitBuilder(
             nodes, self._known, self._slots, self._options, self._force_host, self._tables
         )
 
@@ -353,7 +353,7 @@ class LocalPlan:
                 if region is None or signal.node in self._force_host:
                     raise _cannot_run(signal)
                 self._force_host.add(signal.node)
-                unit.parts = self._splitter(region.nodes).units(set(region.outputs))
+                unit.parts = self._unit_builder(region.nodes).units(set(region.outputs))
                 units = self.units
                 if not self.is_stepped:  # there the unit stays, and runs its parts
                     at = units.index(unit)

@@ -66,7 +66,7 @@ class Slots:
         return self.index.setdefault(edge, len(self.index))
 
 
-class Splitter:
+class UnitBuilder:
     """Builds the units of a list of nodes: nodes of one device and stage form a region."""
 
     def __init__(

@@ -107,7 +107,7 @@ def _collect(graph: Raised, frame: _Frame, paths: dict[str, Path]) -> None:
                 found.switch = node
 
 
-class _Cutter:
+class _LoopFunctions:
     """Makes the two functions of one loop."""
 
     def __init__(self, graph: Raised, frame: _Frame) -> None:
@@ -179,12 +179,12 @@ class _Cutter:
 
 def _raise(graph: Raised, frame: _Frame) -> NodeDef:
     """Put a While in the place of a frame."""
-    cutter = _Cutter(graph, frame)
+    functions = _LoopFunctions(graph, frame)
     condition = frame.condition
     assert condition is not None
-    test = cutter.find([data_inputs(condition)[0]])
+    test = functions.find([data_inputs(condition)[0]])
     backs = [v.back for v in frame.variables if v.back is not None]
-    body = cutter.find(
+    body = functions.find(
         [
             *[data_inputs(b)[0] for b in backs],
             *[f"^{c}" for b in backs for c in control_inputs(b)],
@@ -194,23 +194,23 @@ def _raise(graph: Raised, frame: _Frame) -> NodeDef:
     for name, node in body.items():
         if node.op == "LoopCond":
             body[name] = identity(name, node.input[0], BOOL, node)
-    types = [type_of(s, graph.nodes) for s in cutter.inputs]
+    types = [type_of(s, graph.nodes) for s in functions.inputs]
     base = condition.name.rpartition("/")[0] or condition.name
     results = [data_inputs(b)[0] for b in backs]
-    results += [f"#{i}:0" for i in range(len(results), len(cutter.inputs))]
+    results += [f"#{i}:0" for i in range(len(results), len(functions.inputs))]
     effects = any(map(has_effects, [*test.values(), *body.values()]))
     node = NodeDef(op="While" if effects else "StatelessWhile")
     node.name = graph.node_name(base if base != condition.name else f"{base}/While")
     node.device = condition.device
-    node.input.extend(cutter.inputs)
+    node.input.extend(functions.inputs)
     enters = [v.enter for v in frame.variables]
     enters += [n for group in frame.constants.values() for n in group]
     node.input.extend(dict.fromkeys(f"^{c}" for n in enters for c in control_inputs(n)))
     node.attr["T"].list.type.extend(types)
-    node.attr["cond"].func.name = cutter.function(
+    node.attr["cond"].func.name = functions.function(
         f"{base}_cond", test, [data_inputs(condition)[0]], types
     )
-    node.attr["body"].func.name = cutter.function(f"{base}_body", body, results, types)
+    node.attr["body"].func.name = functions.function(f"{base}_body", body, results, types)
     parallel = max(n.attr["parallel_iterations"].i for n in enters)
     node.attr["parallel_iterations"].i = parallel or 10
     _state_shapes(graph, frame, node)
