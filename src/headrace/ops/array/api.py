@@ -158,6 +158,8 @@ def eye(
 ) -> Tensor:
     """Identity matrices: shape ``batch_shape + [num_rows, num_columns]``."""
     wanted = dtypes.as_dtype(dtype).base_dtype
+    if wanted is dtypes.string:
+        raise TypeError("tf.eye has no value for strings.")
     with get_default_graph().name_scope(name or "eye"):
         columns = num_rows if num_columns is None else num_columns
         last = "diag" if columns is num_rows or columns == num_rows else "set_diag"

@@ -14,7 +14,7 @@ import numpy as np
 from headrace.graph.shapes import broadcast_static, compatible_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.array.fill import unbroadcast
-from headrace.ops.core import checks
+from headrace.ops.core import checks, requirements
 from headrace.ops.core.array_util import (
     both,
     fail,
@@ -261,6 +261,7 @@ define_op(
     "ListDiff(x: T, y: T) -> (out: T, idx: out_idx)",
     attrs="T: type, out_idx: index = int32",
     shape=lambda op: [(None,), (None,)],
+    requires=[requirements.rank(1, 0, 1)],
     **on_host(_list_diff),
     gradient=INDEX_RESULT,
 )

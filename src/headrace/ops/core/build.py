@@ -88,6 +88,11 @@ def register_tensor_conversion_function(
     ``conversion_func(value, dtype=None, name=None, as_ref=False)`` returns a tensor or
     NotImplemented. Lower priorities are asked first.
     """
+    classes = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not all(isinstance(c, type) for c in classes):
+        raise TypeError(f"base_type must be a class or a tuple of classes, got {base_type!r}.")
+    if not callable(conversion_func):
+        raise TypeError(f"conversion_func must be callable, got {conversion_func!r}.")
     _converters.append((priority, base_type, conversion_func))
     _converters.sort(key=lambda entry: entry[0])
 
@@ -371,7 +376,14 @@ def _convert_number_list(
             f"Expected list for '{arg.name}' argument to '{op_def.name}' Op, not {value!r}."
         )
     tensors = [_convert_one(op_def, arg, v, attrs) for v in value]
-    attrs[arg.number_attr] = len(tensors)  # type: ignore[index]
+    assert arg.number_attr is not None
+    # Another list of the op may count by the same attribute.
+    count = attrs.setdefault(arg.number_attr, len(tensors))
+    if count != len(tensors):
+        raise ValueError(
+            f"List '{arg.name}' of '{op_def.name}' Op has {len(tensors)} entries, but attribute "
+            f"'{arg.number_attr}' says {count}: lists that it counts have one length."
+        )
     return tensors
 
 

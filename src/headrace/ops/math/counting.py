@@ -63,7 +63,7 @@ define_op(
     "HistogramFixedWidth(values: T, value_range: T, nbins: int32) -> out: dtype",
     attrs="T: {int32, int64, float32, float64}, dtype: index = int32",
     shape=_histogram_shape,
-    requires=[requirements.shape((2,), 1)],
+    requires=[requirements.shape((2,), 1), requirements.scalar(2)],
     kernel=_histogram,
     interpret=_histogram_np,
     static=(2,),

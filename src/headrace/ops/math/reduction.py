@@ -359,6 +359,8 @@ define_op(
 
 
 def _one_axis(index: Any, rank: int) -> int:
+    if np.size(index) != 1:
+        raise ValueError(f"Expected one dimension, but got {np.ravel(index).tolist()}")
     axis = int(np.ravel(index)[0])
     if not -rank <= axis < rank:
         raise ValueError(f"Expected dimension in the range [{-rank}, {rank}), but got {axis}")

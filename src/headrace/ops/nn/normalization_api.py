@@ -11,6 +11,7 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Tensor
+from headrace.ops.core.array_util import checked_axis
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.math.cast import saturate_cast
 from headrace.ops.math.reduction_api import either, one_of, reduce_mean, reduce_sum
@@ -274,7 +275,9 @@ def sufficient_statistics(
 def _count(x: Tensor, axes: list[int]) -> Tensor:
     """How many values are summed, in the type of ``x``."""
     dims = x.dims
-    count = None if dims is None else num_elements_static(tuple(dims[a] for a in axes))
+    count = None
+    if dims is not None:
+        count = num_elements_static(tuple(dims[checked_axis(a, len(dims))] for a in axes))
     if count is not None:
         return convert_to_tensor(np.array(count, x.dtype.np_dtype), name="count")
     chosen = raw.GatherV2(raw.Shape(x), axes, 0)
