@@ -33,22 +33,56 @@ newaxis = None
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
-    """A tensor with the same contents and shape as ``input``."""
+    """A tensor with the contents, dtype and shape of ``input``, made by an op of its own.
+
+    Use it to give a value a name, or to put it behind control dependencies.
+
+    Raises:
+        TypeError, ValueError: if ``input`` does not convert to a tensor.
+
+    >>> with tf.Session() as session:
+    ...     session.run(identity([1, 2])).tolist()
+    [1, 2]
+    """
     return raw.Identity(input, name=name)
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
-    """A list of tensors with the same contents as ``input``."""
+    """Tensors with the contents, dtypes and shapes of ``input``, all from one op.
+
+    None is ready before all of ``input`` are.
+
+    Args:
+        input: at least one tensor; dtypes and shapes may differ.
+
+    Raises:
+        ValueError: if ``input`` is empty.
+        TypeError: if it is no sequence, or an entry does not convert to a tensor.
+    """
     return raw.IdentityN(list(input), name=name)
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """``input``, through which no gradient flows."""
+    """``input`` in its shape and dtype, as a constant for ``tf.gradients``: no gradient flows back.
+
+    Raises:
+        TypeError, ValueError: if ``input`` does not convert to a tensor.
+
+    >>> x = tf.constant(3.0)
+    >>> (slope,) = tf.gradients(x * stop_gradient(x), x)  # 3, where x * x has 6
+    >>> with tf.Session() as session:
+    ...     float(session.run(slope))
+    3.0
+    """
     return raw.StopGradient(input, name=name)
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
-    """``input``, promised not to change."""
+    """``input`` in its shape and dtype, promised not to change from step to step.
+
+    Raises:
+        TypeError, ValueError: if ``input`` does not convert to a tensor.
+    """
     return raw.GuaranteeConst(input, name=name)
 
 
@@ -78,7 +112,13 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
     """A tensor of zeros (False, or empty strings).
 
     Args:
-        shape: list of sizes, TensorShape, or 1-D integer tensor.
+        shape: list of sizes, TensorShape, or 1-D tensor of int32 or int64.
+        dtype: of the result.
+
+    Raises:
+        TypeError: if ``shape`` holds what is no integer, or ``dtype`` is unknown.
+        ValueError: if a size is negative or unknown.
+        InvalidArgumentError: when run, if a size known only then is negative.
 
     >>> zeros([2, 3]).shape
     TensorShape([Dimension(2), Dimension(3)])
@@ -88,7 +128,17 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of ones (or True). ``shape`` as for ``zeros``."""
+    """A tensor of ones (or True). ``shape`` and ``dtype`` as for ``zeros``.
+
+    Raises:
+        TypeError: if ``dtype`` is string or unknown, or ``shape`` holds what is no integer.
+        ValueError: if a size is negative or unknown.
+        InvalidArgumentError: when run, if a size known only then is negative.
+
+    >>> with tf.Session() as session:
+    ...     session.run(ones([3], tf.int32)).tolist()
+    [1, 1, 1]
+    """
     wanted = dtypes.as_dtype(dtype).base_dtype
     if wanted is dtypes.string:
         raise TypeError("tf.ones has no value for strings.")
@@ -121,7 +171,15 @@ def _whole_sizes(shape: Any) -> tuple[int, ...] | None:
 def zeros_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Zeros of the shape and (unless ``dtype`` is given) type of ``tensor``."""
+    """Zeros of the shape and (unless ``dtype`` is given) type of ``tensor``.
+
+    Args:
+        optimize: make a constant where the static shape is fully known.
+
+    Raises:
+        TypeError: if ``dtype`` is unknown.
+        TypeError, ValueError: if ``tensor`` does not convert to a tensor.
+    """
     return _filled_like(tensor, dtype, name or "zeros_like", optimize, 0)
 
 
@@ -129,7 +187,15 @@ def zeros_like(
 def ones_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Ones of the shape and (unless ``dtype`` is given) type of ``tensor``."""
+    """Ones of the shape and (unless ``dtype`` is given) type of ``tensor``.
+
+    Args:
+        optimize: make a constant where the static shape is fully known.
+
+    Raises:
+        TypeError: if the result would hold strings, or ``dtype`` is unknown.
+        TypeError, ValueError: if ``tensor`` does not convert to a tensor.
+    """
     return _filled_like(tensor, dtype, name or "ones_like", optimize, 1)
 
 
@@ -145,7 +211,19 @@ def _filled_like(tensor: Any, dtype: Any, name: str, optimize: bool, value: int)
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor of shape ``dims`` whose every element is the scalar ``value``."""
+    """A tensor of shape ``dims`` whose every element is the scalar ``value``, of its dtype.
+
+    Args:
+        dims: list of sizes, or 1-D tensor of int32 or int64.
+
+    Raises:
+        ValueError: if ``value`` is no scalar, ``dims`` not 1-D, or a size negative.
+        InvalidArgumentError: when run, for the same where it is known only then.
+
+    >>> with tf.Session() as session:
+    ...     session.run(fill([2, 3], 7)).tolist()
+    [[7, 7, 7], [7, 7, 7]]
+    """
     return raw.Fill(shape_value(dims), value, name=name)
 
 
@@ -156,7 +234,22 @@ def eye(
     dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Identity matrices: shape ``batch_shape + [num_rows, num_columns]``."""
+    """Identity matrices: shape ``batch_shape + [num_rows, num_columns]``.
+
+    Args:
+        num_rows, num_columns: integer scalars; as many columns as rows when not given.
+        batch_shape: list of sizes, or 1-D integer tensor.
+        dtype: a numeric type or bool.
+
+    Raises:
+        TypeError: if ``dtype`` is string or unknown.
+        ValueError: if a number is negative or no integer.
+        InvalidArgumentError: when run, if a number known only then is negative.
+
+    >>> with tf.Session() as session:
+    ...     session.run(eye(2, 3, dtype=tf.int32)).tolist()
+    [[1, 0, 0], [0, 1, 0]]
+    """
     wanted = dtypes.as_dtype(dtype).base_dtype
     if wanted is dtypes.string:
         raise TypeError("tf.eye has no value for strings.")
@@ -180,9 +273,20 @@ def eye(
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
-    """The shape of ``input`` as a 1-D tensor, known when the graph runs.
+    """The shape of ``input`` as a 1-D tensor ``[rank]``, known when the graph runs.
 
-    A constant where the static shape is fully known.
+    A constant where the static shape is fully known. Of a sparse tensor its dense shape.
+
+    Args:
+        out_type: tf.int32 or tf.int64.
+
+    Raises:
+        TypeError: for another ``out_type``, unless the shape is fully known.
+        TypeError, ValueError: if ``input`` does not convert to a tensor.
+
+    >>> with tf.Session() as session:
+    ...     session.run(tf.shape(tf.zeros([2, 3]))).tolist()
+    [2, 3]
     """
     return _shape_of(input, name or "Shape", dtypes.as_dtype(out_type), True)
 
@@ -200,13 +304,26 @@ def _shape_of(input: Any, name: str, out_type: DType, optimize: bool) -> Tensor:
 def shape_n(
     input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None
 ) -> list[Tensor]:
-    """The shapes of several tensors of one type."""
+    """The shapes of several tensors of one dtype, each ``[rank]``, from one op.
+
+    Raises:
+        ValueError: if ``input`` is empty.
+        TypeError: if the dtypes differ, or ``out_type`` is neither tf.int32 nor tf.int64.
+    """
     return raw.ShapeN(list(input), out_type=out_type, name=name)
 
 
 @composite_function
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
-    """The number of elements of ``input``, a scalar."""
+    """The number of elements of ``input`` (of a sparse tensor: of its dense shape), a scalar.
+
+    Args:
+        out_type: tf.int32 or tf.int64.
+
+    Raises:
+        TypeError: for another ``out_type``, unless the size is known.
+        TypeError, ValueError: if ``input`` does not convert to a tensor.
+    """
     kind = dtypes.as_dtype(out_type)
     dense = getattr(input, "dense_shape", None)
     if dense is not None and not isinstance(input, Tensor):
@@ -219,7 +336,15 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
 
 @composite_function
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of dimensions of ``input``, an int32 scalar."""
+    """The number of dimensions of ``input``, an int32 scalar.
+
+    Raises:
+        TypeError, ValueError: if ``input`` does not convert to a tensor.
+
+    >>> with tf.Session() as session:
+    ...     int(session.run(rank(tf.zeros([2, 3]))))
+    2
+    """
     dense = getattr(input, "dense_shape", None)
     if dense is not None and not isinstance(input, Tensor):
         return raw.Size(dense, name=name or "Rank")
@@ -230,10 +355,15 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """``tensor`` with another shape; one size may be -1 and is worked out.
+    """``tensor``, its elements in row-major order, with another shape.
+
+    Args:
+        tensor: of any shape and dtype.
+        shape: list of sizes, or 1-D tensor of int32 or int64; one may be -1 and is worked out.
 
     Raises:
         ValueError: if the static numbers of elements differ.
+        InvalidArgumentError: when run, if they differ then, or more than one size is -1.
 
     >>> reshape(constant([1, 2, 3, 4]), [2, -1]).shape
     TensorShape([Dimension(2), Dimension(2)])
@@ -245,8 +375,16 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """``input`` with a dimension of size 1 inserted at ``axis`` (negative: from the end).
 
+    Args:
+        axis: integer scalar in [-rank - 1, rank].
+        dim: the old name of ``axis``.
+
     Raises:
-        ValueError: if both ``axis`` and its old name ``dim`` are given, or neither.
+        ValueError: if both ``axis`` and ``dim`` are given, or neither, or it is out of range.
+        InvalidArgumentError: when run, if it is out of a range known only then.
+
+    >>> expand_dims(tf.zeros([2, 3]), -1).shape.as_list()
+    [2, 3, 1]
     """
     at = renamed("axis", axis, "dim", dim)
     if at is None:
@@ -260,8 +398,16 @@ def squeeze(
 ) -> Tensor:
     """``input`` without its dimensions of size 1 (or only those in ``axis``).
 
+    Args:
+        axis: one dimension or several, in [-rank, rank); the rank falls by their number.
+        squeeze_dims: the old name of ``axis``.
+
     Raises:
-        ValueError: if a dimension in ``axis`` is known not to be 1.
+        ValueError: if a dimension in ``axis`` is out of range or known not to be 1.
+        InvalidArgumentError: when run, for the same where it is known only then.
+
+    >>> squeeze(tf.zeros([1, 2, 1, 3]), [0]).shape.as_list()
+    [2, 1, 3]
     """
     axes = renamed("axis", axis, "squeeze_dims", squeeze_dims)
     if axes is None:
@@ -277,6 +423,18 @@ def transpose(
     """``a`` with its dimensions permuted: dimension i of the result is ``perm[i]`` of ``a``.
 
     Without ``perm`` the order is reversed. ``conjugate`` conjugates complex values too.
+
+    Args:
+        a: tensor of any rank.
+        perm: ``[rank]`` integers, a permutation of 0 to rank - 1.
+
+    Raises:
+        ValueError: if ``perm`` is no permutation of the dimensions.
+        InvalidArgumentError: when run, for the same where it is known only then.
+        TypeError: if ``perm`` does not hold integers.
+
+    >>> transpose(tf.zeros([2, 3, 5]), [0, 2, 1]).shape.as_list()
+    [2, 5, 3]
     """
     tensor = as_tensor(a)
     build = raw.ConjugateTranspose if conjugate and tensor.dtype.is_complex else raw.Transpose
@@ -294,10 +452,11 @@ def transpose(
 def matrix_transpose(
     a: Any, name: str | None = "matrix_transpose", conjugate: bool = False
 ) -> Tensor:
-    """``a`` with its last two dimensions exchanged.
+    """``a`` with its last two dimensions exchanged: ``[..., n, m]`` for ``[..., m, n]``.
 
     Raises:
         ValueError: if ``a`` is known to have fewer than two.
+        InvalidArgumentError: when run, if it has fewer then.
     """
     tensor = as_tensor(a)
     dims = tensor.dims

@@ -21,13 +21,42 @@ from headrace.ops.core.old_arguments import renamed, reverse_axes
 
 @composite_function
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """``input`` repeated ``multiples[i]`` times along each dimension i."""
+    """``input`` repeated ``multiples[i]`` times along each dimension i.
+
+    Args:
+        multiples: ``[rank]`` integers of int32 or int64, none negative.
+
+    Returns:
+        A tensor whose dimension i is ``input.shape[i] * multiples[i]``.
+
+    Raises:
+        ValueError: if ``multiples`` has another length, or a negative entry.
+        InvalidArgumentError: when run, for the same where it is known only then.
+
+    >>> with tf.Session() as session:
+    ...     session.run(tile([[1, 2]], [2, 2])).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
     return raw.Tile(input, shape_value(multiples), name=name)
 
 
 @composite_function
 def reverse(tensor: Any, axis: Any = None, name: str | None = None, dims: Any = None) -> Tensor:
-    """``tensor`` with the order along the dimensions in ``axis`` reversed."""
+    """``tensor``, in its shape, with the order along the dimensions in ``axis`` reversed.
+
+    Args:
+        axis: one dimension or several, int32 or int64 (negative: from the end).
+        dims: the old name; a list of a truth value for each dimension, too.
+
+    Raises:
+        TypeError: if ``axis`` does not hold integers.
+        ValueError: if a dimension is out of range or named twice.
+        InvalidArgumentError: when run, for the same where it is known only then.
+
+    >>> with tf.Session() as session:
+    ...     session.run(reverse([[1, 2], [3, 4]], [1])).tolist()
+    [[2, 1], [4, 3]]
+    """
     axes = convert_to_tensor(
         reverse_axes(axis if dims is None else dims), preferred_dtype=dtypes.int32
     )
@@ -48,7 +77,26 @@ def reverse_sequence(
     seq_dim: int | None = None,
     batch_dim: int | None = None,
 ) -> Tensor:
-    """Reverse the first ``seq_lengths[i]`` steps of each batch entry i; later ones stay."""
+    """Reverse the first ``seq_lengths[i]`` steps of each batch entry i; later ones stay.
+
+    Args:
+        input: tensor with a dimension ``seq_axis`` of steps and ``batch_axis`` of examples.
+        seq_lengths: ``[batch]`` integers from 0 to the number of steps.
+        batch_axis: 0 when not given.
+        seq_dim, batch_dim: old names of the axes.
+
+    Returns:
+        A tensor of the shape and dtype of ``input``.
+
+    Raises:
+        TypeError: if the lengths are not int32 or int64.
+        ValueError: if the axes are equal, or there is not one length for each example.
+        InvalidArgumentError: when run, if a length exceeds the steps.
+
+    >>> with tf.Session() as session:
+    ...     session.run(reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1)).tolist()
+    [[2, 1, 3], [6, 5, 4]]
+    """
     seq = renamed("seq_axis", seq_axis, "seq_dim", seq_dim)
     batch = renamed("batch_axis", batch_axis, "batch_dim", batch_dim)
     if seq is None:
@@ -59,12 +107,33 @@ def reverse_sequence(
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """``input`` with elements moved by ``shift`` along ``axis``; what falls off comes back."""
+    """``input``, in its shape, moved by ``shift`` along ``axis``; what falls off comes back.
+
+    Args:
+        input: tensor of rank 1 or more.
+        shift, axis: an integer scalar each, or ``[n]`` each: a shift for each axis.
+
+    Raises:
+        InvalidArgumentError: when run, if an axis is out of range or the numbers differ.
+
+    >>> with tf.Session() as session:
+    ...     session.run(roll([1, 2, 3, 4], shift=1, axis=0)).tolist()
+    [4, 1, 2, 3]
+    """
     return raw.Roll(input, shift, axis, name=name)
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """``input`` broadcast to ``shape`` by NumPy's rules."""
+    """``input`` broadcast to ``shape`` (1-D integers) by NumPy's rules.
+
+    Raises:
+        ValueError: if the static shapes do not fit.
+        InvalidArgumentError: when run, if shapes known only then do not.
+
+    >>> with tf.Session() as session:
+    ...     session.run(broadcast_to([[1], [2]], [2, 3])).tolist()
+    [[1, 1, 1], [2, 2, 2]]
+    """
     return raw.BroadcastTo(input, shape_value(shape), name=name)
 
 
@@ -80,25 +149,58 @@ def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> Tensor
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The broadcast shape of two shapes given as 1-D tensors."""
+    """The broadcast shape of two shapes given as 1-D tensors.
+
+    Raises:
+        InvalidArgumentError: when run, if they cannot be broadcast.
+    """
     return raw.BroadcastArgs(shape_argument(shape_x), shape_argument(shape_y))
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The inverse ``y`` of a permutation: ``y[x[i]] = i``."""
+    """The inverse ``y`` of a permutation: ``y[x[i]] = i``.
+
+    Args:
+        x: ``[n]`` int32 or int64, each of 0 to n - 1 once.
+
+    Raises:
+        TypeError: if ``x`` does not hold integers.
+        ValueError: if ``x`` is known not to be 1-D.
+        InvalidArgumentError: when run, if it is no permutation.
+    """
     return raw.InvertPermutation(x, name=name)
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The bytes of ``input`` read as another type; sizes that differ change the last dimension."""
+    """The bytes of ``input`` read as another type.
+
+    Where the sizes differ the shape does: ``[...]`` becomes ``[..., n]`` for a type n times
+    smaller, and ``[..., n]`` becomes ``[...]`` for one n times larger.
+
+    Raises:
+        TypeError: if a type is no number (a string ...).
+        ValueError: if the last dimension does not fit the larger type.
+        InvalidArgumentError: when run, if a dimension known only then does not.
+
+    >>> with tf.Session() as session:
+    ...     int(session.run(bitcast(tf.constant(1.0), tf.int32)))
+    1065353216
+    """
     return raw.Bitcast(input, type=type, name=name)
 
 
 def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
-    """Coordinate grids of 1-D tensors; ``indexing`` is "xy" (as in NumPy) or "ij".
+    """Coordinate grids of n 1-D tensors: n tensors of rank n.
+
+    Args:
+        indexing: "xy" (the first two dimensions exchanged, as in NumPy) or "ij".
 
     Raises:
-        ValueError: for another ``indexing``; TypeError: for unknown keywords.
+        ValueError: for another ``indexing``.
+        TypeError: for unknown keywords.
+
+    >>> [t.shape.as_list() for t in meshgrid([1, 2], [3, 4, 5])]
+    [[3, 2], [3, 2]]
     """
     indexing = kwargs.pop("indexing", "xy")
     name = kwargs.pop("name", "meshgrid")
@@ -125,7 +227,24 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
-    """Flat ``indices`` as coordinates in an array of shape ``dims``, one row per dimension."""
+    """Flat ``indices`` as coordinates in an array of shape ``dims``.
+
+    Args:
+        indices: scalar or ``[n]``, int32 or int64.
+        dims: ``[rank]`` sizes, of the type of the indices.
+
+    Returns:
+        ``[rank]`` for a scalar, else ``[rank, n]``: a row for each dimension.
+
+    Raises:
+        TypeError: if they are no integers.
+        ValueError: if ``indices`` has rank 2 or more, or ``dims`` is not 1-D.
+        InvalidArgumentError: when run, if an index lies outside.
+
+    >>> with tf.Session() as session:
+    ...     session.run(unravel_index([3, 4], [2, 3])).tolist()
+    [[1, 1], [0, 1]]
+    """
     return raw.UnravelIndex(indices, dims, name=name)
 
 

@@ -55,7 +55,17 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 @composite_function
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Like ``where``, with NumPy's broadcasting between all three."""
+    """Like ``where``, but the shapes of all three broadcast as in NumPy.
+
+    Raises:
+        TypeError: if ``condition`` is not bool, or the dtypes of ``x`` and ``y`` differ.
+        ValueError: if only one of ``x`` and ``y`` is given, or shapes do not broadcast.
+        InvalidArgumentError: when run, if shapes known only then do not.
+
+    >>> with tf.Session() as session:
+    ...     session.run(where_v2([True, False, True], [1, 2, 3], 0)).tolist()
+    [1, 0, 3]
+    """
     if x is None and y is None:
         coordinates: Tensor = where(condition, name=name)
         return coordinates
@@ -121,36 +131,114 @@ def _merged(tensor: Tensor, axis: int, count: int) -> Tensor:
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
-    """The distinct values of a 1-D tensor in order of first appearance: ``(y, idx)``."""
+    """The distinct values of a 1-D tensor in order of first appearance.
+
+    Args:
+        x: ``[n]``.
+        out_idx: tf.int32 or tf.int64.
+
+    Returns:
+        Unique ``(y, idx)``: ``[k]`` values, and ``[n]`` positions: ``x[i] == y[idx[i]]``.
+
+    Raises:
+        TypeError: for another ``out_idx``.
+        ValueError: if ``x`` is known not to be 1-D.
+        InvalidArgumentError: when run, if it is not then.
+
+    >>> with tf.Session() as session:
+    ...     [part.tolist() for part in session.run(unique([5, 7, 5]))]
+    [[5, 7], [0, 1, 0]]
+    """
     return Unique(*raw.Unique(x, out_idx=out_idx, name=name))
 
 
 def unique_with_counts(
     x: Any, out_idx: Any = dtypes.int32, name: str | None = None
 ) -> UniqueWithCounts:
-    """Like ``unique``, with how often each value occurs: ``(y, idx, count)``."""
+    """Like ``unique``, with how often each value occurs.
+
+    Returns:
+        UniqueWithCounts ``(y, idx, count)``: ``[k]``, ``[n]`` and ``[k]``.
+
+    Raises:
+        TypeError: if ``out_idx`` is neither tf.int32 nor tf.int64.
+        ValueError: if ``x`` is known not to be 1-D.
+        InvalidArgumentError: when run, if it is not then.
+    """
     return UniqueWithCounts(*raw.UniqueWithCounts(x, out_idx=out_idx, name=name))
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
-    """The elements of ``x`` that are not in ``y``, in order, and their positions in ``x``."""
+    """The elements of ``x`` that are not in ``y``, in order, and their positions in ``x``.
+
+    Args:
+        x, y: 1-D tensors of one dtype.
+        index_dtype: of the positions, tf.int32 or tf.int64.
+
+    Returns:
+        ListDiff ``(out, idx)``, both ``[n]``.
+
+    Raises:
+        TypeError: if the dtypes differ, or ``index_dtype`` is another.
+        ValueError: if ``x`` or ``y`` is known not to be 1-D.
+        InvalidArgumentError: when run, if one is not then.
+    """
     return ListDiff(*raw.ListDiff(x, y, out_idx=index_dtype, name=name))
 
 
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """Split ``data`` into lists of rows by the number that ``partitions`` gives each row."""
+    """Split ``data`` into lists of rows by the number that ``partitions`` gives each row.
+
+    Args:
+        data: ``partitions.shape + [...]``.
+        partitions: int32 in [0, num_partitions), of any shape.
+
+    Returns:
+        ``num_partitions`` tensors ``[n, ...]`` of the dtype of ``data``; the n add up.
+
+    Raises:
+        TypeError: if ``partitions`` is not int32.
+        ValueError: if ``num_partitions`` is not positive, or ``data.shape`` does not start with
+            ``partitions.shape``.
+        InvalidArgumentError: when run, if a number is out of range.
+
+    >>> with tf.Session() as session:
+    ...     [p.tolist() for p in session.run(dynamic_partition([1, 2, 3], [0, 1, 0], 2))]
+    [[1, 3], [2]]
+    """
     return raw.DynamicPartition(data, partitions, num_partitions=num_partitions, name=name)
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """Rows of several tensors put at ``indices`` of one; later ones win."""
+    """Rows of several tensors put at ``indices`` of one; later ones win.
+
+    Args:
+        indices: int32 tensors, none negative.
+        data: as many tensors of one dtype, each ``indices[i].shape + [...]``.
+
+    Returns:
+        ``[greatest index + 1, ...]``, zero where no index points.
+
+    Raises:
+        TypeError: if the dtypes differ, or the indices are not int32.
+        ValueError: if there are none, not as many of both, or shapes do not fit.
+        InvalidArgumentError: when run, if an index is negative.
+
+    >>> with tf.Session() as session:
+    ...     session.run(dynamic_stitch([[2, 0], [1]], [[30, 10], [20]])).tolist()
+    [10, 20, 30]
+    """
     return raw.DynamicStitch(list(indices), list(data), name=name)
 
 
 def parallel_dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """Like ``dynamic_stitch``."""
+    """Like ``dynamic_stitch``, with its shapes and errors.
+
+    Raises:
+        TypeError, ValueError, InvalidArgumentError: as there.
+    """
     return raw.ParallelDynamicStitch(list(indices), list(data), name=name)
 
 
@@ -163,7 +251,21 @@ def bincount(
 ) -> Tensor:
     """How often each of 0, 1, 2 ... occurs in ``arr`` (or the sum of its weights).
 
-    The result has ``max(arr) + 1`` entries, at least ``minlength`` and at most ``maxlength``.
+    Args:
+        arr: non-negative int32 of any shape.
+        weights: numbers of the shape of ``arr``.
+        dtype: of the result without ``weights``.
+
+    Returns:
+        ``[size]``: ``max(arr) + 1`` entries, at least ``minlength`` and at most ``maxlength``.
+
+    Raises:
+        TypeError: if ``arr`` does not hold integers.
+        InvalidArgumentError: when run, if a number is negative, or ``weights`` has another shape.
+
+    >>> with tf.Session() as session:
+    ...     session.run(bincount([1, 1, 3])).tolist()
+    [0, 2, 0, 1]
     """
     with get_default_graph().name_scope("bincount"):
         array = convert_to_tensor(arr, dtypes.int32)

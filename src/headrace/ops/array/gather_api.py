@@ -45,7 +45,20 @@ def gather(
 
 @composite_function
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """Gather along the last dimension of ``indices``; those before it are matched one to one."""
+    """Gather along the last dimension of ``indices``; those before it are matched one to one.
+
+    Args:
+        params: ``[batch..., n, ...]``.
+        indices: ``[batch..., k]`` integers in [0, n), of known rank.
+
+    Returns:
+        ``[batch..., k, ...]``.
+
+    Raises:
+        TypeError: if the indices are no integers.
+        ValueError: if the rank of ``indices`` is unknown, or the batch dimensions differ.
+        InvalidArgumentError: when run, if an index is out of range.
+    """
     with get_default_graph().name_scope(name or "BatchGather"):
         places = index_tensor(indices, "indices")
         if places.dims is None:
@@ -59,7 +72,23 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Elements or slices of ``params`` at ``indices`` ``[..., depth]``.
 
-    The result has the shape ``indices.shape[:-1] + params.shape[depth:]``.
+    Args:
+        params: of any shape and dtype, with at least ``depth`` dimensions.
+        indices: int16, int32 or int64.
+        batch_dims: so many first dimensions of both are matched one to one.
+
+    Returns:
+        A tensor of the shape ``indices.shape[:-1] + params.shape[batch_dims + depth:]``.
+
+    Raises:
+        TypeError: if the indices are no integers.
+        ValueError: if ``depth`` exceeds the rank of ``params``, or ``batch_dims`` is not less than
+            the rank of ``indices``, which must be known then.
+        InvalidArgumentError: when run, if an index is out of range.
+
+    >>> with tf.Session() as session:
+    ...     session.run(gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])).tolist()
+    [2, 3]
     """
     tensor, places = as_tensor(params), index_tensor(indices)
     if batch_dims == 0:
@@ -88,7 +117,21 @@ def _like(values: Any, tensor: Tensor) -> Tensor:
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Zeros of ``shape`` with ``updates`` added at ``indices`` ``[..., depth]``."""
+    """Zeros of ``shape`` with ``updates`` added at ``indices`` ``[..., depth]``.
+
+    Args:
+        updates: ``indices.shape[:-1] + shape[depth:]``; where indices repeat, they add up.
+        shape: 1-D integers.
+
+    Raises:
+        TypeError: if the indices are no integers.
+        ValueError: if ``updates`` has another shape, or ``depth`` exceeds the rank.
+        InvalidArgumentError: when run, if an index is out of range.
+
+    >>> with tf.Session() as session:
+    ...     session.run(scatter_nd([[1], [3], [1]], [10, 20, 5], [4])).tolist()
+    [0, 15, 0, 20]
+    """
     places = index_tensor(indices)
     sizes = shape_argument(shape)
     if sizes.dtype is not places.dtype:
@@ -99,21 +142,48 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 def tensor_scatter_nd_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
-    """``tensor`` with ``updates`` in place of what is at ``indices``."""
+    """``tensor`` with ``updates`` in place of what is at ``indices``.
+
+    Shapes are those of ``tensor_scatter_nd_add``; any dtype.
+
+    Raises:
+        TypeError: if the dtypes differ, or the indices are no integers.
+        ValueError: if ``updates`` has another shape, or ``depth`` exceeds the rank.
+        InvalidArgumentError: when run, if an index is out of range.
+    """
     return raw.TensorScatterUpdate(tensor, index_tensor(indices), updates, name=name)
 
 
 def tensor_scatter_nd_add(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
-    """``tensor`` with ``updates`` added at ``indices``; duplicates add up."""
+    """``tensor`` with ``updates`` added at ``indices``; duplicates add up.
+
+    Args:
+        tensor: numbers of any shape.
+        indices: ``[..., depth]`` integers.
+        updates: ``indices.shape[:-1] + tensor.shape[depth:]``, of the dtype of ``tensor``.
+
+    Raises:
+        TypeError: if the dtypes differ, or the indices are no integers.
+        ValueError: if ``updates`` has another shape, or ``depth`` exceeds the rank.
+        InvalidArgumentError: when run, if an index is out of range.
+    """
     return raw.TensorScatterAdd(tensor, index_tensor(indices), updates, name=name)
 
 
 def tensor_scatter_nd_sub(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
-    """``tensor`` with ``updates`` subtracted at ``indices``; duplicates add up."""
+    """``tensor`` with ``updates`` subtracted at ``indices``; duplicates add up.
+
+    Shapes are those of ``tensor_scatter_nd_add``.
+
+    Raises:
+        TypeError: if the dtypes differ, or the indices are no integers.
+        ValueError: if ``updates`` has another shape, or ``depth`` exceeds the rank.
+        InvalidArgumentError: when run, if an index is out of range.
+    """
     return raw.TensorScatterSub(tensor, index_tensor(indices), updates, name=name)
 
 

@@ -141,9 +141,10 @@ def _warn_if_large(sizes: Sequence[int | None]) -> None:
 def convert_to_tensor_or_indexed_slices(
     value: Any, dtype: Any = None, name: str | None = None
 ) -> Any:
-    """``value`` as a Tensor, or as it is when it is IndexedSlices already.
+    """``value`` as a Tensor of the same shape, or as it is when it is IndexedSlices already.
 
     Raises:
+        TypeError: if ``value`` cannot be converted.
         ValueError: if IndexedSlices have another type than ``dtype``.
     """
     if isinstance(value, IndexedSlices):

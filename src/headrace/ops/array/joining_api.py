@@ -26,8 +26,18 @@ from headrace.ops.core.old_arguments import concat_arguments, split_arguments
 def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any = None) -> Tensor:
     """Tensors joined along one dimension; all other sizes must agree.
 
+    Args:
+        values: at least one tensor, all of one dtype and rank.
+        axis: the dimension, an integer scalar (negative: from the end).
+        concat_dim: the old name of ``axis``.
+
     Raises:
-        ValueError: if the static shapes do not fit.
+        TypeError: if the dtypes differ.
+        ValueError: if ``values`` is empty, static shapes do not fit, or ``axis`` is out of range.
+        InvalidArgumentError: when run, for the same where it is known only then.
+
+    >>> concat([tf.zeros([2, 3]), tf.ones([2, 1])], axis=1).shape.as_list()
+    [2, 4]
     """
     values, axis = concat_arguments(values, axis, concat_dim)
     if len(values) == 1:
@@ -40,10 +50,18 @@ def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any 
 
 @composite_function
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Tensors of one shape as one tensor with a new dimension at ``axis``.
+    """Tensors of one shape and dtype as one tensor with a new dimension at ``axis``.
+
+    Args:
+        axis: in [-rank - 1, rank] for values of that rank.
 
     Raises:
+        TypeError: if the dtypes differ.
         ValueError: if the shapes differ or ``axis`` is out of range.
+        InvalidArgumentError: when run, if shapes known only then differ.
+
+    >>> stack([[1, 2], [3, 4], [5, 6]], axis=1).shape.as_list()
+    [2, 3]
     """
     if axis == 0 and not isinstance(values, Tensor):
         try:
@@ -64,7 +82,12 @@ def _same_types(values: Sequence[Any]) -> list[Any]:
 
 
 def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tensor:
-    """Like ``stack`` along dimension 0; all shapes must be fully known."""
+    """Like ``stack`` along dimension 0; all shapes must be fully known.
+
+    Raises:
+        ValueError: if the first shape is not known, or another differs.
+        TypeError: if the dtypes differ.
+    """
     tensors = [as_tensor(v) for v in values]
     each = tensors[0].dims
     if not fully_known(each):
@@ -83,7 +106,12 @@ def unstack(
     """The slices of ``value`` along ``axis``, a list of ``num`` tensors of one rank less.
 
     Raises:
-        ValueError: if ``num`` is not given and not known, or ``axis`` is out of range.
+        ValueError: if ``num`` is neither given nor known, is not the size of the dimension, or
+            ``axis`` is out of range.
+        InvalidArgumentError: when run, if the dimension is not ``num`` then.
+
+    >>> [t.shape.as_list() for t in unstack(tf.zeros([2, 3]), axis=1)]
+    [[2], [2], [2]]
     """
     tensor = as_tensor(value)
     if num is None:
@@ -107,8 +135,15 @@ def split(
 ) -> list[Tensor]:
     """Split ``value`` along ``axis``: into equal parts (an int) or parts of given sizes (a list).
 
+    Args:
+        num_or_size_splits: the number of parts, or ``[parts]`` sizes, one of which may be -1.
+        axis: integer scalar in [-rank, rank).
+        num: the number of parts where the length of the sizes is not known.
+        split_dim, num_split: old names of ``axis`` and of the number of parts.
+
     Raises:
-        ValueError: if the sizes do not fit.
+        ValueError: if the sizes do not fit, or ``axis`` is out of range.
+        InvalidArgumentError: when run, if they do not fit a size known only then.
 
     >>> [t.shape.as_list() for t in split(constant([[1, 2, 3, 4]]), [1, -1], axis=1)]
     [[1, 1], [1, 3]]

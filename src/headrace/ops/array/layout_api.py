@@ -52,6 +52,11 @@ def required_space_to_batch_paddings(
 
     Returns:
         (paddings, crops), both ``[n, 2]`` int32.
+
+    Raises:
+        TypeError: if the sizes are no integers.
+        ValueError: if the lengths differ.
+        InvalidArgumentError: when run, if a block is 0.
     """
     with get_default_graph().name_scope(name or "required_space_to_batch_paddings"):
         shape = convert_to_tensor(input_shape, dtypes.int32, "input_shape")
@@ -78,7 +83,17 @@ def space_to_batch(
     name: str | None = None,
     block_shape: Any = None,
 ) -> Tensor:
-    """Blocks of space moved into the batch: ``[b, h, w, c]`` -> ``[b s s, h / s, w / s, c]``."""
+    """Blocks of space moved into the batch: ``[b, h, w, c]`` -> ``[b s s, h / s, w / s, c]``.
+
+    Args:
+        paddings: ``[2, 2]`` integers: zeros before and after, in height and width.
+        block_size: s, 2 or more. ``block_shape`` is its newer name: ``[n]`` for n dimensions.
+
+    Raises:
+        TypeError: if no block is given.
+        ValueError: if the block does not divide the padded height and width.
+        InvalidArgumentError: when run, for the same where it is known only then.
+    """
     if block_shape is not None or block_size == 1:  # the old op has no blocks of one
         block = _block(block_size, block_shape)
         return space_to_batch_nd(input, block, paddings, name)
@@ -88,7 +103,21 @@ def space_to_batch(
 def batch_to_space(
     input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
-    """The inverse of ``space_to_batch``, cropped by ``crops``."""
+    """The inverse of ``space_to_batch``, cropped by ``crops``.
+
+    Args:
+        input: ``[b * s * s, h, w, c]`` for a block size s.
+        crops: ``[2, 2]`` integers: what to cut before and after, in height and width.
+        block_size: s, 2 or more. ``block_shape`` is its newer name: ``[n]`` for n dimensions.
+
+    Returns:
+        ``[b, h * s - crops, w * s - crops, c]``.
+
+    Raises:
+        TypeError: if no block is given.
+        ValueError: if the block does not divide the batch, or the crops leave nothing.
+        InvalidArgumentError: when run, for the same where it is known only then.
+    """
     if block_shape is not None or block_size == 1:
         return batch_to_space_nd(input, _block(block_size, block_shape), crops, name)
     return raw.BatchToSpace(input, crops, block_size=block_size, name=name)
@@ -107,26 +136,74 @@ def _block(block_size: Any, block_shape: Any) -> Any:
 def space_to_batch_nd(
     input: Any, block_shape: Any, paddings: Any, name: str | None = None
 ) -> Tensor:
-    """Blocks of the dimensions after the first moved into the batch, after zero padding."""
+    """Blocks of the dimensions after the first moved into the batch, after zero padding.
+
+    Args:
+        input: ``[b, d1, ..., dn, ...]``.
+        block_shape: ``[n]`` integers of 1 or more.
+        paddings: ``[n, 2]`` integers: zeros before and after in each dimension.
+
+    Returns:
+        ``[b * prod(block_shape), padded d1 / block_shape[0], ..., ...]``.
+
+    Raises:
+        ValueError: if a block does not divide its padded dimension, a padding is negative, or the
+            lengths differ.
+        InvalidArgumentError: when run, for the same where it is known only then.
+    """
     return raw.SpaceToBatchND(input, block_shape, paddings, name=name)
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    """The inverse of ``space_to_batch_nd``, cropped by ``crops``."""
+    """The inverse of ``space_to_batch_nd``, cropped by ``crops``.
+
+    Args:
+        input: ``[b * prod(block_shape), d1, ..., dn, ...]``.
+        block_shape: ``[n]`` integers.
+        crops: ``[n, 2]`` integers: what to cut before and after in each dimension.
+
+    Raises:
+        ValueError: if the block does not divide the batch, the crops leave nothing, or the
+            lengths differ.
+        InvalidArgumentError: when run, for the same where it is known only then.
+    """
     return raw.BatchToSpaceND(input, block_shape, crops, name=name)
 
 
 def space_to_depth(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Blocks of space moved into channels: ``[b, h, w, c]`` -> ``[b, h / s, w / s, c * s * s]``."""
+    """Blocks of space moved into channels: ``[b, h, w, c]`` -> ``[b, h / s, w / s, c * s * s]``.
+
+    Args:
+        block_size: s, 2 or more.
+        data_format: "NHWC", "NCHW" or "NCHW_VECT_C".
+
+    Raises:
+        ValueError: if the rank is not 4, the block does not divide height and width, or the
+            format is unknown.
+        InvalidArgumentError: when run, for sizes known only then.
+
+    >>> space_to_depth(tf.zeros([1, 4, 6, 3]), 2).shape.as_list()
+    [1, 2, 3, 12]
+    """
     return raw.SpaceToDepth(input, block_size=block_size, data_format=data_format, name=name)
 
 
 def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """The inverse of ``space_to_depth``."""
+    """The inverse of ``space_to_depth``: ``[b, h, w, c]`` -> ``[b, h * s, w * s, c / (s * s)]``.
+
+    Args:
+        block_size: s, 2 or more.
+        data_format: "NHWC", "NCHW" or "NCHW_VECT_C".
+
+    Raises:
+        ValueError: if the rank is not 4, ``s * s`` does not divide the channels, or the format is
+            unknown.
+        InvalidArgumentError: when run, for sizes known only then.
+    """
     return raw.DepthToSpace(input, block_size=block_size, data_format=data_format, name=name)
 
 
@@ -209,7 +286,21 @@ def _aligned(kind: str, align: str, inputs: tuple[Any, ...], name: str) -> Tenso
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """Matrices with zeros outside a band around the diagonal (a negative width keeps all)."""
+    """Matrices ``[..., m, n]`` with zeros outside a band around the diagonal.
+
+    Args:
+        num_lower, num_upper: integer scalars: how many diagonals to keep below and above the main
+            one; a negative number keeps all.
+
+    Raises:
+        ValueError: if the rank is less than 2.
+        TypeError: if the numbers are no integers.
+        InvalidArgumentError: when run, if a number exceeds the rows or columns.
+
+    >>> with tf.Session() as session:
+    ...     session.run(matrix_band_part(tf.ones([2, 3]), -1, 0)).tolist()  # lower triangle
+    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
+    """
     lower, upper = (
         convert_to_tensor(n, preferred_dtype=dtypes.int64) for n in (num_lower, num_upper)
     )
@@ -217,12 +308,25 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
 
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """A tensor of twice the rank with ``diagonal`` on its diagonal and zeros around it."""
+    """``diagonal``, of shape ``s``, on the diagonal of zeros of shape ``s + s``.
+
+    Raises:
+        TypeError: if ``diagonal`` is not numeric.
+
+    >>> with tf.Session() as session:
+    ...     session.run(diag([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
     return raw.Diag(diagonal, name=name)
 
 
 def diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The diagonal of a tensor whose shape is one shape twice."""
+    """The diagonal, of shape ``s``, of a tensor of shape ``s + s``.
+
+    Raises:
+        ValueError: if the halves of the static shape differ.
+        InvalidArgumentError: when run, if those of a shape known only then do.
+    """
     return raw.DiagPart(input, name=name)
 
 
@@ -284,7 +388,17 @@ def sequence_mask(
     """True in the first ``lengths[...]`` places of a new last dimension of ``maxlen``.
 
     Args:
+        lengths: numbers of any shape.
         maxlen: scalar; by default the greatest length.
+        dtype: of the result, whose shape is ``lengths.shape + [maxlen]``.
+
+    Raises:
+        ValueError: if ``maxlen`` is no scalar.
+        TypeError: if the lengths are no numbers.
+
+    >>> with tf.Session() as session:
+    ...     session.run(sequence_mask([1, 3], dtype=tf.int32)).tolist()
+    [[1, 0, 0], [1, 1, 1]]
     """
     with get_default_graph().name_scope(name or "SequenceMask"):
         rows = convert_to_tensor(lengths)

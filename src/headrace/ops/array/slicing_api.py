@@ -27,8 +27,17 @@ _BAD_INDEX = (
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """The part of ``input_`` that starts at ``begin`` and has ``size`` (-1: up to the end).
 
+    Args:
+        input_: tensor of rank n.
+        begin, size: ``[n]`` of int32 or int64.
+
     Raises:
+        TypeError: if ``begin`` or ``size`` does not hold integers.
         ValueError: if it is known not to fit.
+        InvalidArgumentError: when run, if it does not fit then.
+
+    >>> tf.slice(tf.zeros([5, 3]), [1, 0], [2, -1]).shape.as_list()
+    [2, 3]
     """
     return raw.Slice(input_, *_one_type(begin, size), name=name)
 

@@ -101,7 +101,11 @@ def int_const(values: Any, dtype: dtypes.DType = dtypes.int32, name: str = "Cons
 
 
 def shape_tensor(tensor: Tensor, dtype: dtypes.DType = dtypes.int32) -> Tensor:
-    """The shape of ``tensor`` as a tensor: a constant where it is fully known."""
+    """The shape of ``tensor`` as a tensor ``[rank]``: a constant where it is fully known.
+
+    Raises:
+        TypeError: if ``dtype`` is neither tf.int32 nor tf.int64 where the shape is not known.
+    """
     dims = tensor.dims
     if dims is not None and None not in dims:
         return int_const(dims, dtype, "Shape")

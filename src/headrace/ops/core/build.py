@@ -85,8 +85,11 @@ def register_tensor_conversion_function(
 ) -> None:
     """Let ``convert_to_tensor`` accept ``base_type`` (a class or tuple of classes).
 
-    ``conversion_func(value, dtype=None, name=None, as_ref=False)`` returns a tensor or
-    NotImplemented. Lower priorities are asked first.
+    ``conversion_func(value, dtype=None, name=None, as_ref=False)`` returns a tensor, of any shape,
+    or NotImplemented. Lower priorities are asked first.
+
+    Raises:
+        TypeError: if ``base_type`` is no class, or ``conversion_func`` cannot be called.
     """
     classes = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(c, type) for c in classes):
@@ -106,9 +109,18 @@ def convert_to_tensor(
 ) -> Tensor:
     """``value`` as a tensor: itself, a variable's value, a packed list, or a constant.
 
+    Args:
+        value: a number, string, (nested) list or array, whose shape the result has.
+        dtype: of the result; by default int32, float32 and so on as ``value`` suggests.
+        preferred_dtype: a type to take if ``value`` fits it. ``dtype_hint`` is its newer name.
+
     Raises:
-        ValueError: if ``value`` is a tensor of another type than ``dtype``.
-        TypeError: if ``value`` cannot be converted.
+        ValueError: if ``value`` is None, a list whose rows differ in length, or a tensor of another
+            type than ``dtype``.
+        TypeError: if ``value`` cannot be converted, or does not fit ``dtype``.
+
+    >>> convert_to_tensor([[1, 2, 3], [4, 5, 6]], tf.float32).shape.as_list()
+    [2, 3]
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if isinstance(value, Tensor):

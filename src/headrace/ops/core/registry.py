@@ -292,7 +292,7 @@ _DEFINED_IN: dict[str, str] = {}
 
 
 def get_op_def(name: str) -> OpDef:
-    """The definition of op type ``name``.
+    """The definition of op type ``name``: its inputs, attributes, shape rule and kernel.
 
     Raises:
         ValueError: if there is no such op type.

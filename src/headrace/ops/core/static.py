@@ -17,9 +17,13 @@ Array = np.ndarray[Any, Any]
 
 
 def static_value(tensor: Tensor) -> Array | None:
-    """The value of ``tensor`` if the graph alone tells it, else None.
+    """The value of ``tensor``, in its shape, if the graph alone tells it, else None.
 
-    Constants, shapes that are fully known, and small pure arithmetic on these.
+    Constants, shapes that are fully known, and small pure arithmetic on these. Shape rules ask it:
+    so ``tf.reshape(x, tf.shape(y))`` has a static shape.
+
+    Raises:
+        AttributeError: if ``tensor`` is no Tensor.
     """
     op = tensor.op
     if op.type == "Const":

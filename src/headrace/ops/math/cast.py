@@ -162,11 +162,11 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor: ...
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """``x`` as ``dtype``: floats are cut towards zero, nonzero is True, integers wrap.
 
-    Complex numbers lose their imaginary part. Sparse values keep their form; a tensor that has the
-    type already is returned as it is.
+    The shape stays. Complex numbers lose their imaginary part. Sparse values keep their form; a
+    tensor that has the type already is returned as it is.
 
     Raises:
-        TypeError: if ``x`` cannot be converted to a tensor.
+        TypeError: if ``x`` cannot be converted to a tensor, or ``dtype`` is unknown.
         ValueError: if one of the types is no number (a string ...).
 
     >>> Session().run(cast(constant([1.8, 2.2]), int32)).tolist()
@@ -186,7 +186,18 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 @composite_function
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """``value`` as ``dtype``, with what does not fit moved to the nearest end of its range."""
+    """``value`` as ``dtype``, with what does not fit moved to the nearest end of its range.
+
+    Args:
+        value: real numbers of any shape, which the result has.
+
+    Raises:
+        TypeError: if a type has no range (complex, string).
+
+    >>> with tf.Session() as session:
+    ...     session.run(saturate_cast([-5.0, 7.0, 300.0], tf.uint8)).tolist()
+    [0, 7, 255]
+    """
     target = dtypes.as_dtype(dtype).base_dtype
     value = convert_to_tensor(value, name="value")
     source = value.dtype
@@ -314,10 +325,14 @@ define_op(
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
-    """``real + i imag``: complex64 of float32 parts, complex128 of float64 parts.
+    """``real + i imag``: complex64 of float32 parts, complex128 of float64 parts; they broadcast.
+
+    Args:
+        real, imag: both float32 or both float64, of shapes that broadcast.
 
     Raises:
         TypeError: if the parts are not both float32 or both float64.
+        ValueError: if their shapes do not broadcast.
     """
     real = convert_to_tensor(real, name="real")
     imag = convert_to_tensor(imag, name="imag", preferred_dtype=real.dtype)
@@ -332,19 +347,34 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 
 @composite_function
 def real(input: Any, name: str | None = None) -> Tensor:
-    """The real part; ``input`` itself where it is real already."""
+    """The real part, in the shape of ``input``; ``input`` itself where it is real already.
+
+    Raises:
+        TypeError, ValueError: if ``input`` does not convert to a tensor.
+    """
     return _part_of("Real", input, name)
 
 
 @composite_function
 def imag(input: Any, name: str | None = None) -> Tensor:
-    """The imaginary part; zeros where ``input`` is real."""
+    """The imaginary part, in the shape of ``input``; zeros where it is real.
+
+    Raises:
+        TypeError, ValueError: if ``input`` does not convert to a tensor.
+    """
     return _part_of("Imag", input, name)
 
 
 @composite_function
 def angle(input: Any, name: str | None = None) -> Tensor:
-    """The argument, in (-pi, pi]; of a real number 0 or pi."""
+    """The argument, in (-pi, pi], elementwise, as a real number; of a real number 0 or pi.
+
+    Args:
+        input: floats or complex numbers of any shape, which the result has.
+
+    Raises:
+        TypeError: for integers and strings.
+    """
     return _part_of("Angle", input, name)
 
 
@@ -364,7 +394,7 @@ def _part_of(op_name: str, value: Any, name: str | None) -> Tensor:
 
 @composite_function
 def conj(x: Any, name: str | None = None) -> Tensor:
-    """The complex conjugate; ``x`` itself where it is real.
+    """The complex conjugate, in the shape of ``x``; ``x`` itself where it is real.
 
     Raises:
         TypeError: if ``x`` is not numeric.
@@ -380,7 +410,18 @@ def conj(x: Any, name: str | None = None) -> Tensor:
 
 @composite_function
 def abs(x: Any, name: str | None = None) -> Tensor:
-    """The absolute value; of a complex number its (real) modulus."""
+    """The absolute value, elementwise; of a complex number its (real) modulus.
+
+    Args:
+        x: floats, complex numbers or signed integers of any shape, which the result has.
+
+    Raises:
+        TypeError: for another type (unsigned integers, bool, strings).
+
+    >>> with tf.Session() as session:
+    ...     float(session.run(tf.abs(3.0 + 4.0j)))
+    5.0
+    """
     x = convert_to_tensor(x, name="x")
     if x.dtype.is_complex:
         return raw.ComplexAbs(x, Tout=x.dtype.real_dtype, name=name)

@@ -32,7 +32,17 @@ def _all_axes(tensor: Tensor) -> Any:
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
     """``t`` scaled so that its L2 norm (over ``axes``, else of the whole) is at most ``clip_norm``.
 
-    Takes a tensor or IndexedSlices and returns the same kind.
+    Args:
+        t: a tensor of floats of any shape, or IndexedSlices; the result is of the same kind.
+        clip_norm: a positive scalar.
+
+    Raises:
+        TypeError: if ``t`` holds integers.
+        ValueError: if an axis is not one of ``t``'s, or ``clip_norm`` does not broadcast.
+
+    >>> with tf.Session() as session:
+    ...     session.run(clip_by_norm([6.0, 8.0], 5.0)).tolist()
+    [3.0, 4.0]
     """
     with get_default_graph().name_scope(name or "clip_by_norm") as scope:
         values = _values(t)
@@ -48,10 +58,13 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
-    """The L2 norm of all tensors together; entries that are None count for nothing.
+    """The L2 norm, a scalar, of all tensors together; entries that are None count for nothing.
+
+    Args:
+        t_list: sequence of float tensors or IndexedSlices, of any shapes and one type.
 
     Raises:
-        TypeError: if ``t_list`` is no sequence.
+        TypeError: if ``t_list`` is no sequence, holds integers, or types differ.
     """
     _check_sequence(t_list)
     with get_default_graph().name_scope(name or "global_norm"):
@@ -68,9 +81,26 @@ def clip_by_global_norm(
 ) -> tuple[list[Any], Tensor]:
     """All tensors scaled by one factor so that their global norm is at most ``clip_norm``.
 
+    Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks" (2013),
+    section 3.2.
+
+    Args:
+        t_list: sequence of float tensors or IndexedSlices, of any shapes; entries may be None.
+        clip_norm: a positive scalar.
+        use_norm: a scalar to take as the global norm, where it is known already.
+
     Returns:
         The scaled tensors (None where None was given), and the global norm before. When that norm
         is not finite, all results are NaN: an exploded step does not pass unseen.
+
+    Raises:
+        TypeError: if ``t_list`` is no sequence (a tensor is none), or holds integers.
+        ValueError: if ``clip_norm`` is no scalar.
+
+    >>> clipped, norm = clip_by_global_norm([tf.constant([3.0, 0.0]), tf.constant([4.0])], 2.5)
+    >>> with tf.Session() as session:
+    ...     session.run(clipped[0]).tolist(), float(session.run(norm))
+    ([1.5, 0.0], 5.0)
     """
     _check_sequence(t_list)
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
@@ -96,7 +126,16 @@ def clip_by_global_norm(
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
-    """``t`` scaled so that its L2 norm over its number of elements is at most ``clip_norm``."""
+    """``t`` scaled so that its L2 norm over its number of elements is at most ``clip_norm``.
+
+    Args:
+        t: floats of any shape, which the result has.
+        clip_norm: a positive scalar.
+
+    Raises:
+        TypeError: if ``t`` holds integers.
+        ValueError: if ``clip_norm`` does not broadcast to the shape of ``t``.
+    """
     with get_default_graph().name_scope(name or "clip_by_average_norm") as scope:
         values = convert_to_tensor(t)
         limit = convert_to_tensor(clip_norm, values.dtype)

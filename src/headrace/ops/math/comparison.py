@@ -120,7 +120,13 @@ logical_or = binary_function(
 
 @composite_function
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
-    """Whether exactly one of ``x`` and ``y`` is true; they broadcast."""
+    """Whether exactly one of ``x`` and ``y`` is true, elementwise; their shapes broadcast.
+
+    Raises:
+        TypeError: if they are not bool.
+        ValueError: if the shapes do not broadcast.
+        InvalidArgumentError: when run, if shapes known only then do not.
+    """
     x, y = convert_to_tensor(x), convert_to_tensor(y)
     either, both = raw.LogicalOr(x, y), raw.LogicalAnd(x, y)
     return raw.LogicalAnd(either, raw.LogicalNot(both), name=name)
@@ -160,5 +166,11 @@ define_op(
 
 
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
-    """``|x - y| < tolerance``, elementwise; the shapes must be equal."""
+    """``|x - y| < tolerance``, elementwise, as bool; the shapes must be equal.
+
+    Raises:
+        TypeError: if the types differ.
+        ValueError: if the shapes do.
+        InvalidArgumentError: when run, if shapes known only then differ.
+    """
     return raw.ApproximateEqual(x, y, tolerance=tolerance, name=name)

@@ -141,8 +141,21 @@ def histogram_fixed_width(
     Values outside the range count in the first and last bin.
 
     Args:
-        values: numeric tensor of any shape.
+        values: float32, float64, int32 or int64 of any shape.
         value_range: ``[least, greatest]`` of the type of ``values``.
+        nbins: a positive scalar.
+
+    Returns:
+        ``[nbins]`` of ``dtype``, tf.int32 or tf.int64.
+
+    Raises:
+        TypeError: for other types.
+        ValueError: if ``value_range`` has another shape, or ``nbins`` is no scalar.
+        InvalidArgumentError: when run, if the range is empty or ``nbins`` not positive.
+
+    >>> with tf.Session() as session:
+    ...     session.run(histogram_fixed_width([-1.0, 0.5, 1.5, 9.0], [0.0, 4.0], nbins=4)).tolist()
+    [2, 1, 0, 1]
     """
     with default_graph_stack.current().name_scope(name or "histogram_fixed_width") as scope:
         values = convert_to_tensor(values, name="values")
@@ -157,7 +170,15 @@ def histogram_fixed_width_bins(
     dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """The bin of each value (see histogram_fixed_width), in the shape of ``values``."""
+    """The bin of each value (see histogram_fixed_width), in the shape of ``values``.
+
+    Args:
+        values: floats.
+
+    Raises:
+        TypeError: if ``values`` are no floats.
+        ValueError: if ``value_range`` is not ``[2]``.
+    """
     with default_graph_stack.current().name_scope(name or "histogram_bins"):
         values = convert_to_tensor(values, name="values")
         limits = convert_to_tensor(value_range, values.dtype, "value_range")
@@ -181,12 +202,21 @@ def confusion_matrix(
     """Counts (or sums of ``weights``) of each pair: rows are labels, columns predictions.
 
     Args:
-        labels, predictions: 1-D integer tensors of one length; a last dimension of size 1 too
-            much in one of them is removed.
+        labels, predictions: ``[n]`` integers; a last dimension of size 1 too much in one of them is
+            removed.
         num_classes: rows and columns; by default the greatest class + 1.
+        weights: ``[n]`` numbers.
+
+    Returns:
+        ``[num_classes, num_classes]`` of ``dtype``.
 
     Raises:
+        ValueError: if the lengths differ, or labels are no numbers.
         InvalidArgumentError: when run, if a class is negative or not below ``num_classes``.
+
+    >>> with tf.Session() as session:
+    ...     session.run(confusion_matrix([0, 1, 1], [0, 1, 0])).tolist()
+    [[1, 0], [1, 1]]
     """
     with default_graph_stack.current().name_scope(name or "confusion_matrix"):
         labels, predictions = _squeezed(convert_to_tensor(labels), convert_to_tensor(predictions))

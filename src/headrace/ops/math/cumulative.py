@@ -413,8 +413,21 @@ define_op(
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
 
+    Args:
+        start, stop: float scalars.
+        num: a positive integer scalar.
+
+    Returns:
+        ``[num]`` of the type of ``start``.
+
     Raises:
-        ValueError: if ``num`` is not positive.
+        TypeError: if the ends are no floats, or ``num`` is no integer.
+        ValueError: if ``num`` is not positive, or an argument is no scalar.
+        InvalidArgumentError: when run, if ``num``, known only then, is not positive.
+
+    >>> with tf.Session() as session:
+    ...     session.run(linspace(0.0, 1.0, 5)).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     return raw.LinSpace(start, stop, num, name=name)
 

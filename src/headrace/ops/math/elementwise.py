@@ -455,20 +455,38 @@ _LOGICAL_NOT = define_op(
 
 
 def logical_not(x: Any, name: str | None = None) -> Tensor:
-    """``not x``, elementwise, for boolean ``x``."""
+    """``not x``, elementwise, for boolean ``x`` of any shape, which the result has.
+
+    Raises:
+        TypeError: if ``x`` is not bool.
+    """
     return raw.LogicalNot(x, name=name)
 
 
 @composite_function
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """``log(sigmoid(x))`` without underflow for large negative ``x``, elementwise."""
+    """``log(sigmoid(x))`` without underflow for large negative ``x``, elementwise.
+
+    Args:
+        x: floats of any shape, which the result has.
+
+    Raises:
+        TypeError: if ``x`` does not hold floats.
+    """
     with get_default_graph().name_scope(name or "LogSigmoid") as scope:
         x = convert_to_tensor(x, name="x")
         return raw.Neg(raw.Softplus(raw.Neg(x)), name=scope)
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
-    """``1 / x``, and 0 where ``x`` is 0, elementwise; float or complex."""
+    """``1 / x``, and 0 where ``x`` is 0, elementwise.
+
+    Args:
+        x: floats or complex numbers of any shape, which the result has.
+
+    Raises:
+        TypeError: if ``x`` holds others.
+    """
     with get_default_graph().name_scope(name or "reciprocal_no_nan") as scope:
         x = convert_to_tensor(x, name="x")
         return raw.DivNoNan(raw.OnesLike(x), x, name=scope)

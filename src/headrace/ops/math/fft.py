@@ -129,9 +129,16 @@ def _complex_transform(op_type: str, dimensions: int, inverse: bool) -> Callable
 
     kind = "Inverse discrete" if inverse else "Discrete"
     where = "dimension" if dimensions == 1 else f"{dimensions} dimensions"
-    function.__doc__ = (
-        f"{kind} Fourier transform of a complex tensor over its last {where}; same shape and type."
-    )
+    function.__doc__ = f"""{kind} Fourier transform over the last {where}; same shape and type.
+
+    Args:
+        input: complex64 or complex128, of rank {dimensions} or more.
+
+    Raises:
+        TypeError: if the input is of another type (cast real numbers first).
+        ValueError: if the rank is less than {dimensions}.
+        InvalidArgumentError: when run, if it is where the rank is known only then.
+    """
     function.__name__ = function.__qualname__ = op_type.lower()
     return function
 
@@ -178,13 +185,22 @@ def _real_transform(op_type: str, rank: int, inverse: bool) -> Callable[..., Ten
             return result
 
     what = "Real tensor of a half spectrum" if inverse else "Half spectrum of a real tensor"
+    types_taken = "complex64 or complex128" if inverse else "float32 or float64"
     where = "dimension" if rank == 1 else f"{rank} dimensions"
-    function.__doc__ = (
-        f"{what}, over the last {where}.\n\n"
-        "    The last dimension of a half spectrum has ``fft_length[-1] // 2 + 1`` elements.\n"
-        f"    ``fft_length``: {rank} integers, the sizes of the real tensor; the input is cut or\n"
-        "    padded with zeros to fit. By default they follow from the shape of the input."
-    )
+    function.__doc__ = f"""{what}, over the last {where}.
+
+    The last dimension of a half spectrum has ``fft_length[-1] // 2 + 1`` elements.
+
+    Args:
+        input_tensor: {types_taken}, of rank {rank} or more.
+        fft_length: ``[{rank}]`` int32, the sizes of the real tensor; the input is cut or padded
+            with zeros to fit. By default they follow from the shape of the input.
+
+    Raises:
+        TypeError: if the input is of another type.
+        ValueError: if the rank is less than {rank}, or ``fft_length`` has another length.
+        InvalidArgumentError: when run, if the rank is less where it is known only then.
+    """
     function.__name__ = function.__qualname__ = op_type.lower()
     return function
 

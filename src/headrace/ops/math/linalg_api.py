@@ -48,6 +48,15 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     Args:
         chol: ``[..., n, n]``, lower triangular.
         rhs: ``[..., n, k]``.
+
+    Returns:
+        ``[..., n, k]``.
+
+    Raises:
+        TypeError: if they are not floats or complex numbers of one type.
+        ValueError: if ``chol`` is not square, or the shapes do not fit.
+        InvalidArgumentError: when run, for the same where it is known only then, or if ``A`` is not
+            invertible.
     """
     with get_default_graph().name_scope(name or "cholesky_solve"):
         half = raw.MatrixTriangularSolve(chol, rhs, adjoint=False, lower=True)
@@ -59,6 +68,11 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
 
     Shapes for ``[..., m, n]`` and p = min(m, n): ``[..., m, p]`` and ``[..., p, n]``; with
     ``full_matrices`` ``[..., m, m]`` and ``[..., m, n]``.
+
+    Raises:
+        TypeError: if the input does not hold floats or complex numbers.
+        ValueError: if the rank is less than 2.
+        InvalidArgumentError: when run, if it is where the rank is known only then.
     """
     return raw.Qr(input, full_matrices=full_matrices, name=name)
 
@@ -72,6 +86,15 @@ def svd(
         ``(s, u, v)``, ``s`` real; only ``s`` without ``compute_uv``. For ``[..., m, n]`` and
         p = min(m, n): ``[..., p]``, ``[..., m, p]``, ``[..., n, p]``; with ``full_matrices``
         ``u`` and ``v`` are square.
+
+    Raises:
+        TypeError: if ``tensor`` does not hold floats or complex numbers.
+        ValueError: if the rank is less than 2.
+        InvalidArgumentError: when run, if it is where the rank is known only then.
+
+    >>> with tf.Session() as session:
+    ...     session.run(svd([[3.0, 0.0], [0.0, 4.0]], compute_uv=False)).tolist()
+    [4.0, 3.0]
     """
     s, u, v = raw.Svd(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     if compute_uv:
@@ -88,14 +111,23 @@ def _real(tensor: Tensor) -> Tensor:
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues ``[..., n]``, in increasing order, and eigenvectors (columns) ``[..., n, n]``.
 
-    ``tensor`` is self-adjoint; only its lower triangle is read.
+    ``tensor`` ``[..., n, n]`` is self-adjoint; only its lower triangle is read.
+
+    Raises:
+        TypeError: if ``tensor`` does not hold floats or complex numbers.
+        ValueError: if the matrices are not square.
+        InvalidArgumentError: when run, if they are not where the shape is known only then.
     """
     values, vectors = raw.SelfAdjointEigV2(tensor, compute_v=True, name=name)
     return values, vectors
 
 
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
-    """The eigenvalues of ``self_adjoint_eig``."""
+    """The eigenvalues ``[..., n]`` of ``self_adjoint_eig``, in increasing order.
+
+    Raises:
+        TypeError, ValueError, InvalidArgumentError: as there.
+    """
     return raw.SelfAdjointEigV2(tensor, compute_v=False, name=name)[0]
 
 
@@ -124,17 +156,41 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
 
 
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
-    """The determinants of ``[..., n, n]`` matrices: ``[...]``."""
+    """The determinants of ``[..., n, n]`` matrices: ``[...]``.
+
+    Raises:
+        TypeError: if the input does not hold floats or complex numbers.
+        ValueError: if the matrices are not square.
+        InvalidArgumentError: when run, if they are not where the shape is known only then.
+
+    >>> with tf.Session() as session:
+    ...     float(session.run(tf.matrix_determinant([[2.0, 0.0], [0.0, 3.0]])))
+    6.0
+    """
     return raw.MatrixDeterminant(input, name=name)
 
 
 def log_matrix_determinant(input: Any, name: str | None = None) -> Any:
-    """``(sign, log(abs(determinant)))`` of ``[..., n, n]`` matrices, each ``[...]``."""
+    """``(sign, log(abs(determinant)))`` of ``[..., n, n]`` matrices, each ``[...]``.
+
+    Raises:
+        TypeError: if the input does not hold floats or complex numbers.
+        ValueError: if the matrices are not square.
+        InvalidArgumentError: when run, if they are not where the shape is known only then.
+    """
     return raw.LogMatrixDeterminant(input, name=name)
 
 
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
-    """Logarithm of the determinant of positive definite matrices, real: ``[...]``."""
+    """Logarithm of the determinant of positive definite matrices ``[..., n, n]``, real: ``[...]``.
+
+    Twice the sum of the logarithms of the Cholesky factor's diagonal.
+
+    Raises:
+        TypeError: if the input does not hold floats or complex numbers.
+        ValueError: if the matrices are not square.
+        InvalidArgumentError: when run, if a matrix is not positive definite.
+    """
     with get_default_graph().name_scope(name or "logdet"):
         diagonal = _real(raw.MatrixDiagPart(raw.Cholesky(matrix)))
         return raw.Mul(raw.Sum(raw.Log(diagonal), [-1]), _two(diagonal))
@@ -195,12 +251,23 @@ def matrix_solve_ls(
 
 
 def expm(input: Any, name: str | None = None) -> Tensor:
-    """The exponential of ``[..., n, n]`` matrices."""
+    """The exponential of ``[..., n, n]`` matrices, in their shape.
+
+    Raises:
+        TypeError: if the input does not hold floats or complex numbers.
+        ValueError: if the matrices are not square.
+        InvalidArgumentError: when run, if they are not where the shape is known only then.
+    """
     return raw.MatrixExponential(input, name=name or "matrix_exponential")
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
-    """Each matrix transposed and conjugated: ``[..., n, m]`` for ``[..., m, n]``."""
+    """Each matrix transposed and conjugated: ``[..., n, m]`` for ``[..., m, n]``.
+
+    Raises:
+        ValueError: if the rank is less than 2.
+        InvalidArgumentError: when run, if it is where the rank is known only then.
+    """
     with get_default_graph().name_scope(name or "adjoint") as scope:
         tensor = convert_to_tensor(matrix, name="matrix")
         dims = tensor.dims

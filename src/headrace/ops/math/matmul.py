@@ -375,7 +375,15 @@ def sparse_matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of two matrices of float32 or bfloat16, as float32."""
+    """The product of two matrices of float32 or bfloat16, as float32: ``[m, n]`` by ``[n, k]``.
+
+    ``a_is_sparse`` and ``b_is_sparse`` are hints that many elements are zero.
+
+    Raises:
+        TypeError: for another type.
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: when run, if shapes known only then do not fit.
+    """
     return raw.SparseMatMul(
         a,
         b,
@@ -396,7 +404,15 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of matrices ``a`` (``[..., m, n]``) and vectors ``b`` (``[..., n]``)."""
+    """Matrices ``a`` (``[..., m, n]``) times vectors ``b`` (``[..., n]``): ``[..., m]``.
+
+    The arguments are those of ``matmul``.
+
+    Raises:
+        TypeError: if the types differ.
+        ValueError: if the shapes do not fit, or ``a`` is to be transposed in two ways.
+        InvalidArgumentError: when run, if shapes known only then do not fit.
+    """
     with default_graph_stack.current().name_scope(name or "MatVec"):
         product = matmul(
             a,

@@ -259,7 +259,13 @@ define_op(
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
-    """The cross product of 3-vectors in the last dimension; both ``[..., 3]``."""
+    """The cross product of 3-vectors in the last dimension; both ``[..., 3]``, as is the result.
+
+    Raises:
+        TypeError: if they are not real numbers of one type.
+        ValueError: if the shapes differ, or the last dimension is not 3.
+        InvalidArgumentError: when run, for the same where it is known only then.
+    """
     return raw.Cross(a, b, name=name)
 
 
@@ -300,5 +306,16 @@ define_op(
 
 
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
-    """The regularised incomplete beta function; all of one shape, or scalars."""
+    """The regularised incomplete beta function ``I_x(a, b)``, elementwise.
+
+    See the Digital Library of Mathematical Functions, 8.17.2.
+
+    Args:
+        a, b, x: float32 or float64, all of one shape, or scalars; ``x`` in [0, 1].
+
+    Raises:
+        TypeError: for another type.
+        ValueError: if the shapes differ.
+        InvalidArgumentError: when run, if shapes known only then differ.
+    """
     return raw.Betainc(a, b, x, name=name)

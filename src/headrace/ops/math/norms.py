@@ -104,14 +104,31 @@ def _spectral(x: Tensor, axes: list[int], keep: bool) -> Tensor:
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
-    """The sum of the diagonal of each matrix in the last two dimensions."""
+    """The sum of the diagonal of each matrix: ``[...]`` of ``[..., m, n]``.
+
+    Raises:
+        TypeError: if ``x`` is not numeric.
+        ValueError: if the rank is less than 2.
+        InvalidArgumentError: when run, if it is where the rank is known only then.
+
+    >>> with tf.Session() as session:
+    ...     int(session.run(tf.trace([[1, 2], [3, 4]])))
+    5
+    """
     with default_graph_stack.current().name_scope(name or "Trace") as scope:
         diagonal = raw.MatrixDiagPart(convert_to_tensor(x, name="x"))
         return raw.Sum(diagonal, [-1], name=scope)
 
 
 def lbeta(x: Any, name: str | None = None) -> Tensor:
-    """The log of the multivariate beta function: ``[..., n]`` gives ``[...]``."""
+    """The log of the multivariate beta function: ``[..., n]`` gives ``[...]``.
+
+    ``sum(lgamma(x)) - lgamma(sum(x))`` along the last dimension.
+
+    Raises:
+        TypeError: if ``x`` does not hold floats.
+        ValueError: if it is a scalar.
+    """
     with default_graph_stack.current().name_scope(name or "lbeta"):
         x = convert_to_tensor(x, name="x")
         log_product = reduce_sum(raw.Lgamma(x), -1)
@@ -119,10 +136,18 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 
 
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
-    """The polynomial with these coefficients (highest power first) at ``x``.
+    """The polynomial with these coefficients (highest power first) at ``x``, by Horner's rule.
+
+    Args:
+        coeffs: a list of numbers or tensors, of shapes that broadcast with that of ``x``.
 
     Raises:
-        ValueError: if ``coeffs`` is no list.
+        ValueError: if ``coeffs`` is no list, or shapes do not broadcast.
+        TypeError: if a coefficient does not fit the type of ``x``.
+
+    >>> with tf.Session() as session:  # 2 * 3 ** 2 + 1
+    ...     float(session.run(tf.math.polyval([2.0, 0.0, 1.0], 3.0)))
+    19.0
     """
     if not isinstance(coeffs, list):
         raise ValueError(f"Argument coeffs must be list type found {type(coeffs)}.")
@@ -138,7 +163,11 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """The part of the elements that are zero, as float32; NaN of an empty tensor."""
+    """The part of the elements that are zero, a float32 scalar; NaN of an empty tensor.
+
+    Raises:
+        TypeError, ValueError: if ``value`` does not convert to a tensor.
+    """
     with default_graph_stack.current().name_scope(name or "zero_fraction"):
         value = convert_to_tensor(value, name="value")
         is_zero = raw.Cast(raw.Equal(value, raw.ZerosLike(value)), DstT=dtypes.float32)

@@ -186,10 +186,12 @@ def _operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 @composite_function
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """``x / y`` as Python does it: integers give floats. They broadcast.
+    """``x / y`` as Python does it: integers give floats. Their shapes broadcast.
 
     Raises:
-        TypeError: if the types differ.
+        TypeError: if a Python value does not fit the type of the tensor beside it.
+        ValueError: if two tensors differ in type, or the shapes do not broadcast.
+        InvalidArgumentError: when run, if shapes known only then do not broadcast.
     """
     with default_graph_stack.current().name_scope(name or "truediv") as scope:
         return _truediv(*_operands(x, y), scope)
@@ -197,10 +199,16 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
 
 @composite_function
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x / y``: int8, int16 give float32, int32 and int64 give float64. They broadcast.
+    """``x / y``: int8, int16 give float32, int32 and int64 give float64. Their shapes broadcast.
 
     Raises:
-        TypeError: if the types differ.
+        TypeError: if a Python value does not fit the type of the tensor beside it.
+        ValueError: if two tensors differ in type, or the shapes do not broadcast.
+        InvalidArgumentError: when run, if shapes known only then do not broadcast.
+
+    >>> with tf.Session() as session:
+    ...     session.run(truediv([1, 2], [2, 4])).tolist()
+    [0.5, 0.5]
     """
     with default_graph_stack.current().name_scope(name or "truediv") as scope:
         result: Tensor = _truediv(*_operands(x, y), scope)
@@ -209,7 +217,14 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 @composite_function
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x / y`` as Python 2 does it: integers are rounded down. They broadcast."""
+    """``x / y`` as Python 2 does it: integers are rounded down. Their shapes broadcast.
+
+    Raises:
+        TypeError: if a Python value does not fit the type of the tensor beside it.
+        ValueError: if two tensors differ in type, or the shapes do not broadcast.
+        InvalidArgumentError: when run, if an integer is divided by 0, or shapes known only then do
+            not broadcast.
+    """
     with default_graph_stack.current().name_scope(name or "div") as scope:
         result: Tensor = _div_python2(*_operands(x, y), scope)
         return result
@@ -217,7 +232,14 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 @composite_function
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x // y``: rounded down. They broadcast."""
+    """``x // y``: rounded down. Their shapes broadcast.
+
+    Raises:
+        TypeError: if the types are not real numbers, or a Python value does not fit the tensor's.
+        ValueError: if two tensors differ in type, or the shapes do not broadcast.
+        InvalidArgumentError: when run, if an integer is divided by 0, or shapes known only then do
+            not broadcast.
+    """
     with default_graph_stack.current().name_scope(name or "floordiv") as scope:
         result: Tensor = _floordiv(*_operands(x, y), scope)
         return result
@@ -239,5 +261,12 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x`` to the power ``y``; they broadcast. Integers take no negative powers."""
+    """``x`` to the power ``y``, elementwise; their shapes broadcast.
+
+    Raises:
+        TypeError: if the types differ.
+        ValueError: if the shapes do not broadcast.
+        InvalidArgumentError: when run, if an integer is raised to a negative power, or shapes known
+            only then do not broadcast.
+    """
     return raw.Pow(x, y, name=name)

@@ -171,12 +171,15 @@ def fake_quant_with_min_max_args(
 ) -> Tensor:
     """Round float32 ``inputs`` as integers of ``num_bits`` in [``min``, ``max``] would.
 
-    A number half-way between two steps may go to either.
+    A number half-way between two steps may go to either. Jacob et al., "Quantization and training
+    of neural networks for efficient integer-arithmetic-only inference" (2018), section 3.
 
     Args:
+        inputs: float32 of any shape, which the result has.
         narrow_range: leave out the smallest integer.
 
     Raises:
+        TypeError: if ``inputs`` are not float32.
         ValueError: unless ``min`` < ``max`` and 2 <= ``num_bits`` <= 16.
     """
     attrs: dict[str, Any] = {
@@ -198,7 +201,15 @@ def fake_quant_with_min_max_args_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of ``fake_quant_with_min_max_args``: it passes where inputs are in range."""
+    """The gradient of ``fake_quant_with_min_max_args``: it passes where inputs are in range.
+
+    Args:
+        gradients, inputs: float32 of one shape, which the result has.
+
+    Raises:
+        TypeError: if they are not float32.
+        ValueError: unless ``min`` < ``max`` and 2 <= ``num_bits`` <= 16.
+    """
     attrs: dict[str, Any] = {
         "min": min,
         "max": max,
@@ -222,7 +233,16 @@ def fake_quant_with_min_max_vars(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Like ``fake_quant_with_min_max_args``, with scalar tensors as ends, which may be learnt."""
+    """Like ``fake_quant_with_min_max_args``, with scalar tensors as ends, which may be learnt.
+
+    Args:
+        inputs: float32 of any shape, which the result has.
+        min, max: float32 scalars.
+
+    Raises:
+        TypeError: if an input is not float32.
+        ValueError: unless ``min`` and ``max`` are scalars and 2 <= ``num_bits`` <= 16.
+    """
     inputs = (inputs, min, max)
     result: Tensor = _with_ends("FakeQuantWithMinMaxVars", inputs, num_bits, narrow_range, name)
     return result
@@ -237,7 +257,15 @@ def fake_quant_with_min_max_vars_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The gradients of ``fake_quant_with_min_max_vars``: of inputs, ``min`` and ``max``."""
+    """The gradients of ``fake_quant_with_min_max_vars``.
+
+    Returns:
+        Those of ``inputs`` (in their shape), and of ``min`` and ``max`` (scalars), all float32.
+
+    Raises:
+        TypeError: if an input is not float32.
+        ValueError: unless the ends are scalars and 2 <= ``num_bits`` <= 16.
+    """
     inputs = (gradients, inputs, min, max)
     return _with_ends("FakeQuantWithMinMaxVarsGradient", inputs, num_bits, narrow_range, name)
 
@@ -250,7 +278,16 @@ def fake_quant_with_min_max_vars_per_channel(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Like ``fake_quant_with_min_max_vars``, with ends ``[depth]`` for each last index."""
+    """Like ``fake_quant_with_min_max_vars``, with ends ``[depth]`` for each last index.
+
+    Args:
+        inputs: float32 ``[..., depth]``, the shape of the result.
+        min, max: float32 ``[depth]``.
+
+    Raises:
+        TypeError: if an input is not float32.
+        ValueError: unless ``min`` and ``max`` have that shape and 2 <= ``num_bits`` <= 16.
+    """
     inputs = (inputs, min, max)
     result: Tensor = _with_ends(
         "FakeQuantWithMinMaxVarsPerChannel", inputs, num_bits, narrow_range, name
@@ -267,7 +304,15 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The gradients of ``fake_quant_with_min_max_vars_per_channel``."""
+    """The gradients of ``fake_quant_with_min_max_vars_per_channel``.
+
+    Returns:
+        Those of ``inputs`` (in their shape), and of ``min`` and ``max`` (``[depth]``), all float32.
+
+    Raises:
+        TypeError: if an input is not float32.
+        ValueError: unless the shapes agree and 2 <= ``num_bits`` <= 16.
+    """
     inputs = (gradients, inputs, min, max)
     op = "FakeQuantWithMinMaxVarsPerChannelGradient"
     return _with_ends(op, inputs, num_bits, narrow_range, name)

@@ -116,12 +116,12 @@ def quantize_and_dequantize(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Tensor:
-    """``input`` rounded as integers of ``num_bits`` with one scale would.
+    """``input`` rounded as integers of ``num_bits`` with one scale would, in its shape and type.
 
     Args:
-        input: floats.
-        input_min, input_max: with ``range_given`` the range, to which ``input`` is clipped; else
-            that of ``input`` is taken.
+        input: floats of any shape.
+        input_min, input_max: scalars (``[depth]`` with ``axis``): the range, to which ``input`` is
+            clipped, with ``range_given``; else that of ``input`` is taken.
         signed_input: whether there are negative integers.
         round_mode: "HALF_TO_EVEN" or "HALF_UP".
         narrow_range: leave out the lowest integer.

@@ -332,7 +332,11 @@ def quantize_v2(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`quantize` with an older order of arguments."""
+    """`quantize` with an older order of arguments, and its shapes and errors.
+
+    Raises:
+        TypeError, ValueError, InvalidArgumentError: as there.
+    """
     return quantize(
         input,
         min_range,
@@ -357,10 +361,14 @@ def dequantize(
     narrow_range: bool = False,
     dtype: Any = dtypes.float32,
 ) -> Tensor:
-    """What quantised integers stand for. The arguments are as for `quantize`.
+    """What quantised integers stand for, in their shape. The arguments are as for `quantize`.
 
     Args:
         dtype: of the result, tf.float32 or tf.bfloat16.
+
+    Raises:
+        TypeError: if ``input`` is not of a quantised type, or for another ``dtype``.
+        ValueError: for another mode, or a range whose shape does not fit.
     """
     result: Tensor = raw.Dequantize(
         input,
@@ -381,11 +389,14 @@ def quantized_concat(
     """Join quantised tensors along ``concat_dim``; the result has one range for all.
 
     Args:
-        values: at least two tensors of one quantised type.
+        values: at least two tensors of one quantised type, whose other sizes agree.
         input_mins, input_maxes: the range of each, as lists of float32 scalars.
 
     Returns:
-        The integers, and the range that they have.
+        The integers, and the range that they have: two float32 scalars.
+
+    Raises:
+        ValueError: if there are too few values, not as many ranges, or shapes do not fit.
     """
     found: tuple[Tensor, Tensor, Tensor] = raw.QuantizedConcat(
         concat_dim, values, list(input_mins), list(input_maxes), name=name

@@ -58,7 +58,8 @@ def either(new_name: str, new: Any, old_name: str, old: Any) -> Any:
 
 
 def one_of(new_name: str, new: Any, old_name: str, old: Any) -> Any:
-    """The value of an argument that has two names; the old one is noted in the log.
+    """The value of an argument (an axis, a shape ...) that has two names; the old one is noted in
+    the log.
 
     Raises:
         ValueError: if both are given.
@@ -99,7 +100,7 @@ def _reduce(
     return result
 
 
-def _public(definition: OpDef, what: str) -> Callable[..., Tensor]:
+def _public(definition: OpDef, what: str, outcome: str) -> Callable[..., Tensor]:
     def reduce(
         input_tensor: Any,
         axis: Any = None,
@@ -110,6 +111,7 @@ def _public(definition: OpDef, what: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         return _reduce(definition, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
+    example = "[[True, False], [True, True]]" if "true" in what else "[[1, 2], [3, 6]]"
     reduce.__name__ = reduce.__qualname__ = f"reduce_{definition.name.lower()}"
     reduce.__doc__ = f"""{what} along axes.
 
@@ -120,24 +122,41 @@ def _public(definition: OpDef, what: str) -> Callable[..., Tensor]:
         reduction_indices, keep_dims: old names of ``axis`` and ``keepdims``.
 
     Raises:
-        ValueError: if an axis is not one of the input's, or an argument is given by both names.
+        TypeError: if the input is of a type without this operation.
+        ValueError: if an axis is not one of the input's or named twice, or an argument is given by
+            both names.
+        InvalidArgumentError: when run, if an axis is not one where the rank is known only then.
+
+    >>> with tf.Session() as session:
+    ...     session.run(reduce_{definition.name.lower()}({example}, axis=1)).tolist()
+    {outcome}
     """
     return composite_function(reduce)
 
 
-reduce_sum = _public(SUM, "The sum")
-reduce_mean = _public(MEAN, "The mean (of integers cut towards zero)")
-reduce_prod = _public(PROD, "The product")
-reduce_max = _public(MAX, "The greatest element")
-reduce_min = _public(MIN, "The least element")
-reduce_all = _public(ALL, "Whether all elements are true,")
-reduce_any = _public(ANY, "Whether any element is true,")
+reduce_sum = _public(SUM, "The sum", "[3, 9]")
+reduce_mean = _public(MEAN, "The mean (of integers cut towards zero)", "[1, 4]")
+reduce_prod = _public(PROD, "The product", "[2, 18]")
+reduce_max = _public(MAX, "The greatest element", "[2, 6]")
+reduce_min = _public(MIN, "The least element", "[1, 3]")
+reduce_all = _public(ALL, "Whether all elements are true,", "[False, True]")
+reduce_any = _public(ANY, "Whether any element is true,", "[True, True]")
 
 
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of the sum of squares along axes (all when ``axis`` is None)."""
+    """The square root of the sum of squares along axes (all when ``axis`` is None).
+
+    Args:
+        input_tensor: numbers of any shape; of integers the root is cut.
+        keepdims: keep reduced axes with size 1.
+
+    Raises:
+        TypeError: if the input is not numeric.
+        ValueError: if an axis is not one of the input's.
+        InvalidArgumentError: when run, if it is not where the rank is known only then.
+    """
     return _reduce(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name, None, None)
 
 
@@ -149,7 +168,22 @@ def reduce_logsumexp(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """``log(sum(exp(x)))`` along axes, without overflow; see reduce_sum for the arguments."""
+    """``log(sum(exp(x)))`` along axes, without overflow.
+
+    The greatest element is taken out before ``exp`` and added after ``log``.
+
+    Args:
+        input_tensor: floats of any shape; the other arguments are those of ``reduce_sum``.
+
+    Raises:
+        TypeError: if the input does not hold floats.
+        ValueError: if an axis is not one of the input's, or an argument is given by both names.
+        InvalidArgumentError: when run, if an axis is not where the rank is known only then.
+
+    >>> with tf.Session() as session:
+    ...     float(session.run(reduce_logsumexp([1000.0, -1000.0])))
+    1000.0
+    """
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     with default_graph_stack.current().name_scope(name or "ReduceLogSumExp") as scope:
@@ -168,8 +202,14 @@ def reduce_variance(
 ) -> Tensor:
     """The mean squared distance from the mean, along axes (all when ``axis`` is None).
 
+    Args:
+        input_tensor: floats or complex numbers of any shape.
+        keepdims: keep reduced axes with size 1.
+
     Raises:
         TypeError: if the input is of an integer type.
+        ValueError: if an axis is not one of the input's.
+        InvalidArgumentError: when run, if it is not where the rank is known only then.
     """
     with default_graph_stack.current().name_scope(name or "reduce_variance"):
         x = convert_to_tensor(input_tensor, name="input_tensor")
@@ -187,7 +227,13 @@ def reduce_variance(
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of reduce_variance."""
+    """The square root of reduce_variance, whose arguments and shapes it has.
+
+    Raises:
+        TypeError: if the input is of an integer type.
+        ValueError: if an axis is not one of the input's.
+        InvalidArgumentError: when run, if it is not where the rank is known only then.
+    """
     with default_graph_stack.current().name_scope(name or "reduce_std"):
         return raw.Sqrt(reduce_variance(input_tensor, axis, keepdims))
 
@@ -202,7 +248,23 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """How many elements are not zero (of strings: not empty), along axes, as ``dtype``."""
+    """How many elements are not zero (of strings: not empty), along axes, as ``dtype``.
+
+    Args:
+        input_tensor: of any shape; ``input`` is another name of it.
+        axis: one axis or several; None means all.
+        keepdims: keep reduced axes with size 1.
+        dtype: a numeric type.
+        reduction_indices, keep_dims: old names of ``axis`` and ``keepdims``.
+
+    Raises:
+        ValueError: if an axis is not one of the input's, there is no input, or an argument is given
+            by both names.
+
+    >>> with tf.Session() as session:
+    ...     session.run(count_nonzero([[0, 1], [2, 3]], axis=1)).tolist()
+    [1, 2]
+    """
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     with default_graph_stack.current().name_scope(name or "count_nonzero"):
@@ -233,8 +295,19 @@ def argmax(
 
     The first one wins ties; NaN is never the greatest.
 
+    Args:
+        input: of any shape of rank 1 or more; the result lacks dimension ``axis``.
+        axis: integer scalar (negative: from the end); ``dimension`` is its old name.
+        output_type: an integer type such as tf.int32.
+
     Raises:
+        TypeError: for another ``output_type``.
         ValueError: if ``axis`` is not one of the input's, or that axis is empty.
+        InvalidArgumentError: when run, for the same where it is known only then.
+
+    >>> with tf.Session() as session:
+    ...     session.run(argmax([[3, 9, 1], [7, 2, 7]], axis=1)).tolist()
+    [1, 0]
     """
     return _position(ARG_MAX, input, axis, name, dimension, output_type)
 
@@ -248,10 +321,12 @@ def argmin(
 ) -> Tensor:
     """The position of the least element along ``axis`` (0 when not given).
 
-    The first one wins ties; NaN is never the least.
+    The first one wins ties; NaN is never the least. Arguments and shapes are those of ``argmax``.
 
     Raises:
+        TypeError: if ``output_type`` is no integer type.
         ValueError: if ``axis`` is not one of the input's, or that axis is empty.
+        InvalidArgumentError: when run, for the same where it is known only then.
     """
     return _position(ARG_MIN, input, axis, name, dimension, output_type)
 
@@ -259,12 +334,20 @@ def argmin(
 def arg_max(
     input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The old name of argmax."""
+    """The old name of argmax: its shapes and results.
+
+    Raises:
+        TypeError, ValueError, InvalidArgumentError: as argmax does.
+    """
     return argmax(input, dimension, name, output_type=output_type)
 
 
 def arg_min(
     input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The old name of argmin."""
+    """The old name of argmin: its shapes and results.
+
+    Raises:
+        TypeError, ValueError, InvalidArgumentError: as argmin does.
+    """
     return argmin(input, dimension, name, output_type=output_type)

@@ -111,7 +111,18 @@ def unsorted_segment_mean(
 ) -> Tensor:
     """The mean of the rows of each segment; 0 where an id does not occur.
 
-    Arguments and errors are those of ``unsorted_segment_sum``.
+    Arguments and shapes are those of ``unsorted_segment_sum``; of integers the mean is a float.
+
+    Raises:
+        TypeError: if ``data`` is not numeric.
+        ValueError: if ``num_segments`` is negative, or ``data.shape`` does not start with
+            ``segment_ids.shape``.
+        InvalidArgumentError: when run, if an id is ``num_segments`` or more (negative ids are left
+            out), or for shapes known only then.
+
+    >>> with tf.Session() as session:
+    ...     session.run(tf.unsorted_segment_mean([1.0, 3.0, 5.0], [0, 0, 2], 3)).tolist()
+    [2.0, 0.0, 5.0]
     """
     return _divided(data, segment_ids, num_segments, name or "UnsortedSegmentMean", root=False)
 
@@ -122,7 +133,14 @@ def unsorted_segment_sqrt_n(
 ) -> Tensor:
     """The sum of the rows of each segment, divided by the square root of their number.
 
-    Arguments and errors are those of ``unsorted_segment_sum``.
+    Arguments and shapes are those of ``unsorted_segment_sum``; of integers the result is a float.
+
+    Raises:
+        TypeError: if ``data`` is not numeric.
+        ValueError: if ``num_segments`` is negative, or ``data.shape`` does not start with
+            ``segment_ids.shape``.
+        InvalidArgumentError: when run, if an id is ``num_segments`` or more (negative ids are left
+            out), or for shapes known only then.
     """
     return _divided(data, segment_ids, num_segments, name or "UnsortedSegmentSqrtN", root=True)
 
@@ -192,8 +210,12 @@ def _sparse_grad(kind: str) -> Callable[..., Tensor]:
     function.__doc__ = f"""The gradient of ``tf.sparse_segment_{name}`` with respect to its data.
 
     Args:
-        grad: the gradient of its result; ``indices``, ``segment_ids``: its arguments.
-        output_dim0: the number of rows of its data.
+        grad: ``[segments, ...]`` floats: the gradient of its result.
+        indices, segment_ids: ``[n]`` integers: its arguments.
+        output_dim0: the number of rows of its data, a scalar.
+
+    Returns:
+        ``[output_dim0, ...]``.
 
     Raises:
         InvalidArgumentError: when run with an index that is no row.
