@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import doctest
 import importlib
@@ -27,13 +28,16 @@ def _examples():
     finder = doctest.DocTestFinder(exclude_empty=True)
     for name in _modules():
         module = importlib.import_module(name)
-        for test in finder.find(module, name, globs={**vars(tf), "tf": tf, **vars(module)}):
+        # What tf and Python both have (`range`, `bool`) is Python's, as for a reader who has `tf`.
+        names = {**vars(tf), "tf": tf, **vars(builtins), **vars(module)}
+        for test in finder.find(module, name, globs=names):
             if test.examples:
                 yield pytest.param(test, id=test.name)
 
 
 @pytest.mark.parametrize("example", list(_examples()))
-def test_docstring_example(example):
+def test_docstring_example(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     output = io.StringIO()
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     result = runner.run(example, out=output.write)

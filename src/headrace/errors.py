@@ -49,7 +49,14 @@ UNAUTHENTICATED = 16
 
 
 class SiteSummary(NamedTuple):
-    """The line of the user's program that made an operation, with its text."""
+    """The line of the user's program that made an operation, with its text.
+
+    >>> import pickle
+    >>> error = tf.errors.InvalidArgumentError(None, tf.constant(1).op, "no")
+    >>> site = pickle.loads(pickle.dumps(error)).op.site
+    >>> site.function
+    '<module>'
+    """
 
     filename: str
     lineno: int
@@ -62,6 +69,12 @@ class OpSummary(NamedTuple):
 
     An operation holds its whole graph, which neither crosses a process border nor should be kept
     alive by an error; these fields are what the message needs.
+
+    >>> import pickle
+    >>> error = tf.errors.InvalidArgumentError(None, tf.constant(1, name="one").op, "no")
+    >>> op = pickle.loads(pickle.dumps(error)).op
+    >>> op.name, op.type
+    ('one', 'Const')
     """
 
     name: str
@@ -106,6 +119,12 @@ class OpError(Exception):
 
     Attributes:
         device: where the op ran, with its task; empty where it is not known.
+
+    >>> try:
+    ...     tf.Session().run(tf.check_numerics(1.0 / tf.zeros([]), "not finite", name="check"))
+    ... except tf.OpError as error:
+    ...     error.op.name, error.error_code == tf.errors.INVALID_ARGUMENT
+    ('check', True)
     """
 
     device = ""
@@ -160,14 +179,33 @@ def _rebuild(cls: type[OpError], node_def: Any, op: Any, message: str, code: int
 
 
 class CancelledError(OpError):
-    """The step was cancelled, or its queue, iterator or session was closed."""
+    """The step was cancelled, or its queue, iterator or session was closed.
+
+    >>> q = tf.FIFOQueue(1, tf.float32, name="input")
+    >>> with tf.Session() as sess:
+    ...     sess.run(q.close(cancel_pending_enqueues=True))
+    ...     try:
+    ...         sess.run(q.enqueue(1.0))
+    ...     except tf.errors.CancelledError as error:
+    ...         print(error.message)
+    FIFOQueue '_0_input' is closed.
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, CANCELLED)
 
 
 class UnknownError(OpError):
-    """A failure that no other class describes, such as an exception inside a Python function."""
+    """A failure that no other class describes, such as an exception inside a Python function.
+
+    >>> def broken():
+    ...     raise RuntimeError("no")
+    >>> try:
+    ...     tf.Session().run(tf.py_func(broken, [], tf.float32))
+    ... except tf.errors.UnknownError as error:
+    ...     print(error.message.splitlines()[0])
+    RuntimeError: no
+    """
 
     def __init__(
         self, node_def: Any = None, op: Any = None, message: str = "", error_code: int = UNKNOWN
@@ -176,98 +214,207 @@ class UnknownError(OpError):
 
 
 class InvalidArgumentError(OpError):
-    """An op got a value that it can never accept, whatever the state of the system."""
+    """An op got a value that it can never accept, whatever the state of the system.
+
+    >>> x = tf.placeholder(tf.float32)
+    >>> try:
+    ...     tf.Session().run(tf.reshape(x, [2, 2]), {x: [1.0, 2.0, 3.0]})
+    ... except tf.errors.InvalidArgumentError as error:
+    ...     print(error.message.split(" (inputs")[0])
+    Cannot reshape a tensor with 3 elements to shape [2,2] (4 elements)
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, INVALID_ARGUMENT)
 
 
 class DeadlineExceededError(OpError):
-    """The time limit of the step passed before it finished."""
+    """The time limit of the step passed before it finished.
+
+    >>> item = tf.FIFOQueue(1, tf.float32).dequeue()
+    >>> try:
+    ...     tf.Session().run(item, options=tf.RunOptions(timeout_in_ms=10))
+    ... except tf.errors.DeadlineExceededError as error:
+    ...     error.op.type
+    'QueueDequeueV2'
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, DEADLINE_EXCEEDED)
 
 
 class NotFoundError(OpError):
-    """A file, variable, key or device does not exist."""
+    """A file, variable, key or device does not exist.
+
+    >>> try:
+    ...     tf.gfile.Remove("none.txt")
+    ... except tf.errors.NotFoundError as error:
+    ...     print(error.message)
+    none.txt; No such file or directory
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, NOT_FOUND)
 
 
 class AlreadyExistsError(OpError):
-    """The file or resource to create exists already."""
+    """The file or resource to create exists already.
+
+    >>> tf.gfile.MakeDirs("old")
+    >>> tf.gfile.MakeDirs("new")
+    >>> try:
+    ...     tf.gfile.Rename("old", "new")
+    ... except tf.errors.AlreadyExistsError as error:
+    ...     print(error.message)
+    file already exists: new
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, ALREADY_EXISTS)
 
 
 class PermissionDeniedError(OpError):
-    """The caller is known but may not do this."""
+    """The caller is known but may not do this.
+
+    >>> try:
+    ...     tf.gfile.GFile("log.txt", "w").read()
+    ... except tf.errors.PermissionDeniedError as error:
+    ...     print(error.message)
+    File isn't open for reading: log.txt
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, PERMISSION_DENIED)
 
 
 class UnauthenticatedError(OpError):
-    """The caller did not prove who it is."""
+    """The caller did not prove who it is.
+
+    >>> error = tf.errors.UnauthenticatedError(None, None, "the certificate has expired")
+    >>> error.error_code == tf.errors.UNAUTHENTICATED
+    True
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, UNAUTHENTICATED)
 
 
 class ResourceExhaustedError(OpError):
-    """Memory, disk, file handles or a quota ran out."""
+    """Memory, disk, file handles or a quota ran out.
+
+    >>> area = tf.contrib.staging.StagingArea([tf.float32], memory_limit=1)
+    >>> try:
+    ...     tf.Session().run(area.put([tf.zeros([1000])]))
+    ... except tf.errors.ResourceExhaustedError as error:
+    ...     error.op.type
+    'Stage'
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, RESOURCE_EXHAUSTED)
 
 
 class FailedPreconditionError(OpError):
-    """The system is not in the state the op needs: the variable is not initialised."""
+    """The system is not in the state the op needs: the variable is not initialised.
+
+    >>> v = tf.get_variable("v", [2])
+    >>> try:
+    ...     tf.Session().run(v)
+    ... except tf.errors.FailedPreconditionError as error:
+    ...     print(error.message.split(". ")[0])
+    Attempting to use uninitialized value v
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, FAILED_PRECONDITION)
 
 
 class AbortedError(OpError):
-    """The op lost to a concurrent one; the same step may succeed when run again."""
+    """The op lost to a concurrent one; the same step may succeed when run again.
+
+    >>> def step(tries=[]):
+    ...     tries.append(1)
+    ...     if len(tries) == 1:
+    ...         raise tf.errors.AbortedError(None, None, "a task was restarted")
+    ...     return "done"
+    >>> try:
+    ...     step()
+    ... except tf.errors.AbortedError:
+    ...     step()  # `tf.train.MonitoredSession` does so, with a new session
+    'done'
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, ABORTED)
 
 
 class OutOfRangeError(OpError):
-    """The end of the input: an exhausted dataset or a closed queue."""
+    """The end of the input: an exhausted dataset or a closed queue.
+
+    >>> q = tf.FIFOQueue(1, tf.float32)
+    >>> with tf.Session() as sess:
+    ...     sess.run(q.close())
+    ...     try:
+    ...         sess.run(q.dequeue())
+    ...     except tf.errors.OutOfRangeError:
+    ...         print("no more input")
+    no more input
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, OUT_OF_RANGE)
 
 
 class UnimplementedError(OpError):
-    """The op has no kernel for these types, this device or this mode."""
+    """The op has no kernel for these types, this device or this mode.
+
+    >>> reader = tf.LMDBReader()
+    >>> try:
+    ...     tf.Session().run(reader.serialize_state())
+    ... except tf.errors.UnimplementedError as error:
+    ...     print(error.message)
+    Reader SerializeState
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, UNIMPLEMENTED)
 
 
 class InternalError(OpError):
-    """An invariant of Headrace does not hold: a bug, worth a report."""
+    """An invariant of Headrace does not hold: a bug, worth a report.
+
+    >>> error = tf.errors.InternalError(None, None, "a value that nobody made")
+    >>> isinstance(error, tf.OpError), error.error_code == tf.errors.INTERNAL
+    (True, True)
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, INTERNAL)
 
 
 class UnavailableError(OpError):
-    """A task cannot be reached now; running the step again later may succeed."""
+    """A task cannot be reached now; running the step again later may succeed.
+
+    >>> error = tf.errors.UnavailableError(None, None, "ps0:2222 does not answer")
+    >>> error.error_code == tf.errors.UNAVAILABLE, error.message
+    (True, 'ps0:2222 does not answer')
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, UNAVAILABLE)
 
 
 class DataLossError(OpError):
-    """A file or message is cut off or corrupt and cannot be read."""
+    """A file or message is cut off or corrupt and cannot be read.
+
+    >>> with tf.gfile.GFile("broken", "wb") as file:
+    ...     file.write(b"no record")
+    >>> try:
+    ...     list(tf.python_io.tf_record_iterator("broken"))
+    ... except tf.errors.DataLossError as error:
+    ...     print(error.message)
+    broken: truncated record at 0
+    """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
         super().__init__(node_def, op, message, DATA_LOSS)

@@ -30,7 +30,14 @@ from headrace.ops.state.scopes_api import control_dependencies, name_scope
 
 
 class Reduction:
-    """How the losses of the elements become one number."""
+    """How the losses of the elements become one number.
+
+    >>> losses = tf.losses.absolute_difference(
+    ...     [1.0, 2.0], [1.5, 4.0], reduction=tf.losses.Reduction.NONE
+    ... )
+    >>> tf.Session().run(losses).tolist()
+    [0.5, 2.0]
+    """
 
     #: They do not: the result has the shape of the losses.
     NONE = "none"

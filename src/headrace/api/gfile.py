@@ -11,7 +11,13 @@ from headrace.files.system import FileStatistics
 
 
 class FastGFile(GFile):
-    """The same as `GFile`; the name is deprecated."""
+    """The same as `GFile`; the name is deprecated.
+
+    >>> with tf.gfile.FastGFile("notes.txt", "w") as file:
+    ...     file.write("one line")
+    >>> tf.gfile.FastGFile("notes.txt", "rb").read()
+    b'one line'
+    """
 
 
 Open = GFile

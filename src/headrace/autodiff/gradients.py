@@ -26,7 +26,13 @@ from headrace.ops.core.registry import NotDifferentiable
 
 
 class AggregationMethod:
-    """How gradients that meet at one tensor are summed."""
+    """How gradients that meet at one tensor are summed.
+
+    >>> x = tf.constant(3.0)
+    >>> [slope] = tf.gradients(x * x + x, x, aggregation_method=tf.AggregationMethod.ADD_N)
+    >>> float(tf.Session().run(slope))
+    7.0
+    """
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -35,7 +41,15 @@ class AggregationMethod:
 
 
 class UnconnectedGradients(enum.Enum):
-    """What ``gradients`` gives for an x that the ys do not depend on."""
+    """What ``gradients`` gives for an x that the ys do not depend on.
+
+    >>> x, y = tf.constant(3.0), tf.constant([1.0, 2.0])
+    >>> tf.gradients(x * x, y)
+    [None]
+    >>> [zero] = tf.gradients(x * x, y, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    >>> tf.Session().run(zero).tolist()
+    [0.0, 0.0]
+    """
 
     NONE = "none"
     ZERO = "zero"

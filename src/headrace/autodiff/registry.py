@@ -16,6 +16,15 @@ class RegisterGradient:
     """Decorator that registers a gradient rule ``rule(op, *output_grads) -> input_grads``.
 
     The name is an op type without a rule, or any name used with ``Graph.gradient_override_map``.
+
+    >>> @tf.RegisterGradient("HalfGradient")
+    ... def half(op, gradient):
+    ...     return 0.5 * gradient
+    >>> x = tf.constant(3.0)
+    >>> with tf.get_default_graph().gradient_override_map({"Identity": "HalfGradient"}):
+    ...     y = tf.identity(x)
+    >>> float(tf.Session().run(tf.gradients(y, x)[0]))
+    0.5
     """
 
     def __init__(self, op_type: str) -> None:

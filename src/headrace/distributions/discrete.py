@@ -38,6 +38,12 @@ class Bernoulli(_WithLogits):
     Raises:
         ValueError: if not exactly one of both is given.
         TypeError: if it is not floating.
+
+    >>> coin = tf.distributions.Bernoulli(probs=[0.25, 0.5])
+    >>> tf.Session().run(coin.prob(0)).tolist()
+    [0.75, 0.5]
+    >>> coin.sample(10, seed=1).shape.as_list()
+    [10, 2]
     """
 
     def __init__(
@@ -119,6 +125,12 @@ class Categorical(_WithLogits):
     Raises:
         ValueError: if not exactly one of both is given.
         TypeError: if it is not floating.
+
+    >>> die = tf.distributions.Categorical(probs=[0.5, 0.25, 0.25])
+    >>> tf.Session().run(die.prob([0, 2])).tolist()
+    [0.5, 0.25]
+    >>> die.sample(10, seed=1).shape.as_list()
+    [10]
     """
 
     def __init__(

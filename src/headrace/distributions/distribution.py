@@ -11,7 +11,14 @@ from headrace.distributions import kullback_leibler
 
 
 class ReparameterizationType:
-    """Whether samples have gradients with respect to the parameters."""
+    """Whether samples have gradients with respect to the parameters.
+
+    >>> kind = tf.distributions.FULLY_REPARAMETERIZED
+    >>> tf.distributions.Normal(0.0, 1.0).reparameterization_type is kind
+    True
+    >>> tf.distributions.Bernoulli(0.5).reparameterization_type is kind
+    False
+    """
 
     def __init__(self, rep_type: str) -> None:
         self._rep_type = rep_type
@@ -43,6 +50,10 @@ class Distribution:
 
     Raises:
         ValueError: if a graph parent is no tensor.
+
+    >>> bell = tf.distributions.Normal(loc=[0.0, 5.0], scale=1.0)
+    >>> bell.batch_shape.as_list(), bell.event_shape.as_list(), bell.sample(3).shape.as_list()
+    ([2], [], [3, 2])
     """
 
     def __init__(

@@ -67,7 +67,17 @@ def cross_entropy(
 
 
 class RegisterKL:
-    """Decorates a function ``rule(a, b, name=None)`` that gives KL(a || b) for two classes."""
+    """Decorates a function ``rule(a, b, name=None)`` that gives KL(a || b) for two classes.
+
+    >>> class Fair(tf.distributions.Bernoulli):
+    ...     pass
+    >>> @tf.distributions.RegisterKL(Fair, Fair)
+    ... def no_divergence(a, b, name=None):
+    ...     return tf.zeros([])
+    >>> fair = Fair(probs=0.5)
+    >>> float(tf.Session().run(tf.distributions.kl_divergence(fair, fair)))
+    0.0
+    """
 
     def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:
         self._key = (dist_cls_a, dist_cls_b)

@@ -22,6 +22,10 @@ class Gamma(Distribution):
 
     Raises:
         TypeError: if the types differ or are not floating.
+
+    >>> gamma = tf.distributions.Gamma(concentration=3.0, rate=2.0)
+    >>> [float(v) for v in tf.Session().run([gamma.mean(), gamma.variance()])]
+    [1.5, 0.75]
     """
 
     def __init__(
@@ -159,6 +163,10 @@ class Exponential(Gamma):
     Args:
         rate: the inverse of the mean, above 0.
         validate_args, allow_nan_stats, name: see Distribution.
+
+    >>> wait = tf.distributions.Exponential(rate=[0.5, 4.0])
+    >>> tf.Session().run(wait.mean()).tolist()
+    [2.0, 0.25]
     """
 
     def __init__(
@@ -215,6 +223,10 @@ class Beta(Distribution):
 
     Raises:
         TypeError: if the types differ or are not floating.
+
+    >>> beta = tf.distributions.Beta(concentration1=3.0, concentration0=[1.0, 3.0])
+    >>> tf.Session().run(beta.mean()).tolist()
+    [0.75, 0.5]
     """
 
     def __init__(

@@ -156,7 +156,12 @@ def _kl_normal(a: Normal, b: Normal, name: str | None = None) -> Any:
 
 
 class Laplace(_LocationScale):
-    """Laplace distributions; arguments and errors as for Normal."""
+    """Laplace distributions; arguments and errors as for Normal.
+
+    >>> laplace = tf.distributions.Laplace(loc=1.0, scale=2.0)
+    >>> [float(v) for v in tf.Session().run([laplace.mean(), laplace.prob(1.0)])]
+    [1.0, 0.25]
+    """
 
     def __init__(
         self,
@@ -220,6 +225,10 @@ class StudentT(_LocationScale):
         df: degrees of freedom, above 0; ``loc`` and ``scale`` as for Normal. All broadcast.
 
     The mean is not defined for ``df`` up to 1, and the variance is infinite for ``df`` up to 2.
+
+    >>> t = tf.distributions.StudentT(df=4.0, loc=1.0, scale=3.0)
+    >>> [float(v) for v in tf.Session().run([t.mean(), t.variance()])]  # 9 * 4 / (4 - 2)
+    [1.0, 18.0]
     """
 
     def __init__(
@@ -335,6 +344,10 @@ class Uniform(Distribution):
 
     Raises:
         TypeError: if the types differ or are not floating.
+
+    >>> uniform = tf.distributions.Uniform(low=1.0, high=5.0)
+    >>> [float(v) for v in tf.Session().run([uniform.prob(2.0), uniform.cdf(2.0)])]
+    [0.25, 0.25]
     """
 
     def __init__(

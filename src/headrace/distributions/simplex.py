@@ -71,6 +71,12 @@ class Dirichlet(_WithConcentration):
     Args:
         concentration: ``[..., k]``, above 0.
         validate_args, allow_nan_stats, name: see Distribution.
+
+    >>> dirichlet = tf.distributions.Dirichlet([1.0, 2.0, 1.0])
+    >>> tf.Session().run(dirichlet.mean()).tolist()
+    [0.25, 0.5, 0.25]
+    >>> dirichlet.event_shape.as_list()
+    [3]
     """
 
     def __init__(
@@ -196,6 +202,12 @@ class Multinomial(_Counts, _WithLogits):
     Raises:
         ValueError: if not exactly one of both is given.
         TypeError: if it is not floating.
+
+    >>> counts = tf.distributions.Multinomial(4.0, probs=[0.5, 0.25, 0.25])
+    >>> tf.Session().run(counts.mean()).tolist()
+    [2.0, 1.0, 1.0]
+    >>> counts.sample(10, seed=1).shape.as_list()
+    [10, 3]
     """
 
     def __init__(
@@ -278,6 +290,10 @@ class DirichletMultinomial(_Counts, _WithConcentration):
         total_count: ``[...]``, the number of draws, in the type of ``concentration``.
         concentration: ``[..., k]``, above 0.
         validate_args, allow_nan_stats, name: see Distribution.
+
+    >>> counts = tf.distributions.DirichletMultinomial(4.0, concentration=[1.0, 3.0])
+    >>> tf.Session().run(counts.mean()).tolist()
+    [1.0, 3.0]
     """
 
     def __init__(

@@ -28,6 +28,12 @@ class GFile:
         NotFoundError: when it is first used, if the file (for writing: its directory) does not
             exist.
         PermissionDeniedError: for reading a file that is open for writing only, or the reverse.
+
+    >>> with tf.gfile.GFile("notes.txt", "w") as file:
+    ...     file.write("one line")
+    >>> with tf.gfile.GFile("notes.txt") as file:
+    ...     file.size(), file.read()
+    (8, 'one line')
     """
 
     def __init__(self, name: Any, mode: str = "r") -> None:

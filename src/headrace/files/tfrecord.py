@@ -10,7 +10,12 @@ from headrace.files.records import COMPRESSIONS, RecordReader, RecordWriter
 
 
 class TFRecordCompressionType:
-    """How a record file is compressed as a whole."""
+    """How a record file is compressed as a whole.
+
+    >>> kind = tf.io.TFRecordCompressionType.GZIP
+    >>> tf.io.TFRecordOptions.get_compression_type_string(tf.io.TFRecordOptions(kind))
+    'GZIP'
+    """
 
     NONE = 0
     ZLIB = 1
@@ -34,6 +39,12 @@ class TFRecordOptions:
 
     Raises:
         ValueError: for an unknown compression type.
+
+    >>> options = tf.io.TFRecordOptions(compression_type="GZIP", compression_level=9)
+    >>> with tf.io.TFRecordWriter("packed", options) as writer:
+    ...     writer.write(b"record")
+    >>> list(tf.io.tf_record_iterator("packed", options))
+    [b'record']
     """
 
     compression_type_map: ClassVar[dict[int, str]] = {
@@ -111,6 +122,12 @@ class TFRecordWriter(RecordWriter):
     Raises:
         ValueError: for an unknown compression type.
         NotFoundError: if the directory does not exist.
+
+    >>> with tf.io.TFRecordWriter("records") as writer:
+    ...     writer.write(b"one")
+    ...     writer.write(b"two")
+    >>> list(tf.io.tf_record_iterator("records"))
+    [b'one', b'two']
     """
 
     def __init__(self, path: Any, options: Any = None) -> None:

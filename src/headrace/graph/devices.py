@@ -123,6 +123,13 @@ class DeviceSpec:
 
     Fields can be set, as in TensorFlow 1.x, so a spec is not hashable; use `to_string()` as a
     key. Two specs are equal when all their fields are.
+
+    >>> spec = tf.DeviceSpec(job="ps", task=1)
+    >>> spec.to_string()
+    '/job:ps/task:1'
+    >>> spec.merge_from(tf.DeviceSpec.from_string("/device:GPU:0"))
+    >>> spec.to_string()
+    '/job:ps/task:1/device:GPU:0'
     """
 
     __slots__ = ("_fields",)

@@ -101,6 +101,11 @@ class DType:
         Quantised types are not integers. Reference types have the kind of their base.
       is_numpy_compatible: false for resource and variant.
       size: bytes of one element; the size of a pointer for string, 1 for resource and variant.
+
+    >>> tf.float32.as_numpy_dtype, tf.float32.size, tf.float32.is_floating
+    (<class 'numpy.float32'>, 4, True)
+    >>> tf.as_dtype("int64"), tf.int8.min, tf.int8.max
+    (tf.int64, -128, 127)
     """
 
     __slots__ = (

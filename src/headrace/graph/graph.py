@@ -21,7 +21,17 @@ _BODY_SEEDS = 2**30
 
 
 class Graph:
-    """A dataflow graph. Operations are added, never removed; running it does not change it."""
+    """A dataflow graph. Operations are added, never removed; running it does not change it.
+
+    >>> graph = tf.Graph()
+    >>> with graph.as_default():
+    ...     total = tf.add(1, 2, name="total")
+    >>> [op.name for op in graph.get_operations()]
+    ['total/x', 'total/y', 'total']
+    >>> with tf.Session(graph=graph) as sess:
+    ...     int(sess.run("total:0"))
+    3
+    """
 
     def __init__(self) -> None:
         self._ops: list[Operation] = []

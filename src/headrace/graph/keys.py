@@ -4,7 +4,14 @@ from __future__ import annotations
 
 
 class GraphKeys:
-    """Names of the collections that the library itself fills or reads."""
+    """Names of the collections that the library itself fills or reads.
+
+    >>> w, steps = tf.Variable(1.0, name="w"), tf.Variable(0, trainable=False)
+    >>> [v.name for v in tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)]
+    ['w:0']
+    >>> len(tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES))
+    2
+    """
 
     GLOBAL_VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"

@@ -23,6 +23,12 @@ class Dimension:
 
     Arithmetic with an unknown operand is unknown, and comparison with one returns None: neither
     equal nor different. Immutable.
+
+    >>> d = tf.Dimension(3)
+    >>> d + 1, d * tf.Dimension(None), d.is_compatible_with(None)
+    (Dimension(4), Dimension(None), True)
+    >>> print(tf.Dimension(None) == d)  # not known: neither true nor false
+    None
     """
 
     __slots__ = ("_value",)
@@ -216,6 +222,12 @@ class TensorShape:
     int (a vector), another TensorShape, or a TensorShapeProto. Equality is of knowledge: two
     shapes are equal when the same is known of both, so an unknown rank equals an unknown rank;
     ask `is_compatible_with` whether they can be the same when the graph runs.
+
+    >>> a, b = tf.TensorShape([None, 3]), tf.TensorShape([2, None])
+    >>> a.is_compatible_with(b), a.merge_with(b).as_list()
+    (True, [2, 3])
+    >>> a.ndims, a[1].value, a.is_fully_defined()
+    (2, 3, False)
     """
 
     __slots__ = ("_sizes",)

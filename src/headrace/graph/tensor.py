@@ -56,7 +56,15 @@ class Operators:
 
 
 class Tensor(Operators):
-    """One output of an operation: a symbolic value of a known type and a partly known shape."""
+    """One output of an operation: a symbolic value of a known type and a partly known shape.
+
+    >>> x = tf.constant([[1.0, 2.0]], name="x")
+    >>> x
+    <tf.Tensor 'x:0' shape=(1, 2) dtype=float32>
+    >>> y = x[:, 0] + 1
+    >>> y.shape.as_list(), y.dtype, y.op.type
+    ([1], tf.float32, 'AddV2')
+    """
 
     # A dict for what libraries hang on tensors (`layer.W = ...`); it is made when first used.
     __slots__ = ("__dict__", "__weakref__", "_consumers", "dims", "dtype", "op", "value_index")
@@ -175,7 +183,14 @@ class Tensor(Operators):
 
 
 class Operation:
-    """A node of the graph: a typed computation with attributes, inputs and control inputs."""
+    """A node of the graph: a typed computation with attributes, inputs and control inputs.
+
+    >>> op = tf.add(1.0, 2.0, name="total").op
+    >>> op.name, op.type, [t.name for t in op.inputs], op.outputs[0].name
+    ('total', 'Add', ['total/x:0', 'total/y:0'], 'total:0')
+    >>> op.get_attr("T")
+    tf.float32
+    """
 
     __slots__ = (
         "__dict__",

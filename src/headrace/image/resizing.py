@@ -35,7 +35,13 @@ __all__ = [
 
 
 class ResizeMethod:
-    """How to resize; the names ("bilinear" ...) stand for the numbers too."""
+    """How to resize; the names ("bilinear" ...) stand for the numbers too.
+
+    >>> image = tf.reshape([1.0, 2.0], [1, 2, 1])
+    >>> nearest = tf.image.ResizeMethod.NEAREST_NEIGHBOR
+    >>> tf.Session().run(tf.image.resize_images(image, [1, 4], nearest)).ravel().tolist()
+    [1.0, 1.0, 2.0, 2.0]
+    """
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1

@@ -108,6 +108,10 @@ class Conv2DTranspose(_ConvTranspose):
 
     Sizes become ``size * stride`` for "same" and ``size * stride + max(kernel - stride, 0)`` for
     "valid" padding. For the arguments see `Conv`.
+
+    >>> layer = tf.layers.Conv2DTranspose(8, kernel_size=3, strides=2, padding="same")
+    >>> layer(tf.zeros([1, 7, 7, 16])).shape.as_list(), layer.kernel.shape.as_list()
+    ([1, 14, 14, 8], [3, 3, 8, 16])
     """
 
     rank = 2
@@ -117,6 +121,10 @@ class Conv3DTranspose(_ConvTranspose):
     """Transposed convolution of volumes ``[n, depth, height, width, channels]``.
 
     As `Conv2DTranspose`.
+
+    >>> layer = tf.layers.Conv3DTranspose(8, kernel_size=2, strides=2)
+    >>> layer(tf.zeros([1, 3, 3, 3, 16])).shape.as_list(), layer.kernel.shape.as_list()
+    ([1, 6, 6, 6, 8], [2, 2, 2, 8, 16])
     """
 
     rank = 3

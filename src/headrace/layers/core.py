@@ -28,6 +28,12 @@ class Dense(Layer):
     Raises:
         ValueError: if the last dimension of the inputs is not known.
         TypeError: if the layer's type is not floating or complex.
+
+    >>> layer = tf.layers.Dense(3, activation=tf.nn.relu)
+    >>> layer(tf.zeros([2, 5])).shape.as_list()
+    [2, 3]
+    >>> layer.kernel.shape.as_list(), layer.bias.shape.as_list()
+    ([5, 3], [3])
     """
 
     def __init__(
@@ -123,6 +129,13 @@ class Dropout(Layer):
     Args:
         noise_shape: shape of the random choice, broadcast to the inputs; entries of None are
             those of the inputs.
+
+    >>> layer = tf.layers.Dropout(rate=0.5)
+    >>> with tf.Session() as sess:
+    ...     sess.run(layer(tf.ones([4]))).tolist()  # not in training: as it is
+    ...     set(sess.run(layer(tf.ones([1000]), training=True)).tolist()) == {0.0, 2.0}
+    [1.0, 1.0, 1.0, 1.0]
+    True
     """
 
     def __init__(
@@ -160,7 +173,11 @@ class Dropout(Layer):
 
 
 class Flatten(Layer):
-    """``[batch, ...]`` as ``[batch, elements]``; channels come last even if they came second."""
+    """``[batch, ...]`` as ``[batch, elements]``; channels come last even if they came second.
+
+    >>> tf.layers.Flatten()(tf.zeros([2, 3, 4])).shape.as_list()
+    [2, 12]
+    """
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -19,6 +19,11 @@ class InputSpec:
     Raises:
         TypeError: if a key of ``axes`` is no integer.
         ValueError: if an axis lies beyond the rank.
+
+    >>> layer = tf.layers.Dense(3)
+    >>> output = layer(tf.zeros([2, 5]))
+    >>> layer.input_spec  # what it takes from now on
+    InputSpec(min_ndim=2, axes={-1: 5})
     """
 
     def __init__(

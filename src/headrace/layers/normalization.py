@@ -46,6 +46,15 @@ class BatchNormalization(Layer):
     Raises:
         TypeError: if ``axis`` is neither an int nor a list.
         ValueError: if arguments contradict each other, or sizes along ``axis`` are not known.
+
+    >>> layer = tf.layers.BatchNormalization(epsilon=0.0)
+    >>> y = layer(tf.constant([[1.0], [3.0]]), training=True)
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(y).tolist()
+    [[-1.0], [1.0]]
+    >>> len(layer.updates)  # of the moving mean and variance: run them beside each training step
+    2
     """
 
     def __init__(

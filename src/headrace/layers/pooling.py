@@ -72,36 +72,65 @@ class _Pooling(Layer):
 
 
 class MaxPooling1D(_Pooling):
-    """The maximum of each window of rows ``[n, width, channels]``."""
+    """The maximum of each window of rows ``[n, width, channels]``.
+
+    >>> rows = tf.reshape([1.0, 5.0, 2.0, 3.0], [1, 4, 1])
+    >>> tf.Session().run(tf.layers.MaxPooling1D(pool_size=2, strides=2)(rows)).ravel().tolist()
+    [5.0, 3.0]
+    """
 
     _rank = 1
 
 
 class MaxPooling2D(_Pooling):
-    """The maximum of each window of images ``[n, height, width, channels]``."""
+    """The maximum of each window of images ``[n, height, width, channels]``.
+
+    >>> tf.layers.MaxPooling2D(pool_size=2, strides=2)(tf.zeros([1, 28, 28, 3])).shape.as_list()
+    [1, 14, 14, 3]
+    """
 
 
 class MaxPooling3D(_Pooling):
-    """The maximum of each window of volumes ``[n, depth, height, width, channels]``."""
+    """The maximum of each window of volumes ``[n, depth, height, width, channels]``.
+
+    >>> pool = tf.layers.MaxPooling3D(pool_size=(1, 2, 2), strides=(1, 2, 2))
+    >>> pool(tf.zeros([1, 5, 8, 8, 3])).shape.as_list()
+    [1, 5, 4, 4, 3]
+    """
 
     _rank = 3
 
 
 class AveragePooling1D(_Pooling):
-    """The average of each window of rows ``[n, width, channels]``."""
+    """The average of each window of rows ``[n, width, channels]``.
+
+    >>> rows = tf.reshape([1.0, 5.0, 2.0, 3.0], [1, 4, 1])
+    >>> tf.Session().run(tf.layers.AveragePooling1D(2, strides=2)(rows)).ravel().tolist()
+    [3.0, 2.5]
+    """
 
     _rank = 1
     _average = True
 
 
 class AveragePooling2D(_Pooling):
-    """The average of each window of images ``[n, height, width, channels]``."""
+    """The average of each window of images ``[n, height, width, channels]``.
+
+    >>> pool = tf.layers.AveragePooling2D(pool_size=3, strides=2, padding="same")
+    >>> pool(tf.zeros([1, 28, 28, 3])).shape.as_list()
+    [1, 14, 14, 3]
+    """
 
     _average = True
 
 
 class AveragePooling3D(_Pooling):
-    """The average of each window of volumes ``[n, depth, height, width, channels]``."""
+    """The average of each window of volumes ``[n, depth, height, width, channels]``.
+
+    >>> pool = tf.layers.AveragePooling3D(pool_size=2, strides=2)
+    >>> pool(tf.zeros([1, 4, 8, 8, 3])).shape.as_list()
+    [1, 2, 4, 4, 3]
+    """
 
     _rank = 3
     _average = True

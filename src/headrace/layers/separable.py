@@ -107,13 +107,27 @@ class _SeparableConv(Conv):
 
 
 class SeparableConv1D(_SeparableConv):
-    """Separable convolution of rows ``[n, width, channels]``. For the arguments see `Conv`."""
+    """Separable convolution of rows ``[n, width, channels]``. For the arguments see `Conv`.
+
+    >>> layer = tf.layers.SeparableConv1D(8, kernel_size=3, depth_multiplier=2)
+    >>> layer(tf.zeros([1, 10, 4])).shape.as_list()
+    [1, 8, 8]
+    >>> [v.shape.as_list() for v in layer.variables]
+    [[3, 4, 2], [1, 8, 8], [8]]
+    """
 
     rank = 1
 
 
 class SeparableConv2D(_SeparableConv):
-    """Separable convolution of images ``[n, height, width, channels]``. See `Conv`."""
+    """Separable convolution of images ``[n, height, width, channels]``. See `Conv`.
+
+    >>> layer = tf.layers.SeparableConv2D(8, kernel_size=3)
+    >>> layer(tf.zeros([1, 28, 28, 4])).shape.as_list()
+    [1, 26, 26, 8]
+    >>> [v.shape.as_list() for v in layer.variables]
+    [[3, 3, 4, 1], [1, 1, 4, 8], [8]]
+    """
 
     rank = 2
 

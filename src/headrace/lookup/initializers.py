@@ -52,6 +52,13 @@ class KeyValueTensorInitializer(TableInitializerBase):
         keys, values: of one shape.
         key_dtype, value_dtype: their types, by default those they have.
         name: of the name scope of the ops, by default "key_value_init".
+
+    >>> words = tf.lookup.KeyValueTensorInitializer(["cat", "dog"], tf.constant([7, 8]))
+    >>> table = tf.lookup.StaticHashTable(words, default_value=-1)
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.tables_initializer())
+    ...     sess.run(table.lookup(tf.constant(["dog", "cow"]))).tolist()
+    [8, -1]
     """
 
     def __init__(
@@ -82,7 +89,21 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
 
 class TextFileIndex:
-    """Where a key or value is, when it is in no column: the line itself, or its number."""
+    """Where a key or value is, when it is in no column: the line itself, or its number.
+
+    >>> with open("words.txt", "w") as file:
+    ...     for word in ("cat", "dog"):
+    ...         print(word, file=file)
+    >>> index = tf.lookup.TextFileIndex
+    >>> words = tf.lookup.TextFileInitializer(
+    ...     "words.txt", tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+    ... )
+    >>> table = tf.lookup.StaticHashTable(words, default_value=-1)
+    >>> with tf.Session() as sess:
+    ...     sess.run(table.initializer)
+    ...     sess.run(table.lookup(tf.constant(["dog"]))).tolist()
+    [1]
+    """
 
     WHOLE_LINE = -2
     LINE_NUMBER = -1
@@ -101,6 +122,18 @@ class TextFileInitializer(TableInitializerBase):
 
     Raises:
         ValueError: if there is no file name, or types and indices do not fit.
+
+    >>> with open("colours.csv", "w") as file:
+    ...     for line in ("red,3", "blue,4"):
+    ...         print(line, file=file)
+    >>> columns = tf.lookup.TextFileInitializer(
+    ...     "colours.csv", tf.string, 0, tf.int64, 1, delimiter=","
+    ... )
+    >>> table = tf.lookup.StaticHashTable(columns, default_value=-1)
+    >>> with tf.Session() as sess:
+    ...     sess.run(table.initializer)
+    ...     sess.run(table.lookup(tf.constant(["blue"]))).tolist()
+    [4]
     """
 
     def __init__(

@@ -184,7 +184,15 @@ class HashTable(InitializableLookupTableBase):
 
 
 class StaticHashTable(HashTable):
-    """``tf.lookup.StaticHashTable``: a HashTable; tables of one file share their contents."""
+    """``tf.lookup.StaticHashTable``: a HashTable; tables of one file share their contents.
+
+    >>> words = tf.lookup.KeyValueTensorInitializer(tf.constant([1, 2]), ["one", "two"])
+    >>> table = tf.lookup.StaticHashTable(words, default_value="many")
+    >>> with tf.Session() as sess:
+    ...     sess.run(table.initializer)
+    ...     sess.run(table.lookup(tf.constant([2, 5]))).tolist()
+    [b'two', b'many']
+    """
 
     def __init__(
         self, initializer: TableInitializerBase, default_value: Any, name: str | None = None

@@ -173,6 +173,15 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
     Raises:
         ValueError: if there is no bucket.
         TypeError: if types do not fit.
+
+    >>> words = tf.lookup.KeyValueTensorInitializer(
+    ...     ["cat", "dog"], tf.constant([0, 1], tf.int64)
+    ... )
+    >>> table = tf.lookup.StaticVocabularyTable(words, num_oov_buckets=1)
+    >>> with tf.Session() as sess:
+    ...     sess.run(table.initializer)
+    ...     sess.run(table.lookup(tf.constant(["dog", "cow"]))).tolist()
+    [1, 2]
     """
 
     def __init__(

@@ -25,7 +25,11 @@ from headrace.rnn.cell import (
 
 
 class LSTMStateTuple(NamedTuple("LSTMStateTuple", [("c", Any), ("h", Any)])):
-    """State of LSTM cells: the cell's memory ``c`` and its output ``h``."""
+    """State of LSTM cells: the cell's memory ``c`` and its output ``h``.
+
+    >>> tf.nn.rnn_cell.LSTMStateTuple(c=[0.0], h=[1.0])
+    LSTMStateTuple(c=[0.0], h=[1.0])
+    """
 
     __slots__ = ()
 
@@ -122,6 +126,11 @@ class GRUCell(_UnitCell):
 
     Raises:
         ValueError: for types that are not floating, or inputs whose size is not known.
+
+    >>> cell = tf.nn.rnn_cell.GRUCell(3)
+    >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.zeros([2, 5, 4]), dtype=tf.float32)
+    >>> outputs.shape.as_list(), state.shape.as_list()
+    ([2, 5, 3], [2, 3])
     """
 
     def __init__(
@@ -184,6 +193,11 @@ class BasicLSTMCell(_UnitCell):
 
     Raises:
         ValueError: for types that are not floating, or inputs whose size is not known.
+
+    >>> cell = tf.nn.rnn_cell.BasicLSTMCell(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), cell.state_size
+    ([2, 3], LSTMStateTuple(c=3, h=3))
     """
 
     def __init__(
@@ -244,6 +258,11 @@ class LSTMCell(_UnitCell):
 
     Raises:
         ValueError: for types that are not floating, or inputs whose size is not known.
+
+    >>> cell = tf.nn.rnn_cell.LSTMCell(8, use_peepholes=True, num_proj=3)
+    >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.zeros([2, 5, 4]), dtype=tf.float32)
+    >>> outputs.shape.as_list(), state.c.shape.as_list(), state.h.shape.as_list()
+    ([2, 5, 3], [2, 8], [2, 3])
     """
 
     def __init__(

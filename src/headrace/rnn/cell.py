@@ -32,6 +32,14 @@ class RNNCell(Layer):
     A subclass has ``state_size`` and ``output_size`` (integers, TensorShapes or nests of these) and
     computes one step in ``call(inputs, state)``, for inputs ``[batch_size, input_size]``. Variables
     that ``call`` makes with ``get_variable`` count as the cell's.
+
+    >>> class Sum(tf.nn.rnn_cell.RNNCell):
+    ...     state_size = output_size = 2
+    ...     def call(self, inputs, state):
+    ...         return state + inputs, state + inputs
+    >>> outputs, _ = tf.nn.dynamic_rnn(Sum(), tf.ones([1, 3, 2]), dtype=tf.float32)
+    >>> tf.Session().run(outputs).tolist()
+    [[[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]]
     """
 
     def __init__(
@@ -125,7 +133,15 @@ class RNNCell(Layer):
 
 
 class LayerRNNCell(RNNCell):
-    """Base of cells that make all their variables in ``build``."""
+    """Base of cells that make all their variables in ``build``.
+
+    >>> cell = tf.nn.rnn_cell.GRUCell(3, name="cell")
+    >>> isinstance(cell, tf.nn.rnn_cell.LayerRNNCell)
+    True
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> [v.name for v in cell.trainable_weights][:2]
+    ['cell/gates/kernel:0', 'cell/gates/bias:0']
+    """
 
     def __call__(
         self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any

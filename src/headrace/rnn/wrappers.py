@@ -53,6 +53,11 @@ class DropoutWrapper(WrapperCell):
     Raises:
         TypeError: if ``cell`` is no RNNCell or the visitor is not callable.
         ValueError: for a probability outside [0, 1], or a missing ``dtype`` or ``input_size``.
+
+    >>> cell = tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.LSTMCell(3), output_keep_prob=0.5)
+    >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.zeros([2, 5, 4]), dtype=tf.float32)
+    >>> outputs.shape.as_list()
+    [2, 5, 3]
     """
 
     def __init__(
@@ -200,6 +205,11 @@ class ResidualWrapper(WrapperCell):
 
     Raises:
         ValueError: in a call, if inputs and outputs differ in shape or structure.
+
+    >>> cell = tf.nn.rnn_cell.ResidualWrapper(tf.nn.rnn_cell.GRUCell(2))
+    >>> outputs, _ = tf.nn.dynamic_rnn(cell, tf.ones([1, 5, 2]), dtype=tf.float32)
+    >>> outputs.shape.as_list()
+    [1, 5, 2]
     """
 
     def __init__(
@@ -229,6 +239,11 @@ class DeviceWrapper(WrapperCell):
     Args:
         cell: the cell inside.
         device: device name or function.
+
+    >>> cell = tf.nn.rnn_cell.DeviceWrapper(tf.nn.rnn_cell.BasicRNNCell(3), "/cpu:0")
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.device
+    '/device:CPU:0'
     """
 
     def __init__(self, cell: Any, device: Any, **kwargs: Any) -> None:
@@ -257,6 +272,11 @@ class MultiRNNCell(RNNCell):
     Raises:
         TypeError: if ``cells`` is no list.
         ValueError: if it is empty, or states that are tuples would have to be joined.
+
+    >>> cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(n) for n in (8, 3)])
+    >>> outputs, states = tf.nn.dynamic_rnn(cell, tf.zeros([2, 5, 4]), dtype=tf.float32)
+    >>> outputs.shape.as_list(), [s.shape.as_list() for s in states]
+    ([2, 5, 3], [[2, 8], [2, 3]])
     """
 
     def __init__(self, cells: Any, state_is_tuple: bool = True) -> None:
@@ -333,6 +353,12 @@ class EmbeddingWrapper(WrapperCell):
 
     Raises:
         ValueError: unless both numbers are positive.
+
+    >>> cell = tf.nn.rnn_cell.BasicRNNCell(3)
+    >>> cell = tf.nn.rnn_cell.EmbeddingWrapper(cell, embedding_classes=10, embedding_size=4)
+    >>> output, state = cell(tf.constant([[7], [2]]), cell.zero_state(2, tf.float32))
+    >>> [v.shape.as_list() for v in tf.trainable_variables()]
+    [[10, 4], [7, 3], [3]]
     """
 
     def __init__(
@@ -382,6 +408,11 @@ class InputProjectionWrapper(WrapperCell):
         num_proj: size of the projected inputs.
         activation: applied to them.
         input_size: deprecated, ignored.
+
+    >>> cell = tf.nn.rnn_cell.InputProjectionWrapper(tf.nn.rnn_cell.BasicRNNCell(3), num_proj=2)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> [v.shape.as_list() for v in tf.trainable_variables()]
+    [[4, 2], [2], [5, 3], [3]]
     """
 
     def __init__(
@@ -421,6 +452,11 @@ class OutputProjectionWrapper(WrapperCell):
 
     Raises:
         ValueError: unless ``output_size`` is positive.
+
+    >>> cell = tf.nn.rnn_cell.OutputProjectionWrapper(tf.nn.rnn_cell.GRUCell(3), output_size=2)
+    >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.zeros([1, 5, 4]), dtype=tf.float32)
+    >>> outputs.shape.as_list(), state.shape.as_list()
+    ([1, 5, 2], [1, 3])
     """
 
     def __init__(

@@ -20,14 +20,22 @@ __all__ = [
 
 
 class PhysicalDevice(NamedTuple):
-    """A device of this machine."""
+    """A device of this machine.
+
+    >>> tf.config.list_physical_devices("CPU")[0]
+    PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')
+    """
 
     name: str
     device_type: str
 
 
 class LogicalDevice(NamedTuple):
-    """A device that operations can be placed on."""
+    """A device that operations can be placed on.
+
+    >>> tf.config.list_logical_devices("CPU")[0]
+    LogicalDevice(name='/job:localhost/replica:0/task:0/device:CPU:0', device_type='CPU')
+    """
 
     name: str
     device_type: str

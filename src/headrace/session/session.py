@@ -345,7 +345,16 @@ class BaseSession:
 
 
 class Session(BaseSession):
-    """A session to use in a ``with`` block, in which it and its graph are the defaults."""
+    """A session to use in a ``with`` block, in which it and its graph are the defaults.
+
+    >>> x = tf.placeholder(tf.float32, [None])
+    >>> y = 2 * x
+    >>> with tf.Session() as sess:
+    ...     sess.run(y, feed_dict={x: [1, 2]})
+    ...     sess.run({"sum": tf.reduce_sum(y), "shape": tf.shape(y)}, {x: [1, 2]})
+    array([2., 4.], dtype=float32)
+    {'sum': np.float32(6.0), 'shape': array([2], dtype=int32)}
+    """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
@@ -381,7 +390,13 @@ class Session(BaseSession):
 
 
 class InteractiveSession(BaseSession):
-    """A session that makes itself the default when it is made, until it is closed."""
+    """A session that makes itself the default when it is made, until it is closed.
+
+    >>> sess = tf.InteractiveSession()
+    >>> (tf.constant(2) * 3).eval()  # in `sess`, without naming it
+    np.int32(6)
+    >>> sess.close()
+    """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)

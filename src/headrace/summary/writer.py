@@ -35,6 +35,13 @@ class FileWriter:
     Raises:
         TypeError: if ``graph`` is no Graph or GraphDef, or ``session`` no session.
         RuntimeError: if the graph of ``session`` is finalized.
+
+    >>> loss = tf.summary.scalar("loss", tf.constant(0.5))
+    >>> with tf.Session() as sess, tf.summary.FileWriter("logs", sess.graph) as writer:
+    ...     writer.add_summary(sess.run(loss), global_step=1)
+    >>> [file] = tf.gfile.Glob("logs/events.out.tfevents.*")
+    >>> [e.step for e in tf.train.summary_iterator(file) if e.HasField("summary")]
+    [1]
     """
 
     def __init__(
@@ -179,7 +186,13 @@ class FileWriter:
 
 
 class FileWriterCache:
-    """One FileWriter for each folder."""
+    """One FileWriter for each folder.
+
+    >>> writer = tf.summary.FileWriterCache.get("logs")
+    >>> tf.summary.FileWriterCache.get("logs") is writer
+    True
+    >>> tf.summary.FileWriterCache.clear()  # closes them all
+    """
 
     _cache: ClassVar[dict[str, FileWriter]] = {}
     _lock: ClassVar[threading.RLock] = threading.RLock()

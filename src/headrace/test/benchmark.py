@@ -24,7 +24,14 @@ def benchmark_config() -> Any:
 
 
 class Benchmark:
-    """Base class of benchmarks; every subclass is known to `tf.test.main`."""
+    """Base class of benchmarks; every subclass is known to `tf.test.main`.
+
+    >>> class Product(tf.test.Benchmark):
+    ...     def benchmark_product(self):
+    ...         self.report_benchmark(iters=100, wall_time=0.25)
+    >>> Product.is_abstract(), tf.test.Benchmark.is_abstract()
+    (False, True)
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

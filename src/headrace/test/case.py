@@ -80,7 +80,16 @@ class _CapturedWrites:
 
 
 class TestCase(ArrayAssertions, absltest.TestCase):
-    """A test case with an empty default graph, fixed seeds, sessions and array assertions."""
+    """A test case with an empty default graph, fixed seeds, sessions and array assertions.
+
+    >>> class SquareTest(tf.test.TestCase):
+    ...     def test_square(self):
+    ...         with self.session():
+    ...             self.assertAllClose(tf.square([1.0, 3.0]).eval(), [1.0, 9.0])
+    >>> result = SquareTest("test_square").run()
+    >>> result.testsRun, result.wasSuccessful()
+    (1, True)
+    """
 
     __test__ = False  # pytest collects subclasses only
 

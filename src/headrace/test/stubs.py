@@ -15,6 +15,13 @@ class StubOutForTesting:
 
     with tf.test.StubOutForTesting() as stubs:
         stubs.Set(os.path, "exists", lambda path: True)
+
+    >>> with tf.test.StubOutForTesting() as stubs:
+    ...     stubs.Set(tf.gfile, "Exists", lambda path: True)
+    ...     tf.gfile.Exists("/no/such/file")
+    True
+    >>> tf.gfile.Exists("/no/such/file")
+    False
     """
 
     def __init__(self) -> None:

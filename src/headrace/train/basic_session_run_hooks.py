@@ -42,6 +42,13 @@ class SecondOrStepTimer:
 
     Raises:
         ValueError: otherwise.
+
+    >>> timer = tf.train.SecondOrStepTimer(every_steps=10)
+    >>> timer.should_trigger_for_step(1)
+    True
+    >>> elapsed = timer.update_last_triggered_step(1)
+    >>> timer.should_trigger_for_step(10), timer.should_trigger_for_step(11)
+    (False, True)
     """
 
     #: What tells the time; tests replace it.
@@ -126,6 +133,14 @@ class LoggingTensorHook(SessionRunHook):
     Raises:
         ValueError: if not exactly one of the two is given (unless ``at_end`` is), or
             ``every_n_iter`` is not positive.
+
+    >>> hook = tf.train.LoggingTensorHook({"loss": "loss:0"}, every_n_iter=2, formatter=print)
+    >>> loss = tf.constant(0.5, name="loss")
+    >>> with tf.train.MonitoredSession(hooks=[hook]) as sess:
+    ...     for _ in range(3):
+    ...         value = sess.run(loss)
+    {'loss': np.float32(0.5)}
+    {'loss': np.float32(0.5)}
     """
 
     def __init__(
@@ -196,6 +211,13 @@ class StopAtStepHook(SessionRunHook):
 
     Raises:
         ValueError: if not exactly one is given.
+
+    >>> train = tf.train.get_or_create_global_step().assign_add(1)
+    >>> with tf.train.MonitoredSession(hooks=[tf.train.StopAtStepHook(num_steps=3)]) as sess:
+    ...     while not sess.should_stop():
+    ...         step = sess.run(train)
+    >>> int(step)
+    3
     """
 
     def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
@@ -235,6 +257,15 @@ class StepCounterHook(SessionRunHook):
 
     Raises:
         ValueError: if not exactly one of the two is given.
+
+    >>> step = tf.train.get_or_create_global_step()
+    >>> train, hook = step.assign_add(1), tf.train.StepCounterHook(2, output_dir="speed")
+    >>> with tf.train.MonitoredSession(hooks=[hook]) as sess:
+    ...     steps = [int(sess.run(train)) for _ in range(4)]
+    >>> tf.summary.FileWriterCache.clear()  # closes the file
+    >>> [file] = tf.gfile.Glob("speed/events.*")
+    >>> [e.summary.value[0].tag for e in tf.train.summary_iterator(file) if e.HasField("summary")]
+    ['global_step/sec']
     """
 
     def __init__(
@@ -297,7 +328,16 @@ def writer_of(directory: str) -> Any:
 
 
 class NanLossDuringTrainingError(RuntimeError):
-    """The loss has become NaN."""
+    """The loss has become NaN.
+
+    >>> loss = tf.log(tf.constant(-1.0))
+    >>> try:
+    ...     with tf.train.MonitoredSession(hooks=[tf.train.NanTensorHook(loss)]) as sess:
+    ...         value = sess.run(loss)
+    ... except tf.train.NanLossDuringTrainingError as error:
+    ...     print(error)
+    NaN loss during training.
+    """
 
     def __str__(self) -> str:
         return "NaN loss during training."
@@ -308,6 +348,13 @@ class NanTensorHook(SessionRunHook):
 
     Args:
         loss_tensor: the loss; fail_on_nan_loss: whether to raise.
+
+    >>> loss = tf.log(tf.constant(-1.0))
+    >>> hook = tf.train.NanTensorHook(loss, fail_on_nan_loss=False)
+    >>> with tf.train.MonitoredSession(hooks=[hook]) as sess:
+    ...     value = sess.run(loss)
+    ...     sess.should_stop()
+    True
     """
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
@@ -334,6 +381,14 @@ class GlobalStepWaiterHook(SessionRunHook):
 
     Args:
         wait_until_step: the value.
+
+    >>> step = tf.train.get_or_create_global_step()
+    >>> hook = tf.train.GlobalStepWaiterHook(wait_until_step=10)  # for a worker that starts later
+    >>> with tf.Session() as sess:
+    ...     sess.run(step.initializer)
+    ...     sess.run(step.assign(10).op)
+    ...     hook.begin()
+    ...     hook.before_run(tf.train.SessionRunContext(tf.train.SessionRunArgs(None), sess))
     """
 
     #: Waiting; tests replace it.
@@ -373,6 +428,13 @@ class FinalOpsHook(SessionRunHook):
 
     Args:
         final_ops: what to fetch; ``final_ops_feed_dict``: what to feed.
+
+    >>> total = tf.Variable(0)
+    >>> add, hook = total.assign_add(5), tf.train.FinalOpsHook(total)
+    >>> with tf.train.MonitoredSession(hooks=[hook]) as sess:
+    ...     sess.run(add.op)
+    >>> int(hook.final_ops_values)
+    5
     """
 
     def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None) -> None:
@@ -404,6 +466,13 @@ class FeedFnHook(SessionRunHook):
 
     Args:
         feed_fn: ``feed_fn() -> feed dictionary``.
+
+    >>> x = tf.placeholder(tf.float32, [])
+    >>> square = x * x
+    >>> hook = tf.train.FeedFnHook(lambda: {x: 3.0})
+    >>> with tf.train.MonitoredSession(hooks=[hook]) as sess:
+    ...     float(sess.run(square))
+    9.0
     """
 
     def __init__(self, feed_fn: Callable[[], dict[Any, Any]]) -> None:
@@ -423,6 +492,13 @@ class ProfilerHook(SessionRunHook):
         output_dir: where to.
         show_dataflow: show which op takes what from which.
         show_memory: not supported: memory is XLA's; has to be False.
+
+    >>> step = tf.train.get_or_create_global_step()
+    >>> train, hook = step.assign_add(1), tf.train.ProfilerHook(save_steps=2, output_dir=".")
+    >>> with tf.train.MonitoredSession(hooks=[hook]) as sess:
+    ...     steps = [int(sess.run(train)) for _ in range(3)]
+    >>> tf.gfile.Glob("timeline-*.json")
+    ['timeline-2.json']
     """
 
     def __init__(

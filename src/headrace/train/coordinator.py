@@ -26,6 +26,17 @@ class Coordinator:
     Args:
         clean_stop_exception_types: a tuple of exceptions that mean an orderly end, which `join`
             does not raise; by default ``(OutOfRangeError,)``, the end of the input.
+
+    >>> import threading
+    >>> coord = tf.train.Coordinator()
+    >>> def work():
+    ...     while not coord.should_stop():
+    ...         coord.request_stop()
+    >>> thread = threading.Thread(target=work)
+    >>> thread.start()
+    >>> coord.join([thread])  # raises what a thread has raised
+    >>> coord.should_stop()
+    True
     """
 
     def __init__(self, clean_stop_exception_types: tuple[type, ...] | None = None) -> None:
@@ -166,6 +177,12 @@ class LooperThread(threading.Thread):
 
     Raises:
         ValueError: if ``coord`` is no Coordinator, or arguments are given without a target.
+
+    >>> coord = tf.train.Coordinator()
+    >>> looper = tf.train.LooperThread.loop(coord, None, target=coord.request_stop)
+    >>> coord.join([looper])
+    >>> coord.should_stop()
+    True
     """
 
     def __init__(

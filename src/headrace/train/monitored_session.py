@@ -39,7 +39,15 @@ USE_DEFAULT = object()
 
 
 class SessionCreator:
-    """Makes the sessions of a monitored session."""
+    """Makes the sessions of a monitored session.
+
+    >>> class Plain(tf.train.SessionCreator):
+    ...     def create_session(self):
+    ...         return tf.Session()
+    >>> with tf.train.MonitoredSession(session_creator=Plain()) as sess:
+    ...     int(sess.run(tf.constant(3)))
+    3
+    """
 
     def create_session(self) -> Any:
         """A session that is ready to use."""
@@ -53,6 +61,12 @@ class ChiefSessionCreator(SessionCreator):
         scaffold: initialisers and saver; a `Scaffold()` if not given.
         master: where to run; config: a ConfigProto.
         checkpoint_dir, checkpoint_filename_with_path: where to restore from.
+
+    >>> v = tf.Variable(3)
+    >>> creator = tf.train.ChiefSessionCreator(config=tf.ConfigProto(log_device_placement=False))
+    >>> with tf.train.MonitoredSession(creator) as sess:  # initialised, as nothing was saved
+    ...     int(sess.run(v))
+    3
     """
 
     def __init__(
@@ -95,6 +109,14 @@ class WorkerSessionCreator(SessionCreator):
     Args:
         scaffold, master, config: as for ChiefSessionCreator.
         max_wait_secs: how long to wait.
+
+    >>> v = tf.Variable(3)
+    >>> server = tf.train.Server.create_local_server()
+    >>> chief = tf.train.ChiefSessionCreator(master=server.target).create_session()
+    >>> worker = tf.train.WorkerSessionCreator(master=server.target)
+    >>> with tf.train.MonitoredSession(worker) as sess:  # waits for the chief's variables
+    ...     int(sess.run(v))
+    3
     """
 
     def __init__(
@@ -299,6 +321,14 @@ class SingularMonitoredSession(_MonitoredSession):
         hooks, stop_grace_period_secs: as for MonitoredSession.
         scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path: as for
             ChiefSessionCreator.
+
+    >>> step = tf.train.get_or_create_global_step()
+    >>> train, hooks = step.assign_add(1), [tf.train.StopAtStepHook(last_step=2)]
+    >>> with tf.train.SingularMonitoredSession(hooks=hooks) as sess:
+    ...     while not sess.should_stop():
+    ...         value = sess.run(train)
+    ...     int(value), type(sess.raw_session()).__name__
+    (2, 'Session')
     """
 
     def __init__(

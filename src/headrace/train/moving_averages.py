@@ -91,6 +91,16 @@ class ExponentialMovingAverage:
         decay: close to 1.0, such as 0.999.
         num_updates: when given, the decay used is ``min(decay, (1 + n) / (10 + n))``.
         zero_debias: correct averages of tensors for their start at zero.
+
+    >>> x = tf.Variable(0.0)
+    >>> average = tf.train.ExponentialMovingAverage(decay=0.75)
+    >>> maintain = average.apply([x])
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(x.assign(4.0).op)
+    ...     sess.run(maintain)
+    ...     float(sess.run(average.average(x)))  # 0.75 * 0 + 0.25 * 4
+    1.0
     """
 
     def __init__(
@@ -192,6 +202,17 @@ class MovingAverageOptimizer(Optimizer):
 
     ``swapping_saver`` saves the averages under the variables' own names, so that evaluation loads
     them without knowing.
+
+    >>> x = tf.Variable(1.0, name="x")
+    >>> plain = tf.train.GradientDescentOptimizer(0.25)
+    >>> optimizer = tf.train.MovingAverageOptimizer(plain, average_decay=0.5)
+    >>> train = optimizer.minimize(x * x)
+    >>> saver = optimizer.swapping_saver()  # writes the averages under the variables' names
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(train)
+    ...     float(sess.run(x)), float(tf.train.load_variable(saver.save(sess, "./model"), "x"))
+    (0.5, 0.75)
     """
 
     def __init__(

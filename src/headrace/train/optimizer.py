@@ -28,6 +28,16 @@ class Optimizer:
 
     A subclass creates its slots in ``_create_slots``, makes tensors of its hyperparameters in
     ``_prepare``, and builds updates in ``_resource_apply_dense`` and ``_resource_apply_sparse``.
+
+    >>> x = tf.Variable(3.0)
+    >>> optimizer = tf.train.GradientDescentOptimizer(0.25)
+    >>> [(gradient, variable)] = optimizer.compute_gradients(x * x)
+    >>> train = optimizer.apply_gradients([(tf.clip_by_norm(gradient, 2.0), variable)])
+    >>> with tf.Session() as sess:
+    ...     sess.run(x.initializer)
+    ...     sess.run(train)
+    ...     float(sess.run(x))
+    2.5
     """
 
     #: No gating; all gradients of one op together; all gradients of the graph together.

@@ -68,7 +68,16 @@ class _RuleOptimizer(Optimizer):
 
 
 class GradientDescentOptimizer(_RuleOptimizer):
-    """Plain gradient descent: ``var -= learning_rate * gradient``."""
+    """Plain gradient descent: ``var -= learning_rate * gradient``.
+
+    >>> x = tf.Variable(2.0)
+    >>> train = tf.train.GradientDescentOptimizer(learning_rate=0.25).minimize(x * x)
+    >>> with tf.Session() as sess:
+    ...     sess.run(x.initializer)
+    ...     sess.run(train)  # the gradient is 4
+    ...     float(sess.run(x))
+    1.0
+    """
 
     _rule = "GradientDescent"
 
@@ -94,7 +103,19 @@ class GradientDescentOptimizer(_RuleOptimizer):
 
 
 class MomentumOptimizer(_RuleOptimizer):
-    """Momentum (Polyak 1964), or Nesterov's (Sutskever et al., ICML 2013)."""
+    """Momentum (Polyak 1964), or Nesterov's (Sutskever et al., ICML 2013).
+
+    >>> x = tf.Variable(2.0)
+    >>> train = tf.train.MomentumOptimizer(0.25, momentum=0.5).minimize(x * x)
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     for _ in range(3):
+    ...         sess.run(train)
+    ...         print(sess.run(x))
+    1.0
+    0.0
+    -0.5
+    """
 
     _rule = "Momentum"
     _slot_order = ("momentum",)
@@ -129,7 +150,17 @@ class MomentumOptimizer(_RuleOptimizer):
 
 
 class AdagradOptimizer(_RuleOptimizer):
-    """Adagrad (Duchi, Hazan, Singer, JMLR 2011)."""
+    """Adagrad (Duchi, Hazan, Singer, JMLR 2011).
+
+    >>> x = tf.Variable([1.0, 10.0])
+    >>> optimizer = tf.train.AdagradOptimizer(0.5)
+    >>> train = optimizer.minimize(tf.reduce_sum(x * x))
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(train)
+    ...     sess.run(optimizer.get_slot(x, "accumulator")).round(1)  # 0.1 and squared gradients
+    array([  4.1, 400.1], dtype=float32)
+    """
 
     _rule = "Adagrad"
     _slot_order = ("accumulator",)
@@ -161,7 +192,18 @@ class AdagradOptimizer(_RuleOptimizer):
 
 
 class AdagradDAOptimizer(_RuleOptimizer):
-    """Adagrad by dual averaging (Duchi, Hazan, Singer, JMLR 2011), for sparse linear models."""
+    """Adagrad by dual averaging (Duchi, Hazan, Singer, JMLR 2011), for sparse linear models.
+
+    >>> w = tf.Variable([1.0, 1.0])
+    >>> step = tf.train.get_or_create_global_step()
+    >>> optimizer = tf.train.AdagradDAOptimizer(0.5, step, l1_regularization_strength=3.0)
+    >>> train = optimizer.minimize(tf.reduce_sum(w * [2.0, -20.0]), global_step=step)
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(train)
+    ...     sess.run(w).round(2) + 0  # a small gradient gives a zero
+    array([0.  , 0.42], dtype=float32)
+    """
 
     _rule = "AdagradDA"
     _slot_order = ("gradient_accumulator", "gradient_squared_accumulator")
@@ -210,7 +252,16 @@ class AdagradDAOptimizer(_RuleOptimizer):
 
 
 class AdadeltaOptimizer(_RuleOptimizer):
-    """Adadelta (Zeiler, 2012, arXiv:1212.5701, algorithm 1)."""
+    """Adadelta (Zeiler, 2012, arXiv:1212.5701, algorithm 1).
+
+    >>> x = tf.Variable(1.0)
+    >>> optimizer = tf.train.AdadeltaOptimizer(learning_rate=1.0)
+    >>> train = optimizer.minimize(x * x)
+    >>> optimizer.get_slot_names()
+    ['accum', 'accum_update']
+    >>> optimizer.get_slot(x, "accum_update").name
+    'Variable/Adadelta_1:0'
+    """
 
     _rule = "Adadelta"
     _slot_order = ("accum", "accum_update")
@@ -251,6 +302,14 @@ class AdamOptimizer(_RuleOptimizer):
 
     With sparse gradients the moments of all rows decay and all rows move, as if the gradient were
     dense.
+
+    >>> x = tf.Variable([1.0, 100.0])
+    >>> train = tf.train.AdamOptimizer(0.5).minimize(tf.reduce_sum(x * x))
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())  # its slots are variables, too
+    ...     sess.run(train)
+    ...     sess.run(x).round(3)  # the first step is as long as the rate, whatever the gradient
+    array([ 0.5, 99.5], dtype=float32)
     """
 
     _rule = "Adam"
@@ -317,7 +376,16 @@ class AdamOptimizer(_RuleOptimizer):
 
 
 class RMSPropOptimizer(_RuleOptimizer):
-    """RMSProp (Tieleman and Hinton, 2012) with momentum; on request centred by the mean."""
+    """RMSProp (Tieleman and Hinton, 2012) with momentum; on request centred by the mean.
+
+    >>> x = tf.Variable([1.0, 100.0])
+    >>> train = tf.train.RMSPropOptimizer(0.5, decay=0.75).minimize(tf.reduce_sum(x * x))
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(train)
+    ...     sess.run(x).round(2)
+    array([ 0.24, 99.  ], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -361,7 +429,17 @@ class RMSPropOptimizer(_RuleOptimizer):
 
 
 class FtrlOptimizer(_RuleOptimizer):
-    """FTRL-Proximal (McMahan et al., KDD 2013, algorithm 1), with shrinkage l2 on request."""
+    """FTRL-Proximal (McMahan et al., KDD 2013, algorithm 1), with shrinkage l2 on request.
+
+    >>> w = tf.Variable([1.0, 1.0])
+    >>> loss = tf.reduce_sum(w * [0.1, -20.0])
+    >>> train = tf.train.FtrlOptimizer(0.5, l1_regularization_strength=3.0).minimize(loss)
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(train)
+    ...     sess.run(w).round(2) + 0  # a small gradient gives a zero
+    array([0.  , 1.41], dtype=float32)
+    """
 
     _slot_order = ("accum", "linear")
 
@@ -430,7 +508,17 @@ class FtrlOptimizer(_RuleOptimizer):
 
 
 class ProximalGradientDescentOptimizer(_RuleOptimizer):
-    """Forward-backward splitting (Duchi and Singer, NIPS 2009)."""
+    """Forward-backward splitting (Duchi and Singer, NIPS 2009).
+
+    >>> w = tf.Variable([0.25, 1.0])
+    >>> optimizer = tf.train.ProximalGradientDescentOptimizer(0.25, l1_regularization_strength=1.0)
+    >>> train = optimizer.minimize(0.5 * tf.reduce_sum(w))
+    >>> with tf.Session() as sess:
+    ...     sess.run(w.initializer)
+    ...     sess.run(train)  # a step of 0.125, then 0.25 nearer to zero
+    ...     sess.run(w).tolist()
+    [0.0, 0.625]
+    """
 
     _rule = "ProximalGradientDescent"
 
@@ -461,7 +549,17 @@ class ProximalGradientDescentOptimizer(_RuleOptimizer):
 
 
 class ProximalAdagradOptimizer(_RuleOptimizer):
-    """Forward-backward splitting with Adagrad's rates (Duchi and Singer, NIPS 2009)."""
+    """Forward-backward splitting with Adagrad's rates (Duchi and Singer, NIPS 2009).
+
+    >>> w = tf.Variable([0.1, 1.0])
+    >>> optimizer = tf.train.ProximalAdagradOptimizer(0.1, l1_regularization_strength=2.0)
+    >>> train = optimizer.minimize(tf.reduce_sum(w))
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(train)
+    ...     sess.run(w).round(2)
+    array([0.  , 0.71], dtype=float32)
+    """
 
     _rule = "ProximalAdagrad"
     _slot_order = ("accumulator",)

@@ -48,6 +48,16 @@ class QueueRunner:
         ValueError: if ``queue`` or ``enqueue_ops`` are missing, or given beside
             ``queue_runner_def``.
         TypeError: if the exception types are no tuple of them.
+
+    >>> q = tf.FIFOQueue(10, tf.int32, shapes=[[]])
+    >>> runner = tf.train.QueueRunner(q, [q.enqueue(7)])
+    >>> coord = tf.train.Coordinator()
+    >>> with tf.Session() as sess:
+    ...     threads = runner.create_threads(sess, coord, start=True)
+    ...     int(sess.run(q.dequeue()))
+    ...     coord.request_stop()
+    ...     coord.join(threads)
+    7
     """
 
     def __init__(

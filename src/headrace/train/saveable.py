@@ -24,6 +24,10 @@ class SaveSpec:
         name: its name in the checkpoint.
         dtype: its type; must be given with a function.
         device: where it is; by default where the tensor is.
+
+    >>> spec = tf.train.SaveSpec(tf.constant([1.0, 2.0]), slice_spec="", name="state")
+    >>> spec.name, spec.dtype
+    ('state', tf.float32)
     """
 
     def __init__(
@@ -58,6 +62,18 @@ class SaveableObject:
         op: what the object is made of; it can be in one saver once only.
         specs: the tensors to save.
         name: the name of the object.
+
+    >>> class Doubled(tf.train.SaveableObject):  # a checkpoint has twice the variable
+    ...     def __init__(self, v):
+    ...         super().__init__(v, [tf.train.SaveSpec(2 * v, "", "doubled")], "doubled")
+    ...     def restore(self, restored_tensors, restored_shapes):
+    ...         return self.op.assign(restored_tensors[0] / 2)
+    >>> v = tf.Variable(3.0)
+    >>> with tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     path = tf.train.Saver([Doubled(v)]).save(sess, "./model")
+    >>> float(tf.train.load_variable(path, "doubled"))
+    6.0
     """
 
     def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:

@@ -52,6 +52,17 @@ class Saver:
     Raises:
         ValueError: if there is nothing to save, or a name or variable comes twice.
         TypeError: if something in ``var_list`` is no variable.
+
+    >>> v = tf.Variable([1.0, 2.0], name="v")
+    >>> saver = tf.train.Saver()
+    >>> with tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     saver.save(sess, "./model", global_step=7)
+    './model-7'
+    >>> with tf.Session() as sess:
+    ...     saver.restore(sess, "./model-7")
+    ...     sess.run(v).tolist()
+    [1.0, 2.0]
     """
 
     #: What tells the time; tests replace it.

@@ -31,7 +31,18 @@ __all__ = ["CheckpointSaverHook", "CheckpointSaverListener", "SummarySaverHook"]
 
 
 class CheckpointSaverListener:
-    """Base of listeners, whose methods a CheckpointSaverHook calls around each checkpoint."""
+    """Base of listeners, whose methods a CheckpointSaverHook calls around each checkpoint.
+
+    >>> class Say(tf.train.CheckpointSaverListener):
+    ...     def after_save(self, session, global_step_value):
+    ...         print("saved at step", global_step_value)
+    >>> train = tf.train.get_or_create_global_step().assign_add(1)
+    >>> hook = tf.train.CheckpointSaverHook("saved", save_steps=10, listeners=[Say()])
+    >>> with tf.train.SingularMonitoredSession(hooks=[hook]) as sess:
+    ...     value = sess.run(train)
+    saved at step 0
+    saved at step 1
+    """
 
     def begin(self) -> None:
         """The graph may still be changed."""
@@ -61,6 +72,13 @@ class CheckpointSaverHook(SessionRunHook):
     Raises:
         ValueError: if both ``saver`` and ``scaffold`` are given, or not exactly one of seconds and
             steps.
+
+    >>> step = tf.train.get_or_create_global_step()
+    >>> train, hook = step.assign_add(1), tf.train.CheckpointSaverHook("saved", save_steps=2)
+    >>> with tf.train.SingularMonitoredSession(hooks=[hook]) as sess:
+    ...     steps = [int(sess.run(train)) for _ in range(3)]
+    >>> tf.train.get_checkpoint_state("saved").all_model_checkpoint_paths
+    ['saved/model.ckpt-0', 'saved/model.ckpt-2', 'saved/model.ckpt-3']
     """
 
     def __init__(
@@ -171,6 +189,16 @@ class SummarySaverHook(SessionRunHook):
     Raises:
         ValueError: if not exactly one of ``scaffold`` and ``summary_op`` is given, or of seconds
             and steps.
+
+    >>> train = tf.train.get_or_create_global_step().assign_add(1)
+    >>> summary = tf.summary.scalar("loss", tf.constant(0.5))
+    >>> hook = tf.train.SummarySaverHook(save_steps=2, output_dir="losses", summary_op=summary)
+    >>> with tf.train.MonitoredSession(hooks=[hook]) as sess:
+    ...     values = [sess.run(train) for _ in range(4)]
+    >>> [file] = tf.gfile.Glob("losses/events.*")
+    >>> [e.step for e in tf.train.summary_iterator(file) if e.summary.value]
+    [1, 3]
+    >>> tf.summary.FileWriterCache.clear()
     """
 
     def __init__(

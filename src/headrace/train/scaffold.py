@@ -44,6 +44,12 @@ class Scaffold:
 
     Raises:
         TypeError: if ``copy_from_scaffold`` is no Scaffold.
+
+    >>> v = tf.Variable(0)
+    >>> start = tf.train.Scaffold(init_fn=lambda scaffold, sess: v.load(7, sess))
+    >>> with tf.train.MonitoredSession(tf.train.ChiefSessionCreator(start)) as sess:
+    ...     int(sess.run(v))
+    7
     """
 
     def __init__(

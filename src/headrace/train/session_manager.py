@@ -50,6 +50,12 @@ class SessionManager:
 
     Raises:
         ValueError: if ``ready_for_local_init_op`` is given without ``local_init_op``.
+
+    >>> v = tf.Variable(3)
+    >>> manager = tf.train.SessionManager()
+    >>> with manager.prepare_session("", init_op=tf.global_variables_initializer()) as sess:
+    ...     int(sess.run(v))
+    3
     """
 
     #: Waiting; tests replace it.

@@ -8,7 +8,13 @@ __all__ = ["SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunV
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook adds to a step: fetches, feeds and RunOptions."""
+    """What a hook adds to a step: fetches, feeds and RunOptions.
+
+    >>> loss = tf.constant(0.5)
+    >>> args = tf.train.SessionRunArgs({"loss": loss})
+    >>> args.feed_dict, sorted(args.fetches)
+    (None, ['loss'])
+    """
 
     fetches: Any
     feed_dict: Any = None
@@ -16,7 +22,12 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What a step gave: the values of the hook's fetches, RunOptions and RunMetadata."""
+    """What a step gave: the values of the hook's fetches, RunOptions and RunMetadata.
+
+    >>> values = tf.train.SessionRunValues(results=0.5, options=None, run_metadata=None)
+    >>> values.results  # as `after_run` of a hook gets them
+    0.5
+    """
 
     results: Any
     options: Any
@@ -29,6 +40,14 @@ class SessionRunContext:
     Args:
         original_args: fetches and feeds of the caller, without those of hooks.
         session: the session that runs it.
+
+    >>> with tf.Session() as sess:
+    ...     context = tf.train.SessionRunContext(tf.train.SessionRunArgs(None), sess)
+    ...     context.session is sess, context.stop_requested
+    ...     context.request_stop()
+    ...     context.stop_requested
+    (True, False)
+    True
     """
 
     def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
@@ -63,6 +82,16 @@ class SessionRunHook:
     * `after_create_session` for each session, also after recovery from a failure;
     * `before_run` and `after_run` around each step;
     * `end` once, unless a step has failed.
+
+    >>> class Report(tf.train.SessionRunHook):
+    ...     def before_run(self, run_context):
+    ...         return tf.train.SessionRunArgs(loss)
+    ...     def after_run(self, run_context, run_values):
+    ...         print("loss", run_values.results)
+    >>> loss, train = tf.constant(0.5), tf.no_op()
+    >>> with tf.train.MonitoredSession(hooks=[Report()]) as sess:
+    ...     sess.run(train)
+    loss 0.5
     """
 
     def begin(self) -> None:

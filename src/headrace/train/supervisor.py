@@ -63,6 +63,15 @@ class Supervisor:
         checkpoint_basename: begin of the names of checkpoints.
         session_manager: makes the sessions.
         summary_writer: a FileWriter; by default one for ``logdir``.
+
+    >>> train = tf.train.get_or_create_global_step().assign_add(1)
+    >>> sv = tf.train.Supervisor(logdir="logs", summary_op=None)
+    >>> with sv.managed_session() as sess:  # restored if there is a checkpoint, else initialised
+    ...     while not sv.should_stop():
+    ...         if sess.run(train) == 3:
+    ...             sv.request_stop()
+    ...     sv.saver.save(sess, "logs/last")
+    'logs/last'
     """
 
     USE_DEFAULT = _DEFAULT

@@ -45,6 +45,9 @@ class VocabInfo(_VocabFields):
 
     Raises:
         ValueError: for another axis.
+
+    >>> tf.train.VocabInfo("new.txt", 3, 0, old_vocab="old.txt").old_vocab_size
+    -1
     """
 
     __slots__ = ()

@@ -56,6 +56,13 @@ class Server:
         TypeError: if the cluster is described by something else.
         UnavailableError: if the port is taken.
         PermissionDeniedError: for an address that others can reach, without TLS and a token.
+
+    >>> server = tf.train.Server.create_local_server()  # a cluster of one task, in this process
+    >>> server.server_def.job_name
+    'localhost'
+    >>> with tf.Session(server.target) as sess:
+    ...     int(sess.run(tf.constant(1) + 2))
+    3
     """
 
     def __init__(

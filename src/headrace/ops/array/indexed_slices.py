@@ -20,7 +20,13 @@ _LARGE = 100_000_000
 
 
 class IndexedSlicesValue(NamedTuple):
-    """The value of IndexedSlices."""
+    """The value of IndexedSlices.
+
+    >>> slices = tf.IndexedSlices(tf.constant([1.5]), tf.constant([4]), tf.constant([9]))
+    >>> value = tf.Session().run(slices)
+    >>> value.values, value.indices, value.dense_shape
+    (array([1.5], dtype=float32), array([4], dtype=int32), array([9], dtype=int32))
+    """
 
     values: Any
     indices: Any
@@ -36,6 +42,13 @@ class IndexedSlices(PlacedElements):
         values: ``[n, ...]`` of any numeric type.
         indices: ``[n]`` of int32 or int64.
         dense_shape: 1-D integer tensor, the shape of the dense tensor, or None.
+
+    >>> table = tf.Variable(tf.zeros([1000, 2]))
+    >>> [gradient] = tf.gradients(tf.nn.embedding_lookup(table, [7, 3]), [table])
+    >>> with tf.Session() as sess:
+    ...     sess.run(table.initializer)
+    ...     sess.run(gradient.indices), sess.run(gradient.values).tolist()
+    (array([7, 3], dtype=int32), [[1.0, 1.0], [1.0, 1.0]])
     """
 
     __slots__ = ("_dense_shape", "_indices", "_values")

@@ -38,6 +38,13 @@ class TensorArray(CompositeTensor):
         flow: the value of an existing array.
         infer_shape: check that all elements have the same shape, as far as it is known.
         element_shape: shape of the elements.
+
+    >>> squares = tf.TensorArray(tf.int32, size=3)
+    >>> _, squares = tf.while_loop(
+    ...     lambda i, a: i < 3, lambda i, a: (i + 1, a.write(i, i * i)), (0, squares)
+    ... )
+    >>> tf.Session().run(squares.stack()).tolist()
+    [0, 1, 4]
     """
 
     _fetchable = False

@@ -29,6 +29,12 @@ class ConditionalAccumulatorBase:
     Args:
         dtype: the type of gradients; shape: their shape, or None.
         accumulator_ref: the handle.
+
+    >>> gradients = tf.ConditionalAccumulator(tf.float32, shape=[])
+    >>> with tf.Session() as sess:
+    ...     sess.run(gradients.apply_grad(1.0))
+    ...     int(sess.run(gradients.num_accumulated()))
+    1
     """
 
     def __init__(self, dtype: Any, shape: Any, accumulator_ref: Tensor) -> None:
@@ -82,6 +88,13 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
     Raises:
         ValueError: for another reduction.
+
+    >>> gradients = tf.ConditionalAccumulator(tf.float32, shape=[2])
+    >>> with tf.Session() as sess:
+    ...     sess.run(gradients.apply_grad([1.0, 2.0]))
+    ...     sess.run(gradients.apply_grad([3.0, 4.0]))
+    ...     sess.run(gradients.take_grad(num_required=2)).tolist()  # waits for two
+    [2.0, 3.0]
     """
 
     def __init__(
@@ -131,6 +144,14 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     Args:
         dtype: the type of gradients; shape: that of the whole gradient, or None.
         shared_name, reduction_type: as for ConditionalAccumulator.
+
+    >>> gradients = tf.SparseConditionalAccumulator(tf.float32, shape=[9, 1])
+    >>> with tf.Session() as sess:
+    ...     sess.run(gradients.apply_grad(grad_indices=[4, 7], grad_values=[[2.0], [6.0]]))
+    ...     sess.run(gradients.apply_grad(grad_indices=[4], grad_values=[[4.0]]))
+    ...     taken = sess.run(gradients.take_indexed_slices_grad(2))
+    >>> taken.indices.tolist(), taken.values.tolist()
+    ([4, 7], [[3.0], [6.0]])
     """
 
     def __init__(

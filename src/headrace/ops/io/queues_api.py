@@ -32,6 +32,12 @@ class QueueBase:
 
     Raises:
         ValueError: if ``shapes`` or ``names`` are not as many as ``dtypes``.
+
+    >>> q = tf.FIFOQueue(10, tf.int32, shapes=[[]])
+    >>> with tf.Session() as sess:
+    ...     sess.run(q.enqueue_many([[1, 2, 3]]))
+    ...     sess.run(q.dequeue_many(2)).tolist(), int(sess.run(q.size()))
+    ([1, 2], 1)
     """
 
     def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:
@@ -281,6 +287,12 @@ class RandomShuffleQueue(QueueBase):
         min_after_dequeue: how many elements stay while the queue is open, to be shuffled with those
             to come.
         seed: with ``tf.set_random_seed``, makes the order repeatable: it is TensorFlow's.
+
+    >>> q = tf.RandomShuffleQueue(10, min_after_dequeue=0, dtypes=tf.int32, shapes=[[]], seed=1)
+    >>> with tf.Session() as sess:
+    ...     sess.run(q.enqueue_many([[1, 2, 3, 4]]))
+    ...     sorted(sess.run(q.dequeue_many(4)).tolist())
+    [1, 2, 3, 4]
     """
 
     def __init__(
@@ -327,6 +339,13 @@ class PaddingFIFOQueue(QueueBase):
 
     Raises:
         ValueError: if a rank is not known, or there are not as many shapes as types.
+
+    >>> q = tf.PaddingFIFOQueue(10, tf.int32, shapes=[[None]])
+    >>> with tf.Session() as sess:
+    ...     sess.run(q.enqueue([[1]]))
+    ...     sess.run(q.enqueue([[2, 3]]))
+    ...     sess.run(q.dequeue_many(2)).tolist()
+    [[1, 0], [2, 3]]
     """
 
     def __init__(
@@ -367,6 +386,13 @@ class PriorityQueue(QueueBase):
     Args:
         capacity, shapes, names, shared_name: as for FIFOQueue; ``names`` has one for the priority.
         types: a type, or a list of the types of the components after the priority.
+
+    >>> q = tf.PriorityQueue(10, types=[tf.string], shapes=[[]])
+    >>> with tf.Session() as sess:
+    ...     sess.run(q.enqueue_many([[7, 3], ["later", "soon"]]))
+    ...     priority, value = sess.run(q.dequeue())
+    >>> int(priority), value
+    (3, b'soon')
     """
 
     def __init__(

@@ -28,6 +28,15 @@ class ReaderBase:
     Args:
         reader_ref: the handle of the reader.
         supports_serialize: whether its state can be taken and restored.
+
+    >>> with tf.gfile.GFile("name.txt", "w") as file:
+    ...     file.write("Headrace")
+    >>> files = tf.FIFOQueue(1, tf.string, shapes=[[]])
+    >>> key, value = tf.WholeFileReader().read(files)
+    >>> with tf.Session() as sess:
+    ...     sess.run(files.enqueue("name.txt"))
+    ...     sess.run([key, value])
+    [b'name.txt', b'Headrace']
     """
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
@@ -91,7 +100,17 @@ def _handle(queue: Any) -> Tensor:
 
 
 class WholeFileReader(ReaderBase):
-    """Gives whole files: the key is the name of the file, the value its contents."""
+    """Gives whole files: the key is the name of the file, the value its contents.
+
+    >>> with tf.gfile.GFile("picture.raw", "wb") as file:
+    ...     file.write(bytes(3))
+    >>> files = tf.FIFOQueue(1, tf.string, shapes=[[]])
+    >>> name, content = tf.WholeFileReader().read(files)
+    >>> with tf.Session() as sess:
+    ...     sess.run(files.enqueue("picture.raw"))
+    ...     sess.run([name, tf.decode_raw(content, tf.uint8)])
+    [b'picture.raw', array([0, 0, 0], dtype=uint8)]
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(raw.WholeFileReaderV2(name=name), supports_serialize=True)
@@ -102,6 +121,16 @@ class TextLineReader(ReaderBase):
 
     Args:
         skip_header_lines: lines to leave out at the start of each file.
+
+    >>> with open("table.csv", "w") as file:
+    ...     print("word", file=file)
+    ...     print("one", file=file)
+    >>> files = tf.FIFOQueue(1, tf.string, shapes=[[]])
+    >>> key, value = tf.TextLineReader(skip_header_lines=1).read(files)
+    >>> with tf.Session() as sess:
+    ...     sess.run(files.enqueue("table.csv"))
+    ...     sess.run([key, value])
+    [b'table.csv:2', b'one']
     """
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
@@ -120,6 +149,15 @@ class FixedLengthRecordReader(ReaderBase):
         encoding: of the files: None, ``"ZLIB"`` or ``"GZIP"``.
 
     As the graph runs it raises InvalidArgumentError for numbers out of range.
+
+    >>> with tf.gfile.GFile("records", "wb") as file:
+    ...     file.write(b"HEADaabb")
+    >>> files = tf.train.string_input_producer(["records"], num_epochs=1)
+    >>> reader = tf.FixedLengthRecordReader(record_bytes=2, header_bytes=4)
+    >>> _, values = reader.read_up_to(files, 2)
+    >>> with tf.train.MonitoredSession() as sess:  # it starts the queue's threads
+    ...     sess.run(values).tolist()
+    [b'aa', b'bb']
     """
 
     def __init__(
@@ -150,6 +188,16 @@ class TFRecordReader(ReaderBase):
 
     Args:
         options: a TFRecordOptions, or the name of a compression.
+
+    >>> with tf.python_io.TFRecordWriter("numbers.tfrecord") as writer:
+    ...     for record in (b"one", b"two"):
+    ...         writer.write(record)
+    >>> files = tf.FIFOQueue(1, tf.string, shapes=[[]])
+    >>> _, records = tf.TFRecordReader().read_up_to(files, 2)
+    >>> with tf.Session() as sess:
+    ...     sess.run(files.enqueue("numbers.tfrecord"))
+    ...     sess.run(records).tolist()
+    [b'one', b'two']
     """
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
@@ -166,7 +214,15 @@ def _compression(options: Any) -> str:
 
 
 class IdentityReader(ReaderBase):
-    """Gives the work itself, as key and value."""
+    """Gives the work itself, as key and value.
+
+    >>> names = tf.FIFOQueue(9, tf.string, shapes=[[]])
+    >>> key, value = tf.IdentityReader().read(names)
+    >>> with tf.Session() as sess:
+    ...     sess.run(names.enqueue("part-1"))
+    ...     sess.run([key, value])
+    [b'part-1', b'part-1']
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(raw.IdentityReaderV2(name=name), supports_serialize=True)
@@ -177,6 +233,11 @@ class LMDBReader(ReaderBase):
 
     The work is the path of a database: its folder, or its file. It needs the package ``lmdb``
     (``pip install headrace[lmdb]``).
+
+    >>> files = tf.FIFOQueue(1, tf.string, shapes=[[]])
+    >>> key, value = tf.LMDBReader().read(files)  # reads when run, with the extra `lmdb`
+    >>> key.dtype, value.shape.as_list()
+    (tf.string, [])
     """
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:

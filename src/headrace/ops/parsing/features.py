@@ -11,7 +11,16 @@ from headrace.graph.shapes import TensorShape
 
 
 class VarLenFeature(NamedTuple):
-    """A feature with any number of values; it becomes a SparseTensor of type ``dtype``."""
+    """A feature with any number of values; it becomes a SparseTensor of type ``dtype``.
+
+    >>> feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[7, 8]))
+    >>> example = tf.train.Example(features=tf.train.Features(feature={"words": feature}))
+    >>> parsed = tf.parse_example(
+    ...     [example.SerializeToString(), b""], {"words": tf.VarLenFeature(tf.int64)}
+    ... )
+    >>> tf.Session().run(tf.sparse_tensor_to_dense(parsed["words"])).tolist()
+    [[7, 8], [0, 0]]
+    """
 
     dtype: Any
 
@@ -25,6 +34,14 @@ class SparseFeature(NamedTuple):
         dtype: the type of the values.
         size: the size of the dimension, or a list of sizes; larger indices are not refused.
         already_sorted: the indices are sorted in every Example, so sorting is left out.
+
+    >>> kind = tf.SparseFeature(index_key="at", value_key="x", dtype=tf.float32, size=100)
+    >>> at = tf.train.Feature(int64_list=tf.train.Int64List(value=[7, 42]))
+    >>> x = tf.train.Feature(float_list=tf.train.FloatList(value=[1.5, 2.5]))
+    >>> example = tf.train.Example(features=tf.train.Features(feature={"at": at, "x": x}))
+    >>> parsed = tf.parse_single_example(example.SerializeToString(), {"row": kind})
+    >>> tf.Session().run(tf.sparse_tensor_to_dense(parsed["row"]))[42]
+    np.float32(2.5)
     """
 
     index_key: Any
@@ -39,6 +56,14 @@ class FixedLenFeature(NamedTuple):
 
     Attributes:
         default_value: stands in where the feature is missing; without it that is an error.
+
+    >>> feature = tf.train.Feature(float_list=tf.train.FloatList(value=[1.5, 2.5]))
+    >>> example = tf.train.Example(features=tf.train.Features(feature={"x": feature}))
+    >>> parsed = tf.parse_single_example(
+    ...     example.SerializeToString(), {"x": tf.FixedLenFeature([2], tf.float32)}
+    ... )
+    >>> tf.Session().run(parsed)
+    {'x': array([1.5, 2.5], dtype=float32)}
     """
 
     shape: Any
@@ -53,6 +78,12 @@ class FixedLenSequenceFeature(NamedTuple):
         shape: of one entry.
         allow_missing: whether a missing feature stands for no entries.
         default_value: the padding, one value; 0 or the empty string by default.
+
+    >>> feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[1, 2, 3, 4]))
+    >>> example = tf.train.Example(features=tf.train.Features(feature={"x": feature}))
+    >>> kinds = {"x": tf.FixedLenSequenceFeature([2], tf.int64, allow_missing=True)}
+    >>> tf.Session().run(tf.parse_single_example(example.SerializeToString(), kinds))["x"].tolist()
+    [[1, 2], [3, 4]]
     """
 
     shape: Any

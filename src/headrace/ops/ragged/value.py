@@ -11,7 +11,12 @@ __all__: list[str] = []
 
 
 class RaggedTensorValue:
-    """A RaggedTensor's value: NumPy ``values`` (or such a value again) and ``row_splits``."""
+    """A RaggedTensor's value: NumPy ``values`` (or such a value again) and ``row_splits``.
+
+    >>> value = tf.Session().run(tf.ragged.constant([[1, 2, 3], [], [4]]))
+    >>> value.to_list(), value.row_splits.tolist()
+    ([[1, 2, 3], [], [4]], [0, 3, 3, 4])
+    """
 
     def __init__(self, values: Any, row_splits: Any) -> None:
         row_splits = np.asarray(row_splits)

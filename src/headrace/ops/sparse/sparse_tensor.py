@@ -21,7 +21,13 @@ _OF_VALUES = frozenset({"abs", "real", "imag", "conj", "saturate_cast"})
 
 
 class SparseTensorValue(NamedTuple):
-    """A SparseTensor's value: ``indices`` [n, rank], ``values`` [n], ``dense_shape`` [rank]."""
+    """A SparseTensor's value: ``indices`` [n, rank], ``values`` [n], ``dense_shape`` [rank].
+
+    >>> x = tf.sparse_placeholder(tf.float32)
+    >>> value = tf.SparseTensorValue(indices=[[0, 1]], values=[5.0], dense_shape=[2, 2])
+    >>> tf.Session().run(tf.sparse_tensor_to_dense(x), {x: value}).tolist()
+    [[0.0, 5.0], [0.0, 0.0]]
+    """
 
     indices: Any
     values: Any

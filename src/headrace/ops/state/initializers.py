@@ -36,7 +36,14 @@ _CONSTANT_LIMIT = 1000
 
 
 class Initializer:
-    """Makes initial values: ``initializer(shape, dtype=None, partition_info=None)``."""
+    """Makes initial values: ``initializer(shape, dtype=None, partition_info=None)``.
+
+    >>> start = tf.constant_initializer(3)
+    >>> tf.Session().run(start([2], tf.int32)).tolist()
+    [3, 3]
+    >>> start.get_config()
+    {'value': 3, 'dtype': 'float32'}
+    """
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """The initial value of a variable of ``shape``.
@@ -78,7 +85,14 @@ def _float_dtype(dtype: Any) -> DType:
 
 
 class Zeros(Initializer):
-    """All zeros (False, or empty strings)."""
+    """All zeros (False, or empty strings).
+
+    >>> v = tf.get_variable("v", [2], initializer=tf.zeros_initializer())
+    >>> with tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     sess.run(v).tolist()
+    [0.0, 0.0]
+    """
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -92,7 +106,14 @@ class Zeros(Initializer):
 
 
 class Ones(Initializer):
-    """All ones."""
+    """All ones.
+
+    >>> v = tf.get_variable("v", [2], tf.int32, initializer=tf.ones_initializer())
+    >>> with tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     sess.run(v).tolist()
+    [1, 1]
+    """
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -111,6 +132,9 @@ class Constant(Initializer):
 
     Raises:
         TypeError: if ``value`` is no number, list or array.
+
+    >>> tf.Session().run(tf.constant_initializer([1, 2])([2, 2])).tolist()
+    [[1.0, 2.0], [2.0, 2.0]]
     """
 
     def __init__(
@@ -146,7 +170,12 @@ class Constant(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Uniform numbers in ``[minval, maxval)``; floats default to ``[0, 1)``."""
+    """Uniform numbers in ``[minval, maxval)``; floats default to ``[0, 1)``.
+
+    >>> values = tf.Session().run(tf.random_uniform_initializer(-1, 1, seed=1)([1000]))
+    >>> bool((values >= -1).all() and (values < 1).all()), bool((values > 0.9).any())
+    (True, True)
+    """
 
     def __init__(
         self,
@@ -175,7 +204,12 @@ class RandomUniform(Initializer):
 
 
 class RandomNormal(Initializer):
-    """Normal numbers of ``mean`` and ``stddev``."""
+    """Normal numbers of ``mean`` and ``stddev``.
+
+    >>> values = tf.Session().run(tf.random_normal_initializer(stddev=2.0, seed=1)([1000]))
+    >>> bool(1.8 < values.std() < 2.2)
+    True
+    """
 
     def __init__(
         self,
@@ -204,7 +238,12 @@ class RandomNormal(Initializer):
 
 
 class TruncatedNormal(RandomNormal):
-    """Normal numbers of ``mean`` and ``stddev``; those beyond two stddev are drawn again."""
+    """Normal numbers of ``mean`` and ``stddev``; those beyond two stddev are drawn again.
+
+    >>> values = tf.Session().run(tf.truncated_normal_initializer(stddev=0.5, seed=1)([1000]))
+    >>> bool(abs(values).max() < 1.0)  # two standard deviations
+    True
+    """
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         return api.truncated_normal(
@@ -213,7 +252,12 @@ class TruncatedNormal(RandomNormal):
 
 
 class UniformUnitScaling(Initializer):
-    """Uniform numbers that keep the scale of a layer's input: ``factor * sqrt(3 / input size)``."""
+    """Uniform numbers that keep the scale of a layer's input: ``factor * sqrt(3 / input size)``.
+
+    >>> values = tf.Session().run(tf.uniform_unit_scaling_initializer(seed=1)([300, 10]))
+    >>> bool(abs(values).max() <= 0.1)  # sqrt(3 / 300)
+    True
+    """
 
     def __init__(
         self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
@@ -249,6 +293,11 @@ class VarianceScaling(Initializer):
 
     Raises:
         ValueError: if an argument is out of its range.
+
+    >>> start = tf.variance_scaling_initializer(scale=2.0, mode="fan_in", seed=1)  # He et al.
+    >>> values = tf.Session().run(start([200, 50]))
+    >>> bool(0.095 < values.std() < 0.105)  # sqrt(2 / 200)
+    True
     """
 
     def __init__(
@@ -313,7 +362,12 @@ def _fans(dims: list[int]) -> tuple[float, float]:
 
 
 class GlorotUniform(VarianceScaling):
-    """Uniform numbers within ``sqrt(6 / (inputs + outputs))``: the default of `get_variable`."""
+    """Uniform numbers within ``sqrt(6 / (inputs + outputs))``: the default of `get_variable`.
+
+    >>> values = tf.Session().run(tf.glorot_uniform_initializer(seed=1)([100, 50]))
+    >>> bool(abs(values).max() <= 0.2)  # sqrt(6 / (100 + 50))
+    True
+    """
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
@@ -323,7 +377,12 @@ class GlorotUniform(VarianceScaling):
 
 
 class GlorotNormal(VarianceScaling):
-    """Truncated normal numbers of stddev ``sqrt(2 / (inputs + outputs))``."""
+    """Truncated normal numbers of stddev ``sqrt(2 / (inputs + outputs))``.
+
+    >>> values = tf.Session().run(tf.glorot_normal_initializer(seed=1)([150, 50]))
+    >>> bool(0.095 < values.std() < 0.105)  # sqrt(2 / (150 + 50))
+    True
+    """
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
@@ -336,6 +395,10 @@ class Orthogonal(Initializer):
     """A matrix with orthogonal rows or columns, scaled by ``gain``.
 
     A shape of more dimensions is that of the matrix ``[product of all but the last, last]``.
+
+    >>> q = tf.Session().run(tf.orthogonal_initializer(seed=1)([3, 2]))
+    >>> abs(q.T @ q).round(3).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
 
     def __init__(
@@ -369,7 +432,11 @@ class Orthogonal(Initializer):
 
 
 class Identity(Initializer):
-    """The identity matrix times ``gain``; for two-dimensional shapes only."""
+    """The identity matrix times ``gain``; for two-dimensional shapes only.
+
+    >>> tf.Session().run(tf.initializers.identity(gain=2.0)([2, 3])).tolist()
+    [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0]]
+    """
 
     def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
         self.gain = gain

@@ -9,7 +9,12 @@ from headrace.graph.keys import GraphKeys
 
 
 class VariableSynchronization(enum.Enum):
-    """When the copies of a distributed variable are brought together."""
+    """When the copies of a distributed variable are brought together.
+
+    >>> v = tf.Variable(1.0, synchronization=tf.VariableSynchronization.ON_READ)
+    >>> v.synchronization, v.trainable
+    (<VariableSynchronization.ON_READ: 3>, False)
+    """
 
     AUTO = 0
     NONE = 1
@@ -18,13 +23,29 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How updates of the copies of a distributed variable are combined."""
+    """How updates of the copies of a distributed variable are combined.
+
+    >>> tf.VariableAggregation.MEAN.name
+    'MEAN'
+    >>> tf.Variable(1.0).aggregation
+    <VariableAggregation.NONE: 0>
+    """
 
     NONE = 0
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
     ONLY_FIRST_TOWER = 3
+
+
+class _ReuseMode(enum.Enum):
+    """How ``get_variable`` treats variables that exist."""
+
+    AUTO_REUSE = 1
+
+
+#: ``reuse=tf.AUTO_REUSE``: share a variable that exists, make one that does not.
+AUTO_REUSE = _ReuseMode.AUTO_REUSE
 
 
 class VariableReference:

@@ -221,3 +221,32 @@ def scatter_nd(
         name=name or f"ScatterNd{kind}",
     )
     return op
+
+
+def add_methods(variable: type) -> None:
+    """Add ``scatter_add(sparse_delta)``, ``scatter_nd_add(indices, updates)`` and their kin."""
+
+    def by_rows(kind: str) -> Callable[..., Any]:
+        def method(
+            self: Any,
+            sparse_delta: Any,
+            updates: Any = None,
+            use_locking: bool = False,
+            name: str | None = None,
+        ) -> Any:
+            return self._scatter(kind, sparse_delta, updates, name)
+
+        method.__doc__ = f"{kind} rows: IndexedSlices, or indices and updates. Gives the new value."
+        return method
+
+    def by_index(kind: str) -> Callable[..., Any]:
+        def method(self: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
+            return self._scatter_nd(kind, indices, updates, name)
+
+        method.__doc__ = f"{kind} the slices at ``indices`` ([..., depth]). Gives the new value."
+        return method
+
+    for kind in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max"):
+        setattr(variable, f"scatter_{kind.lower()}", by_rows(kind))
+    for kind in ("Update", "Add", "Sub", "Min", "Max"):
+        setattr(variable, f"scatter_nd_{kind.lower()}", by_index(kind))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import enum
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +16,7 @@ from headrace.graph.tensor_proto import to_ndarray
 from headrace.ops.core.build import first_dtype, holds_tensor
 from headrace.ops.state.partitioned import PartitionedVariable
 from headrace.ops.state.scopes_api import graph_of, name_scope
+from headrace.ops.state.variable_kinds import AUTO_REUSE
 from headrace.ops.state.variable_store import VariableOptions, _accepts, store_of
 from headrace.ops.state.variables import Variable, VariableAggregation, VariableSynchronization
 
@@ -33,23 +33,20 @@ __all__ = [
 ]
 
 
-class _ReuseMode(enum.Enum):
-    """How ``get_variable`` treats variables that exist."""
-
-    AUTO_REUSE = 1
-
-
-#: ``reuse=tf.AUTO_REUSE``: share a variable that exists, make one that does not.
-AUTO_REUSE = _ReuseMode.AUTO_REUSE
-
-
 def no_regularizer(_: Any) -> None:
     """A regulariser that adds nothing: it stops a scope's regulariser from being inherited."""
     return None
 
 
 class VariableScope:
-    """The name prefix and the defaults that ``get_variable`` uses inside a scope."""
+    """The name prefix and the defaults that ``get_variable`` uses inside a scope.
+
+    >>> with tf.variable_scope("net", reuse=tf.AUTO_REUSE) as scope:
+    ...     tf.get_variable("w", [2]).name
+    'net/w:0'
+    >>> scope.name, scope.reuse is tf.AUTO_REUSE
+    ('net', True)
+    """
 
     def __init__(
         self,

@@ -64,6 +64,12 @@ class Variable(Operators):
         TypeError: if ``collections`` is no list.
 
     A variable needs its ``initializer`` run, or a restored checkpoint, before it is read.
+
+    >>> v = tf.Variable([1, 2], name="v")
+    >>> with tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     sess.run(v.assign_add([10, 10])).tolist()
+    [11, 12]
     """
 
     SaveSliceInfo = save_slices.SaveSliceInfo
@@ -567,34 +573,5 @@ def _install_operators() -> None:
         setattr(Variable, operator, forward(operator))
 
 
-def _install_scatters() -> None:
-    """``scatter_add(sparse_delta)``, ``scatter_nd_add(indices, updates)`` and their kin."""
-
-    def by_rows(kind: str) -> Callable[..., Any]:
-        def method(
-            self: Variable,
-            sparse_delta: Any,
-            updates: Any = None,
-            use_locking: bool = False,
-            name: str | None = None,
-        ) -> Any:
-            return self._scatter(kind, sparse_delta, updates, name)
-
-        method.__doc__ = f"{kind} rows: IndexedSlices, or indices and updates. Gives the new value."
-        return method
-
-    def by_index(kind: str) -> Callable[..., Any]:
-        def method(self: Variable, indices: Any, updates: Any, name: str | None = None) -> Any:
-            return self._scatter_nd(kind, indices, updates, name)
-
-        method.__doc__ = f"{kind} the slices at ``indices`` ([..., depth]). Gives the new value."
-        return method
-
-    for kind in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max"):
-        setattr(Variable, f"scatter_{kind.lower()}", by_rows(kind))
-    for kind in ("Update", "Add", "Sub", "Min", "Max"):
-        setattr(Variable, f"scatter_nd_{kind.lower()}", by_index(kind))
-
-
 _install_operators()
-_install_scatters()
+variable_scatter.add_methods(Variable)
