@@ -9,10 +9,14 @@ import importlib
 import io
 import pathlib
 import pkgutil
+import sys
 
 import pytest
 
 import headrace as tf
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tools"))
+import make_api_reference
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -54,6 +58,12 @@ def test_readme_example(monkeypatch):
     with contextlib.redirect_stdout(output):
         exec(compile(code.replace("range(1000)", "range(300)"), "README.md", "exec"), {})
     assert float(output.getvalue()) > 0.85
+
+
+def test_every_public_class_has_an_example():
+    classes = make_api_reference.public_classes()
+    assert len(classes) > 220
+    assert [name for name, value in classes.items() if ">>> " not in (value.__doc__ or "")] == []
 
 
 #: What a reader of the pipeline opens: each says what goes in and what comes out, and shows it.

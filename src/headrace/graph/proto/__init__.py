@@ -7,7 +7,7 @@ import than a small graph takes to run. `tools/gen_protos.py` regenerates the ``
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.namespaces.lazy import lazy
 
@@ -67,6 +67,12 @@ _NAMES: Final = {
 __all__ = sorted(name for names in _NAMES.values() for name in names.split())
 
 
-__getattr__, __dir__ = lazy(
+_message, __dir__ = lazy(
     __name__, {f"{__name__}.{file}": names.split() for file, names in _NAMES.items()}
 )
+
+
+def __getattr__(name: str) -> Any:
+    from headrace.graph.proto.descriptions import describe
+
+    return describe(name, _message(name))
