@@ -121,7 +121,9 @@ def _walk(
 ) -> list[Tensor | None]:
     """Gradients of the ``xs`` of the forward body, as dense tensors of ``graph``."""
     with graph.as_default():
-        found = _Backward(graph, False, False, None).run(list(ys), list(xs), list(grads), set())
+        found = _Backward(graph, False, False, None).add_gradients(
+            list(ys), list(xs), list(grads), set()
+        )
         return [None if g is None else graph.own(convert_to_tensor(g)) for g in found]
 
 

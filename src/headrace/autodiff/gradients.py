@@ -101,7 +101,7 @@ def gradients(
         y_tensors = [backward.local(convert_to_tensor(y)) for y in ys]
         x_tensors = [backward.local(_source(x)) for x in xs]
         stops = [backward.local(_source(s)) for s in as_list(stop_gradients or [])]
-        found = backward.run(y_tensors, x_tensors, grad_ys, set(stops))
+        found = backward.add_gradients(y_tensors, x_tensors, grad_ys, set(stops))
         if unconnected is UnconnectedGradients.ZERO:
             found = [
                 _zeros_for(x, t) if g is None else g
@@ -163,7 +163,7 @@ class _Backward:
             return tensor
         return self.graph.capture(tensor)
 
-    def run(
+    def add_gradients(
         self,
         ys: list[Tensor],
         xs: list[Tensor],

@@ -80,7 +80,7 @@ class Task:
         self.job = job
         self.server = tf.train.Server(self.cluster, job_name=self.kind, task_index=self.index)
 
-    def run(self) -> None:
+    def do_share(self) -> None:
         """Do this task's share, then serve the others until the cluster is shut down."""
         tell = {"chief": self._lead, "worker": self._work}.get(self.kind)
         if tell is not None:
@@ -244,7 +244,7 @@ def end_with_parent() -> None:
 def main() -> None:
     """Run the task that TF_CONFIG names; the job is the argument, as JSON."""
     end_with_parent()
-    Task(read_tf_config(), Job(**json.loads(sys.argv[1]))).run()
+    Task(read_tf_config(), Job(**json.loads(sys.argv[1]))).do_share()
 
 
 if __name__ == "__main__":

@@ -191,12 +191,12 @@ class DefinedFunction(_Callable):
             names += [f"arg{i}" for i in range(len(names), len(self.declared_input_types))]
             signature = list(zip(self.declared_input_types, names, strict=False))
 
-            def run() -> Any:
+            def call_function() -> Any:
                 graph = get_default_graph()
                 assert isinstance(graph, FuncGraph)
                 return self._function(*[graph.add_input(t, None, n) for t, n in signature])
 
-            body, results = trace(self._scope, run, (), function_placeholder)
+            body, results = trace(self._scope, call_function, (), function_placeholder)
             with body.as_default():
                 body.outputs = _tensors(results, self._scope)
             body.name = self._given_name or ""

@@ -224,7 +224,9 @@ class EarlyChecks:
         views[node] = None
         return len(views) <= _MOST_VIEWS and prepared(node).interpret is not None
 
-    def run(self, store: ResourceStore, host: Any, given: Iterable[tuple[Edge, Any]]) -> None:
+    def make_checks(
+        self, store: ResourceStore, host: Any, given: Iterable[tuple[Edge, Any]]
+    ) -> None:
         """Make the checks.
 
         Args:
@@ -271,7 +273,7 @@ class EarlyChecks:
                 if source not in self._inside:
                     row: Any = values.setdefault(source, [None] * max(1, len(source.dtypes)))
                     row[i] = self._value((source, i), arrays, values)
-        Interpreting(store, host).run(views, values)
+        Interpreting(store, host).evaluate_all(views, values)
 
 
 def maker_of(node: Node) -> Node:

@@ -176,7 +176,7 @@ class Evaluation:
     #: The key under which it carries whether a loop was told to end.
     stopped_key = RandomStream("/stopped")
 
-    def run(self, nodes: Iterable[Node], values: Values) -> None:
+    def evaluate_all(self, nodes: Iterable[Node], values: Values) -> None:
         """Evaluate ``nodes`` (in order) into ``values``; nodes already there are left alone."""
         node = None
         args: list[Any] = []
@@ -197,7 +197,7 @@ class Evaluation:
         for (source, i), arg in zip(node.inputs, args, strict=True):
             outputs = values.setdefault(source, [None] * max(1, len(source.dtypes)))
             outputs[i] = arg  # type: ignore[index]
-        self.run((node,), values)
+        self.evaluate_all((node,), values)
         return values[node]
 
     def call(
@@ -218,7 +218,7 @@ class Evaluation:
     def run_step(self, step: StepGraph, args: Sequence[Any]) -> list[Any]:
         """Run a step graph whose feeds are ``args``; returns its fetches."""
         values: Values = {feed: (arg,) for feed, arg in zip(step.feeds, args, strict=True)}
-        self.run(step.nodes, values)
+        self.evaluate_all(step.nodes, values)
         return [values[n][i] for n, i in step.fetches]
 
     def evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:

@@ -362,7 +362,7 @@ class _BoundRunner:
     def run_bounded_loop(self, node: Node, args: Sequence[Any]) -> list[Any] | None:
         if self.step is not None and node in self.step.bodies:
             return None  # no program can ask other tasks
-        return self.runner.loops.run(node, args, self.store, self.step)
+        return self.runner.loops.run_loop(node, args, self.store, self.step)
 
     def run_compiled_op(self, node: Node, args: list[Any]) -> Sequence[Any]:
         evaluation = Interpreting(self.store, self)

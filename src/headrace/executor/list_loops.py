@@ -53,14 +53,14 @@ class ListLoops:
         self.programs = 0
         self._loops: dict[Node, _ListLoop] = {}
 
-    def run(
+    def run_loop(
         self, context: StepContext | None, node: Node, args: list[Any], evaluation: Interpreting
     ) -> Sequence[Any]:
         """The outputs of a loop, whichever way it runs."""
         loop = self._loops.get(node)
         if loop is None:
             loop = self._loops[node] = _ListLoop(node, self)
-        outputs = loop.run(args, evaluation.store, context)
+        outputs = loop.run_compiled(args, evaluation.store, context)
         if outputs is not None:
             return outputs
         outputs = node.op_def.lower(evaluation, node, args)  # type: ignore[misc]
@@ -117,7 +117,7 @@ class _ListLoop:
                         self._rows[i] = np.zeros_like(item)
                         break
 
-    def run(
+    def run_compiled(
         self, args: Sequence[Any], store: ResourceStore, context: StepContext | None
     ) -> list[Any] | None:
         """The outputs; None if the loop is to be interpreted this time."""

@@ -35,7 +35,7 @@ class BoundedLoops:
         self._host = host
         self._loops: WeakKeyDictionary[Any, _BoundedLoop] = WeakKeyDictionary()
 
-    def run(
+    def run_loop(
         self, node: Node, args: Sequence[Any], store: ResourceStore, context: StepContext | None
     ) -> list[Any] | None:
         """The outputs of a loop; None if it has to be interpreted."""
@@ -46,7 +46,7 @@ class BoundedLoops:
         loop = self._loops.get(key)
         if loop is None or loop.node.attrs != node.attrs:
             loop = self._loops[key] = _BoundedLoop(node, self._host)
-        return loop.run(args, store, context)
+        return loop.run_compiled(args, store, context)
 
 
 class _Interpret(Exception):
@@ -68,7 +68,7 @@ class _BoundedLoop:
         self.impossible = False
         self._regions: dict[tuple[int, Any], Region] = {}
 
-    def run(
+    def run_compiled(
         self, args: Sequence[Any], store: ResourceStore, context: StepContext | None
     ) -> list[Any] | None:
         while not self.impossible:

@@ -61,6 +61,6 @@ class PartialRun:
         touched = touched_by(nodes)
         check = Watch(self.store, None).check
         with held(self.store, touched, touched, check), np.errstate(all="ignore"):
-            self.evaluation.run(nodes, self.values)
+            self.evaluation.evaluate_all(nodes, self.values)
         self._fetched.update(positions)
         return [self.values[n][i] for n, i in edges]

@@ -175,10 +175,10 @@ class LocalPlan:
         """
         if self._levels:
             with room_for(self._levels):
-                return self._run(feeds, context)
-        return self._run(feeds, context)
+                return self._run_step(feeds, context)
+        return self._run_step(feeds, context)
 
-    def _run(self, feeds: Sequence[Any], context: Any) -> list[Any]:
+    def _run_step(self, feeds: Sequence[Any], context: Any) -> list[Any]:
         if self.is_stepped:
             return self._run_stepped(feeds, context)
         schedule = self._schedule
@@ -283,7 +283,7 @@ class LocalPlan:
         check = Watch(self.store, context).check
         with held(self.store, touched, touched, check) as state, np.errstate(all="ignore"):
             transaction = Transaction(self.store, state)
-            self.host.interpreter(transaction, context).run(self.step.nodes, values)
+            self.host.interpreter(transaction, context).evaluate_all(self.step.nodes, values)
             transaction.commit(check)
         return [values[n][i] for n, i in self.step.fetches]
 

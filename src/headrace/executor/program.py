@@ -233,7 +233,7 @@ class Program:
         bind_edges(values, region.handles.items())
         sink = CheckSink(tracing, region.touched.checked, self.messages) if collects else _ignore
         with checks.collecting(sink):
-            tracing.run(region.nodes, values)
+            tracing.evaluate_all(region.nodes, values)
         if not (isinstance(sink, CheckSink) and sink.used):
             state.pop(CheckSink.KEY, None)
         if tracing.bytes > LARGE:

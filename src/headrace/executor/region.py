@@ -270,7 +270,7 @@ class Region:
         """What a program takes, after the early checks."""
         if self.early.checks:
             given = [*zip(self.dynamic, dynamic, strict=True), *program.static.items()]
-            self.early.run(store, self.options.host, given)
+            self.early.make_checks(store, self.options.host, given)
         for position, value in enumerate(state):
             if value is None:
                 state[position] = self._first_value(store, self._read_keys[position])
@@ -519,11 +519,11 @@ class Region:
         if watch is not None:
             evaluation.interrupt = watch.interrupt
             if self.waiting.kinds > 1 and self.has_loops and flags.interpret != "always":
-                evaluation.run_loop = partial(self.list_loops.run, watch.context)
+                evaluation.run_loop = partial(self.list_loops.run_loop, watch.context)
         values = self._values(dynamic, static)
         self.waiting.begin(program.turn, evaluation)
         with np.errstate(all="ignore"):
-            evaluation.run(self.nodes, values)
+            evaluation.evaluate_all(self.nodes, values)
         transaction.commit(None if watch is None else watch.check)
         self.waiting.end(program.turn, evaluation)
         is_open = program.turn.is_open and self.between_hosts

@@ -78,7 +78,7 @@ def rerun(evaluation: Interpreting, nodes: Sequence[Node], failed: Node, values:
                 needed.update(node.control)
         nodes = [n for n in nodes if n in needed]
     with np.errstate(all="ignore"):
-        evaluation.run(nodes, values)
+        evaluation.evaluate_all(nodes, values)
 
 
 __all__ = ["CheckSink", "raise_failed", "rerun"]

@@ -77,7 +77,7 @@ class Threads:
         made.work = (call, args)
         made.there.release()
         try:
-            threading.Thread(target=self._run, args=(made,), name=self._name, daemon=True).start()
+            threading.Thread(target=self._serve, args=(made,), name=self._name, daemon=True).start()
         except RuntimeError as error:  # the interpreter ends: nobody waits for the work any more
             _log.info("Work in a thread of %r is dropped: %s", self._name, error)
             with self._lock:
@@ -85,7 +85,7 @@ class Threads:
             return False
         return True
 
-    def _run(self, thread: _Thread) -> None:
+    def _serve(self, thread: _Thread) -> None:
         while self._next(thread):
             if thread.work is None:
                 return

@@ -35,9 +35,9 @@ def arrays_to_lists(nodes: dict[str, NodeDef], names: UniqueNames) -> None:
     """
     kept: list[Kept] = []
     if any(n.op == "StackV2" for n in nodes.values()):
-        kept = Stacks(nodes, names).run()
+        kept = Stacks(nodes, names).rewrite_stacks()
     if any(n.op == "TensorArrayV3" for n in nodes.values()):
-        _Arrays(nodes, names, kept).run()
+        _Arrays(nodes, names, kept).rewrite_arrays()
 
 
 class _Arrays(Rewriting):
@@ -50,7 +50,7 @@ class _Arrays(Rewriting):
         for each in kept:
             self.kept.setdefault(each.element, []).append(each)
 
-    def run(self) -> None:
+    def rewrite_arrays(self) -> None:
         #: For each flow the one it comes from: a node of type TensorArrayV3 or TensorArrayGradV3.
         self.origin: dict[str, NodeDef] = {}
         self.grows = {n.name for n in self.nodes.values() if self._grows(n)}

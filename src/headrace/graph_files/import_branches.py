@@ -60,7 +60,7 @@ def raise_branches(
     """
     if not any(n.op in ("Switch", "Merge") for n in nodes.values()):
         return dict(nodes)
-    return _Level(graph, dict(nodes), around or Slice()).run()
+    return _Level(graph, dict(nodes), around or Slice()).raise_conditionals()
 
 
 class _Level:
@@ -162,7 +162,7 @@ class _Level:
 
     # -- cutting --------------------------------------------------------------------------------
 
-    def run(self) -> dict[str, NodeDef]:
+    def raise_conditionals(self) -> dict[str, NodeDef]:
         self.analyse()
         rewriting = Rewriting(self.nodes, self.graph.node_name)
         while Crossings(

@@ -52,7 +52,9 @@ def import_graph_def(
     graph = get_default_graph()
     with unchanged_on_failure(graph):
         importer = _Importer(graph, message, inputs, producer_op_list, wanted)
-        return importer.run("import" if name is None else name, return_elements is not None)
+        return importer.add_to_graph(
+            "import" if name is None else name, return_elements is not None
+        )
 
 
 def _as_graph_def(graph_def: Any) -> Any:
@@ -193,7 +195,7 @@ class _Importer:
                     f"Invalid return output {index} of node '{node}', which has {outputs} output(s)"
                 )
 
-    def run(self, name: str, returns: bool) -> list[Tensor | Operation] | None:
+    def add_to_graph(self, name: str, returns: bool) -> list[Tensor | Operation] | None:
         with self.graph.name_scope(name) as scope:
             self._convert_input_map(name, scope)
             for plan in self.plans:

@@ -73,10 +73,10 @@ def rewrite(nodes: Iterable[NodeDef]) -> Rewritten:
     listed = list(nodes)
     if not any(n.op in _VARIABLES for n in listed):
         return Rewritten(listed)
-    return _Rewriter(listed).run()
+    return _RefRewriter(listed).rewrite_refs()
 
 
-class _Rewriter:
+class _RefRewriter:
     def __init__(self, nodes: list[NodeDef]) -> None:
         self.nodes = nodes
         self.by_name = {n.name: n for n in nodes}
@@ -86,7 +86,7 @@ class _Rewriter:
         #: The read without control dependencies that all may share, by variable.
         self.shared: dict[str, str] = {}
 
-    def run(self) -> Rewritten:
+    def rewrite_refs(self) -> Rewritten:
         for node in self.nodes:
             if node.op == "Identity" and len(node.input) == 1:
                 ref = self.ref_of(node.input[0])

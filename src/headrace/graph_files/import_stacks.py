@@ -47,7 +47,7 @@ class Stacks(Rewriting):
         super().__init__(nodes, names)
         self.kept: list[Kept] = []
 
-    def run(self) -> list[Kept]:
+    def rewrite_stacks(self) -> list[Kept]:
         """Rewrite the stacks; tells what they keep.
 
         Raises:

@@ -127,7 +127,7 @@ def cut_at_tasks(
         bodies: those that need several tasks, see `functions.cut_bodies`.
     """
     _drop_idle_ends(step)
-    return _TaskCut(step, default_precision, bodies).run()
+    return _TaskCut(step, default_precision, bodies).cut()
 
 
 def _is_idle(node: Node) -> bool:
@@ -171,7 +171,7 @@ class _TaskCut:
         self.copies: dict[tuple[Node, str], Node] = {}
         self.extra: list[Node] = []
 
-    def run(self) -> Partition:
+    def cut(self) -> Partition:
         components = _components(self.staging, self.stage, self.task)
         apart = waits_apart(self.staging.nodes, self.staging.is_host, self.bodies)
         keys = {n: (rank(apart.get(n)), apart.get(n), components.get(n, 0)) for n in self.stage}

@@ -219,12 +219,12 @@ def with_values(function: FuncGraph, values: dict[int, Tensor]) -> FuncGraph:
     key = (version, *sorted(values))
     found = cached.get(key)
     if found is None:
-        found = cached[key] = _Copy(function, values).run()
+        found = cached[key] = _BodyCopy(function, values).copy_body()
     result: FuncGraph = found
     return result
 
 
-class _Copy:
+class _BodyCopy:
     """Builds a changed copy of a body: names, devices and lines of the program stay."""
 
     def __init__(self, function: FuncGraph, values: dict[int, Tensor]) -> None:
@@ -239,7 +239,7 @@ class _Copy:
         self.tensors: dict[Tensor, Tensor] = {}
         self.ops: dict[Operation, Operation] = {}
 
-    def run(self) -> FuncGraph:
+    def copy_body(self) -> FuncGraph:
         self.made._devices.entries = []
         self.made._attr_scopes = []
         self.made._gradient_overrides = []

@@ -10,7 +10,7 @@ shape of a result stay, and its value, also for NaN and infinities.
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [2], name="x")
     ...     step = build_step([tf.multiply(x, 1.0, name="y")], [x], [])
-    >>> Rewriter(step).run(RULES), step.nodes
+    >>> Rewriter(step).apply(RULES), step.nodes
     (1, [<x:0 = _Feed()>])
 """
 

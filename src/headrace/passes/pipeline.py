@@ -38,10 +38,10 @@ _NO_OPTIMIZATION = -1
 PASSES: tuple[tuple[str, Callable[[StepGraph], int]], ...] = (
     ("drop dead control edges", drop_dead_control),
     ("fold constants", fold_constants),
-    ("algebra", lambda step: Rewriter(step).run(algebra.RULES)),
+    ("algebra", lambda step: Rewriter(step).apply(algebra.RULES)),
     ("join sums of products", join_sums),
     ("merge common subexpressions", merge_common),
-    ("numerical stability", lambda step: Rewriter(step).run(stability.RULES)),
+    ("numerical stability", lambda step: Rewriter(step).apply(stability.RULES)),
     ("keep what has many users", materialize),
     ("split CTC losses", split_ctc),
 )

@@ -12,7 +12,7 @@ In: a step graph and rules. Out: how often a rule has changed it.
     ...     x = tf.placeholder(tf.float32, [2], name="x")
     ...     step = build_step([tf.negative(tf.negative(x, name="n"), name="y")], [x], [])
     >>> twice = Rule("-(-x) = x", op("Neg", op("Neg", Var("x"))), lambda _, node, found: found["x"])
-    >>> Rewriter(step).run([twice]), step.nodes
+    >>> Rewriter(step).apply([twice]), step.nodes
     (1, [<x:0 = _Feed()>])
 """
 
@@ -140,7 +140,7 @@ class Rewriter:
         self._fresh.append(node)
         return (node, 0)
 
-    def run(self, rules: Sequence[Rule]) -> int:
+    def apply(self, rules: Sequence[Rule]) -> int:
         """Apply ``rules`` everywhere; returns how many times one fitted."""
         by_type: dict[str, list[Rule]] = {}
         for rule in rules:

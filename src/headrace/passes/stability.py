@@ -11,7 +11,7 @@ is the same up to rounding.
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [2, 3], name="x")
     ...     step = build_step([tf.log(tf.nn.softmax(x, name="p"), name="y")], [x], [])
-    >>> Rewriter(step).run(RULES), step.nodes
+    >>> Rewriter(step).apply(RULES), step.nodes
     (1, [<x:0 = _Feed()>, <y = LogSoftmax(x:0:0)>])
 """
 

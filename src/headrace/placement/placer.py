@@ -73,7 +73,7 @@ def place(
             node.device = default_device
     else:
         costs = HeuristicCosts() if cost_model is None else cost_model
-        _Placer(nodes, devices, allow_soft_placement, costs, pinned).run()
+        _Placer(nodes, devices, allow_soft_placement, costs, pinned).place_all()
     if log_device_placement:
         for node in nodes:
             _log.warning("%s: (%s): %s", node.name, node.type, node.device)
@@ -111,7 +111,7 @@ class _Placer:
         #: Bytes of state that this step puts on each device.
         self.state: dict[DeviceAttributes, float] = {}
 
-    def run(self) -> None:
+    def place_all(self) -> None:
         # Groups without a choice come first: the tasks that they name are the candidates of others.
         open_groups = [g for g in self.groups if not self._decide_early(g)]
         candidates = self._candidates([d for d in (g.device for g in self.groups) if d])

@@ -39,7 +39,7 @@ def simulate(
     """
     floating = _floating(nodes, group_of, feasible, candidates, costs)
     if len(floating) < len(feasible):
-        _Simulation(nodes, group_of, feasible, floating, costs).run()
+        _Simulation(nodes, group_of, feasible, floating, costs).place_all()
     _settle(nodes, group_of, floating, candidates[0])
 
 
@@ -140,7 +140,7 @@ class _Simulation:
             self.processor.append(self._processors.setdefault(key, len(self._processors)))
         return number
 
-    def run(self) -> None:
+    def place_all(self) -> None:
         """Simulate all nodes in the order in which they become ready."""
         users: list[list[int]] = [[] for _ in self.nodes]
         pending = [0] * len(self.nodes)

@@ -126,14 +126,14 @@ def add_times(nodes: dict[str, Node], metadata: Iterable[Any]) -> None:
                     node.devices.append(device.device)
                     node.types |= {device.device}
                 stats = found.setdefault(name, Stats())
-                stats.add(_run(record, device.device, node.op))
+                stats.add(_stats_of_run(record, device.device, node.op))
     for name, stats in found.items():
         for figure in _FIGURES:
             setattr(stats, figure, round(getattr(stats, figure) / len(steps)))
         nodes[name].own.add(stats)
 
 
-def _run(record: Any, device: str, op: Operation | None) -> Stats:
+def _stats_of_run(record: Any, device: str, op: Operation | None) -> Stats:
     """The figures of one run of an op."""
     micros = record.all_end_rel_micros
     on_host = "CPU" in device.rpartition("/")[2].upper()

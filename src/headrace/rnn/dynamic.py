@@ -156,7 +156,7 @@ def dynamic_rnn(
             "If there is no initial_state, you must give a dtype.",
         )
         loop = _Loop(cell, nest.pack_sequence_as(inputs, flat), sequence_length, dtype)
-        outputs, final_state = loop.run(state, parallel_iterations or 32, swap_memory)
+        outputs, final_state = loop.unroll(state, parallel_iterations or 32, swap_memory)
         if not time_major:
             outputs = nest.map_structure(transpose_batch_time, outputs)
         return outputs, final_state
@@ -190,7 +190,7 @@ class _Loop:
             if shape[1] != self.static[1]:
                 raise ValueError("Batch_size is not the same for all the elements in the input.")
 
-    def run(self, state: Any, parallel_iterations: int, swap_memory: bool) -> Any:
+    def unroll(self, state: Any, parallel_iterations: int, swap_memory: bool) -> Any:
         sizes = nest.flatten(self.cell.output_size)
         kinds = [state_dtype(self.dtype, state)] * len(sizes)
         zero = [
@@ -250,7 +250,7 @@ def run_loop(cell: Any, inputs: Any, state: Any, lengths: Any, dtype: Any) -> An
     Returns:
         The outputs ``[time, batch, size]`` and the final state.
     """
-    return _Loop(cell, inputs, lengths, dtype, least_rank=2).run(state, 32, False)
+    return _Loop(cell, inputs, lengths, dtype, least_rank=2).unroll(state, 32, False)
 
 
 def _static_size(size: Any) -> Any:

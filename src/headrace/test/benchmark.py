@@ -163,7 +163,7 @@ def wanted(argv: list[str]) -> str | None:
     return os.environ.get("TEST_BENCHMARKS")
 
 
-def run(argv: list[str]) -> None:
+def run_benchmarks(argv: list[str]) -> None:
     """Run the benchmarks whose class and method fit the pattern."""
     pattern = wanted(argv) or "."
     for cls in _classes:

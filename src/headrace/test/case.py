@@ -35,11 +35,11 @@ class _CheckedThread:
     ) -> None:
         self._testcase = testcase
         self._call: Callable[[], Any] = lambda: target(*(args or ()), **(kwargs or {}))
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread = threading.Thread(target=self._keep_failure, daemon=True)
         self._exception: Exception | None = None
         self._joined = False
 
-    def _run(self) -> None:
+    def _keep_failure(self) -> None:
         try:
             self._call()
         except Exception as error:  # it is raised again where the thread is joined

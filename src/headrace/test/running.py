@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> None:
 
     args = sys.argv if argv is None else argv
     if benchmark.wanted(args) is not None:
-        app.run(lambda _: benchmark.run(args), argv=args[:1])
+        app.run(lambda _: benchmark.run_benchmarks(args), argv=args[:1])
     app.run(lambda rest: absltest.run_tests(list(rest), [], {}), argv=args)
 
 

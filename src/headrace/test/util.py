@@ -205,12 +205,12 @@ def _skipping(reason: str, holds: Callable[[], bool]) -> Callable[..., Any]:
     def decorate(func: Any = None) -> Any:
         def wrap(function: Any) -> Any:
             @functools.wraps(function)
-            def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+            def run_or_skip(self: Any, *args: Any, **kwargs: Any) -> Any:
                 if not holds():
                     self.skipTest(reason)
                 return function(self, *args, **kwargs)
 
-            return run
+            return run_or_skip
 
         return _decorator(func, wrap)
 
@@ -227,12 +227,12 @@ def skip_if(condition: Any) -> Callable[..., Any]:
 
     def wrap(function: Any) -> Any:
         @functools.wraps(function)
-        def run(*args: Any, **kwargs: Any) -> Any:
+        def run_unless(*args: Any, **kwargs: Any) -> Any:
             if not (condition() if callable(condition) else condition):
                 return function(*args, **kwargs)
             return None
 
-        return run
+        return run_unless
 
     return wrap
 

@@ -72,7 +72,7 @@ class QueueRunner:
     ) -> None:
         self._lock = threading.Lock()
         #: How many threads run for each session.
-        self._runs_per_session: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._enqueue_until_ends_per_session: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._exceptions_raised: list[BaseException] = []
         if queue_runner_def is not None:
             if queue is not None or enqueue_ops:
@@ -163,13 +163,15 @@ class QueueRunner:
             The threads; none when those of an earlier call for this session still run.
         """
         with self._lock:
-            if self._runs_per_session.get(sess, 0) > 0:
+            if self._enqueue_until_ends_per_session.get(sess, 0) > 0:
                 return []
-            self._runs_per_session[sess] = len(self._enqueue_ops)
+            self._enqueue_until_ends_per_session[sess] = len(self._enqueue_ops)
             self._exceptions_raised = []
         prefix = f"QueueRunnerThread-{self.name}"
         threads = [
-            threading.Thread(target=self._run, args=(sess, op, coord), name=f"{prefix}-{op.name}")
+            threading.Thread(
+                target=self._enqueue_until_end, args=(sess, op, coord), name=f"{prefix}-{op.name}"
+            )
             for op in self._enqueue_ops
         ]
         if coord is not None:
@@ -189,7 +191,7 @@ class QueueRunner:
                 thread.start()
         return threads
 
-    def _run(self, sess: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
+    def _enqueue_until_end(self, sess: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
         """Run an op until the input ends, something fails or the coordinator stops."""
         ended = False
         try:
@@ -208,8 +210,8 @@ class QueueRunner:
             coord.request_stop(error)
         finally:
             with self._lock:
-                self._runs_per_session[sess] -= 1
-                last = self._runs_per_session[sess] == 0
+                self._enqueue_until_ends_per_session[sess] -= 1
+                last = self._enqueue_until_ends_per_session[sess] == 0
         if ended and last:
             _run_quietly(sess, self._close_op)
 

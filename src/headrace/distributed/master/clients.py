@@ -28,9 +28,9 @@ class ClientFrames:
     def run_step(self, link: Link, message: pb.RunStep, buffers: list[Any]) -> None:
         """A client asks for a step. It waits in a thread of its own."""
         feeds = codec.decode_many(message.feeds, buffers)
-        step_threads.submit(self._run, link, message, feeds)
+        step_threads.submit(self._run_step, link, message, feeds)
 
-    def _run(self, link: Link, message: pb.RunStep, feeds: list[Any]) -> None:
+    def _run_step(self, link: Link, message: pb.RunStep, feeds: list[Any]) -> None:
         result = pb.StepResult(request=message.request)
         buffers: list[Any] = []
         try:

@@ -310,7 +310,9 @@ class RemoteEngine(_Engine):
             )
             self._version = self._call("ExtendGraph", request, 600.0).version
 
-    def run(self, plan: int, feeds: Sequence[Any], options: Any, run_metadata: Any) -> list[Any]:
+    def run_plan(
+        self, plan: int, feeds: Sequence[Any], options: Any, run_metadata: Any
+    ) -> list[Any]:
         """Run a step of a plan."""
         request = next(self._requests)
         metas, buffers = codec.encode_many(feeds)
@@ -335,7 +337,7 @@ class RemoteEngine(_Engine):
     def run_with_options(
         self, plan: Any, feeds: Any, options: Any, run_metadata: Any, limit: Limit | None
     ) -> Any:
-        return self.run(plan.number, feeds, options or RunOptions(), run_metadata)
+        return self.run_plan(plan.number, feeds, options or RunOptions(), run_metadata)
 
     def list_devices(self) -> list[Any]:
         """The devices of all tasks that answer the master."""
@@ -398,7 +400,7 @@ class _OtherMasterPlan:
         self._text = text
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
-        return self.engine.run(self.number, feeds, None, None)
+        return self.engine.run_plan(self.number, feeds, None, None)
 
     def describe(self) -> str:
         return self._text

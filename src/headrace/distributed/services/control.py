@@ -123,13 +123,13 @@ class _Calls(Executor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
 
-        def run() -> None:
+        def call_and_set() -> None:
             try:
                 future.set_result(fn(*args, **kwargs))
             except BaseException as error:
                 future.set_exception(error)
 
-        self._threads.submit(run)
+        self._threads.submit(call_and_set)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

@@ -231,7 +231,7 @@ class Listener:
                     return
 
     def _spawn(self, target: Callable[[], None], sock: socket.socket | None) -> bool:
-        def run() -> None:
+        def serve_and_forget() -> None:
             try:
                 target()
             finally:
@@ -239,7 +239,7 @@ class Listener:
                     self._greeting.pop(threading.current_thread(), None)
                     self._ended.discard(threading.current_thread())
 
-        thread = threading.Thread(target=run, name="headrace-greet", daemon=True)
+        thread = threading.Thread(target=serve_and_forget, name="headrace-greet", daemon=True)
         with self._lock:
             if self._closed or len(self._greeting) >= 2 * _MOST_GREETINGS:
                 return False

@@ -99,7 +99,7 @@ class _Branch:
     def __init__(self, name: str, function: Callable[[], Any], strict: bool) -> None:
         self.name = name
 
-        def run() -> Structure:
+        def build_branch() -> Structure:
             result = function()
             if result is None:
                 raise ValueError(f"{name}_fn must have a return value.")
@@ -108,7 +108,7 @@ class _Branch:
                 result = _unpack_singleton(result)
             return Structure(nest.map_structure(_as_value, result))
 
-        self.body, self.structure = build_body(name, run, ())
+        self.body, self.structure = build_body(name, build_branch, ())
         local = [
             t if t.graph is self.body else self.body.capture(t) for t in self.structure.tensors
         ]

@@ -75,7 +75,7 @@ class Probe:
         keys: list[Any] = []
         before = evaluation.seconds
 
-        def run(values: Any) -> Any:
+        def traced(values: Any) -> Any:
             was, evaluation.probing = evaluation.probing, True
             try:
                 outputs, written = isolated(evaluation, call, values, state or {})
@@ -86,7 +86,7 @@ class Probe:
             keys[:] = list(written)
             return [None if is_known(o) else o for o in outputs], list(written.values())
 
-        self.shapes, written = jax.eval_shape(run, operands)
+        self.shapes, written = jax.eval_shape(traced, operands)
         self.written = dict(zip(keys, written, strict=True))
         self.seconds = evaluation.seconds - before
         evaluation.seconds = before
@@ -204,7 +204,7 @@ def branches(
     seconds = evaluation.seconds + sum(p.seconds for p in probes)
 
     def branch(call: Call) -> Callable[[], Any]:
-        def run() -> Any:
+        def run_branch() -> Any:
             outputs, new = isolated(evaluation, call, (), {})
             chosen = [
                 jax.tree.map(_zeros, target) if o is None else conform(o, target, f"output {i}")
@@ -213,7 +213,7 @@ def branches(
             ]
             return chosen, [new.get(k, v) for k, v in state.items()]
 
-        return run
+        return run_branch
 
     runs = [branch(f) for f in functions]
     if evaluation.probing:

@@ -28,14 +28,14 @@ def build_body(
     prefix = outer.get_name_scope()
     scope = f"{prefix}/{name}" if prefix else name
 
-    def run() -> Any:
+    def add_body() -> Any:
         body = get_default_graph()
         assert isinstance(body, FuncGraph)
         body._names.scope = scope
         inputs = [body.add_input(dtype, dims, hint) for dtype, dims, hint in signature]
         return function(*inputs)
 
-    return func_graph.trace(scope.replace("/", "_"), run, (), function_placeholder)
+    return func_graph.trace(scope.replace("/", "_"), add_body, (), function_placeholder)
 
 
 def unify_captures(bodies: Sequence[FuncGraph]) -> list[Tensor]:

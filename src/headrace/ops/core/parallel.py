@@ -40,7 +40,7 @@ def in_pieces(count: int, size: int, worker: Callable[[int], Work]) -> None:
     begins = iter(range(0, count, size))
     lock, largest = Lock(), min(size, count)
 
-    def run() -> None:
+    def work_off() -> None:
         work: Work | None = None
         while True:
             with lock:
@@ -59,10 +59,10 @@ def in_pieces(count: int, size: int, worker: Callable[[int], Work]) -> None:
     pieces = -(-count // size)
     others = min(available_cores(), pieces) - 1 if pieces >= _MIN_PIECES else 0
     if others <= 0:
-        run()
+        work_off()
         return
     with ThreadPoolExecutor(others, thread_name_prefix="headrace-pieces") as pool:
-        running = [pool.submit(run) for _ in range(others)]
-        run()
+        running = [pool.submit(work_off) for _ in range(others)]
+        work_off()
         for one in running:
             one.result()

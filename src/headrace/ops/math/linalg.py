@@ -41,7 +41,7 @@ def _widened(function: Callable[..., Any]) -> Callable[..., Any]:
     """Half precision is computed in single: LAPACK has no narrower type."""
 
     @wraps(function)
-    def run(*arrays: Any, **options: Any) -> Any:
+    def in_float32(*arrays: Any, **options: Any) -> Any:
         dtype = arrays[0].dtype
         if dtype != np.float16:
             return function(*arrays, **options)
@@ -51,7 +51,7 @@ def _widened(function: Callable[..., Any]) -> Callable[..., Any]:
             return tuple(r.astype(dtype) if r.dtype == np.float32 else r for r in result)
         return result.astype(dtype)
 
-    return run
+    return in_float32
 
 
 def _both(function: Callable[..., Any]) -> dict[str, Any]:

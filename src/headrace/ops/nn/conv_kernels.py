@@ -264,10 +264,10 @@ def _forward(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
     shape = _out_shape(x.shape, w.shape, geo)
     if 0 in x.shape or 0 in shape:
         return jnp.zeros(shape, x.dtype)
-    return _run(_form(x.dtype, w.shape, geo), x, w, geo)
+    return _apply_form(_form(x.dtype, w.shape, geo), x, w, geo)
 
 
-def _run(form: _Form, x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
+def _apply_form(form: _Form, x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
     if form is _lax_conv:
         return _lax_conv(x, w, geo)
     last = replace(geo, channels_last=True)
@@ -368,7 +368,7 @@ def _filter_gradient(
         by_form = _shift_filter_gradient if form is _shift_conv else _split_filter_gradient
         return by_form(_to_channels_last(x, geo), w_shape, _to_channels_last(dy, geo), last)
     w_like = jax.ShapeDtypeStruct(w_shape, dy.dtype)  # type: ignore[no-untyped-call]
-    (dw,) = jax.linear_transpose(lambda w: _run(form, x, w, geo), w_like)(dy)
+    (dw,) = jax.linear_transpose(lambda w: _apply_form(form, x, w, geo), w_like)(dy)
     return jnp.asarray(dw)
 
 
