@@ -10,8 +10,8 @@ import pytest
 import headrace as tf
 from headrace.distributed.links.timing import Timing
 from headrace.errors import AbortedError, FailedPreconditionError, OpError, UnavailableError
-from headrace.testing.cluster import with_cluster
-from headrace.testing.faults import ACTIONS, Faults, Rule
+from headrace.harness.cluster import with_cluster
+from headrace.harness.faults import ACTIONS, Faults, Rule
 
 FAST = Timing(tick=0.005, heartbeat=0.01, drain=0.5, reconnect=0.5, send=0.5, hold=0.2)
 #: A step that meets a fault ends within so many seconds, however busy the machine is.

@@ -18,8 +18,8 @@ from headrace.errors import (
     UnavailableError,
 )
 from headrace.graph.proto import RunOptions
-from headrace.testing.cluster import with_cluster
-from headrace.testing.faults import Faults, Rule
+from headrace.harness.cluster import with_cluster
+from headrace.harness.faults import Faults, Rule
 
 FAST = Timing(tick=0.005, heartbeat=0.01, drain=0.5, reconnect=0.2, send=0.2, hold=0.2, orphan=0.1)
 PATIENCE = 30.0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from random_graphs import RandomGraph
 
 import headrace as tf
-from headrace.testing.cluster import with_cluster
+from headrace.harness.cluster import with_cluster
 
 
 # No shrinking: each example compiles programs, and one is found again by its seed.

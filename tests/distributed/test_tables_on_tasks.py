@@ -7,7 +7,7 @@ import pytest
 
 import headrace as tf
 from headrace.contrib import lookup
-from headrace.testing.cluster import with_cluster
+from headrace.harness.cluster import with_cluster
 
 
 def test_tables_stay_on_their_task_and_workers_look_up() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 import headrace as tf
 from headrace.executor import recycling
+from headrace.harness.cluster import with_cluster
 from headrace.step.request import PlanRequest
-from headrace.testing.cluster import with_cluster
 
 
 @pytest.fixture

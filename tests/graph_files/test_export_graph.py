@@ -21,9 +21,9 @@ from headrace.graph_files.export_graph import (
     own_operations,
 )
 from headrace.graph_files.import_graph import import_graph_def
+from headrace.harness.op_cases import RTOL, Built
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import all_op_defs
-from headrace.testing.op_cases import RTOL, Built
 from headrace.train.meta_graph import graph_to_read
 
 TESTS = Path(__file__).resolve().parents[1]

@@ -3,8 +3,8 @@
 import pytest
 
 from headrace.graph_files.export_graph import graph_def_for_files
+from headrace.harness.op_cases import check_in_files, smallest
 from headrace.ops.core.registry import all_op_defs
-from headrace.testing.op_cases import check_in_files, smallest
 
 #: Attributes that have to fit each other or the inputs, which a definition does not say.
 ATTRS = {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from headrace.harness import op_cases
+from headrace.harness.op_cases import OpCase
 from headrace.ops.core.registry import all_op_defs
-from headrace.testing import op_cases
-from headrace.testing.op_cases import OpCase
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 

@@ -11,8 +11,8 @@ import cases
 import numpy as np
 import pytest
 
-from headrace.testing import op_forms
-from headrace.testing.op_forms import Difference
+from headrace.harness import op_forms
+from headrace.harness.op_forms import Difference
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = [case for case in cases.CASES if op_forms.has_two_forms(case)]

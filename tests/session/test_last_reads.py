@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import headrace as tf
-from headrace.testing.cluster import with_cluster
+from headrace.harness.cluster import with_cluster
 
 
 @pytest.fixture(params=["process", "cluster"])

@@ -13,8 +13,8 @@ from headrace.distributed.master.session import MasterSession
 from headrace.executor.plan import LocalPlan
 from headrace.executor.program import Program
 from headrace.executor.threads import step_threads
+from headrace.harness.cluster import with_cluster
 from headrace.step.engine import Engine
-from headrace.testing.cluster import with_cluster
 
 SOON = tf.RunOptions(timeout_in_ms=20)
 

@@ -15,10 +15,10 @@ from headrace.compat import control_flow_ops as tokens
 from headrace.distributed.master.session import ClusterPlan
 from headrace.executor.evaluate import prepared
 from headrace.executor.plan import LocalPlan
+from headrace.harness.cluster import with_cluster
 from headrace.passes.ir import Node, build_step
 from headrace.step import pipeline
 from headrace.step.request import PlanRequest
-from headrace.testing.cluster import with_cluster
 
 STAGES = ["prune", "place", "rewrite", "split", "lower"]
 

@@ -4,7 +4,7 @@ In: a partition of a step. Out: its parts, run by the workers of their tasks, an
 fetches. Invariant: a step ends once for who asked, with its values or with one error. What decides
 (`worker.machine`, `master.machine`, `links`, `tracker`) does no I/O.
 
-    >>> from headrace.testing.cluster import with_cluster
+    >>> from headrace.harness.cluster import with_cluster
     >>> with tf.Graph().as_default(), with_cluster(ps=1, worker=1) as cluster:
     ...     with tf.device("/job:ps"):
     ...         w = tf.constant(2.0) * 3.0

@@ -13,7 +13,7 @@ from headrace.distributed.master.session import MasterSession
 from headrace.distributed.services.task import Task
 from headrace.distributed.transport.inproc import inproc_pair
 from headrace.errors import UnavailableError
-from headrace.testing.cluster import LocalCluster, with_cluster
+from headrace.harness.cluster import LocalCluster, with_cluster
 
 FAST = Timing(tick=0.005, heartbeat=0.01, drain=0.5, reconnect=5.0, send=5.0, hold=0.2)
 PATIENCE = 10.0

@@ -10,7 +10,7 @@ from headrace.distributed.services import client
 from headrace.distributed.services.server import dial
 from headrace.distributed.services.task import Task
 from headrace.errors import UnavailableError
-from headrace.testing.faults import Faults, Rule
+from headrace.harness.faults import Faults, Rule
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from headrace.distributed.wire import codec
 from headrace.distributed.wire.messages import _CLASSES, pack
 from headrace.errors import OpError
 from headrace.graph.proto import ConfigProto
+from headrace.harness.cluster import with_cluster
 from headrace.partition.parts import cut_at_tasks
 from headrace.passes.ir import build_step
-from headrace.testing.cluster import with_cluster
 
 PS = "/job:ps/replica:0/task:0"
 

@@ -15,8 +15,8 @@ from headrace.errors import (
     UnavailableError,
 )
 from headrace.graph import nest
+from headrace.harness.cluster import with_cluster
 from headrace.step.request import PlanRequest
-from headrace.testing.cluster import with_cluster
 
 W0, W1, PS = "/job:worker/task:0", "/job:worker/task:1", "/job:ps/task:0"
 

@@ -11,7 +11,7 @@ import importlib
 import os
 import pkgutil
 
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 _only = os.environ.get("HEADRACE_CASES", "")
 IS_PARTIAL = bool(_only)

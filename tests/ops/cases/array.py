@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.graph import dtypes
 from headrace.graph.shapes import TensorShape
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 
 def iota(*shape: int, dtype: Any = np.float32) -> np.ndarray:

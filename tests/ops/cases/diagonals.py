@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 _RNG = np.random.default_rng(5)
 X = _RNG.standard_normal((2, 4, 6)).astype(np.float32)

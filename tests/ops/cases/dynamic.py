@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 X = (np.arange(6) * 0.5 - 1).reshape(3, 2).astype(np.float32)
 FLAGS = np.array([[True, False], [False, False], [True, True]])

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from headrace.graph import dtypes
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 CASES: list[OpCase] = []
 

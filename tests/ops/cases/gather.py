@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 
 def _iota(*shape: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 _RNG = np.random.default_rng(41)
 CASES: list[OpCase] = []

@@ -9,7 +9,7 @@ import numpy as np
 import headrace.ops.math.fft
 import headrace.ops.math.linalg  # noqa: F401
 from headrace.graph import dtypes
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 
 def _random(*shape: int, seed: int = 0) -> np.ndarray:

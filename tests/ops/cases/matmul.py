@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 _RNG = np.random.default_rng(5)
 CASES: list[OpCase] = []

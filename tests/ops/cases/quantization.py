@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import headrace as tf
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 X = np.linspace(-7.33, 8.17, 12, dtype=np.float32).reshape(3, 4)
 G = np.arange(12, dtype=np.float32).reshape(3, 4)

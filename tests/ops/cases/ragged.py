@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 _SPLITS = np.array([0, 2, 2, 5, 6])
 

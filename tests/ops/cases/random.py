@@ -6,8 +6,8 @@ import numpy as np
 
 import headrace.ops.random.draws  # noqa: F401
 from headrace.graph import dtypes
+from headrace.harness.op_cases import OpCase
 from headrace.ops.random import fixed, host, philox, truncated
-from headrace.testing.op_cases import OpCase
 
 SHAPE = np.int32([3, 5])
 SEED = np.int64([7, -(2**40)])

@@ -8,7 +8,7 @@ import numpy as np
 
 import headrace.ops.math.segment
 import headrace.ops.math.segment_sparse  # noqa: F401
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 DATA = np.random.RandomState(0).standard_normal((5, 2, 3))
 IDS = np.int32([3, 0, 3, -1, 1])

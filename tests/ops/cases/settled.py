@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 _RNG = np.random.RandomState(2)
 _IDS = _RNG.randint(0, 9, (4, 2, 3)).astype(np.int32)

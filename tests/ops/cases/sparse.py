@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.testing.op_cases import OpCase
+from headrace.harness.op_cases import OpCase
 
 _PLACES = np.array([[0, 1], [0, 3], [2, 0], [2, 2]], np.int64)
 _VALUES = np.array([1.5, -2.0, 0.25, 3.0])

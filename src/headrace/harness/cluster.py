@@ -23,9 +23,9 @@ from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.distributed.transport.inproc import inproc_pair
 from headrace.errors import UnavailableError
 from headrace.graph.proto import ConfigProto
+from headrace.harness.faults import Faults
 from headrace.placement.devices import DeviceAttributes, local_devices
 from headrace.session.engines import register_engine
-from headrace.testing.faults import Faults
 
 __all__ = ["LocalCluster", "with_cluster"]
 
@@ -197,4 +197,4 @@ def open_engine(target: str, graph: Any, config: Any) -> LocalEngine:
     return LocalEngine(cluster.tasks["/" + task], graph, merged)
 
 
-register_engine("cluster", "headrace.testing.cluster:open_engine")
+register_engine("cluster", "headrace.harness.cluster:open_engine")

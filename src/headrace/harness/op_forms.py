@@ -16,9 +16,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.executor.evaluate import as_outputs, prepared
-from headrace.ops.core import checks
-from headrace.ops.core.registry import ArgDef, grouped
-from headrace.testing.op_cases import (
+from headrace.harness.op_cases import (
     DOUBLE_RTOL,
     RTOL,
     Array,
@@ -27,6 +25,8 @@ from headrace.testing.op_cases import (
     run_compiled,
     run_interpreted,
 )
+from headrace.ops.core import checks
+from headrace.ops.core.registry import ArgDef, grouped
 
 _FLOAT_ENDS = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 
