@@ -75,25 +75,41 @@ class Reduction:
 
 
 def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
-    """Add a loss to a collection; to none if that is None."""
+    """Add a loss, of any shape, to a collection; to none if that is None.
+
+    Raises:
+        RuntimeError: if the graph is finalized.
+    """
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> list[Any]:
-    """The losses of a collection whose names match ``scope``."""
+    """The losses of a collection whose names match ``scope``, scalars or of any shape.
+
+    Raises:
+        re.error: if ``scope`` is no regular expression.
+    """
     return get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """The losses that regularisers made."""
+    """The losses that regularisers made, scalars or of any shape, whose names match ``scope``.
+
+    Raises:
+        re.error: if ``scope`` is no regular expression.
+    """
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
 ) -> Any:
-    """The sum of the losses that regularisers made; 0 if there are none."""
+    """The sum of the losses that regularisers made; the scalar 0 if there are none.
+
+    Raises:
+        ValueError: if their shapes differ.
+    """
     losses = get_regularization_losses(scope)
     return add_n(losses, name=name) if losses else constant(0.0)
 
@@ -101,10 +117,10 @@ def get_regularization_loss(
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Any:
-    """The sum of the losses in the collections.
+    """The sum of the losses in the collections, in their shape (scalars, as a rule).
 
     Raises:
-        ValueError: if there are none.
+        ValueError: if there are none, or their shapes differ.
     """
     losses = get_losses(scope)
     if add_regularization_losses:
@@ -134,10 +150,23 @@ def compute_weighted_loss(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The losses times the weights, reduced: a number of the type of the losses.
+    """The losses times the weights, reduced.
+
+    Args:
+        losses: numbers of any shape.
+        weights: a number, or of the rank of the losses, each dimension 1 or that of the losses.
+        reduction: see `Reduction`.
+
+    Returns:
+        A scalar of the type of the losses; without reduction, of their shape.
 
     Raises:
         ValueError: if the reduction is unknown, or the weights do not fit the losses.
+        InvalidArgumentError: when run, if weights of a shape known only then do not fit.
+
+    >>> with tf.Session() as session:
+    ...     float(session.run(compute_weighted_loss([1.0, 2.0, 6.0], [1.0, 1.0, 0.0])))
+    1.5
     """
     Reduction.validate(reduction)
     with (
@@ -194,7 +223,15 @@ def absolute_difference(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """``|predictions - labels|``. Raises ValueError if shapes differ."""
+    """``|predictions - labels|``, elementwise, weighed and reduced by `compute_weighted_loss`.
+
+    Args:
+        labels, predictions: numbers of one shape.
+
+    Raises:
+        ValueError: if one is None, the shapes differ, or weights or reduction do not fit.
+        InvalidArgumentError: when run, if weights of a shape known only then do not fit.
+    """
     _given(labels=labels, predictions=predictions)
     with name_scope(scope, "absolute_difference", (predictions, labels, weights)) as scope:
         values, truth = _pair(labels, predictions)
@@ -210,7 +247,14 @@ def mean_squared_error(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """``(predictions - labels) ** 2``. Raises ValueError if shapes differ.
+    """``(predictions - labels) ** 2``, elementwise, weighed and reduced by `compute_weighted_loss`.
+
+    Args:
+        labels, predictions: numbers of one shape.
+
+    Raises:
+        ValueError: if one is None, the shapes differ, or weights or reduction do not fit.
+        InvalidArgumentError: when run, if weights of a shape known only then do not fit.
 
     >>> import headrace as tf
     >>> with tf.Session() as session:
@@ -233,7 +277,18 @@ def huber_loss(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Half the squared difference up to ``delta``, linear beyond. Huber, 1964."""
+    """Half the squared difference up to ``delta``, linear beyond, elementwise.
+
+    Huber, "Robust estimation of a location parameter" (1964). Arguments and shapes are those of
+    `mean_squared_error`.
+
+    Raises:
+        ValueError: if one is None, the shapes differ, or weights or reduction do not fit.
+
+    >>> with tf.Session() as session:
+    ...     float(session.run(huber_loss([0.0], [3.0])))
+    2.5
+    """
     _given(labels=labels, predictions=predictions)
     with name_scope(scope, "huber_loss", (predictions, labels, weights)) as scope:
         values, truth = _pair(labels, predictions)
@@ -255,7 +310,15 @@ def mean_pairwise_squared_error(
 ) -> Tensor:
     """The mean squared difference, over pairs of elements of an example, of their differences.
 
-    ``weights`` are a number, ``[batch]`` or ``[batch, 1, ...]``.
+    Args:
+        labels, predictions: ``[batch, ...]`` of one shape.
+        weights: a number, ``[batch]`` or ``[batch, 1, ...]``.
+
+    Returns:
+        A float32 scalar.
+
+    Raises:
+        ValueError: if one is None, or the shapes differ or do not fit the weights.
     """
     _given(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_pairwise_squared_error", (predictions, labels, weights)) as scope:
@@ -289,7 +352,16 @@ def cosine_distance(
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
     dim: int | None = None,
 ) -> Tensor:
-    """One less the inner product along ``axis`` of vectors that already have length 1."""
+    """One less the inner product along ``axis`` of vectors that already have length 1.
+
+    Args:
+        labels, predictions: numbers of one shape; their losses have size 1 in dimension ``axis``.
+        dim: the old name of ``axis``.
+
+    Raises:
+        ValueError: if one is None, ``axis`` is none or is given by both names, the shapes differ,
+            or weights or reduction do not fit.
+    """
     axis = one_of("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("You must specify 'axis'.")
@@ -311,7 +383,13 @@ def hinge_loss(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """``max(0, 1 - y * logits)`` where ``y`` is -1 or 1 for labels 0 or 1."""
+    """``max(0, 1 - y * logits)`` where ``y`` is -1 or 1 for labels 0 or 1, elementwise.
+
+    Arguments and shapes are those of `mean_squared_error`.
+
+    Raises:
+        ValueError: if one is None, the shapes differ, or weights or reduction do not fit.
+    """
     _given(labels=labels, logits=logits)
     with name_scope(scope, "hinge_loss", (logits, labels, weights)) as scope:
         values, truth = _pair(labels, logits)
@@ -332,7 +410,11 @@ def log_loss(
 ) -> Tensor:
     """The negative log of the probability ``predictions`` gives to ``labels`` (0 to 1).
 
-    ``epsilon`` is added before each log.
+    ``epsilon`` is added before each log. Other arguments and shapes are those of
+    `mean_squared_error`.
+
+    Raises:
+        ValueError: if one is None, the shapes differ, or weights or reduction do not fit.
     """
     _given(labels=labels, predictions=predictions)
     with name_scope(scope, "log_loss", (predictions, labels, weights)) as scope:
@@ -354,7 +436,13 @@ def sigmoid_cross_entropy(
 ) -> Tensor:
     """Cross entropy of labels that do not exclude each other, for each element.
 
-    ``label_smoothing`` moves the labels that far towards 1/2.
+    Args:
+        multi_class_labels, logits: of one shape, such as ``[batch, classes]``; logits are floats.
+        label_smoothing: moves the labels that far towards 1/2.
+
+    Raises:
+        TypeError: if the logits are no floats.
+        ValueError: if one is None, the shapes differ, or weights or reduction do not fit.
     """
     _given(multi_class_labels=multi_class_labels, logits=logits)
     values = (logits, multi_class_labels, weights)
@@ -379,9 +467,16 @@ def softmax_cross_entropy(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Cross entropy of ``[..., classes]`` labels that are distributions, for each example.
+    """Cross entropy of labels that are distributions over the classes, for each example.
 
-    ``label_smoothing`` moves the labels that far towards the uniform distribution.
+    Args:
+        onehot_labels, logits: ``[..., classes]``, of one shape; the losses are ``[...]``.
+        label_smoothing: moves the labels that far towards the uniform distribution: Szegedy et al.,
+            "Rethinking the Inception architecture for computer vision" (2016), section 7.
+
+    Raises:
+        ValueError: if one is None, the shapes differ, or weights or reduction do not fit.
+        InvalidArgumentError: when run, if shapes known only then differ.
     """
     _given(onehot_labels=onehot_labels, logits=logits)
     with name_scope(scope, "softmax_cross_entropy_loss", (logits, onehot_labels, weights)) as scope:
@@ -408,7 +503,15 @@ def sparse_softmax_cross_entropy(
 ) -> Tensor:
     """Cross entropy of class numbers ``labels`` and ``[..., classes]`` logits, for each example.
 
-    A last dimension of 1 too much of the labels or weights is dropped.
+    Args:
+        labels: int32 or int64 ``[...]``; a last dimension of 1 too much of labels or weights is
+            dropped.
+        logits: floats.
+
+    Raises:
+        TypeError: if labels are no integers or logits no floats.
+        ValueError: if one is None, or shapes, weights or reduction do not fit.
+        InvalidArgumentError: when run, if a label is no class.
     """
     _given(labels=labels, logits=logits)
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", (logits, labels, weights)) as scope:

@@ -324,25 +324,66 @@ def relu(features: Any, name: str | None = None) -> Tensor:
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
-    """``min(max(features, 0), 6)`` of any real type."""
+    """``min(max(features, 0), 6)``, elementwise.
+
+    Krizhevsky, "Convolutional deep belief networks on CIFAR-10" (2010).
+
+    Args:
+        features: real numbers of any shape, which the result has.
+
+    Raises:
+        TypeError: if ``features`` are no real numbers.
+    """
     return raw.Relu6(convert_to_tensor(features), name=name)
 
 
 def elu(features: Any, name: str | None = None) -> Tensor:
-    """``exp(x) - 1`` below zero, else ``x``."""
+    """``exp(x) - 1`` below zero, else ``x``, elementwise.
+
+    Clevert, Unterthiner and Hochreiter, "Fast and accurate deep network learning by exponential
+    linear units" (2016), section 3.
+
+    Args:
+        features: floats of any shape, which the result has.
+
+    Raises:
+        TypeError: if ``features`` are no floats.
+    """
     return raw.Elu(features, name=name)
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
-    """The scaled exponential linear function ``scale * (x or alpha * (exp(x) - 1))``."""
+    """``scale * x`` above zero, else ``scale * alpha * (exp(x) - 1)``, elementwise.
+
+    Klambauer et al., "Self-normalizing neural networks" (2017), equation 2; ``scale`` is 1.0507 and
+    ``alpha`` 1.6733.
+
+    Args:
+        features: floats of any shape, which the result has.
+
+    Raises:
+        TypeError: if ``features`` are no floats.
+    """
     return raw.Selu(features, name=name)
 
 
 @composite_function
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
-    """``x`` above zero, else ``alpha * x``.
+    """``x`` above zero, else ``alpha * x``, elementwise.
 
-    Integers are taken as float32; ``alpha`` may be a tensor.
+    Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic models" (2013),
+    section 2.
+
+    Args:
+        features: numbers of any shape, which the result has; integers are taken as float32.
+        alpha: a number, or a tensor that broadcasts to the features.
+
+    Raises:
+        TypeError: if ``features`` are no numbers.
+
+    >>> with tf.Session() as session:
+    ...     session.run(leaky_relu([-2.0, 2.0], alpha=0.5)).tolist()
+    [-1.0, 2.0]
     """
     features = convert_to_tensor(features, name="features")
     if features.dtype.is_integer:
@@ -354,25 +395,65 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
 
 
 def softplus(features: Any, name: str | None = None) -> Tensor:
-    """``log(exp(features) + 1)``."""
+    """``log(exp(features) + 1)``, elementwise: a smooth ``relu``.
+
+    Dugas et al., "Incorporating second-order functional knowledge for better option pricing"
+    (2001).
+
+    Args:
+        features: floats of any shape, which the result has.
+
+    Raises:
+        TypeError: if ``features`` are no floats.
+    """
     return raw.Softplus(features, name=name)
 
 
 def softsign(features: Any, name: str | None = None) -> Tensor:
-    """``features / (abs(features) + 1)``."""
+    """``features / (abs(features) + 1)``, elementwise.
+
+    Args:
+        features: floats of any shape, which the result has.
+
+    Raises:
+        TypeError: if ``features`` are no floats.
+    """
     return raw.Softsign(features, name=name)
 
 
 @composite_function
 def swish(features: Any, name: str | None = None) -> Tensor:
-    """``features * sigmoid(features)``."""
+    """``features * sigmoid(features)``, elementwise.
+
+    Ramachandran, Zoph and Le, "Searching for activation functions" (2017).
+
+    Args:
+        features: floats of any shape, which the result has.
+
+    Raises:
+        TypeError: if ``features`` are no floats.
+    """
     features = convert_to_tensor(features, name="features")
     with get_default_graph().name_scope(name or "swish") as scope:
         return raw.Mul(features, raw.Sigmoid(features), name=scope)
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
-    """``relu`` of the features and of their negative, joined along ``axis``."""
+    """``relu`` of the features and of their negative, joined along ``axis``, which doubles.
+
+    Shang et al., "Understanding and improving convolutional neural networks via concatenated
+    rectified linear units" (2016).
+
+    Args:
+        features: real numbers of any shape of rank 1 or more.
+
+    Raises:
+        TypeError: if ``features`` are no real numbers.
+        ValueError: if ``axis`` is out of range.
+
+    >>> crelu(tf.zeros([2, 3])).shape.as_list()
+    [2, 6]
+    """
     with get_default_graph().name_scope(name or "CRelu"):
         features = convert_to_tensor(features, name="features")
         return raw.Relu(raw.ConcatV2([features, raw.Neg(features)], axis))
@@ -412,13 +493,29 @@ def bias_add(
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """``matmul(x, weights) + biases`` of shapes ``[n, in]``, ``[in, out]`` and ``[out]``."""
+    """``matmul(x, weights) + biases`` of shapes ``[n, in]``, ``[in, out]`` and ``[out]``.
+
+    Raises:
+        TypeError: if the types differ.
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: when run, if shapes known only then do not fit.
+
+    >>> with tf.Session() as session:
+    ...     session.run(xw_plus_b([[1.0, 2.0]], [[3.0], [4.0]], [5.0])).tolist()
+    [[16.0]]
+    """
     with get_default_graph().name_scope(name or "xw_plus_b") as scope:
         return raw.BiasAdd(raw.MatMul(x, weights), biases, name=scope)
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """``relu(matmul(x, weights) + biases)``."""
+    """``relu(matmul(x, weights) + biases)`` of shapes ``[n, in]``, ``[in, out]`` and ``[out]``.
+
+    Raises:
+        TypeError: if the types differ.
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: when run, if shapes known only then do not fit.
+    """
     with get_default_graph().name_scope(name or "relu_layer") as scope:
         sums = raw.BiasAdd(raw.MatMul(x, weights), biases)
         return raw.Relu(sums, name=scope)

@@ -109,6 +109,11 @@ def gather_tree(
 
     Returns:
         The symbols of each beam at the last step, int32 ``[time, batch, beam]``.
+
+    Raises:
+        TypeError: if they are not int32.
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: when run, if a parent is no beam.
     """
     return raw.GatherTree(step_ids, parent_ids, max_sequence_lengths, end_token, name=name)
 

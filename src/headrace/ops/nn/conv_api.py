@@ -86,7 +86,12 @@ def conv2d_backprop_filter(
     dilations: Any = _ONES_2D,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of ``conv2d`` for its filter, whose shape is ``filter_sizes``."""
+    """The gradient of ``conv2d`` for its filter, whose shape is ``filter_sizes``.
+
+    Raises:
+        ValueError: if shapes, strides and padding do not fit.
+        InvalidArgumentError: when run, if shapes known only then do not fit.
+    """
     attrs = _layout(strides, padding, data_format, dilations)
     sizes = sizes_argument(filter_sizes, "filter_sizes")
     return raw.Conv2DBackpropFilter(
@@ -106,7 +111,12 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """The gradient of ``conv2d`` for its input, whose shape is ``input_sizes``."""
+    """The gradient of ``conv2d`` for its input, whose shape is ``input_sizes``.
+
+    Raises:
+        TypeError: if an argument is missing.
+        ValueError: if shapes, strides and padding do not fit.
+    """
     filter = either("filters", filters, "filter", filter)
     required("conv2d_backprop_input", filter=filter, out_backprop=out_backprop, padding=padding)
     attrs = _layout(strides, padding, data_format, dilations)
@@ -154,7 +164,17 @@ def conv2d_transpose(
 def atrous_conv2d(
     value: Any, filters: Any, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """``conv2d`` whose filter elements meet values ``rate`` apart; strides are 1."""
+    """``conv2d`` whose filter elements meet values ``rate`` apart; strides are 1.
+
+    Yu and Koltun, "Multi-scale context aggregation by dilated convolutions" (2016), section 2.
+
+    Args:
+        value: ``[n, h, w, c]``; ``filters``: ``[kh, kw, c, outputs]``.
+
+    Raises:
+        ValueError: if shapes or padding do not fit, or ``rate`` is not positive.
+        InvalidArgumentError: when run, if shapes known only then do not fit.
+    """
     return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
 
 
@@ -166,7 +186,11 @@ def atrous_conv2d_transpose(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of ``atrous_conv2d``: ``filters`` is ``[kh, kw, outputs, channels]``."""
+    """The transpose of ``atrous_conv2d``: ``filters`` is ``[kh, kw, outputs, channels]``.
+
+    Raises:
+        ValueError: if shapes or padding do not fit, or ``rate`` is not positive.
+    """
     if padding not in ("SAME", "VALID"):
         raise ValueError(f"padding must be either VALID or SAME: got {padding!r}")
     if rate < 1:
@@ -193,8 +217,12 @@ def conv1d(
 ) -> Tensor:
     """Convolution of rows ``[n, w, c]`` ("NWC") or ``[n, c, w]`` ("NCW").
 
-    ``filters`` is ``[k, c, outputs]``. Raises ValueError for another format, or if shapes do not
-    fit.
+    Args:
+        filters: ``[k, c, outputs]``, of the type of ``value``.
+
+    Raises:
+        TypeError: if an argument is missing, or types differ.
+        ValueError: for another format or padding, or if shapes do not fit.
     """
     value = either("input", input, "value", value)
     required("conv1d", value=value, filters=filters, padding=padding)
@@ -233,7 +261,15 @@ def conv3d(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """Convolution of volumes ``[n, d, h, w, c]`` with ``filter`` ``[kd, kh, kw, c, outputs]``."""
+    """Convolution of volumes ``[n, d, h, w, c]`` with ``filter`` ``[kd, kh, kw, c, outputs]``.
+
+    Raises:
+        TypeError: if an argument is missing.
+        ValueError: if shapes, strides and padding do not fit.
+
+    >>> conv3d(zeros([1, 4, 4, 4, 2]), zeros([2, 2, 2, 2, 8]), [1] * 5, "VALID").shape.as_list()
+    [1, 3, 3, 3, 8]
+    """
     filter = either("filters", filters, "filter", filter)
     required("conv3d", filter=filter, padding=padding)
     attrs = _layout(strides, padding, data_format, dilations, 3)
@@ -252,7 +288,12 @@ def conv3d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The transpose of ``conv3d``: from ``value`` back to a volume of shape ``output_shape``."""
+    """The transpose of ``conv3d``: from ``value`` back to a volume of shape ``output_shape``.
+
+    Raises:
+        TypeError: if an argument is missing.
+        ValueError: if shapes, strides and padding do not fit.
+    """
     value = either("input", input, "value", value)
     filter = either("filters", filters, "filter", filter)
     required("conv3d_transpose", value=value, filter=filter, output_shape=output_shape)
@@ -375,9 +416,14 @@ def depthwise_conv2d(
 ) -> Tensor:
     """Each channel convolved by itself: channel ``c`` with ``filter[:, :, c, :]``.
 
+    Howard et al., "MobileNets" (2017), section 3.1.
+
     Args:
         filter: ``[kh, kw, c, multiplier]``; the result has ``c * multiplier`` channels.
         rate: dilation of height and width; greater than 1 only with strides of 1.
+
+    Raises:
+        ValueError: if shapes and padding do not fit, or strides and rate are above 1.
     """
     rate = either("dilations", dilations, "rate", rate)
     with get_default_graph().name_scope(name or "depthwise") as scope:
@@ -399,7 +445,11 @@ def depthwise_conv2d_native(
     dilations: Any = _ONES_2D,
     name: str | None = None,
 ) -> Tensor:
-    """As ``depthwise_conv2d``, with strides and dilations for every dimension."""
+    """As ``depthwise_conv2d``, with its shapes, and strides and dilations for every dimension.
+
+    Raises:
+        ValueError: if shapes, strides and padding do not fit.
+    """
     attrs = _layout(strides, padding, data_format, dilations)
     return raw.DepthwiseConv2dNative(input, filter, **attrs, name=name)
 
@@ -414,7 +464,11 @@ def depthwise_conv2d_native_backprop_input(
     dilations: Any = _ONES_2D,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of the depthwise convolution for its input, of shape ``input_sizes``."""
+    """The gradient of the depthwise convolution for its input, of shape ``input_sizes``.
+
+    Raises:
+        ValueError: if shapes, strides and padding do not fit.
+    """
     attrs = _layout(strides, padding, data_format, dilations)
     sizes = sizes_argument(input_sizes, "input_sizes")
     return raw.DepthwiseConv2dNativeBackpropInput(sizes, filter, out_backprop, **attrs, name=name)
@@ -430,7 +484,11 @@ def depthwise_conv2d_native_backprop_filter(
     dilations: Any = _ONES_2D,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of the depthwise convolution for its filter, of shape ``filter_sizes``."""
+    """The gradient of the depthwise convolution for its filter, of shape ``filter_sizes``.
+
+    Raises:
+        ValueError: if shapes, strides and padding do not fit.
+    """
     attrs = _layout(strides, padding, data_format, dilations)
     sizes = sizes_argument(filter_sizes, "filter_sizes")
     return raw.DepthwiseConv2dNativeBackpropFilter(input, sizes, out_backprop, **attrs, name=name)
@@ -489,6 +547,10 @@ def dilation2d(
         input: ``[n, h, w, c]``.
         filter: ``[kh, kw, c]``.
         strides, rates: ``[1, rows, columns, 1]``.
+
+    Raises:
+        TypeError: if an argument is missing.
+        ValueError: if shapes and padding do not fit.
     """
     filter = either("filters", filters, "filter", filter)
     rates = either("dilations", dilations, "rates", rates)
@@ -506,7 +568,13 @@ def erosion2d(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The minimum over each window of the image less the kernel, channel by channel."""
+    """The minimum over each window of the image less the kernel, channel by channel.
+
+    Shapes are those of ``dilation2d``.
+
+    Raises:
+        ValueError: if shapes and padding do not fit.
+    """
     with get_default_graph().name_scope(name or "erosion2d") as scope:
         mirrored = raw.ReverseV2(kernel, [0, 1])
         raised = raw.Dilation2D(

@@ -141,6 +141,8 @@ def ctc_greedy_decoder(
 ) -> tuple[list[SparseTensor], Tensor]:
     """The best class of each step, without blanks.
 
+    Graves et al., "Connectionist temporal classification" (2006), section 3.2: best path decoding.
+
     Args:
         inputs: logits ``[time, batch, classes]``; the last class is the blank.
         sequence_length: int32 ``[batch]``.
@@ -149,6 +151,10 @@ def ctc_greedy_decoder(
     Returns:
         A list of one int64 SparseTensor ``[batch, max_decoded]``, and ``[batch, 1]``: minus the sum
         of the highest logits.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: when run, if a length exceeds the steps.
     """
     indices, values, shape, scores = raw.CTCGreedyDecoder(
         inputs, sequence_length, merge_repeated=merge_repeated
@@ -194,7 +200,13 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """`ctc_beam_search_decoder` that keeps equal classes in a row."""
+    """`ctc_beam_search_decoder` that keeps equal classes in a row, with its shapes.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: when run, if a length exceeds the steps, or more paths are asked for
+            than ``beam_width``.
+    """
     return ctc_beam_search_decoder(
         inputs, sequence_length, beam_width, top_paths, merge_repeated=False
     )

@@ -38,7 +38,13 @@ def local_response_normalization(
     """Divide each value by a power of the sum of squares over neighbouring channels.
 
     ``input / (bias + alpha * sum(input[..., d - depth_radius : d + depth_radius + 1] ** 2)) **
-    beta`` for images ``[n, h, w, c]``.
+    beta`` for images ``[n, h, w, c]``. Krizhevsky, Sutskever and Hinton, "ImageNet classification
+    with deep convolutional neural networks" (2012), section 3.3.
+
+    Raises:
+        TypeError: if the images are no floats.
+        ValueError: if the rank is not 4.
+        InvalidArgumentError: when run, if it is not where it is known only then.
     """
     return raw.LRN(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
 
@@ -108,7 +114,17 @@ def batch_normalization(
 ) -> Tensor:
     """``(x - mean) / sqrt(variance + variance_epsilon) * scale + offset``, all broadcast.
 
-    ``offset`` and ``scale`` may be None.
+    Ioffe and Szegedy, "Batch normalization" (2015), algorithm 1.
+
+    Args:
+        x: floats of any shape, which the result has.
+        mean, variance, offset, scale: of shapes that broadcast to it, such as ``[channels]``;
+            ``offset`` and ``scale`` may be None.
+
+    Raises:
+        TypeError: if they are no floats.
+        ValueError: if the shapes do not broadcast.
+        InvalidArgumentError: when run, if shapes known only then do not.
     """
     with get_default_graph().name_scope(name or "batchnorm"):
         x = convert_to_tensor(x, name="x")
@@ -134,7 +150,14 @@ def batch_norm_with_global_normalization(
     mean: Any = None,
     variance: Any = None,
 ) -> Tensor:
-    """``batch_normalization`` under its old arguments: tensor, mean, variance, offset, scale."""
+    """``batch_normalization`` under its old arguments: tensor, mean, variance, offset, scale.
+
+    Shapes are those of ``batch_normalization``.
+
+    Raises:
+        TypeError: if an argument is missing, or types differ.
+        ValueError: if an argument is given by both names, or shapes do not broadcast.
+    """
     t = either("input", input, "t", t)
     m = either("mean", mean, "m", m)
     v = either("variance", variance, "v", v)
@@ -152,7 +175,20 @@ def batch_norm_with_global_normalization(
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
-    """``x / sqrt(max(sum(x ** 2), epsilon))``, summed over ``axis`` (all axes by default)."""
+    """``x / sqrt(max(sum(x ** 2), epsilon))``, summed over ``axis`` (all axes by default).
+
+    Args:
+        x: floats or complex numbers of any shape, which the result has.
+        dim: the old name of ``axis``.
+
+    Raises:
+        TypeError: if ``x`` holds others.
+        ValueError: if an axis is not one of ``x``'s, or is given by both names.
+
+    >>> with tf.Session() as session:
+    ...     session.run(l2_normalize([0.0, 4.0])).tolist()
+    [0.0, 1.0]
+    """
     axis = one_of("axis", axis, "dim", dim)
     with get_default_graph().name_scope(name or "l2_normalize") as scope:
         x = convert_to_tensor(x, name="x")
@@ -184,7 +220,19 @@ def moments(
 
     For integers both are cut towards zero, and the variance is about the cut mean.
 
-    ``shift`` is accepted and not needed.
+    Args:
+        x: numbers of any shape; both results lack ``axes``, or have size 1 there with ``keepdims``.
+        shift: accepted and not needed.
+        keep_dims: another name of ``keepdims``.
+
+    Raises:
+        TypeError: if ``x`` is not numeric.
+        ValueError: if an axis is not one of ``x``'s, or an argument is given by both names.
+        InvalidArgumentError: when run, if an axis is not one where the rank is known only then.
+
+    >>> with tf.Session() as session:
+    ...     [m.tolist() for m in session.run(moments([[1.0, 2.0], [3.0, 6.0]], axes=[0]))]
+    [[2.0, 4.0], [1.0, 4.0]]
     """
     keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
     with get_default_graph().name_scope(name or "moments"):
@@ -224,7 +272,13 @@ def weighted_moments(
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over ``axes`` where each value counts ``frequency_weights`` times.
 
-    The weights are not negative and broadcast against ``x``.
+    Args:
+        x: floats of any shape; the results lack ``axes``, or have size 1 there with ``keepdims``.
+        frequency_weights: not negative, of a shape that broadcasts against that of ``x``.
+
+    Raises:
+        TypeError: if ``x`` holds integers.
+        ValueError: if an axis is not one of ``x``'s, or the weights do not broadcast.
     """
     keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
     with get_default_graph().name_scope(name or "weighted_moments"):
@@ -253,9 +307,15 @@ def sufficient_statistics(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """What ``normalize_moments`` makes moments of.
 
+    Args:
+        x: numbers of any shape; the sums lack ``axes``, or have size 1 there with ``keepdims``.
+
     Returns:
         The number of values, their sum, the sum of their squares (both of ``x - shift`` if a shift
         is given), and the shift.
+
+    Raises:
+        ValueError: if an axis is not one of ``x``'s, or ``shift`` does not broadcast.
     """
     axes = list(axes)
     keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
@@ -287,7 +347,17 @@ def _count(x: Tensor, axes: list[int]) -> Tensor:
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from what ``sufficient_statistics`` gave."""
+    """Mean and variance from what ``sufficient_statistics`` gave.
+
+    Args:
+        counts: float scalar.
+        mean_ss, variance_ss: sums of one shape, which the results have.
+        shift: what was subtracted, or None.
+
+    Raises:
+        TypeError: if types differ.
+        ValueError: if the shapes do not broadcast.
+    """
     with get_default_graph().name_scope(name or "normalize"):
         mean_ss = convert_to_tensor(mean_ss)
         divisor = raw.Reciprocal(convert_to_tensor(counts), name="divisor")

@@ -62,7 +62,21 @@ def avg_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The mean over each window of images ``[n, h, w, c]``; padding does not count."""
+    """The mean over each window of images ``[n, h, w, c]``; padding does not count.
+
+    Args:
+        value: floats. ``input`` is another name of it.
+        ksize, strides: a number, ``[rows, columns]`` or ``[1, rows, columns, 1]``.
+        padding: "SAME" or "VALID".
+
+    Raises:
+        TypeError: if the images are no floats.
+        ValueError: if the rank is not 4, a window does not fit, or an argument is none of these.
+        InvalidArgumentError: when run, for shapes known only then.
+
+    >>> avg_pool(tf.zeros([1, 5, 5, 3]), 2, 2, "SAME").shape.as_list()
+    [1, 3, 3, 3]
+    """
     value = either("input", input, "value", value)
     attrs = _layout(ksize, strides, data_format, 2)
     return raw.AvgPool(value, **attrs, padding=padding, name=name)
@@ -76,7 +90,13 @@ def max_pool3d(
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The maximum over each window of volumes ``[n, d, h, w, c]``."""
+    """The maximum over each window of volumes ``[n, d, h, w, c]``.
+
+    Raises:
+        TypeError: if the volumes are no floats.
+        ValueError: if the rank is not 5, or a window or the padding does not fit.
+        InvalidArgumentError: when run, for shapes known only then.
+    """
     attrs = _layout(ksize, strides, data_format, 3)
     return raw.MaxPool3D(input, **attrs, padding=padding, name=name)
 
@@ -89,7 +109,13 @@ def avg_pool3d(
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean over each window of volumes ``[n, d, h, w, c]``; padding does not count."""
+    """The mean over each window of volumes ``[n, d, h, w, c]``; padding does not count.
+
+    Raises:
+        TypeError: if the volumes are no floats.
+        ValueError: if the rank is not 5, or a window or the padding does not fit.
+        InvalidArgumentError: when run, for shapes known only then.
+    """
     attrs = _layout(ksize, strides, data_format, 3)
     return raw.AvgPool3D(input, **attrs, padding=padding, name=name)
 
@@ -232,6 +258,7 @@ def with_space_to_batch(
     and its result is put together again.
 
     Args:
+        input: ``[batch, ..., channels]``, or ``[batch, channels, ...]`` for "NC...".
         dilation_rate: a positive number for each spatial dimension.
         padding: "SAME" or "VALID"; ``op`` is always told "VALID" unless all rates are 1.
         filter_shape: sizes of the window, needed for "SAME".
@@ -239,6 +266,7 @@ def with_space_to_batch(
             starts with "NC").
 
     Raises:
+        TypeError: if an argument is missing.
         ValueError: if these do not fit together, or the rates are not known.
     """
     required("with_space_to_batch", dilation_rate=dilation_rate, padding=padding)

@@ -202,8 +202,12 @@ def quantized_relu_x(
     """Quantised features, at least 0 and at most ``max_value``: ``(activations, min, max)``.
 
     Args:
+        features: of any shape, which the activations have.
         max_value, min_features, max_features: float32 scalars.
         out_type: that of the features.
+
+    Raises:
+        TypeError: if ``features`` are not of a quantised type.
     """
     return raw.QuantizedReluX(
         features, max_value, min_features, max_features, out_type=out_type, name=name
@@ -224,6 +228,10 @@ def quantized_max_pool(
     Args:
         input: ``[batch, height, width, channels]``; min_input, max_input: float32 scalars.
         ksize, strides: four numbers, 1 for batch and channels; padding: 'SAME' or 'VALID'.
+
+    Raises:
+        TypeError: if ``input`` is not of a quantised type.
+        ValueError: if the rank is not 4, or a window or the padding does not fit.
     """
     return raw.QuantizedMaxPool(
         input,
@@ -245,7 +253,12 @@ def quantized_avg_pool(
     padding: str,
     name: str | None = None,
 ) -> Any:
-    """The mean of each window of quantised images, otherwise as `quantized_max_pool`."""
+    """The mean of each window of quantised images, with the shapes of `quantized_max_pool`.
+
+    Raises:
+        TypeError: if ``input`` is not of a quantised type.
+        ValueError: if the rank is not 4, or a window or the padding does not fit.
+    """
     return raw.QuantizedAvgPool(
         input,
         min_input,

@@ -107,7 +107,14 @@ def log_uniform_candidate_sampler(
     """Draw classes from ``P(k) = log((k + 2) / (k + 1)) / log(range_max + 1)``.
 
     That is about how frequent words are, when the most frequent ones have the smallest numbers.
-    Arguments, results and errors are those of ``uniform_candidate_sampler``.
+    Arguments, shapes and results are those of ``uniform_candidate_sampler``.
+
+    Raises:
+        TypeError: if ``true_classes`` are no integers.
+        ValueError: if ``true_classes`` is not ``[batch_size, num_true]``, or ``num_sampled`` not
+            positive.
+        InvalidArgumentError: when run, if a true class is not in [0, range_max), or more unique
+            classes are asked for than there are.
     """
     return _sampler(
         "LogUniform",
@@ -132,8 +139,11 @@ def learned_unigram_candidate_sampler(
 ) -> Sampled:
     """Draw classes as often as they were among ``true_classes`` in earlier runs of this op.
 
-    Each class counts one at first; sessions count by themselves. Arguments, results and errors
-    are those of ``uniform_candidate_sampler``.
+    Each class counts one at first; sessions count by themselves. Arguments, shapes and results are
+    those of ``uniform_candidate_sampler``.
+
+    Raises:
+        TypeError, ValueError, InvalidArgumentError: as there.
     """
     return _sampler(
         "LearnedUnigram",
@@ -171,10 +181,11 @@ def fixed_unigram_candidate_sampler(
         num_reserved_ids: so many classes of weight zero come first.
         num_shards, shard: use only the weights at ``shard``, ``shard + num_shards`` and so on.
 
-    Other arguments, results and errors are those of ``uniform_candidate_sampler``.
+    Other arguments, shapes, results and errors are those of ``uniform_candidate_sampler``.
 
     Raises:
         ValueError: if both or none of ``vocab_file`` and ``unigrams`` are given.
+        InvalidArgumentError: when run, if there are not ``range_max`` weights.
         NotFoundError: when run, if the file does not exist.
     """
     return _sampler(
@@ -205,7 +216,10 @@ def all_candidate_sampler(
 ) -> Sampled:
     """All classes ``[0, num_sampled)`` as the sample, to see what sampling costs.
 
-    Results are those of ``uniform_candidate_sampler``; all counts are one.
+    Shapes and results are those of ``uniform_candidate_sampler``; all counts are one.
+
+    Raises:
+        ValueError: if ``true_classes`` is not ``[batch_size, num_true]``.
     """
     return _sampler(
         "All",
@@ -234,6 +248,9 @@ def compute_accidental_hits(
     Returns:
         ``(indices, ids, weights)``: rows of ``true_classes`` (int32), positions in
         ``sampled_candidates`` (int64) and the lowest float32 for each, to be added to the logits.
+
+    Raises:
+        ValueError: if ``true_classes`` has another shape.
     """
     first, second = get_seed(get_default_graph(), seed)
     hits = raw.ComputeAccidentalHits(
@@ -266,7 +283,7 @@ def nce_loss(
     """Noise-contrastive estimation: is a class the true one, or was it sampled?
 
     See Gutmann and Hyvarinen, "Noise-contrastive estimation: a new estimation principle for
-    unnormalized statistical models" (2010). At inference score all classes instead.
+    unnormalized statistical models" (2010), section 2. At inference score all classes instead.
 
     Args:
         weights: ``[num_classes, dim]``, a tensor, a variable, or the parts of one.
@@ -281,6 +298,10 @@ def nce_loss(
 
     Returns:
         ``[batch_size]``, the loss of each example.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: when run, if a label is no class, or more are sampled than there are.
     """
     labels, inputs = sampled_loss_arguments("nce_loss", labels, inputs)
     logits, targets = sampled_logits(
@@ -316,12 +337,16 @@ def sampled_softmax_loss(
 ) -> Tensor:
     """Softmax cross entropy over the true classes and a sample of the others.
 
-    See Jean et al., "On Using Very Large Target Vocabulary for Neural Machine Translation" (2014).
-    It underestimates the full loss, and is for training only. The arguments are those of
+    See Jean et al., "On Using Very Large Target Vocabulary for Neural Machine Translation" (2014),
+    section 3. It underestimates the full loss, and is for training only. The arguments are those of
     ``nce_loss``; the classes of a row share the target probability.
 
     Returns:
         ``[batch_size]``, the loss of each example.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: when run, if a label is no class, or more are sampled than there are.
     """
     labels, inputs = sampled_loss_arguments("sampled_softmax_loss", labels, inputs)
     logits, targets = sampled_logits(
@@ -354,7 +379,14 @@ def sampled_sparse_softmax_loss(
     partition_strategy: str = "mod",
     name: str | None = "sampled_sparse_softmax_loss",
 ) -> Tensor:
-    """``sampled_softmax_loss`` with one true class each, by ``sparse_softmax_cross_entropy``."""
+    """``sampled_softmax_loss`` with one true class each, by ``sparse_softmax_cross_entropy``.
+
+    Its shapes are those of ``nce_loss`` with ``num_true`` 1; the result is ``[batch_size]``.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: when run, if a label is no class, or more are sampled than there are.
+    """
     logits, _ = sampled_logits(
         weights,
         biases,

@@ -284,7 +284,18 @@ def log_softmax(
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """Half the sum of the squares of ``t``, a scalar."""
+    """Half the sum of the squares of ``t``, a scalar.
+
+    Args:
+        t: floats of any shape.
+
+    Raises:
+        TypeError: if ``t`` does not hold floats.
+
+    >>> with tf.Session() as session:
+    ...     float(session.run(l2_loss([3.0, 4.0])))
+    12.5
+    """
     return raw.L2Loss(t, name=name)
 
 
@@ -470,7 +481,17 @@ def weighted_cross_entropy_with_logits(
     name: str | None = None,
     targets: Any = None,
 ) -> Tensor:
-    """Sigmoid cross-entropy in which positive labels count ``pos_weight`` times."""
+    """Sigmoid cross-entropy in which positive labels count ``pos_weight`` times, elementwise.
+
+    Args:
+        labels, logits: floats of one shape, which the result has; ``targets`` is the old name of
+            ``labels``.
+        pos_weight: of a shape that broadcasts to it.
+
+    Raises:
+        TypeError: if they are no floats.
+        ValueError: if the shapes differ, labels are missing, or both names are given.
+    """
     labels = _one_of(labels, targets, "labels", "targets")
     with get_default_graph().name_scope(name or "logistic_loss") as scope:
         logits = convert_to_tensor(logits, name="logits")

@@ -29,6 +29,10 @@ def remove_squeezable_dimensions(
 
     Returns:
         The labels and the predictions; where their ranks differ by something else, as they are.
+
+    Raises:
+        ValueError: if the dimension too much is known not to be 1.
+        InvalidArgumentError: when run, if it is not 1 then.
     """
     with _scope(name, "remove_squeezable_dimensions"):
         labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
