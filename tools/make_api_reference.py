@@ -24,6 +24,23 @@ NAMESPACES = [
     *("test", "train", "user_ops", "version", "nn.rnn_cell"),
 ]
 
+#: Those of `tf.contrib`; a test holds that none of its namespaces is left out.
+CONTRIB = [
+    f"contrib.{name}"
+    for name in (
+        *(f"boosted_trees.python.ops.{name}_ops" for name in ("model", "prediction", "training")),
+        *("cluster_resolver", "compiler.jit", "compiler.xla", "crf", "cudnn_rnn", "deprecated"),
+        *("distributions", "eager", "factorization", "framework", "gan", "gan.eval"),
+        *("gan.features", "image", "layers", "learn", "learn.datasets", "learn.preprocessing"),
+        *("legacy_seq2seq", "lookup", "losses", "metrics", "nn", "predictor", "rnn", "seq2seq"),
+        *("slim", "slim.evaluation", "slim.learning", "slim.model_analyzer", "slim.queues"),
+        *(f"slim.nets.{name}" for name in ("alexnet", "inception", "overfeat", "resnet_utils")),
+        *("slim.nets.resnet_v1", "slim.nets.resnet_v2", "slim.nets.vgg", "slim.prefetch_queue"),
+        *("staging", "summary", "tensor_forest", "tensorboard.plugins.projector", "testing"),
+        *("tfprof.model_analyzer", "tfprof.tfprof_logger", "tpu", "training", "util"),
+    )
+]
+
 _SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields|Note|Notes|References):\s*$")
 
 
@@ -51,10 +68,10 @@ def public(name: str) -> Iterator[tuple[str, object]]:
             yield key, value
 
 
-def public_classes() -> dict[str, type]:
-    """Headrace's public classes, each under its first name."""
+def public_classes(namespaces: Sequence[str] = NAMESPACES) -> dict[str, type]:
+    """The public classes of Headrace in these namespaces, each under its first name."""
     found: dict[type, str] = {}
-    for name in NAMESPACES:
+    for name in namespaces:
         for key, value in public(name):
             if inspect.isclass(value) and value.__module__.startswith("headrace"):
                 found.setdefault(value, ".".join(filter(None, ["tf", name, key])))
@@ -163,7 +180,7 @@ def own_doc(value: object) -> str:
 
 def write(folder: Path, namespaces: Sequence[str] | None = None) -> None:
     """Write the pages, of all namespaces unless told, and their index into `folder`."""
-    namespaces = NAMESPACES if namespaces is None else namespaces
+    namespaces = [*NAMESPACES, *CONTRIB] if namespaces is None else namespaces
     folder.mkdir(parents=True, exist_ok=True)
     first: dict[int, str] = {}
     kept = []  # values whose `id` is taken stay alive
@@ -182,9 +199,19 @@ def write(folder: Path, namespaces: Sequence[str] | None = None) -> None:
         if same:
             lines += ["## Other names", "", *same, ""]
         (folder / f"{name or 'tf'}.md").write_text("\n".join(lines))
-    names = "\n".join(name or "tf" for name in namespaces)
-    (folder / "index.md").write_text(
-        "# API reference\n\nMade from the docstrings of the public namespaces. What there is of "
-        "`tf.contrib`, and of all\nsymbols that programs of the era use, is on "
-        f"[the coverage page](../api-coverage.md).\n\n```{{toctree}}\n{names}\n```\n"
-    )
+    (folder / "index.md").write_text(index(namespaces))
+
+
+def index(namespaces: Sequence[str]) -> str:
+    """The page that lists the others."""
+    lines = [
+        "# API reference\n\nMade from the docstrings of the public namespaces. Examples have "
+        "`import headrace as tf` before them.\nWhich symbols of TensorFlow 1.x are there is on "
+        "[the coverage page](../api-coverage.md).\n"
+    ]
+    contrib = [name for name in namespaces if name.startswith("contrib.")]
+    core = [name or "tf" for name in namespaces if name not in contrib]
+    for caption, names in (("tf", core), ("tf.contrib", contrib)):
+        if names:
+            lines += ["```{toctree}", f":caption: {caption}", "", *names, "```", ""]
+    return "\n".join(lines)

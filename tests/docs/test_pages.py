@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import inspect
 import io
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 import headrace as tf
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+import make_api_reference
 import pages
 
 ROOT = Path(__file__).parent.parent.parent
@@ -45,6 +48,20 @@ def test_every_tutorial_is_in_the_contents():
         "tutorials/reading-the-code",
     ]
     assert {DOCS / f"{name}.md" for name in names} == set((DOCS / "tutorials").glob("*.md"))
+
+
+@pytest.mark.parametrize(("parent", "missing"), [("", {"examples"}), ("contrib", {"folders"})])
+def test_every_namespace_has_a_page_of_the_reference(parent, missing):
+    pages = [*make_api_reference.NAMESPACES, *make_api_reference.CONTRIB]
+    assert len(set(pages)) == len(pages)
+    space = make_api_reference.namespace(parent)
+    below = parent and f"{parent}."
+    modules = [key for key in dir(space) if inspect.ismodule(getattr(space, key))]
+    children = {key for key in modules if any(make_api_reference.public(below + key))}
+    heads = {page.removeprefix(below).split(".")[0] for page in pages if page.startswith(below)}
+    # `folders` makes namespaces and is none; it is there once a program has asked for such a one.
+    assert {key for key in children - heads if not key.startswith("_")} <= missing
+    assert all(any(make_api_reference.public(page)) for page in pages if page.startswith("contrib"))
 
 
 def _make_docs():
