@@ -217,13 +217,36 @@ def dropout(
     training: Any = False,
     name: str | None = None,
 ) -> Tensor:
-    """`Dropout`, made and called on ``inputs``; nothing is dropped unless ``training``."""
+    """`Dropout`, made and called on ``inputs``; nothing is dropped unless ``training``.
+
+    Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014),
+    section 4; what stays is scaled by ``1 / (1 - rate)`` at once, so that nothing is left to do
+    when the model is used.
+
+    Args:
+        inputs: floats of any shape, which the result has.
+        rate: the share that becomes 0, in [0, 1): a number or a scalar tensor.
+        noise_shape: a shape that broadcasts to that of ``inputs``; along its dimensions of size 1
+            values are dropped together.
+        training: a bool, or a bool scalar tensor.
+
+    Raises:
+        ValueError: if inputs are no floats, ``rate`` is out of range, or ``noise_shape`` does not
+            fit.
+    """
     result: Tensor = Dropout(rate, noise_shape, seed, name).apply(inputs, training=training)
     return result
 
 
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
-    """`Flatten`, made and called on ``inputs``."""
+    """`Flatten`, made and called on ``inputs``: ``[batch, a, b ...]`` as ``[batch, a * b ...]``.
+
+    Raises:
+        ValueError: if the rank is 0 or unknown, or for an unknown ``data_format``.
+
+    >>> flatten(tf.zeros([2, 3, 4])).shape.as_list()
+    [2, 12]
+    """
     result: Tensor = Flatten(data_format=data_format, name=name).apply(inputs)
     return result
 

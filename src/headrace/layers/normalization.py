@@ -436,8 +436,20 @@ def batch_normalization(
 ) -> Any:
     """`BatchNormalization`, made and called on ``inputs``.
 
-    ``training`` is a bool or a bool tensor. The updates of the moving averages are in the
-    collection ``UPDATE_OPS``: the training step must depend on them.
+    Ioffe and Szegedy, "Batch normalization" (2015), algorithms 1 and 2; ``renorm``: Ioffe, "Batch
+    renormalization" (2017).
+
+    Args:
+        inputs: floats of any shape of known rank, which the result has; the size of ``axis`` is
+            known.
+        axis: what is not averaged over, the channels as a rule.
+        training: a bool or a bool scalar tensor: whether to use the moments of the batch. The
+            updates of the moving averages are in the collection ``UPDATE_OPS``: the training step
+            must depend on them.
+
+    Raises:
+        ValueError: if the rank or the size of ``axis`` is unknown, or arguments contradict.
+        TypeError: if inputs are no floats.
     """
     layer = BatchNormalization(
         axis=axis,

@@ -115,7 +115,14 @@ def mean_absolute_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean of ``|predictions - labels|``; arguments and errors as for ``accuracy``."""
+    """The mean of ``|predictions - labels|``.
+
+    Arguments and shapes are those of ``accuracy``: numbers of one shape, two scalars as results.
+
+    Raises:
+        ValueError: if the shapes differ or the weights do not fit.
+        TypeError: if the types differ.
+    """
     predictions, labels, weights = fitted(predictions, labels, weights)
     errors = tf.abs(predictions - labels)
     name = name or "mean_absolute_error"
@@ -130,7 +137,20 @@ def mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean of ``(predictions - labels)**2``; arguments and errors as for ``accuracy``."""
+    """The mean of ``(predictions - labels)**2``.
+
+    Arguments and shapes are those of ``accuracy``: numbers of one shape, two scalars as results.
+
+    Raises:
+        ValueError: if the shapes differ or the weights do not fit.
+        TypeError: if the types differ, or are no numbers.
+
+    >>> with tf.Session() as session:
+    ...     mean, update = mean_squared_error([1.0, 2.0], [1.0, 4.0])
+    ...     session.run(tf.local_variables_initializer())
+    ...     float(session.run(update))
+    2.0
+    """
     predictions, labels, weights = fitted(predictions, labels, weights)
     errors = tf.squared_difference(labels, predictions)
     name = name or "mean_squared_error"
@@ -145,7 +165,12 @@ def root_mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The square root of the mean squared error; arguments and errors as for ``accuracy``."""
+    """The square root of the mean squared error, whose arguments and shapes it has.
+
+    Raises:
+        ValueError: if the shapes differ or the weights do not fit.
+        TypeError: if the types differ, or are no numbers.
+    """
     name = name or "root_mean_squared_error"
     squared, update_op = mean_squared_error(labels, predictions, weights, None, None, name)
     return collected(tf.sqrt(squared), tf.sqrt(update_op), metrics_collections, updates_collections)
@@ -162,7 +187,10 @@ def mean_relative_error(
 ) -> Metric:
     """The mean of ``|labels - predictions| / normalizer``, 0 where the normalizer is 0.
 
-    Arguments and errors as for ``accuracy``; ``normalizer`` has the shape of ``predictions``.
+    Arguments as for ``accuracy``; ``normalizer`` has the shape of ``predictions``.
+
+    Raises:
+        ValueError: if the shapes differ or the weights do not fit.
     """
     predictions, labels, weights = fitted(predictions, labels, weights)
     predictions, normalizer = fitting.remove_squeezable_dimensions(predictions, normalizer)
@@ -184,7 +212,11 @@ def mean_cosine_distance(
 ) -> Metric:
     """1 minus the mean dot product along ``dim``; both tensors should be unit vectors there.
 
-    Arguments and errors as for ``accuracy``; ``weights`` have size 1 in dimension ``dim``.
+    Arguments and errors as for ``accuracy``; ``weights`` have size 1 in dimension ``dim``. Both
+    results are scalars.
+
+    Raises:
+        ValueError: if the shapes differ, the weights do not fit, or there is no dimension ``dim``.
     """
     predictions, labels, weights = fitted(predictions, labels, weights)
     products = tf.reduce_sum(tf.multiply(predictions, labels), axis=[dim], keepdims=True)
@@ -205,7 +237,15 @@ def percentage_below(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of ``values`` below ``threshold``; other arguments as for ``mean``."""
+    """The share of ``values`` below ``threshold``; other arguments as for ``mean``.
+
+    Args:
+        values: numbers of any shape; ``threshold`` broadcasts to it.
+
+    Raises:
+        ValueError: if ``threshold`` does not broadcast, or the weights do not fit.
+        TypeError: if ``values`` are no numbers.
+    """
     is_below = tf.cast(tf.less(values, threshold), tf.float32)
     name = name or "percentage_below_threshold"
     return mean(is_below, weights, metrics_collections, updates_collections, name)

@@ -199,9 +199,12 @@ def share_metric(
     what: str, kind: str, rest_kind: str, labels: Any, predictions: Any, weights: Any,
     collections: Any, updates: Any, name: str | None,
 ) -> Metric:  # fmt: skip
-    """The count of one kind over the counts of two, 0 where there is nothing.
+    """The count of one kind over the counts of two, a scalar; 0 where there is nothing.
 
     ``what``: the name of the variable scope; ``kind``: "tp", "fn", "tn" or "fp".
+
+    Raises:
+        ValueError: if the shapes do not fit, or labels are strings.
     """
     with tf.variable_scope(name, what, (predictions, labels, weights)):
         predictions, labels, weights = fitted(
@@ -250,7 +253,16 @@ def recall(
 ) -> Metric:
     """True positives / (true positives + false negatives), 0 when no label is positive.
 
-    Arguments, results and errors as for ``precision``.
+    Arguments, shapes and results are those of ``precision``.
+
+    Raises:
+        ValueError: if the shapes do not fit, or labels are strings.
+
+    >>> with tf.Session() as session:
+    ...     share, update = recall([1, 1, 0, 1, 1], [1, 0, 0, 0, 0])
+    ...     session.run(tf.local_variables_initializer())
+    ...     float(session.run(update))
+    0.25
     """
     both = metrics_collections, updates_collections
     return share_metric("recall", "tp", "fn", labels, predictions, weights, *both, name)
@@ -260,9 +272,13 @@ def share_at_thresholds(
     what: str, result: str, kind: str, rest_kind: str, labels: Any, predictions: Any,
     thresholds: Any, weights: Any, collections: Any, updates: Any, name: str | None,
 ) -> Metric:  # fmt: skip
-    """The count of one kind over the counts of two, at each threshold.
+    """The count of one kind over the counts of two, at each threshold: ``[number of thresholds]``.
 
     ``result``: how the names of value and update begin; the others as for `share_metric`.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: if a prediction is not in [0, 1].
     """
     tiny = 1e-7  # against a division by 0
     with tf.variable_scope(name, f"{what}_at_thresholds", (predictions, labels, weights)):
@@ -312,7 +328,15 @@ def recall_at_thresholds(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The recall at each threshold; arguments and errors as for ``precision_at_thresholds``."""
+    """The recall at each threshold: ``[number of thresholds]``.
+
+    The arguments are those of ``precision_at_thresholds``.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: if a prediction is not in [0, 1].
+        TypeError: if ``thresholds`` is no sequence.
+    """
     both = metrics_collections, updates_collections
     given = labels, predictions, thresholds, weights
     return share_at_thresholds("recall", "recall", "tp", "fn", *given, *both, name)

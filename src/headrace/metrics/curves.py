@@ -175,10 +175,14 @@ def specificity_at_sensitivity(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The specificity at the threshold that comes closest to a sensitivity.
+    """The specificity at the threshold that comes closest to a sensitivity, a scalar.
 
-    Of several such thresholds the highest counts. Arguments and errors as for
+    Of several such thresholds the highest counts. Arguments and shapes are those of
     ``sensitivity_at_specificity``.
+
+    Raises:
+        ValueError: if ``sensitivity`` is not in [0, 1], or the shapes do not fit.
+        InvalidArgumentError: if a prediction is not in [0, 1].
     """
     if not 0 <= sensitivity <= 1:
         raise ValueError(f"`sensitivity` must be in the range [0, 1]; it is {sensitivity}.")

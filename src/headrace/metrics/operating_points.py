@@ -36,9 +36,13 @@ def f1_score(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The best F1 score, 2 precision recall / (precision + recall), over all thresholds.
+    """The best F1 score, 2 precision recall / (precision + recall), over all thresholds: a scalar.
 
-    Arguments and errors as for ``tf.metrics.sensitivity_at_specificity``.
+    Arguments and shapes are those of ``tf.metrics.sensitivity_at_specificity``.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+        InvalidArgumentError: if a prediction is not in [0, 1].
     """
 
     def best(counts: dict[str, Any], name: str) -> Any:

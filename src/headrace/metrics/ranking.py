@@ -196,10 +196,13 @@ def recall_at_top_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of labels that are among the predicted classes.
+    """The share of labels that are among the predicted classes, a float64 scalar.
 
-    Arguments, results and errors as for ``precision_at_top_k``. Labels that are no class at all
-    count as not found.
+    Arguments and shapes are those of ``precision_at_top_k``. Labels that are no class at all count
+    as not found.
+
+    Raises:
+        ValueError: if the shapes do not fit.
     """
     both = metrics_collections, updates_collections
     return _share_at_top_k(
@@ -244,7 +247,13 @@ def recall_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of labels that are among the ``k`` best classes; arguments as precision_at_k."""
+    """The share of labels that are among the ``k`` best classes, a float64 scalar.
+
+    Arguments and shapes are those of ``precision_at_k``.
+
+    Raises:
+        ValueError: if there are fewer than ``k`` classes, or the shapes do not fit.
+    """
     values = (predictions, labels, weights)
     with tf.name_scope(name, _at_k_name("recall", k, class_id), values) as scope:
         both = metrics_collections, updates_collections
@@ -262,7 +271,11 @@ def sparse_precision_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The older name of ``precision_at_k``."""
+    """The older name of ``precision_at_k``, with its shapes.
+
+    Raises:
+        ValueError: if there are fewer than ``k`` classes, or the shapes do not fit.
+    """
     note("tf.metrics.sparse_precision_at_k", "tf.metrics.precision_at_k")
     both = metrics_collections, updates_collections
     return precision_at_k(labels, predictions, k, class_id, weights, *both, name)
@@ -371,7 +384,11 @@ def sparse_average_precision_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The older name of ``average_precision_at_k``."""
+    """The older name of ``average_precision_at_k``, with its shapes.
+
+    Raises:
+        ValueError: if ``k`` is not positive, there are fewer classes, or the shapes do not fit.
+    """
     note("tf.metrics.sparse_average_precision_at_k", "tf.metrics.average_precision_at_k")
     both = metrics_collections, updates_collections
     return average_precision_at_k(labels, predictions, k, weights, *both, name)

@@ -14,7 +14,12 @@ Metric = tuple[Any, Any]
 def metric_variable(
     shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
 ) -> Any:
-    """A local variable of zeros, also in the collection ``METRIC_VARIABLES``."""
+    """A local variable of zeros of ``shape``, also in the collection ``METRIC_VARIABLES``.
+
+    Raises:
+        ValueError: if ``shape`` is not fully known and ``validate_shape`` is set.
+        TypeError: if ``dtype`` is unknown.
+    """
     return tf.Variable(
         lambda: tf.zeros(shape, dtype),
         trainable=False,
@@ -29,7 +34,11 @@ def metric_variable(
 def collected(
     value: Any, update_op: Any, metrics_collections: Any, updates_collections: Any
 ) -> Metric:
-    """Both results, put into the collections that the caller named."""
+    """Both results, of any shape, put into the collections that the caller named.
+
+    Raises:
+        RuntimeError: if the graph is finalized.
+    """
     if metrics_collections:
         tf.add_to_collections(metrics_collections, value)
     if updates_collections:

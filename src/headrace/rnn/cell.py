@@ -198,7 +198,14 @@ class WrapperCell(RNNCell):
 
 
 def require_cell(argument: str, cell: Any) -> None:
-    """Raise TypeError unless ``cell`` can serve as an RNNCell; ``argument`` is its name there."""
+    """Check that ``cell`` can serve as an RNNCell, whose ``state_size`` tells the shape of states.
+
+    Args:
+        argument: its name there.
+
+    Raises:
+        TypeError: if it lacks what a cell has; the message says what.
+    """
 
     def has(name: str) -> bool:
         try:

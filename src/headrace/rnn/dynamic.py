@@ -37,7 +37,13 @@ from headrace.rnn.structure import (
 
 
 def transpose_batch_time(x: Any) -> Any:
-    """``[batch, time, ...]`` as ``[time, batch, ...]`` and the other way round."""
+    """``[batch, time, ...]`` as ``[time, batch, ...]`` and the other way round.
+
+    A tensor known to have less than two dimensions is given back as it is.
+
+    Raises:
+        AttributeError: if ``x`` is no tensor.
+    """
     static = x.shape
     if static.rank is not None and static.rank < 2:
         return x
@@ -47,7 +53,9 @@ def transpose_batch_time(x: Any) -> Any:
 
 
 def best_effort_input_batch_size(flat_input: Any) -> Any:
-    """The size of axis 1 of time-major inputs: an integer if one of them tells it, else a tensor.
+    """The size of axis 1 of time-major inputs ``[time, batch, ...]``.
+
+    An integer if one of their static shapes tells it, else a scalar tensor.
 
     Raises:
         ValueError: if an input has less than two dimensions.
@@ -276,12 +284,19 @@ def bidirectional_dynamic_rnn(
 ) -> Any:
     """Run one cell forwards and another backwards along ``inputs``; see `dynamic_rnn`.
 
+    Schuster and Paliwal, "Bidirectional recurrent neural networks" (1997).
+
+    Args:
+        inputs: ``[batch, time, ...]``, or ``[time, batch, ...]`` with ``time_major``; or a nest.
+        sequence_length: ``[batch]`` integers; each row is reversed within its length.
+
     Returns:
-        ``(outputs_fw, outputs_bw), (final_state_fw, final_state_bw)``; the backward outputs stand
-        in the order of the inputs.
+        ``(outputs_fw, outputs_bw), (final_state_fw, final_state_bw)``; outputs are ``[batch, time,
+        cell.output_size]`` (or time first), and the backward ones stand in the order of the inputs.
 
     Raises:
         TypeError: if a cell is no RNNCell.
+        ValueError: as `dynamic_rnn`: without a state or ``dtype``, or if shapes do not fit.
     """
     require_cell("cell_fw", cell_fw)
     require_cell("cell_bw", cell_bw)

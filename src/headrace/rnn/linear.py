@@ -64,7 +64,14 @@ def linear(
     bias_initializer: Any = None,
     kernel_initializer: Any = None,
 ) -> Tensor:
-    """`Linear` made and called at once (known as ``_linear``)."""
+    """`Linear` made and called at once (known as ``_linear``): ``[batch, output_size]``.
+
+    Args:
+        args: a tensor ``[batch, n]``, or a list of such.
+
+    Raises:
+        ValueError: if there are none, or they are no matrices of known width.
+    """
     return Linear(args, output_size, bias, bias_initializer, kernel_initializer)(args)
 
 

@@ -174,6 +174,7 @@ def static_state_saving_rnn(
     """`static_rnn` that starts from a saved state and saves the final one.
 
     Args:
+        inputs: a list with a tensor ``[batch, ...]`` for each step.
         state_saver: object with methods ``state(name)`` and ``save_state(name, value)``.
         state_name: name, or nest of names like ``cell.state_size``.
 
@@ -213,8 +214,12 @@ def static_bidirectional_rnn(
 ) -> Any:
     """Run one cell forwards and another backwards over a list of inputs; see `static_rnn`.
 
+    Args:
+        inputs: a list with a tensor ``[batch, ...]`` (or a nest of such) for each step.
+
     Returns:
-        ``outputs, state_fw, state_bw``: the outputs of both cells joined along axis 1.
+        ``outputs, state_fw, state_bw``: the outputs of both cells joined along axis 1, a list of
+        ``[batch, cell_fw.output_size + cell_bw.output_size]``.
 
     Raises:
         TypeError, ValueError: as `static_rnn`.
