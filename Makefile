@@ -6,6 +6,7 @@ PYTHON ?=
 VENV ?= .venv
 PEER_VENV ?= .peer-venv
 PEER_115_VENV ?= .peer-115
+DOCS ?= build/docs
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.headrace-installed
 PEER_STAMP := $(PEER_VENV)/.peer-installed
@@ -67,7 +68,7 @@ bench-input: $(STAMP) $(PEER_STAMP)
 	$(BIN)/python benchmarks/image_decoding.py
 
 docs: $(STAMP)
-	$(BIN)/python tools/make_docs.py build/docs
+	$(BIN)/python tools/make_docs.py $(DOCS)
 
 peer: $(PEER_STAMP)
 

@@ -1,9 +1,10 @@
 """Build the documentation site: `python tools/make_docs.py build/docs`.
 
 Copies `docs/`, adds the API reference and notebooks of two tutorials, and runs Sphinx on it, with
-every warning an error: a link to a page, heading or file that is not there ends the build with 1.
-Links to files outside `docs/` become addresses in the repository. Needs the extra `docs`, and no
-network.
+every warning an error, and `site_links.py` on what it wrote: a link to a page, heading or file that
+is not there ends the build with 1. Links to files outside `docs/` become addresses in the
+repository. Needs the extra `docs`, and no network; a reader's browser draws the diagrams, for which
+it loads Mermaid, and shows their text without a network.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 
 TOOLS = Path(__file__).resolve().parent
 ROOT = TOOLS.parent
@@ -28,13 +30,15 @@ _LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]+)((?:#[^)]*)?\))")
 
 _CONFIGURATION = """\
 project = "Headrace"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinxcontrib.mermaid"]
 html_theme = "furo"
 html_title = "Headrace {version}"
 html_extra_path = ["extra"]
 exclude_patterns = ["extra"]
 myst_enable_extensions = ["colon_fence"]
+myst_fence_as_directive = ["mermaid"]
 myst_heading_anchors = 4
+mermaid_height = "auto"
 nitpicky = True
 python_maximum_signature_line_length = 88
 toc_object_entries = False
@@ -61,9 +65,7 @@ def page_text(page: Path, repository: str) -> str:
             raise FileNotFoundError(f"{page.relative_to(ROOT)}: no file {link[2]}")
         return f"{link[1]}{repository}/blob/main/{target.relative_to(ROOT)}{link[3]}"
 
-    text = _LINK.sub(absolute, page.read_text())
-    # Drawings of the repository's pages are shown as text: no renderer is needed to build.
-    return text.replace("```mermaid\n", "```text\n")
+    return _LINK.sub(absolute, page.read_text())
 
 
 def make_notebooks(folder: Path) -> list[Path]:
@@ -99,10 +101,27 @@ def make_sources(folder: Path, more: Mapping[str, str], namespaces: Sequence[str
     shutil.copytree(DOCS / "images", folder / "images")
     (folder / "conf.py").write_text(_CONFIGURATION.format(version=table["version"]))
     make_notebooks(folder / "extra" / "notebooks")
-    spec = importlib.util.spec_from_file_location("reference", TOOLS / "make_api_reference.py")
-    reference = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(reference)
-    reference.write(folder / "api", namespaces)
+    load("make_api_reference").write(folder / "api", namespaces)
+
+
+def load(name: str) -> ModuleType:
+    """A program of this folder as a module; the folder is not on the path of who imports us."""
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make_room(output: Path) -> None:
+    """Remove the site that an earlier build left: pages that are gone must not stay.
+
+    Raises:
+        FileExistsError: if there is something else.
+    """
+    if (output / ".buildinfo").exists():
+        shutil.rmtree(output)
+    elif output.exists() and any(output.iterdir()):
+        raise FileExistsError(f"{output} has files, but no site that was built here.")
 
 
 def build(
@@ -110,19 +129,28 @@ def build(
     more: Mapping[str, str] | None = None,
     namespaces: Sequence[str] | None = None,
 ) -> int:
-    """Build the site into `output`; the status of Sphinx, 0 if all is well.
+    """Build the site into `output`; 0 if all is well.
 
     Args:
         more: further pages, for tests.
         namespaces: those of the API reference; None takes all.
+
+    Raises:
+        FileExistsError: if `output` has files and no site.
     """
+    make_room(output)
     with tempfile.TemporaryDirectory() as name:
-        source = Path(name) / "source"
+        source, doctrees = Path(name) / "source", Path(name) / "doctrees"
         source.mkdir()
         make_sources(source, more or {}, namespaces)
         sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-        done = subprocess.run([*sphinx, source, output], env={**os.environ, "LC_ALL": "C.UTF-8"})
-    return done.returncode
+        done = subprocess.run(
+            [*sphinx, "-d", doctrees, source, output], env={**os.environ, "LC_ALL": "C.UTF-8"}
+        )
+    broken = load("site_links").broken_links(output)
+    for line in broken:
+        print(line, file=sys.stderr)
+    return done.returncode or bool(broken)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,9 @@ import contextlib
 import importlib.util
 import inspect
 import io
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import make_api_reference
 import pages
+import site_links
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -94,25 +98,92 @@ def test_notebooks_run_and_print_what_the_tutorials_say(tmp_path):
             assert output.getvalue() == block.output
 
 
+def _copy_of_the_repository(folder: Path) -> Path:
+    """What `git clone` would give, with what is not committed yet."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("the sources are no git repository")
+    for name in filter(None, done.stdout.split("\0")):
+        if (ROOT / name).is_file() and not name.startswith("tests/"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+    shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
 @pytest.mark.slow
-def test_the_site_is_built(tmp_path):
+@pytest.mark.process
+def test_make_docs_in_a_clean_copy(tmp_path):
     pytest.importorskip("sphinx", reason="needs the extra `docs`")
-    assert _make_docs().build(tmp_path) == 0
-    assert "tf.nn.relu" in (tmp_path / "api" / "nn.html").read_text()
+    copy = _copy_of_the_repository(tmp_path / "copy")
+    environment = Path(sys.prefix)
+    command = ["make", "-o", environment / ".headrace-installed", "docs", f"VENV={environment}"]
+    done = subprocess.run(
+        command,
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy / "src"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    site = copy / "build" / "docs"
+    assert "tf.nn.relu" in (site / "api" / "nn.html").read_text()
+    assert "tf.contrib.layers.fully_connected" in (site / "api" / "contrib.layers.html").read_text()
+    assert 'class="mermaid"' in (site / "design.html").read_text()
     for name in ("graph-and-session", "training"):
-        assert (tmp_path / "notebooks" / f"{name}.ipynb").exists()
+        assert (site / "notebooks" / f"{name}.ipynb").exists()
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ('<a href="b.html#here">', []),
+        ('<a href="https://example.com/none">', []),
+        ('<a href="none.html">', ["a.html: no file for none.html"]),
+        ('<img src="_images/none.png">', ["a.html: no file for _images/none.png"]),
+        ('<a href="../outside.html">', ["a.html: no file for ../outside.html"]),
+        ('<a href="b.html#there">', ["a.html: no such place: b.html#there"]),
+        ('<a href="#top">', ["a.html: no such place: #top"]),
+    ],
+)
+def test_links_of_a_site(tmp_path, page, said):
+    site = tmp_path / "site"
+    site.mkdir()
+    (tmp_path / "outside.html").write_text("")
+    (site / "b.html").write_text('<h1 id="here">b</h1>')
+    (site / "a.html").write_text(page)
+    assert site_links.broken_links(site) == said
+
+
+def test_an_earlier_site_is_replaced(tmp_path):
+    site = tmp_path / "site"
+    (site / "api").mkdir(parents=True)
+    (site / ".buildinfo").touch()
+    (site / "api" / "gone.html").touch()
+    _make_docs().make_room(site)
+    assert not site.exists()
+
+
+def test_a_folder_with_other_files_is_no_place_for_the_site(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="has files, but no site that was built here"):
+        _make_docs().build(tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("link", "message"),
     [
-        ("none.md", "cross-reference target not found: 'none.md'"),
-        ("design.md#no-such-heading", "local id not found in doc 'design': 'no-such-heading'"),
+        ("[link](none.md)", "cross-reference target not found: 'none.md'"),
+        ("[link](design.md#no-such)", "local id not found in doc 'design': 'no-such'"),
+        ('<a href="none.html">link</a>', "a-step-broken.html: no file for none.html"),
     ],
 )
 def test_a_broken_link_is_an_error(tmp_path, capfd, link, message):
     pytest.importorskip("sphinx", reason="needs the extra `docs`")
-    pages = {"a-step-broken.md": f"# Broken\n\n[link]({link})\n"}
-    assert _make_docs().build(tmp_path, pages, namespaces=["bitwise"]) != 0
+    more = {"a-step-broken.md": f"# Broken\n\n{link}\n"}
+    assert _make_docs().build(tmp_path, more, namespaces=["bitwise"]) != 0
     assert message in capfd.readouterr().err

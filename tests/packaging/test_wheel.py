@@ -51,7 +51,7 @@ events = EventAccumulator("events").Reload()
 assert events.Tags()["scalars"] == ["loss"]
 """,
     "docs": """
-import furo, jupytext, myst_parser, sphinx
+import furo, jupytext, myst_parser, sphinx, sphinxcontrib.mermaid
 """,
 }
 
