@@ -94,6 +94,23 @@ def test_imports_keep_to_the_order():
     assert not upward
 
 
+#: Names of two classes, with the reason.
+SHARED_NAMES = {
+    "Datasets": "tf.contrib.learn and the tutorials' data readers each have a public one",
+}
+
+
+def test_a_name_stands_for_one_class():
+    homes: dict[str, list[str]] = {}
+    for name, tree in MODULES.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(name)
+    shared = {name: modules for name, modules in homes.items() if len(modules) > 1}
+    assert {k: v for k, v in shared.items() if k not in SHARED_NAMES} == {}
+    assert set(SHARED_NAMES) <= set(shared)
+
+
 def test_circles_of_modules_are_small():
     circles = [c for c in _circles(_edges()) if len(c) > LARGEST_CIRCLE]
     assert not circles, [sorted(c) for c in circles]

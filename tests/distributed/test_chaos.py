@@ -11,7 +11,7 @@ import headrace as tf
 from headrace.distributed.links.timing import Timing
 from headrace.errors import AbortedError, FailedPreconditionError, OpError, UnavailableError
 from headrace.harness.cluster import with_cluster
-from headrace.harness.faults import ACTIONS, Faults, Rule
+from headrace.harness.faults import ACTIONS, FaultRule, Faults
 
 FAST = Timing(tick=0.005, heartbeat=0.01, drain=0.5, reconnect=0.5, send=0.5, hold=0.2)
 #: A step that meets a fault ends within so many seconds, however busy the machine is.
@@ -138,7 +138,7 @@ def test_every_frame_of_a_training_step_meets_every_fault():
         assert len(frames) >= 9
         for frame, action in itertools.product(frames, ("drop", "delay", "duplicate", "cut")):
             before = training.counts()
-            rule = Rule(action, *frame)
+            rule = FaultRule(action, *frame)
             faults.add(rule)
             _, error = in_time(training.run)
             faults.clear()
@@ -168,7 +168,7 @@ def test_a_task_is_started_again_at_every_frame_that_it_gets(task):
         training = Training(cluster).open()
         frames = frames_of(cluster, faults, training.run)
         for frame in [f for f in frames if f.receiver == task]:
-            faults.add(Rule("restart", *frame))
+            faults.add(FaultRule("restart", *frame))
             _, error = in_time(training.run)
             faults.clear()
             faults.join()
@@ -213,7 +213,7 @@ def test_every_frame_of_the_first_run_meets_every_fault():
             "REGISTER_PART", "REGISTERED", "RUN_PART", "TENSORS", "PART_DONE", "DROP_PLANS",
         }  # fmt: skip
         for frame, action in itertools.product(frames, ("drop", "delay", "duplicate", "cut")):
-            rule = Rule(action, *frame)
+            rule = FaultRule(action, *frame)
             faults.add(rule)
             value, error = in_time(first_run)
             faults.clear()
@@ -235,8 +235,8 @@ def test_random_faults_while_many_steps_run(seed):
         training = Training(cluster).open()
         low = high = training.counts()
         faults.add(
-            *(Rule(a, chance=0.01) for a in ("drop", "cut")),
-            *(Rule(a, chance=0.05, seconds=0.002) for a in ("delay", "duplicate")),
+            *(FaultRule(a, chance=0.01) for a in ("drop", "cut")),
+            *(FaultRule(a, chance=0.05, seconds=0.002) for a in ("delay", "duplicate")),
         )
         for _ in range(60):
             _, error = in_time(training.run)
@@ -254,5 +254,5 @@ def test_random_faults_while_many_steps_run(seed):
 
 def test_unknown_faults():
     with pytest.raises(ValueError, match=r"Unknown fault 'burn': there are drop, delay"):
-        Rule("burn")
+        FaultRule("burn")
     assert len(set(ACTIONS)) == 5

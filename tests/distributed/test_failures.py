@@ -19,7 +19,7 @@ from headrace.errors import (
 )
 from headrace.graph.proto import RunOptions
 from headrace.harness.cluster import with_cluster
-from headrace.harness.faults import Faults, Rule
+from headrace.harness.faults import FaultRule, Faults
 
 FAST = Timing(tick=0.005, heartbeat=0.01, drain=0.5, reconnect=0.2, send=0.2, hold=0.2, orphan=0.1)
 PATIENCE = 30.0
@@ -209,7 +209,7 @@ def test_a_cut_fails_the_step_and_the_next_one_finds_its_state():
     with with_cluster(timing=FAST, faults=faults, ps=1, worker=1) as cluster:
         queued = Queued(cluster)
         queued.session.run(queued.put)
-        faults.add(Rule("cut", kind="RUN_PART", number=1))
+        faults.add(FaultRule("cut", kind="RUN_PART", number=1))
         with pytest.raises(UnavailableError, match="cut by a rule"):
             queued.session.run(queued.size)
         assert queued.session.run(queued.size) == 1
@@ -236,8 +236,8 @@ def test_two_tasks_lose_each_other_while_the_master_sees_both():
         assert run() == 4.0
         # The tensor is lost with the link, and its receiver hears of its part only afterwards.
         faults.add(
-            Rule("cut", sender=name("ps"), receiver=name("worker"), kind="TENSORS"),
-            Rule("delay", receiver=name("worker"), kind="RUN_PART", seconds=0.05),
+            FaultRule("cut", sender=name("ps"), receiver=name("worker"), kind="TENSORS"),
+            FaultRule("delay", receiver=name("worker"), kind="RUN_PART", seconds=0.05),
         )
         with pytest.raises(UnavailableError, match=r"Task /job:(ps|worker)/.* cannot be reached"):
             run()

@@ -14,7 +14,7 @@ from headrace.executor.plan import LocalPlan
 from headrace.executor.program import Program
 from headrace.executor.threads import step_threads
 from headrace.harness.cluster import with_cluster
-from headrace.step.engine import Engine
+from headrace.step.engine import ProcessEngine
 
 SOON = tf.RunOptions(timeout_in_ms=20)
 
@@ -83,7 +83,7 @@ def test_a_step_that_is_being_planned_is_left_and_its_plan_kept(hold):
     x = tf.placeholder(tf.float32, [2])
     y = x + 1.0
     with tf.Session() as session:
-        planning = hold(Engine, "plan")
+        planning = hold(ProcessEngine, "plan")
         leaves(session, y, feed_dict={x: [1, 2]})
         planning.go_on.set()
         assert session.run(y, {x: [1, 2]}).tolist() == [2.0, 3.0]

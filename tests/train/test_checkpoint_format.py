@@ -23,7 +23,7 @@ from headrace.graph.proto import BundleHeaderProto
 from headrace.train.checkpoint import (
     CheckpointReader,
     Request,
-    Slice,
+    TensorSlice,
     storage,
     table,
     write,
@@ -53,8 +53,8 @@ def values(name: str, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     return raw.reshape(shape)
 
 
-def whole(name: str, array: np.ndarray, dtype: str | None = None) -> Slice:
-    return Slice.whole(name, dtypes.as_dtype(dtype or array.dtype), array)
+def whole(name: str, array: np.ndarray, dtype: str | None = None) -> TensorSlice:
+    return TensorSlice.whole(name, dtypes.as_dtype(dtype or array.dtype), array)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -91,7 +91,7 @@ def test_round_trip(tmp_path_factory: Any, items: Any, limit: int, where: str) -
     if where == "local":
         prefix = str(tmp_path_factory.getbasetemp() / "round" / "m")
     slices = [
-        Slice(
+        TensorSlice(
             name,
             dtypes.as_dtype(kind),
             array.shape,
@@ -137,8 +137,8 @@ def test_memory_is_not_doubled(tmp_path: Path) -> None:
     size = 8 << 20
     array = np.ones(size, np.uint8).reshape(1024, -1)
     parts = [
-        Slice("p", dtypes.uint8, array.shape, Box((0, 0), (512, size >> 10)), array[:512]),
-        Slice("p", dtypes.uint8, array.shape, Box((512, 0), (512, size >> 10)), array[512:]),
+        TensorSlice("p", dtypes.uint8, array.shape, Box((0, 0), (512, size >> 10)), array[:512]),
+        TensorSlice("p", dtypes.uint8, array.shape, Box((512, 0), (512, size >> 10)), array[512:]),
     ]
     system.exists(str(tmp_path))
     tracemalloc.start()
@@ -157,16 +157,16 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     prefix, one = str(tmp_path / "m"), np.zeros((4, 2), np.float32)
     with pytest.raises(errors.InvalidArgumentError, match="v would be saved twice"):
         write(prefix, [whole("v", one), whole("v", one)])
-    other = Slice("v", dtypes.float32, (5, 2), Box((4, 0), (1, 2)), one[:1])
+    other = TensorSlice("v", dtypes.float32, (5, 2), Box((4, 0), (1, 2)), one[:1])
     with pytest.raises(errors.InvalidArgumentError, match="do not belong together"):
         write(prefix, [whole("v", one), other])
     with pytest.raises(errors.UnimplementedError, match="type resource cannot be saved"):
-        write(prefix, [Slice("h", dtypes.resource, (), Box((), ()), np.empty((), object))])
+        write(prefix, [TensorSlice("h", dtypes.resource, (), Box((), ()), np.empty((), object))])
     assert os.listdir(tmp_path) == []
 
 
 def test_parts_that_were_not_saved_cannot_be_read(tmp_path: Path) -> None:
-    half = Slice("v", dtypes.float32, (4,), Box((0,), (2,)), np.zeros(2, np.float32))
+    half = TensorSlice("v", dtypes.float32, (4,), Box((0,), (2,)), np.zeros(2, np.float32))
     write(str(tmp_path / "m"), [half])
     reader = CheckpointReader(str(tmp_path / "m"))
     assert same(reader.read([Request("v", Box((0,), (2,)))])[0], half.array)
@@ -331,7 +331,7 @@ class _File:
         self.file.close()
 
 
-def state(number: int) -> list[Slice]:
+def state(number: int) -> list[TensorSlice]:
     return [
         whole("a", np.full(100, number, np.float32)),
         whole("b", np.full((50, 4), -number, np.float64)),

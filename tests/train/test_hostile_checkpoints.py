@@ -16,7 +16,7 @@ from headrace import errors
 from headrace.files.paths import inside
 from headrace.graph import dtypes
 from headrace.graph.proto import BundleEntryProto, BundleHeaderProto, SavedTensorSlices
-from headrace.train.checkpoint import CheckpointReader, Slice, table, write
+from headrace.train.checkpoint import CheckpointReader, TensorSlice, table, write
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "checkpoints"
 V1_LIMIT = 8 << 20
@@ -28,8 +28,8 @@ def saved(tmp_path: Path) -> Path:
     write(
         str(tmp_path / "m"),
         [
-            Slice.whole("v", dtypes.float32, np.arange(10, dtype=np.float32)),
-            Slice.whole("words", dtypes.string, words),
+            TensorSlice.whole("v", dtypes.float32, np.arange(10, dtype=np.float32)),
+            TensorSlice.whole("words", dtypes.string, words),
         ],
     )
     return tmp_path
@@ -123,7 +123,7 @@ def test_slices_that_lie_upon_each_other(tmp_path: Path) -> None:
     write(
         str(tmp_path / "m"),
         [
-            Slice("v", dtypes.float32, (64,), Box((i * 32,), (32,)), parts[i * 32 :][:32])
+            TensorSlice("v", dtypes.float32, (64,), Box((i * 32,), (32,)), parts[i * 32 :][:32])
             for i in range(2)
         ],
     )

@@ -14,7 +14,7 @@ import pytest
 
 import headrace as tf
 from headrace.graph import dtypes
-from headrace.train.checkpoint import CheckpointReader, Request, Slice, write
+from headrace.train.checkpoint import CheckpointReader, Request, TensorSlice, write
 from headrace.train.checkpoint.bundle_writer import merge
 from headrace.train.checkpoint.slices import Box
 
@@ -69,13 +69,15 @@ def values() -> dict[str, tuple[str, np.ndarray]]:
     }
 
 
-def slices() -> list[Slice]:
+def slices() -> list[TensorSlice]:
     """`values`, one tensor in parts, and strings in parts."""
-    found = [Slice.whole(n, dtypes.as_dtype(k), a) for n, (k, a) in values().items()]
+    found = [TensorSlice.whole(n, dtypes.as_dtype(k), a) for n, (k, a) in values().items()]
     table = np.arange(60, dtype=np.float32).reshape(12, 5)
     for begin, count in ((0, 3), (3, 3), (6, 6)):
         box = Box((begin, 0), (count, 5))
-        found.append(Slice("parts", dtypes.float32, (12, 5), box, table[begin : begin + count]))
+        found.append(
+            TensorSlice("parts", dtypes.float32, (12, 5), box, table[begin : begin + count])
+        )
     return found
 
 

@@ -11,7 +11,7 @@ import pytest
 import headrace as tf
 from headrace.ops.core.build import raw
 from headrace.train import saver
-from headrace.train.checkpoint import Slice, write
+from headrace.train.checkpoint import TensorSlice, write
 from headrace.train.restore_check import _ancestors
 
 BaseSaverBuilder = saver.BaseSaverBuilder
@@ -90,7 +90,7 @@ def test_other_saveables(tmp_path: Path) -> None:
 
 
 def test_reshape_with_sizes_that_are_not_known(tmp_path: Path) -> None:
-    write(str(tmp_path / "m"), [Slice.whole("v", tf.float32, np.arange(6, dtype=np.float32))])
+    write(str(tmp_path / "m"), [TensorSlice.whole("v", tf.float32, np.arange(6, dtype=np.float32))])
     start = tf.placeholder_with_default(np.zeros((2, 3), np.float32), [None, 3])
     v = tf.Variable(start, name="v", validate_shape=False)
     made = tf.train.Saver(reshape=True)
@@ -171,7 +171,7 @@ def test_restore_takes_all_values_from_one_save(
 ) -> None:
     def save(number: float) -> None:
         values = {n: np.array(number, np.float32) for n in ("a", "b")}
-        write(str(tmp_path / "m"), [Slice.whole(n, tf.float32, v) for n, v in values.items()])
+        write(str(tmp_path / "m"), [TensorSlice.whole(n, tf.float32, v) for n, v in values.items()])
 
     a, b = tf.Variable(0.0, name="a"), tf.Variable(0.0, name="b")
     made = tf.train.Saver(restore_sequentially=True)

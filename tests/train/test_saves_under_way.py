@@ -17,14 +17,14 @@ import pytest
 
 from headrace import errors
 from headrace.graph import dtypes
-from headrace.train.checkpoint import CheckpointReader, Request, Slice, saving, storage, write
+from headrace.train.checkpoint import CheckpointReader, Request, TensorSlice, saving, storage, write
 from headrace.train.checkpoint.bundle_writer import merge
 
 
-def state(number: float) -> list[Slice]:
+def state(number: float) -> list[TensorSlice]:
     """Two tensors of which both hold one number."""
     return [
-        Slice.whole(name, dtypes.float32, np.full(size, number, np.float32))
+        TensorSlice.whole(name, dtypes.float32, np.full(size, number, np.float32))
         for name, size in (("a", 10), ("b", 300))
     ]
 
@@ -122,7 +122,7 @@ _CHILD = """
 import sys
 import numpy as np
 from headrace.graph import dtypes
-from headrace.train.checkpoint import Slice, bundle_writer, storage, write
+from headrace.train.checkpoint import TensorSlice, bundle_writer, storage, write
 
 publish = bundle_writer.Saving.publish
 
@@ -133,7 +133,7 @@ def waits(self, content, parts=()):
 
 bundle_writer.Saving.publish = waits
 tensors = [
-    Slice.whole(name, dtypes.float32, np.full(size, 7, np.float32))
+    TensorSlice.whole(name, dtypes.float32, np.full(size, 7, np.float32))
     for name, size in (("a", 10), ("b", 300))
 ]
 write(sys.argv[1], tensors)

@@ -67,7 +67,7 @@ class Replica:
     not_ready: tf.Tensor
 
 
-class Task:
+class DemoTask:
     """This process as a task of the cluster.
 
     Args:
@@ -244,7 +244,7 @@ def end_with_parent() -> None:
 def main() -> None:
     """Run the task that TF_CONFIG names; the job is the argument, as JSON."""
     end_with_parent()
-    Task(read_tf_config(), Job(**json.loads(sys.argv[1]))).do_share()
+    DemoTask(read_tf_config(), Job(**json.loads(sys.argv[1]))).do_share()
 
 
 if __name__ == "__main__":

@@ -5,12 +5,12 @@ may run: regions, which become XLA programs, and host operations between them. I
 interpreted or compiled to the same effect; one that fails in a process changes no variable.
 
     >>> import numpy as np
-    >>> from headrace.step.engine import Engine
+    >>> from headrace.step.engine import ProcessEngine
     >>> from headrace.step.request import PlanRequest
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [2], name="x")
     ...     y = tf.exp(tf.negative(x, name="n"), name="y")
-    ...     plan = Engine(None).plan(PlanRequest([y], [x]))
+    ...     plan = ProcessEngine(None).plan(PlanRequest([y], [x]))
     >>> plan.describe_units().splitlines()
     ['0: region region of 2 ops to y: 1 in, 0 static, 1 out',
      '     <n = Neg(x:0:0)>', '     <y = Exp(n:0)>']

@@ -17,8 +17,8 @@ from headrace.graph_files.import_rewrite import Rewriting
 from headrace.graph_files.import_saved import Crossings
 from headrace.graph_files.import_slices import (
     INT32,
+    GraphSlice,
     Raised,
-    Slice,
     TypeNumber,
     canonical,
     control_inputs,
@@ -46,7 +46,7 @@ class _Conditional:
 
 
 def raise_branches(
-    graph: Raised, nodes: Mapping[str, NodeDef], around: Slice | None = None
+    graph: Raised, nodes: Mapping[str, NodeDef], around: GraphSlice | None = None
 ) -> dict[str, NodeDef]:
     """``nodes`` with If ops in the place of switches and merges.
 
@@ -60,13 +60,13 @@ def raise_branches(
     """
     if not any(n.op in ("Switch", "Merge") for n in nodes.values()):
         return dict(nodes)
-    return _Level(graph, dict(nodes), around or Slice()).raise_conditionals()
+    return _Level(graph, dict(nodes), around or GraphSlice()).raise_conditionals()
 
 
 class _Level:
     """The nodes of one graph or function; conditionals inside branches are levels of their own."""
 
-    def __init__(self, graph: Raised, nodes: dict[str, NodeDef], around: Slice) -> None:
+    def __init__(self, graph: Raised, nodes: dict[str, NodeDef], around: GraphSlice) -> None:
         self.graph = graph
         self.nodes = nodes
         self.around = around
@@ -319,7 +319,7 @@ class _Branch:
             chosen: merges of which also the index of the input taken is a result.
         """
         graph = self.level.graph
-        part = Slice()
+        part = GraphSlice()
         for source, dtype in args.items():
             part.add_arg(source, dtype)
         for alias, source in self.args.items():

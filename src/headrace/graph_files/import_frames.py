@@ -16,8 +16,8 @@ from headrace.graph_files.import_branches import raise_branches
 from headrace.graph_files.import_contexts import Path, frame_paths, is_back
 from headrace.graph_files.import_slices import (
     BOOL,
+    GraphSlice,
     Raised,
-    Slice,
     TypeNumber,
     canonical,
     control_inputs,
@@ -160,7 +160,7 @@ class _LoopFunctions:
         self, name: str, nodes: dict[str, NodeDef], outputs: list[str], types: list[TypeNumber]
     ) -> str:
         """A function of all loop variables with these nodes; returns its name."""
-        part = Slice(types={})
+        part = GraphSlice(types={})
         for i in range(len(self.inputs)):
             part.args[f"#{i}:0"] = f"arg{i}"
             part.types[f"#{i}:0"] = types[i]

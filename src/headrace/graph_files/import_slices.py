@@ -108,7 +108,7 @@ def _type_of(node: NodeDef, definition: OpDef, arg: Any) -> TypeNumber:
 
 
 @dataclass
-class Slice:
+class GraphSlice:
     """A part of a graph that becomes a function.
 
     Attributes:
@@ -157,7 +157,7 @@ def walk_back(
     return found
 
 
-def to_function(name: str, part: Slice, known: Mapping[str, NodeDef]) -> FunctionDef:
+def to_function(name: str, part: GraphSlice, known: Mapping[str, NodeDef]) -> FunctionDef:
     """A FunctionDef of a slice.
 
     Args:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from headrace.distributed.links.timing import DEFAULT_TIMING, Timing
-from headrace.distributed.services.client import LocalEngine
+from headrace.distributed.services.client import OwnMasterEngine
 from headrace.distributed.services.task import Task
 from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.distributed.transport.inproc import inproc_pair
@@ -186,7 +186,7 @@ def _await(what: str, left: Any) -> None:
         found = left()
 
 
-def open_engine(target: str, graph: Any, config: Any) -> LocalEngine:
+def open_engine(target: str, graph: Any, config: Any) -> OwnMasterEngine:
     """The engine of ``cluster://name/job:j/replica:0/task:i``."""
     name, _, task = target.partition("://")[2].partition("/")
     cluster = _clusters[name]
@@ -194,7 +194,7 @@ def open_engine(target: str, graph: Any, config: Any) -> LocalEngine:
     merged.CopyFrom(cluster.config)
     if config is not None:
         merged.MergeFrom(config)
-    return LocalEngine(cluster.tasks["/" + task], graph, merged)
+    return OwnMasterEngine(cluster.tasks["/" + task], graph, merged)
 
 
 register_engine("cluster", "headrace.harness.cluster:open_engine")

@@ -2,7 +2,7 @@
 
     faults = Faults()
     with with_cluster(faults=faults, ps=1, worker=1) as cluster:
-        faults.add(Rule("drop", kind="TENSORS", number=2))
+        faults.add(FaultRule("drop", kind="TENSORS", number=2))
         ...
 
 `faults.seen` lists the frames that have left since `faults.watch()`, so that a test can first look
@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.transport.base import OnFrame, OnPipeLost, Pipe, PipeBroken
 
-__all__ = ["ACTIONS", "HEARTBEAT", "FaultPipe", "Faults", "Frame", "Rule"]
+__all__ = ["ACTIONS", "HEARTBEAT", "FaultPipe", "FaultRule", "Faults", "PassingFrame"]
 
 ACTIONS: Final = ("drop", "delay", "duplicate", "cut", "restart")
 HEARTBEAT: Final = "HEARTBEAT"
@@ -30,7 +30,7 @@ HEARTBEAT: Final = "HEARTBEAT"
 _LINK_PREFIX: Final = 9
 
 
-class Frame(NamedTuple):
+class PassingFrame(NamedTuple):
     """A frame on its way: who sends it to whom, the name of its kind, and the how-manieth such."""
 
     sender: str
@@ -40,7 +40,7 @@ class Frame(NamedTuple):
 
 
 @dataclass
-class Rule:
+class FaultRule:
     """What to do with which frames.
 
     Attributes:
@@ -92,16 +92,16 @@ class Faults:
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self.seen: list[Frame] = []
+        self.seen: list[PassingFrame] = []
         self.on_restart: Callable[[str], None] = lambda task: None
         self._rng = random.Random(seed)
-        self._rules: list[Rule] = []
+        self._rules: list[FaultRule] = []
         self._counts: dict[tuple[str, str, str], int] = {}
         self._lock = threading.Lock()
         self._restarts: list[threading.Thread] = []
         self._pipes: weakref.WeakSet[FaultPipe] = weakref.WeakSet()
 
-    def add(self, *rules: Rule) -> None:
+    def add(self, *rules: FaultRule) -> None:
         """Follow these rules, too; the first that takes a frame decides."""
         with self._lock:
             self._rules += rules
@@ -140,14 +140,14 @@ class Faults:
         for thread in restarts:
             thread.join()
 
-    def decide(self, sender: str, receiver: str, head: bytes) -> Rule | None:
+    def decide(self, sender: str, receiver: str, head: bytes) -> FaultRule | None:
         """The rule for a frame that leaves; notes it."""
         kind = HEARTBEAT if head[0] else pb.Kind.Name(pb.Kind.ValueType(head[_LINK_PREFIX]))
         with self._lock:
             if kind != HEARTBEAT:
                 key = (sender, receiver, kind)
                 self._counts[key] = self._counts.get(key, 0) + 1
-                self.seen.append(Frame(*key, self._counts[key]))
+                self.seen.append(PassingFrame(*key, self._counts[key]))
             return next(
                 (r for r in self._rules if r.takes(sender, receiver, kind, self._rng)), None
             )

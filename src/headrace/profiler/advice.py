@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.errors import InvalidArgumentError, suggest
 from headrace.profiler import views
-from headrace.profiler.nodes import Node
+from headrace.profiler.nodes import ProfiledNode
 from headrace.profiler.options import ProfileOptionBuilder
 from headrace.profiler.report import time_text
 
@@ -17,14 +17,14 @@ _TOP = 3
 _BUSY = 0.5
 
 
-def _times(node: Node, stats: Any) -> str:
+def _times(node: ProfiledNode, stats: Any) -> str:
     return (
         f"{node.name}, cpu: {time_text(stats.cpu_micros)}, accelerator: "
         f"{time_text(stats.accelerator_micros)}, total: {time_text(stats.micros)}"
     )
 
 
-def _expensive(nodes: dict[str, Node]) -> list[str]:
+def _expensive(nodes: dict[str, ProfiledNode]) -> list[str]:
     """The types, scopes and lines that take most time."""
     options = ProfileOptionBuilder.time_and_memory(min_bytes=0)
     types = views.type_list(nodes, options)
@@ -45,7 +45,7 @@ def _expensive(nodes: dict[str, Node]) -> list[str]:
     return reports
 
 
-def _accelerators(nodes: dict[str, Node]) -> list[str]:
+def _accelerators(nodes: dict[str, ProfiledNode]) -> list[str]:
     """Accelerators that are idle for much of the step."""
     reports = []
     busy: dict[str, int] = {}
@@ -62,7 +62,7 @@ def _accelerators(nodes: dict[str, Node]) -> list[str]:
     return reports
 
 
-def _operations(nodes: dict[str, Node]) -> list[str]:
+def _operations(nodes: dict[str, ProfiledNode]) -> list[str]:
     """Ops that have a faster form on their device."""
     slow = [
         node.name
@@ -76,14 +76,14 @@ def _operations(nodes: dict[str, Node]) -> list[str]:
     return [f"Found operations using NHWC data_format on an accelerator: {', '.join(slow[:_TOP])}"]
 
 
-CHECKERS: dict[str, Callable[[dict[str, Node]], list[str]]] = {
+CHECKERS: dict[str, Callable[[dict[str, ProfiledNode]], list[str]]] = {
     "ExpensiveOperationChecker": _expensive,
     "AcceleratorUtilizationChecker": _accelerators,
     "OperationChecker": _operations,
 }
 
 
-def advice(nodes: dict[str, Node], checkers: Iterable[str]) -> Any:
+def advice(nodes: dict[str, ProfiledNode], checkers: Iterable[str]) -> Any:
     """Run checkers, print their reports, and answer them as an AdviceProto.
 
     Raises:
@@ -104,9 +104,9 @@ def advice(nodes: dict[str, Node], checkers: Iterable[str]) -> Any:
     return result
 
 
-def _fresh(node: Node) -> Node:
+def _fresh(node: ProfiledNode) -> ProfiledNode:
     """A copy: views count in the nodes they arrange."""
-    return Node(
+    return ProfiledNode(
         node.name,
         node.op,
         node.own.copy(),

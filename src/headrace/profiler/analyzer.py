@@ -10,7 +10,7 @@ from headrace.files.system import join, write_bytes
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.profiler import report, views
 from headrace.profiler.advice import CHECKERS, advice
-from headrace.profiler.nodes import Node, add_times, nodes_of
+from headrace.profiler.nodes import ProfiledNode, add_times, nodes_of
 from headrace.profiler.options import Options, ProfileOptionBuilder
 from headrace.session.timeline import Timeline
 
@@ -32,7 +32,9 @@ def _complete(options: Any) -> Options:
     return {**defaults, **options}
 
 
-def _profile(nodes: dict[str, Node], cmd: str, options: Options, steps: dict[int, Any]) -> Any:
+def _profile(
+    nodes: dict[str, ProfiledNode], cmd: str, options: Options, steps: dict[int, Any]
+) -> Any:
     """Make one view, write it where the options say, and answer its message."""
     if cmd not in _COMMANDS:
         message = f"unknown cmd: {cmd}.{suggest(str(cmd), _COMMANDS)}"
@@ -177,7 +179,7 @@ class Profiler:
         nodes, steps = self._nodes(options["step"])
         return _profile(nodes, cmd, options, steps)
 
-    def _nodes(self, step: int) -> tuple[dict[str, Node], dict[int, Any]]:
+    def _nodes(self, step: int) -> tuple[dict[str, ProfiledNode], dict[int, Any]]:
         steps = self._steps
         if step >= 0:
             if step not in steps:
@@ -189,7 +191,7 @@ class Profiler:
         return nodes, steps
 
 
-def _op_log(nodes: dict[str, Node]) -> Any:
+def _op_log(nodes: dict[str, ProfiledNode]) -> Any:
     from headrace.graph.proto import OpLogProto
 
     log = OpLogProto()

@@ -22,7 +22,7 @@ _LABEL = re.compile(r".* = (\w+)\(.*\)", re.DOTALL)
 
 
 @dataclass
-class Stats:
+class RunStats:
     """Figures of an op, or their sums. Times in microseconds, memory in bytes."""
 
     definitions: int = 0
@@ -37,20 +37,20 @@ class Stats:
     params: int = 0
     float_ops: int = 0
 
-    def add(self, other: Stats) -> None:
+    def add(self, other: RunStats) -> None:
         """Add the figures of another."""
         for name in _FIGURES:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def copy(self) -> Stats:
-        return Stats(**{name: getattr(self, name) for name in _FIGURES})
+    def copy(self) -> RunStats:
+        return RunStats(**{name: getattr(self, name) for name in _FIGURES})
 
 
-_FIGURES = tuple(f.name for f in fields(Stats))
+_FIGURES = tuple(f.name for f in fields(RunStats))
 
 
 @dataclass(eq=False)
-class Node:
+class ProfiledNode:
     """One line of a view: an op, or a name scope, type or source line.
 
     Attributes:
@@ -64,18 +64,18 @@ class Node:
 
     name: str
     op: Operation | None = None
-    own: Stats = field(default_factory=Stats)
-    total: Stats = field(default_factory=Stats)
+    own: RunStats = field(default_factory=RunStats)
+    total: RunStats = field(default_factory=RunStats)
     types: frozenset[str] = frozenset({""})
     devices: list[str] = field(default_factory=list)
     is_counted: bool = True
     shape: list[int] | None = None
-    below: list[Node] = field(default_factory=list)
-    shown: list[Node] = field(default_factory=list)
-    members: list[Node] = field(default_factory=list)
+    below: list[ProfiledNode] = field(default_factory=list)
+    shown: list[ProfiledNode] = field(default_factory=list)
+    members: list[ProfiledNode] = field(default_factory=list)
 
 
-def nodes_of(graph: Graph, op_log: Any = None) -> dict[str, Node]:
+def nodes_of(graph: Graph, op_log: Any = None) -> dict[str, ProfiledNode]:
     """A node for each op of a graph, with parameters and float operations.
 
     Args:
@@ -86,7 +86,7 @@ def nodes_of(graph: Graph, op_log: Any = None) -> dict[str, Node]:
     unknown = 0
     nodes = {}
     for op in graph.get_operations():
-        node = nodes[op.name] = Node(op.name, op)
+        node = nodes[op.name] = ProfiledNode(op.name, op)
         node.own.definitions = 1
         types = {op.type, *([TRAINABLE_VARIABLES] if op.name in trained else [])}
         entry = entries.get(op.name)
@@ -106,10 +106,10 @@ def nodes_of(graph: Graph, op_log: Any = None) -> dict[str, Node]:
     return nodes
 
 
-def add_times(nodes: dict[str, Node], metadata: Iterable[Any]) -> None:
+def add_times(nodes: dict[str, ProfiledNode], metadata: Iterable[Any]) -> None:
     """Add times and memory of traced steps (RunMetadata messages): the means."""
     steps = list(metadata)
-    found: dict[str, Stats] = {}
+    found: dict[str, RunStats] = {}
     for step in steps:
         for device in step.step_stats.dev_stats:
             for record in device.node_stats:
@@ -120,12 +120,12 @@ def add_times(nodes: dict[str, Node], metadata: Iterable[Any]) -> None:
                     name = f"{kind.lower()}: {name}".replace("/", ".")
                 node = nodes.get(name)
                 if node is None:  # a region, or an op made while the graph was rewritten
-                    node = nodes[name] = Node(name)
+                    node = nodes[name] = ProfiledNode(name)
                     node.types = frozenset({kind})
                 if device.device not in node.devices:
                     node.devices.append(device.device)
                     node.types |= {device.device}
-                stats = found.setdefault(name, Stats())
+                stats = found.setdefault(name, RunStats())
                 stats.add(_stats_of_run(record, device.device, node.op))
     for name, stats in found.items():
         for figure in _FIGURES:
@@ -133,11 +133,11 @@ def add_times(nodes: dict[str, Node], metadata: Iterable[Any]) -> None:
         nodes[name].own.add(stats)
 
 
-def _stats_of_run(record: Any, device: str, op: Operation | None) -> Stats:
+def _stats_of_run(record: Any, device: str, op: Operation | None) -> RunStats:
     """The figures of one run of an op."""
     micros = record.all_end_rel_micros
     on_host = "CPU" in device.rpartition("/")[2].upper()
-    stats = Stats(runs=1, micros=micros)
+    stats = RunStats(runs=1, micros=micros)
     if on_host:
         stats.cpu_micros = micros
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from headrace.profiler.nodes import Node, Stats
+from headrace.profiler.nodes import ProfiledNode, RunStats
 from headrace.profiler.options import Options
 from headrace.profiler.views import ROOT
 
@@ -86,7 +86,7 @@ _EXTRA_TITLES = {
 }
 
 
-def _extras(node: Node, stats: Stats, options: Options) -> list[str]:
+def _extras(node: ProfiledNode, stats: RunStats, options: Options) -> list[str]:
     select = options["select"]
     extras = []
     if "device" in select:
@@ -108,7 +108,7 @@ def head(view: str, options: Options) -> list[str]:
     return [*lines, "", f"Profile ({view}: {_VIEWS[view]})", _titles(options)]
 
 
-def tree_lines(top: Node, options: Options) -> list[str]:
+def tree_lines(top: ProfiledNode, options: Options) -> list[str]:
     """One line for each node that is shown, indented by its depth: own figure / total."""
     columns = _columns(options)
     lines = []
@@ -128,7 +128,7 @@ def tree_lines(top: Node, options: Options) -> list[str]:
     return lines
 
 
-def type_lines(entries: Sequence[Node], options: Options) -> list[str]:
+def type_lines(entries: Sequence[ProfiledNode], options: Options) -> list[str]:
     """One line for each type: figure (share of it and all that follow, share of it)."""
     columns = _columns(options)
     width = max((len(e.name) for e in entries), default=0)

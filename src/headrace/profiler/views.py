@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace.errors import InvalidArgumentError, suggest
-from headrace.profiler.nodes import Node, Stats
+from headrace.profiler.nodes import ProfiledNode, RunStats
 from headrace.profiler.options import Options
 
 ROOT = "_TFProfRoot"
@@ -45,23 +45,23 @@ def _any_match(patterns: Sequence[str], texts: Iterable[str]) -> bool:
 # -- trees --------------------------------------------------------------------------------------
 
 
-def scope_tree(nodes: dict[str, Node]) -> Node:
+def scope_tree(nodes: dict[str, ProfiledNode]) -> ProfiledNode:
     """Ops by the parts of their names."""
-    root = Node(ROOT)
+    root = ProfiledNode(ROOT)
     known = {"": root}
     for name in sorted(nodes):
         parts = name.split("/")
         for depth in range(1, len(parts) + 1):
             path = "/".join(parts[:depth])
             if path not in known:
-                known[path] = nodes.get(path) or Node(path)
+                known[path] = nodes.get(path) or ProfiledNode(path)
                 known["/".join(parts[: depth - 1])].below.append(known[path])
     return root
 
 
-def graph_tree(nodes: dict[str, Node]) -> Node:
+def graph_tree(nodes: dict[str, ProfiledNode]) -> ProfiledNode:
     """Ops below those that take their outputs; each once."""
-    root = Node(ROOT)
+    root = ProfiledNode(ROOT)
     used = {t.op.name for n in nodes.values() if n.op is not None for t in n.op.inputs}
     waiting = [(root, node) for name, node in nodes.items() if name not in used]
     seen: set[str] = set()
@@ -77,10 +77,10 @@ def graph_tree(nodes: dict[str, Node]) -> Node:
     return root
 
 
-def code_tree(nodes: dict[str, Node]) -> Node:
+def code_tree(nodes: dict[str, ProfiledNode]) -> ProfiledNode:
     """Ops by the line of the program that made them."""
-    root = Node(ROOT)
-    lines: dict[str, Node] = {}
+    root = ProfiledNode(ROOT)
+    lines: dict[str, ProfiledNode] = {}
     for node in nodes.values():
         site = getattr(node.op, "site", None)
         if site is None:
@@ -88,14 +88,14 @@ def code_tree(nodes: dict[str, Node]) -> Node:
         name = f"{os.path.basename(site.filename)}:{site.lineno}:{site.function}"
         line = lines.get(name)
         if line is None:
-            line = lines[name] = Node(name, types=frozenset())
+            line = lines[name] = ProfiledNode(name, types=frozenset())
             root.below.append(line)
         line.members.append(node)
         line.types |= node.types
     return root
 
 
-def arrange(root: Node, options: Options) -> Node:
+def arrange(root: ProfiledNode, options: Options) -> ProfiledNode:
     """Count, choose and sort: fills ``total`` and ``shown`` of the tree; answers its root.
 
     Raises:
@@ -110,11 +110,11 @@ def arrange(root: Node, options: Options) -> Node:
                 node.own.add(member.own)
         node.is_counted = node is not top and _any_match(patterns, node.types)
         if not node.is_counted:
-            node.own = Stats()
+            node.own = RunStats()
         node.total = node.own.copy()
         for child in node.below:
             node.total.add(child.total)
-    lists: dict[int, list[Node]] = {}
+    lists: dict[int, list[ProfiledNode]] = {}
     trimmed = _trimmed(order, options["trim_name_regexes"])
     for node, depth, parent in reversed(order):
         inside = lists.pop(id(node), [])
@@ -131,11 +131,11 @@ def arrange(root: Node, options: Options) -> Node:
     return top
 
 
-def _starts(root: Node, patterns: Sequence[str]) -> Node:
+def _starts(root: ProfiledNode, patterns: Sequence[str]) -> ProfiledNode:
     """The tree below the topmost nodes whose names match."""
     if list(patterns) == [".*"]:
         return root
-    top = Node(ROOT)
+    top = ProfiledNode(ROOT)
     waiting = list(reversed(root.below))
     while waiting:
         node = waiting.pop()
@@ -146,10 +146,10 @@ def _starts(root: Node, patterns: Sequence[str]) -> Node:
     return top
 
 
-def _ordered(top: Node) -> list[tuple[Node, int, Node | None]]:
+def _ordered(top: ProfiledNode) -> list[tuple[ProfiledNode, int, ProfiledNode | None]]:
     """All nodes with depth and parent, each before those below it."""
-    order: list[tuple[Node, int, Node | None]] = []
-    waiting: list[tuple[Node, int, Node | None]] = [(top, 0, None)]
+    order: list[tuple[ProfiledNode, int, ProfiledNode | None]] = []
+    waiting: list[tuple[ProfiledNode, int, ProfiledNode | None]] = [(top, 0, None)]
     while waiting:
         entry = waiting.pop()
         order.append(entry)
@@ -158,7 +158,9 @@ def _ordered(top: Node) -> list[tuple[Node, int, Node | None]]:
     return order
 
 
-def _trimmed(order: list[tuple[Node, int, Node | None]], patterns: Sequence[str]) -> set[int]:
+def _trimmed(
+    order: list[tuple[ProfiledNode, int, ProfiledNode | None]], patterns: Sequence[str]
+) -> set[int]:
     """The nodes below those whose names match: they are not shown."""
     hidden: set[int] = set()
     for node, _, parent in order:
@@ -169,13 +171,13 @@ def _trimmed(order: list[tuple[Node, int, Node | None]], patterns: Sequence[str]
     return hidden
 
 
-def _is_shown(node: Node, depth: int, has_shown: bool, options: Options) -> bool:
+def _is_shown(node: ProfiledNode, depth: int, has_shown: bool, options: Options) -> bool:
     if depth > options["max_depth"] or not (node.is_counted or has_shown):
         return False
     return has_enough(node, options) and has_name(node, options)
 
 
-def has_enough(node: Node, options: Options) -> bool:
+def has_enough(node: ProfiledNode, options: Options) -> bool:
     """Whether a node reaches all lower limits."""
     return (
         all(getattr(node.total, f) >= options.get(f"min_{f}", 0) for f in _MIN_OF_TOTAL)
@@ -184,14 +186,14 @@ def has_enough(node: Node, options: Options) -> bool:
     )
 
 
-def has_name(node: Node, options: Options) -> bool:
+def has_name(node: ProfiledNode, options: Options) -> bool:
     """Whether a node is to be shown by its name."""
     return _any_match(options["show_name_regexes"], [node.name]) and not _any_match(
         options["hide_name_regexes"], [node.name]
     )
 
 
-def sort(nodes: list[Node], order_by: str) -> list[Node]:
+def sort(nodes: list[ProfiledNode], order_by: str) -> list[ProfiledNode]:
     """By name, or by the total of a figure, largest first."""
     if order_by == "name":
         return sorted(nodes, key=lambda n: n.name)
@@ -208,13 +210,13 @@ def sort(nodes: list[Node], order_by: str) -> list[Node]:
 # -- types --------------------------------------------------------------------------------------
 
 
-def type_list(nodes: dict[str, Node], options: Options) -> list[Node]:
+def type_list(nodes: dict[str, ProfiledNode], options: Options) -> list[ProfiledNode]:
     """Sums by op type, sorted; ``total`` of each is its own with all that follow."""
     patterns = options["account_type_regexes"]
-    sums: dict[str, Node] = {}
+    sums: dict[str, ProfiledNode] = {}
     for node in nodes.values():
         for kind in _kinds(node, patterns):
-            entry = sums.setdefault(kind, Node(kind))
+            entry = sums.setdefault(kind, ProfiledNode(kind))
             entry.own.add(node.own)
             entry.members.append(node)
     for entry in sums.values():
@@ -222,14 +224,14 @@ def type_list(nodes: dict[str, Node], options: Options) -> list[Node]:
     shown = [e for e in sums.values() if has_enough(e, options) and has_name(e, options)]
     shown = sort(sorted(shown, key=lambda n: n.name), options["order_by"])
     shown = shown[: options["max_depth"]]
-    after = Stats()
+    after = RunStats()
     for entry in reversed(shown):
         after.add(entry.own)
         entry.total = after.copy()
     return shown
 
 
-def _kinds(node: Node, patterns: Sequence[str]) -> list[str]:
+def _kinds(node: ProfiledNode, patterns: Sequence[str]) -> list[str]:
     """The types of a node that count: by default that of its op alone."""
     if list(patterns) == [".*"]:
         own = node.op.type if node.op is not None else ""
@@ -252,7 +254,7 @@ _FIELDS = {
 }
 
 
-def fill(proto: Any, node: Node) -> None:
+def fill(proto: Any, node: ProfiledNode) -> None:
     """Set the figures of a GraphNodeProto or MultiGraphNodeProto."""
     proto.name = node.name
     for name, figure in _FIELDS.items():
@@ -260,7 +262,7 @@ def fill(proto: Any, node: Node) -> None:
         setattr(proto, f"total_{name}", getattr(node.total, figure))
 
 
-def fill_graph_node(proto: Any, node: Node) -> None:
+def fill_graph_node(proto: Any, node: ProfiledNode) -> None:
     """Set all of a GraphNodeProto but its children."""
     fill(proto, node)
     proto.run_count = node.own.runs
@@ -273,7 +275,7 @@ def fill_graph_node(proto: Any, node: Node) -> None:
             dims.dim.add(size=size)
 
 
-def tree_proto(top: Node) -> Any:
+def tree_proto(top: ProfiledNode) -> Any:
     """The tree that is shown, as a GraphNodeProto."""
     from headrace.graph.proto import GraphNodeProto
 
@@ -286,7 +288,7 @@ def tree_proto(top: Node) -> Any:
     return result
 
 
-def lines_proto(top: Node) -> Any:
+def lines_proto(top: ProfiledNode) -> Any:
     """Source lines, as a MultiGraphNodeProto with one child for each."""
     from headrace.graph.proto import MultiGraphNodeProto
 
@@ -300,13 +302,13 @@ def lines_proto(top: Node) -> Any:
     return result
 
 
-def types_proto(entries: Sequence[Node]) -> Any:
+def types_proto(entries: Sequence[ProfiledNode]) -> Any:
     """Types, as a chain of MultiGraphNodeProto: each is the child of the one before it."""
     from headrace.graph.proto import MultiGraphNodeProto
 
     result = MultiGraphNodeProto(name=ROOT)
     if entries:
-        total = Node(ROOT, total=entries[0].total)
+        total = ProfiledNode(ROOT, total=entries[0].total)
         fill(result, total)
     proto = result
     for entry in entries:

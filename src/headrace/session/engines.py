@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from headrace.errors import suggest
 from headrace.executor.errands import Limit
-from headrace.step.engine import Engine
+from headrace.step.engine import ProcessEngine
 from headrace.step.request import PlanRequest
 
 
@@ -58,7 +58,7 @@ def open_engine(target: str, graph: Any, config: Any) -> SessionEngine:
         ValueError: if the target has no scheme that is known.
     """
     if target in _HERE:
-        return Engine(config)
+        return ProcessEngine(config)
     module, function = _factory(target)
     result: SessionEngine = getattr(import_module(module), function)(target, graph, config)
     return result

@@ -2,8 +2,8 @@
 
 What goes in is a `request.PlanRequest` and a `site.Site` (this process, or a master's cluster); out
 comes the plan of that site. After every stage the step still has the fetches, feeds and effects
-that were asked for. `pipeline.make_plan` is all of it, in five calls; `engine.Engine` holds the
-plans' state in one process.
+that were asked for. `pipeline.make_plan` is all of it, in five calls; `engine.ProcessEngine` holds
+the plans' state in one process.
 
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     x = tf.placeholder(tf.float32, [2], name="x")

@@ -72,7 +72,7 @@ class _ProcessSite(Site[LocalPlan]):
         return self._lowered(part.step(), None, describe)
 
 
-class Engine:
+class ProcessEngine:
     """Plans and state of one session in one process.
 
     Args:

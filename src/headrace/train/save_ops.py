@@ -19,7 +19,7 @@ from headrace.ops.strings import each  # noqa: F401  (sharded savers of TensorFl
 from headrace.train.checkpoint import (
     CheckpointReader,
     Request,
-    Slice,
+    TensorSlice,
     bundle_writer,
     storage,
     write,
@@ -62,7 +62,7 @@ def _save(
     for name, spec, dtype, value in zip(names, specs, dtypes, tensors, strict=True):
         array = np.asarray(value)
         if spec is None:
-            slices.append(Slice.whole(name, dtype, array))
+            slices.append(TensorSlice.whole(name, dtype, array))
             continue
         shape, box = spec
         if array.shape != box.shape:
@@ -71,7 +71,7 @@ def _save(
                 None,
                 f"Slice {box} of {name} does not fit the tensor of shape {list(array.shape)}.",
             )
-        slices.append(Slice(name, dtype, shape, box, array))
+        slices.append(TensorSlice(name, dtype, shape, box, array))
     write(text(prefix), slices, _max_file_bytes or None)
     return ()
 

@@ -10,7 +10,7 @@ from headrace.distributed.services import client
 from headrace.distributed.services.server import dial
 from headrace.distributed.services.task import Task
 from headrace.errors import UnavailableError
-from headrace.harness.faults import Faults, Rule
+from headrace.harness.faults import FaultRule, Faults
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_every_frame_of_a_client_meets_every_fault(cluster, faults):
     ):
         session = tf.Session(servers.target())
         assert low <= session.run(value) <= high
-        rule = Rule(action, kind=kind, number=1)
+        rule = FaultRule(action, kind=kind, number=1)
         faults.add(rule)
         high += 1
         if action in ("delay", "duplicate"):

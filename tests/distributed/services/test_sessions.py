@@ -520,4 +520,4 @@ def test_partial_runs_are_refused_clearly(cluster, either):
 def test_which_engine_a_target_gets(cluster):
     c = cluster(worker=1)
     with tf.Session(c.target()) as session:
-        assert isinstance(session._engine, client.LocalEngine)
+        assert isinstance(session._engine, client.OwnMasterEngine)

@@ -125,7 +125,7 @@ def test_bad_insertions() -> None:
 
 
 def test_a_session_that_ends_cancels_who_waits() -> None:
-    kernel = kernels.Barrier(kernels.BarrierSpec((tf.float32,), ()), "b")
+    kernel = kernels.BarrierResource(kernels.BarrierSpec((tf.float32,), ()), "b")
     waits = threading.Event()
     errors: list[BaseException] = []
 

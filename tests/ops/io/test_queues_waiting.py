@@ -14,8 +14,8 @@ import headrace as tf
 from headrace.executor.borrowed import give_away, lend
 from headrace.executor.resources import ResourceStore, SessionStore, owned
 from headrace.executor.tracing_step import StepContext
-from headrace.ops.io.queues_kernels import FIFOQueue, Queue, QueueSpec
-from headrace.step.engine import Engine
+from headrace.ops.io.queues_kernels import FIFOQueueResource, Queue, QueueSpec
+from headrace.step.engine import ProcessEngine
 from headrace.step.request import PlanRequest
 
 PATIENCE = 20
@@ -230,7 +230,7 @@ def test_a_closed_session_makes_no_queue() -> None:
 
 
 def test_an_abandoned_queue_takes_no_more_requests() -> None:
-    queue = FIFOQueue(QueueSpec("FIFOQueueV2", (tf.int32,), (), 4), "q")
+    queue = FIFOQueueResource(QueueSpec("FIFOQueueV2", (tf.int32,), (), 4), "q")
     queue.put([(1,)], None)
     queue.abandon()
     with pytest.raises(tf.errors.CancelledError, match=r"^Dequeue operation was cancelled"):
@@ -238,7 +238,7 @@ def test_an_abandoned_queue_takes_no_more_requests() -> None:
 
 
 def test_an_interrupt_leaves_the_queue_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    queue = FIFOQueue(QueueSpec("FIFOQueueV2", (tf.int32,), (), 4), "q")
+    queue = FIFOQueueResource(QueueSpec("FIFOQueueV2", (tf.int32,), (), 4), "q")
     queue.put([(1,)], None)
     step = StepContext()
 
@@ -296,7 +296,7 @@ def test_state_of_a_server() -> None:
     with tf.Graph().as_default():
         own, shared = tf.FIFOQueue(4, tf.int32, [()]), tf.FIFOQueue(4, tf.int32, shared_name="s")
         puts, sizes = [own.enqueue(1), shared.enqueue(1)], [own.size(), shared.size()]
-        engines = [Engine(None, SessionStore(server)) for _ in range(2)]
+        engines = [ProcessEngine(None, SessionStore(server)) for _ in range(2)]
         engines[0].plan(PlanRequest(targets=puts)).run([])
         assert [int(s) for s in engines[0].plan(PlanRequest(sizes)).run([])] == [1, 1]
         assert [int(s) for s in engines[1].plan(PlanRequest(sizes)).run([])] == [0, 1]
@@ -312,7 +312,7 @@ def test_borrowed_memory_is_copied() -> None:
     memory = bytearray(8)
     given: list[Any] = []
     borrowed = lend(memory, np.frombuffer(memory, np.uint8).ctypes.data, 8, given.append)
-    queue = FIFOQueue(QueueSpec("FIFOQueueV2", (tf.float32,), ((2,),), 4), "q")
+    queue = FIFOQueueResource(QueueSpec("FIFOQueueV2", (tf.float32,), ((2,),), 4), "q")
     queue.put([queue.element([borrowed.view(np.float32)], owned)], None)
     del borrowed
     assert given == [memory]

@@ -18,10 +18,10 @@ STATE = philox.initial_state(3, 5)
 @pytest.mark.parametrize(
     "sampler",
     [
-        samplers.Uniform(7),
-        samplers.LogUniform(7),
-        samplers.Learned(np.int32([4, 1, 1, 9, 2, 1, 3])),
-        samplers.Fixed([1.0, 4.0, 2.5, 0.5, 7.0, 1.0, 3.0], 0.75),
+        samplers.UniformSampler(7),
+        samplers.LogUniformSampler(7),
+        samplers.LearnedSampler(np.int32([4, 1, 1, 9, 2, 1, 3])),
+        samplers.FixedSampler([1.0, 4.0, 2.5, 0.5, 7.0, 1.0, 3.0], 0.75),
     ],
     ids=lambda s: type(s).__name__,
 )
@@ -34,7 +34,7 @@ def test_classes_are_as_frequent_as_their_probability_says(sampler: Any) -> None
 def test_words_that_are_rejected_shift_the_rest_of_the_stream(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sampler = samplers.Fixed([1.0, 2.0, 3.0])
+    sampler = samplers.FixedSampler([1.0, 2.0, 3.0])
     words = np.uint32([2**22, 0, 5, 2**21, 8, 1, 7] + [9] * 80)  # 0 is rejected: 2**32 % 3 == 1
     monkeypatch.setattr(samplers, "stream_np", lambda state, count: np.resize(words, count))
     pairs = sampler._accepted(STATE, 3)
@@ -45,7 +45,7 @@ def test_words_that_are_rejected_shift_the_rest_of_the_stream(
 def test_expected_counts_of_distinct_classes() -> None:
     """Of two distinct classes of two each is there for certain, if draws were many."""
     drawn, true, counts = samplers.sample(
-        samplers.Uniform(2), STATE, 2, True, np.int64([[0], [1], [1]])
+        samplers.UniformSampler(2), STATE, 2, True, np.int64([[0], [1], [1]])
     )
     assert sorted(drawn.tolist()) == [0, 1]
     assert true.shape == (3, 1)

@@ -22,7 +22,7 @@ from headrace.ops.state.variable_scope import get_variable_scope, variable_scope
 from headrace.train.moving_averages import assign_moving_average
 
 
-class Batch:
+class NormalizedBatch:
     """One normalisation: its variables, and the two ways to compute it."""
 
     zero_debias = False
@@ -193,4 +193,4 @@ class Batch:
         return list(found) if isinstance(found, (list, tuple)) else [found]
 
 
-__all__ = ["Batch"]
+__all__ = ["NormalizedBatch"]

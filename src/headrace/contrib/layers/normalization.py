@@ -7,7 +7,7 @@ from typing import Any
 from headrace.contrib.framework.arg_scope import add_arg_scope
 from headrace.contrib.framework.variables import model_variable
 from headrace.contrib.layers import utils
-from headrace.contrib.layers.batch_moments import Batch
+from headrace.contrib.layers.batch_moments import NormalizedBatch
 from headrace.graph import dtypes
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
@@ -91,7 +91,7 @@ def batch_norm(
             return _activated(outputs, sc, activation_fn, outputs_collections)
     if renorm:
         raise ValueError(_NO_RENORM)
-    batch = Batch(decay, epsilon, data_format, is_training, updates_collections)
+    batch = NormalizedBatch(decay, epsilon, data_format, is_training, updates_collections)
     batch.zero_debias = zero_debias_moving_mean
     with variable_scope(scope, "BatchNorm", [inputs], reuse=reuse) as sc:
         inputs = convert_to_tensor(inputs)

@@ -62,8 +62,8 @@ def open_engine(target: str, graph: Any, config: Any) -> Any:
     address = _address(target)
     server = local_server(address)
     if server is not None:
-        return LocalEngine(server.task, graph, server.session_config(config))
-    return RemoteEngine(address, graph, config)
+        return OwnMasterEngine(server.task, graph, server.session_config(config))
+    return OtherMasterEngine(address, graph, config)
 
 
 def reset(target: str, containers: list[str] | None, config: Any) -> None:
@@ -88,7 +88,7 @@ def _address(target: str) -> str:
     return address
 
 
-class _Engine:
+class _ClusterEngine:
     """What both kinds of engine share."""
 
     #: The master answers so much later at most.
@@ -105,7 +105,7 @@ class _Engine:
         )
 
 
-class LocalEngine(_Engine):
+class OwnMasterEngine(_ClusterEngine):
     """A session whose master is a task of this process: values go by reference.
 
     Args:
@@ -148,7 +148,7 @@ class _OwnMasterPlan:
     #: What other tasks do, nobody knows.
     is_proven = False
 
-    def __init__(self, engine: LocalEngine, plan: ClusterPlan) -> None:
+    def __init__(self, engine: OwnMasterEngine, plan: ClusterPlan) -> None:
         self.engine = engine
         self.plan = plan
 
@@ -169,7 +169,7 @@ def named(error: OpError, graph: Any) -> OpError:
     return to_error(to_failure(error, getattr(error, "task", "")), graph)
 
 
-class RemoteEngine(_Engine):
+class OtherMasterEngine(_ClusterEngine):
     """A session whose master is the server of another process."""
 
     def __init__(self, address: str, graph: Any, config: Any) -> None:
@@ -380,7 +380,7 @@ class RemoteEngine(_Engine):
 
 
 #: Those that no program has closed.
-_open_engines: WeakSet[RemoteEngine] = WeakSet()
+_open_engines: WeakSet[OtherMasterEngine] = WeakSet()
 
 
 @atexit.register
@@ -394,7 +394,7 @@ class _OtherMasterPlan:
     #: As above.
     is_proven = False
 
-    def __init__(self, engine: RemoteEngine, number: int, text: str) -> None:
+    def __init__(self, engine: OtherMasterEngine, number: int, text: str) -> None:
         self.engine = engine
         self.number = number
         self._text = text

@@ -90,7 +90,7 @@ class _Held:
 
 
 @dataclass
-class _Plan:
+class _PlanOfMaster:
     session: int
     master: MasterStart
     ready: bool = False
@@ -111,7 +111,7 @@ class WorkerMachine:
     def __init__(self, hold: float = 60.0, orphan: float = 60.0) -> None:
         self._lock = threading.Lock()
         self._hold, self._orphan = hold, orphan
-        self._plans: dict[int, _Plan] = {}
+        self._plans: dict[int, _PlanOfMaster] = {}
         #: When each master of a plan was last there.
         self._masters: dict[MasterStart, float] = {}
         self._running: dict[int, _Running] = {}
@@ -124,7 +124,7 @@ class WorkerMachine:
     def plan_asked(self, plan: int, session: int, master: MasterStart, now: float) -> None:
         """A plan is to be made ready, which takes a while."""
         with self._lock:
-            self._plans[plan] = _Plan(session, master)
+            self._plans[plan] = _PlanOfMaster(session, master)
             self._masters[master] = now
 
     def plan_ready(self, plan: int, peers: Iterable[str]) -> bool:

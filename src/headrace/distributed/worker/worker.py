@@ -30,7 +30,7 @@ from headrace.executor.tracing_step import StepContext, fill_metadata
 from headrace.graph.proto import ConfigProto, RunMetadata
 from headrace.partition.parts import Part, Transfer
 from headrace.placement.devices import DeviceAttributes
-from headrace.step.engine import Engine
+from headrace.step.engine import ProcessEngine
 
 _log = logging.getLogger("headrace.distributed")
 
@@ -127,7 +127,7 @@ class Worker:
         self.steps_run = 0
         self.bodies = BodyCalls(peers)
         self._parts: dict[int, RegisteredPart] = {}
-        self._engines: dict[int, Engine] = {}
+        self._engines: dict[int, ProcessEngine] = {}
         self._lock = threading.Lock()
         self._driver = Driver(self._run_unit, self._ended)
 
@@ -159,12 +159,12 @@ class Worker:
                 unused = not self.machine.has_session(session)
                 self.drop([plan], session if unused else 0)
 
-    def _engine(self, session: int, config: Any) -> Engine:
+    def _engine(self, session: int, config: Any) -> ProcessEngine:
         with self._lock:
             engine = self._engines.get(session)
             if engine is None:
                 shared = ResourceStore() if config.isolate_session_state else self.store
-                engine = Engine(config, SessionStore(shared), self.devices, serves=True)
+                engine = ProcessEngine(config, SessionStore(shared), self.devices, serves=True)
                 self._engines[session] = engine
             return engine
 

@@ -18,7 +18,10 @@ from headrace.ops.core.registry import Effects, define_op
 from headrace.ops.core.traits import BOOSTED
 from headrace.ops.forest import boosted_quantiles_kernels as kernels
 from headrace.ops.forest.boosted_ensemble import invalid
-from headrace.ops.forest.boosted_quantiles_kernels import QuantileAccumulator, QuantileStream
+from headrace.ops.forest.boosted_quantiles_kernels import (
+    QuantileAccumulatorResource,
+    QuantileStream,
+)
 from headrace.ops.forest.boosted_trees import (
     CHANGES,
     NO_GRADIENT,
@@ -246,7 +249,7 @@ def _create(
 ) -> Any:
     eps = float(np.float32(epsilon))
     token = scalar_int(stamp, "stamp_token")
-    made = QuantileAccumulator(token, eps, num_quantiles, max_elements, generate_quantiles)
+    made = QuantileAccumulatorResource(token, eps, num_quantiles, max_elements, generate_quantiles)
     create(context, handle, made)
     return ()
 
@@ -254,7 +257,7 @@ def _create(
 def _add(context: Any, handles: Any, stamp: Any, summaries: Any) -> Any:
     token = scalar_int(stamp, "stamp_token")
     for handle, summary in zip(handles, summaries, strict=True):
-        accumulator = find(context, handle, QuantileAccumulator)
+        accumulator = find(context, handle, QuantileAccumulatorResource)
         with accumulator.lock:
             # A worker that comes too late is no error: its values are of the last layer.
             if accumulator.stamp == token:
@@ -264,7 +267,7 @@ def _add(context: Any, handles: Any, stamp: Any, summaries: Any) -> Any:
 
 
 def _flush(context: Any, handle: Any, stamp: Any, next_stamp: Any) -> Any:
-    accumulator = find(context, handle, QuantileAccumulator)
+    accumulator = find(context, handle, QuantileAccumulatorResource)
     with accumulator.lock:
         accumulator.check_stamp(scalar_int(stamp, "stamp_token"))
         accumulator.flush(scalar_int(next_stamp, "next_stamp_token"))
@@ -272,7 +275,7 @@ def _flush(context: Any, handle: Any, stamp: Any, next_stamp: Any) -> Any:
 
 
 def _flush_summary(context: Any, handle: Any, stamp: Any, next_stamp: Any) -> Any:
-    accumulator = find(context, handle, QuantileAccumulator)
+    accumulator = find(context, handle, QuantileAccumulatorResource)
     with accumulator.lock:
         accumulator.check_stamp(scalar_int(stamp, "stamp_token"))
         summary = accumulator.stream.result()
@@ -283,7 +286,7 @@ def _flush_summary(context: Any, handle: Any, stamp: Any, next_stamp: Any) -> An
 def _get_buckets(context: Any, handles: Any, stamp: Any) -> Any:
     token, ready, buckets = scalar_int(stamp, "stamp_token"), [], []
     for handle in handles:
-        accumulator = find(context, handle, QuantileAccumulator)
+        accumulator = find(context, handle, QuantileAccumulatorResource)
         with accumulator.lock:
             found = accumulator.buckets if accumulator.stamp == token else None
         ready.append(np.array(found is not None))
@@ -295,7 +298,7 @@ def _serialize(context: Any, handle: Any) -> Any:
     from headrace.graph.proto.boosted_trees.quantiles_pb2 import QuantileStreamState
 
     state = QuantileStreamState()
-    accumulator = find(context, handle, QuantileAccumulator)
+    accumulator = find(context, handle, QuantileAccumulatorResource)
     with accumulator.lock:
         stamp, buckets = accumulator.stamp, accumulator.buckets
         levels = list(accumulator.stream.levels)
@@ -312,7 +315,7 @@ def _deserialize(
     found = _parsed("QuantileStreamState", text(state), "quantile stream state")
     levels = [kernels.read(summary) for summary in found.summaries][:-1]
     made = np.asarray(buckets, np.float32) if scalar_int(ready, "are_buckets_ready") else None
-    accumulator = find(context, handle, QuantileAccumulator)
+    accumulator = find(context, handle, QuantileAccumulatorResource)
     with accumulator.lock:
         accumulator.load(scalar_int(stamp, "stamp_token"), levels, made)
     return ()

@@ -222,7 +222,7 @@ class QuantileStream:
         self.levels = list(levels)
 
 
-class QuantileAccumulator(StampedResource):
+class QuantileAccumulatorResource(StampedResource):
     """A stream that steps add to, and the buckets of the last one that was flushed."""
 
     def __init__(self, stamp: int, eps: float, count: int, max_elements: int, evenly: bool) -> None:

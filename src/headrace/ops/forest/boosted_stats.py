@@ -15,7 +15,11 @@ from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.registry import Effects, define_op
 from headrace.ops.core.traits import BOOSTED
 from headrace.ops.forest.boosted_ensemble import invalid
-from headrace.ops.forest.boosted_stats_kernels import Stats, StatsAccumulator, summed
+from headrace.ops.forest.boosted_stats_kernels import (
+    GradientStats,
+    StatsAccumulatorResource,
+    summed,
+)
 from headrace.ops.forest.boosted_trees import (
     CHANGES,
     NO_GRADIENT,
@@ -44,7 +48,7 @@ _LISTS = (
 
 
 def _create_scalar(context: Any, handle: Any, stamp: Any) -> Any:
-    create(context, handle, StatsAccumulator(scalar_int(stamp, "stamp_token"), (), ()))
+    create(context, handle, StatsAccumulatorResource(scalar_int(stamp, "stamp_token"), (), ()))
     return ()
 
 
@@ -55,24 +59,24 @@ def _create_tensor(context: Any, handle: Any, stamp: Any, gradient: Any, hessian
             f"Gradients of shape {list(shapes[0])} and Hessians of shape {list(shapes[1])}: an "
             "accumulator of tensors has no scalars."
         )
-    create(context, handle, StatsAccumulator(scalar_int(stamp, "stamp_token"), *shapes))
+    create(context, handle, StatsAccumulatorResource(scalar_int(stamp, "stamp_token"), *shapes))
     return ()
 
 
 def _add(context: Any, handles: list[Any], stamp: Any, *sums: list[Any]) -> Any:
     token = scalar_int(stamp, "stamp_token")
     for handle, *parts in zip(handles, *sums, strict=True):
-        accumulator = find(context, handle, StatsAccumulator)
+        accumulator = find(context, handle, StatsAccumulatorResource)
         with accumulator.lock:
             # A worker that comes too late is no error: its sums are of the last layer.
             if accumulator.stamp == token:
-                accumulator.add(Stats(*parts))
+                accumulator.add(GradientStats(*parts))
     return ()
 
 
 def _flush(context: Any, handle: Any, stamp: Any, next_stamp: Any) -> Any:
     token, following = scalar_int(stamp, "stamp_token"), scalar_int(next_stamp, "next_stamp_token")
-    accumulator = find(context, handle, StatsAccumulator)
+    accumulator = find(context, handle, StatsAccumulatorResource)
     with accumulator.lock:
         accumulator.check_next(token, following)
         updates, stats = accumulator.updates, accumulator.stats
@@ -81,22 +85,22 @@ def _flush(context: Any, handle: Any, stamp: Any, next_stamp: Any) -> Any:
 
 
 def _serialize(context: Any, handle: Any) -> Any:
-    accumulator = find(context, handle, StatsAccumulator)
+    accumulator = find(context, handle, StatsAccumulatorResource)
     with accumulator.lock:
         return np.int64(accumulator.stamp), np.int64(accumulator.updates), *accumulator.stats
 
 
 def _deserialize(context: Any, handle: Any, stamp: Any, updates: Any, *sums: Any) -> Any:
-    accumulator = find(context, handle, StatsAccumulator)
+    accumulator = find(context, handle, StatsAccumulatorResource)
     with accumulator.lock:
         accumulator.clear(scalar_int(stamp, "stamp_token"))
-        accumulator.add(Stats(*sums))
+        accumulator.add(GradientStats(*sums))
         accumulator.updates = scalar_int(updates, "num_updates")
     return ()
 
 
 def _summarize(context: Any, *sums: Any) -> Any:
-    return tuple(summed(Stats(*sums)))
+    return tuple(summed(GradientStats(*sums)))
 
 
 def _sums_shape(op: Operation, inner: Dims) -> list[Dims]:

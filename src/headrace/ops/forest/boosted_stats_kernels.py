@@ -12,7 +12,7 @@ from headrace.ops.forest.boosted_ensemble import StampedResource, invalid
 Array = NDArray[Any]
 
 
-class Stats(NamedTuple):
+class GradientStats(NamedTuple):
     """Sums, ordered by leaf, then by dimension, then by feature.
 
     Attributes:
@@ -27,8 +27,8 @@ class Stats(NamedTuple):
     hessians: Array
 
 
-def empty(gradient_shape: tuple[int, ...], hessian_shape: tuple[int, ...]) -> Stats:
-    return Stats(
+def empty(gradient_shape: tuple[int, ...], hessian_shape: tuple[int, ...]) -> GradientStats:
+    return GradientStats(
         np.zeros(0, np.int32),
         np.zeros((0, 2), np.int64),
         np.zeros((0, *gradient_shape), np.float32),
@@ -36,9 +36,9 @@ def empty(gradient_shape: tuple[int, ...], hessian_shape: tuple[int, ...]) -> St
     )
 
 
-def checked(stats: Stats) -> Stats:
+def checked(stats: GradientStats) -> GradientStats:
     """Raises InvalidArgumentError unless the four are of the same length and the right rank."""
-    stats = Stats(*[np.asarray(part) for part in stats])
+    stats = GradientStats(*[np.asarray(part) for part in stats])
     if stats.partitions.ndim != 1:
         raise invalid(f"partition_ids must be a vector, not {list(stats.partitions.shape)}.")
     count = len(stats.partitions)
@@ -57,13 +57,13 @@ def _groups(sums: Array, count: int, group: Array) -> Array:
     return out
 
 
-def summed(stats: Stats) -> Stats:
+def summed(stats: GradientStats) -> GradientStats:
     """One sum for each (leaf, dimension, feature)."""
     partitions, features, gradients, hessians = checked(stats)
     keys = np.stack([partitions.astype(np.int64), features[:, 1], features[:, 0]], axis=1)
     found, group = np.unique(keys, axis=0, return_inverse=True)
     group = group.reshape(-1)
-    return Stats(
+    return GradientStats(
         found[:, 0].astype(np.int32),
         np.ascontiguousarray(found[:, [2, 1]]),
         _groups(gradients, len(found), group),
@@ -71,7 +71,7 @@ def summed(stats: Stats) -> Stats:
     )
 
 
-class StatsAccumulator(StampedResource):
+class StatsAccumulatorResource(StampedResource):
     """Sums that steps add to, until one takes them all."""
 
     def __init__(
@@ -82,7 +82,7 @@ class StatsAccumulator(StampedResource):
         self.updates = 0
         self.stats = empty(*self._shapes)
 
-    def add(self, new: Stats) -> None:
+    def add(self, new: GradientStats) -> None:
         """Raises InvalidArgumentError for sums of another shape."""
         new = checked(new)
         gradients, hessians = self._shapes
@@ -93,7 +93,7 @@ class StatsAccumulator(StampedResource):
             if found != own:
                 raise invalid(f"{name} dimensions must match: {list(found)}, {list(own)}")
         joined = [np.concatenate(pair) for pair in zip(self.stats, new, strict=True)]
-        self.stats = summed(Stats(*joined))
+        self.stats = summed(GradientStats(*joined))
         self.updates += 1
 
     def clear(self, stamp: int) -> None:

@@ -47,7 +47,8 @@ def find(context: Any, handle: Any, kind: type[Any]) -> Any:
         )
         raise NotFoundError(None, None, message)
     if not isinstance(found, kind):
-        raise invalid(f"'{handle.name}' is a {type(found).__name__}, no {kind.__name__}.")
+        names = [k.__name__.removesuffix("Resource") for k in (type(found), kind)]
+        raise invalid(f"'{handle.name}' is a {names[0]}, no {names[1]}.")
     return found
 
 

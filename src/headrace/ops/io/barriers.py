@@ -13,8 +13,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.core.static import static_value
-from headrace.ops.io.barriers_kernels import Barrier as _Barrier
-from headrace.ops.io.barriers_kernels import BarrierSpec
+from headrace.ops.io.barriers_kernels import BarrierResource, BarrierSpec
 from headrace.ops.io.queues import BLOCKS, host_resource
 from headrace.ops.state.variable_ops import handle_op
 from headrace.ops.strings.each import items_of
@@ -34,7 +33,7 @@ def _provide(store: Any, handle: Any, node: Any) -> None:
         message = "All of the component shapes must be specified, or none of them."
         raise InvalidArgumentError(None, node.op, message)
     spec = BarrierSpec(types, shapes)
-    found = store.object(handle, lambda: _Barrier(spec, attrs["shared_name"] or node.name))
+    found = store.object(handle, lambda: BarrierResource(spec, attrs["shared_name"] or node.name))
     if found.spec != spec:
         message = f"Shared barrier '{handle.name}' is another one: {found.spec}, not {spec}"
         raise InvalidArgumentError(None, node.op, message)
@@ -51,8 +50,8 @@ define_op(
 )
 
 
-def _barrier(context: Any, handle: Any) -> _Barrier:
-    result: _Barrier = host_resource(context, handle)
+def _barrier(context: Any, handle: Any) -> BarrierResource:
+    result: BarrierResource = host_resource(context, handle)
     return result
 
 

@@ -35,7 +35,7 @@ class _Element:
         self.components: dict[int, Any] = {}
 
 
-class Barrier(HostResource):
+class BarrierResource(HostResource):
     """Puts components together under their keys; complete elements leave in the order of their
     first components."""
 

@@ -385,7 +385,7 @@ class Queue(HostResource):
         return np.stack(values)
 
 
-class FIFOQueue(Queue):
+class FIFOQueueResource(Queue):
     """First in, first out."""
 
     def __init__(self, spec: QueueSpec, name: str) -> None:
@@ -405,7 +405,7 @@ class FIFOQueue(Queue):
         self._elements.extendleft(reversed(elements))
 
 
-class PaddingFIFOQueue(FIFOQueue):
+class PaddingFIFOQueueResource(FIFOQueueResource):
     """First in, first out; a batch is padded to its largest element in unspecified dimensions."""
 
     def _column(self, values: list[Any], dtype: DType, dims: Any) -> Any:
@@ -419,7 +419,7 @@ class PaddingFIFOQueue(FIFOQueue):
         return column
 
 
-class RandomShuffleQueue(Queue):
+class RandomShuffleQueueResource(Queue):
     """Any element may be next; which is drawn from a Philox stream, as TensorFlow does."""
 
     family = "RandomShuffleQueue"
@@ -460,7 +460,7 @@ class RandomShuffleQueue(Queue):
         return self._words.pop()
 
 
-class PriorityQueue(Queue):
+class PriorityQueueResource(Queue):
     """The element with the smallest first component is next; among equal ones the oldest."""
 
     family = "PriorityQueue"
@@ -487,8 +487,10 @@ class PriorityQueue(Queue):
 
 
 KINDS: dict[str, type[Queue]] = {
-    f"{cls.__name__}V2": cls
-    for cls in (FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue, PriorityQueue)
+    "FIFOQueueV2": FIFOQueueResource,
+    "PaddingFIFOQueueV2": PaddingFIFOQueueResource,
+    "RandomShuffleQueueV2": RandomShuffleQueueResource,
+    "PriorityQueueV2": PriorityQueueResource,
 }
 
 

@@ -31,8 +31,9 @@ def _provider(make: Callable[[str, Attrs], Reader]) -> Callable[[Any, Any, Any],
         except InvalidArgumentError as error:
             raise InvalidArgumentError(None, node.op, error.message) from None
         wanted = node.type.removesuffix("V2")
-        if type(found).__name__ != wanted:
-            message = f"Reader '{handle.name}' is a {type(found).__name__}, not a {wanted}."
+        kind = type(found).__name__.removesuffix("Resource")
+        if kind != wanted:
+            message = f"Reader '{handle.name}' is a {kind}, not a {wanted}."
             raise InvalidArgumentError(None, node.op, message)
 
     return provide
@@ -40,16 +41,16 @@ def _provider(make: Callable[[str, Attrs], Reader]) -> Callable[[Any, Any, Any],
 
 _COMMON = "container: string = '', shared_name: string = ''"
 _MAKERS: dict[str, tuple[str, Callable[[str, Attrs], Reader]]] = {
-    "IdentityReaderV2": ("", lambda name, a: readers_kernels.IdentityReader(name)),
-    "WholeFileReaderV2": ("", lambda name, a: readers_kernels.WholeFileReader(name)),
+    "IdentityReaderV2": ("", lambda name, a: readers_kernels.IdentityReaderResource(name)),
+    "WholeFileReaderV2": ("", lambda name, a: readers_kernels.WholeFileReaderResource(name)),
     "TextLineReaderV2": (
         "skip_header_lines: int = 0, ",
-        lambda name, a: readers_kernels.TextLineReader(name, a["skip_header_lines"]),
+        lambda name, a: readers_kernels.TextLineReaderResource(name, a["skip_header_lines"]),
     ),
     "FixedLengthRecordReaderV2": (
         "header_bytes: int = 0, record_bytes: int, footer_bytes: int = 0, hop_bytes: int = 0, "
         "encoding: string = '', ",
-        lambda name, a: readers_kernels.FixedLengthRecordReader(
+        lambda name, a: readers_kernels.FixedLengthRecordReaderResource(
             name,
             a["header_bytes"],
             a["record_bytes"],
@@ -58,10 +59,10 @@ _MAKERS: dict[str, tuple[str, Callable[[str, Attrs], Reader]]] = {
             a["encoding"],
         ),
     ),
-    "LMDBReader": ("", lambda name, a: readers_kernels.LMDBReader(name)),
+    "LMDBReader": ("", lambda name, a: readers_kernels.LMDBReaderResource(name)),
     "TFRecordReaderV2": (
         "compression_type: string = '', ",
-        lambda name, a: readers_kernels.TFRecordReader(name, a["compression_type"]),
+        lambda name, a: readers_kernels.TFRecordReaderResource(name, a["compression_type"]),
     ),
 }
 

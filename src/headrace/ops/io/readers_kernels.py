@@ -196,7 +196,7 @@ class Reader(HostResource):
         self._is_gone = True
 
 
-class IdentityReader(Reader):
+class IdentityReaderResource(Reader):
     """The work itself, as key and value."""
 
     is_single = True
@@ -205,7 +205,7 @@ class IdentityReader(Reader):
         yield work, work
 
 
-class WholeFileReader(Reader):
+class WholeFileReaderResource(Reader):
     """Whole files: key is the name, value the contents."""
 
     is_single = True
@@ -214,7 +214,7 @@ class WholeFileReader(Reader):
         yield work, read_bytes(work)
 
 
-class TextLineReader(Reader):
+class TextLineReaderResource(Reader):
     """Lines without their ends; keys are ``file:line``, counted from 1.
 
     Args:
@@ -234,7 +234,7 @@ class TextLineReader(Reader):
                     yield b"%b:%d" % (work, number), text.removesuffix(b"\n")
 
 
-class FixedLengthRecordReader(Reader):
+class FixedLengthRecordReaderResource(Reader):
     """Records of equal length; keys are ``file:record``, counted from 0.
 
     Args:
@@ -288,7 +288,7 @@ class FixedLengthRecordReader(Reader):
             position += self._hop
 
 
-class TFRecordReader(Reader):
+class TFRecordReaderResource(Reader):
     """Records of TFRecord files; keys are ``file:position``.
 
     Args:
@@ -303,7 +303,7 @@ class TFRecordReader(Reader):
         return _KeyedRecords(work, RecordReader(work, self._compression))
 
 
-class LMDBReader(Reader):
+class LMDBReaderResource(Reader):
     """Keys and values of LMDB databases, in the order of their keys."""
 
     def records(self, work: bytes) -> Iterator[Record]:

@@ -10,7 +10,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.registry import Effects, NotDifferentiable, define_op
-from headrace.ops.io.staging_kernels import MapStagingArea, StagingArea, kept
+from headrace.ops.io.staging_kernels import MapStagingAreaResource, StagingAreaResource, kept
 
 __all__: list[str] = []
 
@@ -31,21 +31,21 @@ class _AreaKey:
     kind: str = ""
 
 
-def _area(context: Any) -> StagingArea:
+def _area(context: Any) -> StagingAreaResource:
     attrs = context.node.attrs
     key = _AreaKey(attrs["container"], attrs["shared_name"] or context.node.name)
-    found: StagingArea = context.store.object(
-        key, lambda: StagingArea(attrs["capacity"], attrs["memory_limit"])
+    found: StagingAreaResource = context.store.object(
+        key, lambda: StagingAreaResource(attrs["capacity"], attrs["memory_limit"])
     )
     return found
 
 
-def _map_area(context: Any) -> MapStagingArea:
+def _map_area(context: Any) -> MapStagingAreaResource:
     attrs, ordered = context.node.attrs, context.node.op_def.name.startswith("Ordered")
     name = attrs["shared_name"] or context.node.name
     key = _AreaKey(attrs["container"], name, "OrderedMap" if ordered else "Map")
-    found: MapStagingArea = context.store.object(
-        key, lambda: MapStagingArea(attrs["capacity"], attrs["memory_limit"], ordered)
+    found: MapStagingAreaResource = context.store.object(
+        key, lambda: MapStagingAreaResource(attrs["capacity"], attrs["memory_limit"], ordered)
     )
     return found
 

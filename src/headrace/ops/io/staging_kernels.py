@@ -84,7 +84,7 @@ class _Area(HostResource):
             raise CancelledError(None, None, "The session of the staging area has ended.")
 
 
-class StagingArea(_Area):
+class StagingAreaResource(_Area):
     """Tuples in the order in which they were put; each is taken once."""
 
     def __init__(self, capacity: int, memory_limit: int) -> None:
@@ -133,12 +133,12 @@ class StagingArea(_Area):
             self._changed.notify_all()
 
 
-class MapStagingArea(_Area):
+class MapStagingAreaResource(_Area):
     """Tuples by key; each component may be put and taken by itself.
 
     Args:
-        capacity, memory_limit: as for `StagingArea`. Tuples that are not complete count with their
-            bytes, but not with their number.
+        capacity, memory_limit: as for `StagingAreaResource`. Tuples that are not complete count
+            with their bytes, but not with their number.
         ordered: whether `take_any` takes the tuple of the lowest key, or the oldest.
     """
 

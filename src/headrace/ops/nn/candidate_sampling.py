@@ -69,11 +69,11 @@ def _draw(context: Any, sampler: samplers.Sampler, true_classes: Any) -> Any:
 
 
 def _uniform(context: Any, true_classes: Any, *, range_max: int) -> Any:
-    return _draw(context, samplers.Uniform(range_max), true_classes)
+    return _draw(context, samplers.UniformSampler(range_max), true_classes)
 
 
 def _log_uniform(context: Any, true_classes: Any, *, range_max: int) -> Any:
-    return _draw(context, samplers.LogUniform(range_max), true_classes)
+    return _draw(context, samplers.LogUniformSampler(range_max), true_classes)
 
 
 for _name, _host in (("Uniform", _uniform), ("LogUniform", _log_uniform)):
@@ -116,7 +116,7 @@ def _learned(context: Any, true_classes: Any, *, range_max: int) -> Any:
     key = _Unigrams(context.node.name)
     with context.store.lock:
         weights = context.store.object(key, lambda: np.ones(range_max, np.int32))
-        result = _draw(context, samplers.Learned(weights), true_classes)
+        result = _draw(context, samplers.LearnedSampler(weights), true_classes)
         np.add.at(weights, true_classes.ravel(), 1)
     return result
 
@@ -147,8 +147,8 @@ def _fixed_shape(op: Operation) -> list[Dims]:
 @lru_cache(maxsize=16)
 def _fixed_sampler(
     unigrams: tuple[float, ...], distortion: float, reserved: int, shards: int, shard: int
-) -> samplers.Fixed:
-    return samplers.Fixed(unigrams, distortion, reserved, shards, shard)
+) -> samplers.FixedSampler:
+    return samplers.FixedSampler(unigrams, distortion, reserved, shards, shard)
 
 
 @lru_cache(maxsize=16)

@@ -105,7 +105,7 @@ def _joined(words: NDArray[np.uint32]) -> NDArray[np.uint64]:
 # -- the distributions --------------------------------------------------------------------------
 
 
-class Uniform:
+class UniformSampler:
     """Every class equally likely."""
 
     def __init__(self, range_max: int) -> None:
@@ -118,7 +118,7 @@ class Uniform:
         return np.full(classes.shape, 1.0 / self.range, np.float32)
 
 
-class LogUniform:
+class LogUniformSampler:
     """``P(k) = log((k + 2) / (k + 1)) / log(range + 1)``: Zipf's law, for classes by frequency."""
 
     def __init__(self, range_max: int) -> None:
@@ -136,7 +136,7 @@ class LogUniform:
         return (np.log((k + 2.0) / (k + 1.0)) / self._log_range).astype(np.float32)
 
 
-class Learned:
+class LearnedSampler:
     """As likely as the classes were among all true classes so far, each counted once more."""
 
     def __init__(self, weights: NDArray[np.int32]) -> None:
@@ -152,7 +152,7 @@ class Learned:
         return self._weights[classes].astype(np.float32) / np.float32(self._sums[-1])
 
 
-class Fixed:
+class FixedSampler:
     """Given weights, each to the power ``distortion``, after ``reserved`` classes of weight zero.
 
     Of all these, the ones at positions ``shard, shard + shards ...`` belong to this sampler. Draws

@@ -28,7 +28,7 @@ VALUE_TYPES = "list({float32, int64, string})"
 SPLIT_TYPES = "list({int32, int64})"
 
 
-class Layout(NamedTuple):
+class ExampleLayout(NamedTuple):
     """Which features to look for, and as what. Sparse ones come first, then dense and ragged."""
 
     keys: tuple[bytes, ...]
@@ -54,7 +54,7 @@ def layout(
     dense_types: tuple[DType, ...],
     shapes: tuple[Any, ...],
     ragged_types: tuple[DType, ...] = (),
-) -> Layout:
+) -> ExampleLayout:
     """The layout of one op, kept for its next run; ``shapes`` are tuples of dimensions.
 
     Raises:
@@ -75,7 +75,7 @@ def layout(
     if len(slots) != len(keys):
         twice = next(k for i, k in enumerate(keys) if slots[k] != i)
         raise InvalidArgumentError(None, None, f"The key {twice!r} is given twice.")
-    return Layout(
+    return ExampleLayout(
         keys, slots, _kinds(sparse_types), _kinds(dense_types), shapes, _kinds(ragged_types)
     )
 
@@ -139,9 +139,12 @@ def fail_message(data: bytes, what: str = "example") -> NoReturn:
 
 
 def dense_columns(
-    columns: Sequence[Sequence[Span | None]], plan: Layout, defaults: Sequence[Any], rows: Rows
+    columns: Sequence[Sequence[Span | None]],
+    plan: ExampleLayout,
+    defaults: Sequence[Any],
+    rows: Rows,
 ) -> list[Array]:
-    """The dense features of a batch; ``columns`` are those of `Layout.dense`."""
+    """The dense features of a batch; ``columns`` are those of `ExampleLayout.dense`."""
     result = []
     for i, (spans, kind, shape) in enumerate(zip(columns, plan.dense, plan.shapes, strict=True)):
         slot = len(plan.sparse) + i
@@ -196,7 +199,7 @@ def outer_splits(counts: Array, dtype: DType, is_single: bool) -> Array:
 
 
 def _parse(
-    messages: list[bytes], plan: Layout, defaults: Sequence[Any], rows: Rows
+    messages: list[bytes], plan: ExampleLayout, defaults: Sequence[Any], rows: Rows
 ) -> tuple[list[kernel.Column], list[Array], list[kernel.Column]]:
     """The sparse, dense and ragged features of a batch."""
     width = len(plan.keys)
@@ -358,7 +361,7 @@ def _single_shape(op: Operation) -> list[Dims]:
     return sparse_dims(op.attrs["num_sparse"], 1) + _dense_dims(op, ())
 
 
-def _dense_layout(plan: Layout) -> DenseLayout | None:
+def _dense_layout(plan: ExampleLayout) -> DenseLayout | None:
     """How to read one message with dense features of fixed shapes only."""
     if plan.sparse or any(None in shape for shape in plan.shapes):
         return None

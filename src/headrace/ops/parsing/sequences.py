@@ -24,7 +24,7 @@ from headrace.ops.parsing.examples import (
     SPLIT_TYPES,
     VALUE_TYPES,
     Array,
-    Layout,
+    ExampleLayout,
     Rows,
     dense_columns,
     fail_message,
@@ -92,8 +92,8 @@ class _Parsed(NamedTuple):
 
 def _parse(
     messages: list[bytes],
-    context: Layout,
-    lists: Layout,
+    context: ExampleLayout,
+    lists: ExampleLayout,
     may_miss: frozenset[bytes],
     defaults: Sequence[Any],
     rows: _SequenceRows,

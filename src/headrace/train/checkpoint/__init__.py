@@ -20,7 +20,7 @@ that is there nothing is; every byte that is read is compared with its checksum.
     >>> folder.cleanup()
 """
 
-from headrace.train.checkpoint.bundle_writer import MAX_FILE_BYTES, Slice, write
+from headrace.train.checkpoint.bundle_writer import MAX_FILE_BYTES, TensorSlice, write
 from headrace.train.checkpoint.reader import CheckpointReader, Request
 
-__all__ = ["MAX_FILE_BYTES", "CheckpointReader", "Request", "Slice", "write"]
+__all__ = ["MAX_FILE_BYTES", "CheckpointReader", "Request", "TensorSlice", "write"]

@@ -40,7 +40,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Slice:
+class TensorSlice:
     """A tensor to save, or a box of one: ``array`` holds ``box`` of a tensor of ``shape``."""
 
     name: str
@@ -50,12 +50,12 @@ class Slice:
     array: Array
 
     @classmethod
-    def whole(cls, name: str, dtype: DType, array: Array) -> Slice:
+    def whole(cls, name: str, dtype: DType, array: Array) -> TensorSlice:
         """All of a tensor."""
         return cls(name, dtype, array.shape, Box.whole(array.shape), array)
 
 
-def write(prefix: str, slices: Iterable[Slice], max_file_bytes: int | None = None) -> None:
+def write(prefix: str, slices: Iterable[TensorSlice], max_file_bytes: int | None = None) -> None:
     """Write a checkpoint. When this returns it is on the disk; when it fails nothing has changed.
 
     Raises:
@@ -78,8 +78,8 @@ def write(prefix: str, slices: Iterable[Slice], max_file_bytes: int | None = Non
         saving.publish(_index(len(files), tensors))
 
 
-def _check(items: Sequence[Slice]) -> None:
-    seen: dict[str, list[Slice]] = {}
+def _check(items: Sequence[TensorSlice]) -> None:
+    seen: dict[str, list[TensorSlice]] = {}
     for item in items:
         encoding.check_can_be_saved(item.dtype)
         if not item.name or item.name.startswith("\0"):
@@ -102,9 +102,9 @@ def _check(items: Sequence[Slice]) -> None:
         others.append(item)
 
 
-def _plan(items: Sequence[Slice], limit: int) -> list[list[Slice]]:
+def _plan(items: Sequence[TensorSlice], limit: int) -> list[list[TensorSlice]]:
     """The pieces of each file: none larger than ``limit`` unless a single row is."""
-    files: list[list[Slice]] = [[]]
+    files: list[list[TensorSlice]] = [[]]
     filled = 0
     for part in (p for item in _with_elements(items) for p in _split(item, limit)):
         size = encoding.stored_bytes(part.dtype, part.array)
@@ -116,7 +116,7 @@ def _plan(items: Sequence[Slice], limit: int) -> list[list[Slice]]:
     return files
 
 
-def _with_elements(items: Sequence[Slice]) -> Iterator[Slice]:
+def _with_elements(items: Sequence[TensorSlice]) -> Iterator[TensorSlice]:
     """The slices, without empty ones, which the format does not know; an empty tensor is one."""
     seen = set()
     for item in items:
@@ -124,10 +124,10 @@ def _with_elements(items: Sequence[Slice]) -> Iterator[Slice]:
             yield item
         elif 0 in item.shape and item.name not in seen:
             seen.add(item.name)
-            yield Slice.whole(item.name, item.dtype, np.empty(item.shape, item.array.dtype))
+            yield TensorSlice.whole(item.name, item.dtype, np.empty(item.shape, item.array.dtype))
 
 
-def _split(item: Slice, limit: int) -> list[Slice]:
+def _split(item: TensorSlice, limit: int) -> list[TensorSlice]:
     size = encoding.stored_bytes(item.dtype, item.array)
     axis = next((i for i, n in enumerate(item.box.shape) if n > 1), None)
     if size <= limit or axis is None or item.dtype not in _SPLITTABLE:
@@ -141,11 +141,11 @@ def _split(item: Slice, limit: int) -> list[Slice]:
         offset[axis], shape[axis] = offset[axis] + begin, count
         index = (slice(None),) * axis + (slice(begin, begin + count),)
         box = Box(tuple(offset), tuple(shape))
-        parts.append(Slice(item.name, item.dtype, item.shape, box, item.array[index]))
+        parts.append(TensorSlice(item.name, item.dtype, item.shape, box, item.array[index]))
     return parts
 
 
-def _write_file(path: str, number: int, parts: Sequence[Slice]) -> list[Piece]:
+def _write_file(path: str, number: int, parts: Sequence[TensorSlice]) -> list[Piece]:
     writer = storage.Writer(path)
     try:
         pieces = []
