@@ -42,3 +42,11 @@ def test_public_functions_tell_shapes_and_errors():
     errors = sum("Raises:" in text for text in found.values())
     assert (shapes >= _WITH_SHAPES, errors >= _WITH_ERRORS) == (True, True), (shapes, errors)
     assert len(found) > 1200
+
+
+def test_functions_of_layers_tell_what_their_layers_share():
+    text = inspect.getdoc(tf.layers.separable_conv2d)
+    assert "depth_multiplier:" in text
+    assert "kernel_size, strides" in text
+    assert "`Conv`" not in text
+    assert text.count("Raises:") == 1

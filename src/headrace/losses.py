@@ -30,13 +30,15 @@ from headrace.ops.state.scopes_api import control_dependencies, name_scope
 
 
 class Reduction:
-    """How the losses of the elements become one number.
+    """How the losses of the elements become one scalar.
 
-    >>> losses = tf.losses.absolute_difference(
-    ...     [1.0, 2.0], [1.5, 4.0], reduction=tf.losses.Reduction.NONE
-    ... )
-    >>> tf.Session().run(losses).tolist()
-    [0.5, 2.0]
+    Raises:
+        ValueError: from ``validate``, for a key that is none of these.
+
+    >>> with tf.Session() as session:
+    ...     total = tf.losses.absolute_difference([0.0, 0.0], [1.0, 2.0], reduction="weighted_sum")
+    ...     float(session.run(total)), tf.losses.Reduction.SUM
+    (3.0, 'weighted_sum')
     """
 
     #: They do not: the result has the shape of the losses.
@@ -52,7 +54,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
-        """All of them."""
+        """All of them, the keys of how losses of any shape are reduced."""
         return (
             cls.NONE,
             cls.SUM,
@@ -64,7 +66,11 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: Any) -> None:
-        """Raises ValueError unless ``key`` is one of them."""
+        """Check that ``key`` is one of them.
+
+        Raises:
+            ValueError: unless it is.
+        """
         if key not in cls.all():
             raise ValueError(
                 f"Invalid Reduction Key {key}: it must be one of {', '.join(sorted({*cls.all()}))}."

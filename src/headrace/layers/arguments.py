@@ -161,6 +161,22 @@ def smart_cond(predicate: Any, true_fn: Callable[[], Any], false_fn: Callable[[]
     return true_fn() if truth else false_fn()
 
 
+def _function_doc(layer: type[Layer]) -> str:
+    """What ``help`` says of the function: the layer's summary, arguments and errors."""
+    # Conv2D leaves its arguments to Conv, and MaxPooling2D to what all pooling shares.
+    classes = layer.__mro__[: layer.__mro__.index(Layer)]
+    docs = [inspect.cleandoc(vars(c).get("__doc__") or "").split("\n\n") for c in classes]
+    told = {
+        title: [part.removeprefix(title) for doc in docs for part in doc if part.startswith(title)]
+        for title in ("Args:", "Raises:")
+    }
+    summary = re.sub(r" (For the arguments see|See) `\w+`\.", "", docs[0][0])
+    arguments = "Args:" + "".join(told["Args:"]) if told["Args:"] else ""
+    errors = "Raises:" + "".join(told["Raises:"][:1])
+    made = f"`{layer.__name__}`, made and called on ``inputs``."
+    return "\n\n".join(filter(None, [made, summary, arguments, errors]))
+
+
 def functional(layer: type[Layer]) -> Callable[..., Tensor]:
     """The function that makes a layer and calls it on ``inputs``, which come first.
 
@@ -190,11 +206,7 @@ def functional(layer: type[Layer]) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
     function.__module__ = layer.__module__
     function.__signature__ = signature  # type: ignore[attr-defined]
-    function.__doc__ = f"""`{layer.__name__}`, made and called on ``inputs``: shapes are told there.
-
-Raises:
-    ValueError: if the rank or a size of ``inputs`` does not fit the layer.
-"""
+    function.__doc__ = _function_doc(layer)
     return function
 
 

@@ -104,11 +104,15 @@ class Layer(Connected):
     # -- to be overridden -------------------------------------------------------------------
 
     def build(self, input_shape: Any) -> None:
-        """Make the variables; called once, with the shape (or nest of shapes) of the inputs."""
+        """Make the variables; called once, with the shape (or nest of shapes) of the inputs.
+
+        Raises:
+            ValueError: in most layers, if a size that they need is not known.
+        """
         self.built = True
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The outputs for ``inputs``."""
+        """The outputs for ``inputs``: tensors, of shapes that the subclass tells."""
         return inputs
 
     def compute_output_shape(self, input_shape: Any) -> Any:
@@ -158,7 +162,11 @@ class Layer(Connected):
         return outputs
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Call the layer."""
+        """Call the layer, with its shapes.
+
+        Raises:
+            ValueError: as a call: if the inputs do not fit.
+        """
         return self(inputs, *args, **kwargs)
 
     def _scope_to_call(self) -> variable_scope:
@@ -325,6 +333,7 @@ class Layer(Connected):
 
     @property
     def name(self) -> str:
+        """The name, unique among the layers of the graph unless it was given."""
         if not hasattr(self, "_name"):
             self._name = unique_layer_name(snake_case(type(self).__name__))
         return self._name
@@ -365,6 +374,7 @@ class Layer(Connected):
 
     @activity_regularizer.setter
     def activity_regularizer(self, regularizer: Callable[..., Any] | None) -> None:
+        """Function of the outputs whose result joins the losses (by batch size); or None."""
         self._activity_regularizer = regularizer
 
     @property
@@ -386,18 +396,25 @@ class Layer(Connected):
 
     @property
     def variables(self) -> list[Any]:
+        """All variables: another name of ``weights``."""
         return self.weights
 
     @property
     def trainable_variables(self) -> list[Any]:
+        """Another name of ``trainable_weights``."""
         return self.trainable_weights
 
     @property
     def non_trainable_variables(self) -> list[Any]:
+        """Another name of ``non_trainable_weights``."""
         return self.non_trainable_weights
 
     def count_params(self) -> int:
-        """The number of elements of all variables. Raises ValueError before the layer is built."""
+        """The number of elements of all variables, whatever their shapes.
+
+        Raises:
+            ValueError: before the layer is built.
+        """
         if not self.built:
             raise ValueError(
                 f"You tried to call `count_params` on {self.name}, but the layer isn't built. You "
@@ -406,7 +423,11 @@ class Layer(Connected):
         return int(sum(np.prod(v.shape.as_list(), dtype=np.int64) for v in self.weights))
 
     def get_weights(self) -> list[Any]:
-        """The values of all variables in the default session."""
+        """The values of all variables in the default session: arrays of their shapes.
+
+        Raises:
+            ValueError: if the layer has variables and there is no default session.
+        """
         return [v.eval() for w in self.weights for v in _parts(w)]
 
     def set_weights(self, weights: Iterable[Any]) -> None:
@@ -433,7 +454,11 @@ class Layer(Connected):
     # -- losses and updates -----------------------------------------------------------------
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Add loss tensors, or functions that make them, to the regularisation losses."""
+        """Add loss tensors (scalars), or functions that make them, to the regularisation losses.
+
+        Raises:
+            TypeError: if one does not convert to a tensor.
+        """
         made = []
         for loss in nest.flatten(losses):
             value = loss() if callable(loss) else loss
@@ -487,7 +512,11 @@ class Layer(Connected):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        """A layer from `get_config`'s dictionary."""
+        """A layer from `get_config`'s dictionary.
+
+        Raises:
+            TypeError: if an argument of the layer is missing or unknown.
+        """
         return cls(**config)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:

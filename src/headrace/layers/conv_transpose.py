@@ -109,6 +109,9 @@ class Conv2DTranspose(_ConvTranspose):
     Sizes become ``size * stride`` for "same" and ``size * stride + max(kernel - stride, 0)`` for
     "valid" padding. For the arguments see `Conv`.
 
+    Raises:
+        ValueError: for inputs of another rank or of unknown channels, or for other values.
+
     >>> layer = tf.layers.Conv2DTranspose(8, kernel_size=3, strides=2, padding="same")
     >>> layer(tf.zeros([1, 7, 7, 16])).shape.as_list(), layer.kernel.shape.as_list()
     ([1, 14, 14, 8], [3, 3, 8, 16])
@@ -121,6 +124,9 @@ class Conv3DTranspose(_ConvTranspose):
     """Transposed convolution of volumes ``[n, depth, height, width, channels]``.
 
     As `Conv2DTranspose`.
+
+    Raises:
+        ValueError: for inputs of another rank or of unknown channels, or for other values.
 
     >>> layer = tf.layers.Conv3DTranspose(8, kernel_size=2, strides=2)
     >>> layer(tf.zeros([1, 3, 3, 3, 16])).shape.as_list(), layer.kernel.shape.as_list()

@@ -160,6 +160,9 @@ class Conv(Layer):
 class Conv1D(Conv):
     """Convolution of rows ``[n, width, channels]``. For the arguments see `Conv`.
 
+    Raises:
+        ValueError: for inputs of another rank or of unknown channels, or for other values.
+
     >>> layer = tf.layers.Conv1D(filters=4, kernel_size=3, dilation_rate=2)
     >>> layer(tf.zeros([2, 10, 3])).shape.as_list(), layer.kernel.shape.as_list()
     ([2, 6, 4], [3, 3, 4])
@@ -171,6 +174,9 @@ class Conv1D(Conv):
 class Conv2D(Conv):
     """Convolution of images ``[n, height, width, channels]``. For the arguments see `Conv`.
 
+    Raises:
+        ValueError: for inputs of another rank or of unknown channels, or for other values.
+
     >>> layer = tf.layers.Conv2D(32, kernel_size=5, padding="same", activation=tf.nn.relu)
     >>> layer(tf.zeros([1, 28, 28, 3])).shape.as_list(), layer.kernel.shape.as_list()
     ([1, 28, 28, 32], [5, 5, 3, 32])
@@ -181,6 +187,9 @@ class Conv2D(Conv):
 
 class Conv3D(Conv):
     """Convolution of volumes ``[n, depth, height, width, channels]``. See `Conv`.
+
+    Raises:
+        ValueError: for inputs of another rank or of unknown channels, or for other values.
 
     >>> layer = tf.layers.Conv3D(4, kernel_size=3, strides=2)
     >>> layer(tf.zeros([1, 9, 9, 9, 2])).shape.as_list(), layer.kernel.shape.as_list()

@@ -18,15 +18,17 @@ from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 
 class Dense(Layer):
-    """``activation(inputs @ kernel + bias)`` over the last dimension.
+    """``activation(inputs @ kernel + bias)``: ``[..., n]`` becomes ``[..., units]``.
 
     Args:
         units: size of the last dimension of the output.
         activation: function of the result, or its name; None for none.
-        kernel_initializer: by default that of the variable scope, else Glorot uniform.
+        kernel_initializer: by default that of the variable scope, else Glorot uniform: Glorot and
+            Bengio, "Understanding the difficulty of training deep feedforward neural networks"
+            (2010), equation 16.
 
     Raises:
-        ValueError: if the last dimension of the inputs is not known.
+        ValueError: if the last dimension of the inputs is not known, or there is only one.
         TypeError: if the layer's type is not floating or complex.
 
     >>> layer = tf.layers.Dense(3, activation=tf.nn.relu)
@@ -126,9 +128,14 @@ class Dense(Layer):
 class Dropout(Layer):
     """Sets a random part ``rate`` of the inputs to 0 and scales the others, when training.
 
+    The output has the shape and type of the inputs.
+
     Args:
         noise_shape: shape of the random choice, broadcast to the inputs; entries of None are
             those of the inputs.
+
+    Raises:
+        ValueError: in a call that trains, if ``rate`` is not in [0, 1), or inputs are no floats.
 
     >>> layer = tf.layers.Dropout(rate=0.5)
     >>> with tf.Session() as sess:
@@ -174,6 +181,9 @@ class Dropout(Layer):
 
 class Flatten(Layer):
     """``[batch, ...]`` as ``[batch, elements]``; channels come last even if they came second.
+
+    Raises:
+        ValueError: for an unknown ``data_format``, or inputs of unknown rank or of rank 0.
 
     >>> tf.layers.Flatten()(tf.zeros([2, 3, 4])).shape.as_list()
     [2, 12]

@@ -51,12 +51,16 @@ class InputSpec:
             )
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments with which an equal one is made."""
+        """The arguments (type, shape, ranks, axes) with which an equal one is made."""
         return dict(vars(self))
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> InputSpec:
-        """An InputSpec from `get_config`'s dictionary."""
+        """An InputSpec from `get_config`'s dictionary.
+
+        Raises:
+            TypeError: for a key that is no argument.
+        """
         return cls(**config)
 
     def __repr__(self) -> str:
@@ -64,7 +68,7 @@ class InputSpec:
         return f"InputSpec({', '.join(given)})"
 
     def problem(self, x: Any) -> str | None:
-        """What is wrong with the input ``x``, or None."""
+        """What is wrong with the type, rank or shape of the tensor ``x``; None if nothing is."""
         rank = x.shape.rank
         if rank is None:
             if (self.ndim, self.min_ndim, self.max_ndim) == (None, None, None):

@@ -74,6 +74,9 @@ class _Pooling(Layer):
 class MaxPooling1D(_Pooling):
     """The maximum of each window of rows ``[n, width, channels]``.
 
+    Raises:
+        ValueError: for inputs of another rank, or windows or padding that do not fit.
+
     >>> rows = tf.reshape([1.0, 5.0, 2.0, 3.0], [1, 4, 1])
     >>> tf.Session().run(tf.layers.MaxPooling1D(pool_size=2, strides=2)(rows)).ravel().tolist()
     [5.0, 3.0]
@@ -85,6 +88,9 @@ class MaxPooling1D(_Pooling):
 class MaxPooling2D(_Pooling):
     """The maximum of each window of images ``[n, height, width, channels]``.
 
+    Raises:
+        ValueError: for inputs of another rank, or windows or padding that do not fit.
+
     >>> tf.layers.MaxPooling2D(pool_size=2, strides=2)(tf.zeros([1, 28, 28, 3])).shape.as_list()
     [1, 14, 14, 3]
     """
@@ -92,6 +98,9 @@ class MaxPooling2D(_Pooling):
 
 class MaxPooling3D(_Pooling):
     """The maximum of each window of volumes ``[n, depth, height, width, channels]``.
+
+    Raises:
+        ValueError: for inputs of another rank, or windows or padding that do not fit.
 
     >>> pool = tf.layers.MaxPooling3D(pool_size=(1, 2, 2), strides=(1, 2, 2))
     >>> pool(tf.zeros([1, 5, 8, 8, 3])).shape.as_list()
@@ -103,6 +112,9 @@ class MaxPooling3D(_Pooling):
 
 class AveragePooling1D(_Pooling):
     """The average of each window of rows ``[n, width, channels]``.
+
+    Raises:
+        ValueError: for inputs of another rank, or windows or padding that do not fit.
 
     >>> rows = tf.reshape([1.0, 5.0, 2.0, 3.0], [1, 4, 1])
     >>> tf.Session().run(tf.layers.AveragePooling1D(2, strides=2)(rows)).ravel().tolist()
@@ -116,6 +128,9 @@ class AveragePooling1D(_Pooling):
 class AveragePooling2D(_Pooling):
     """The average of each window of images ``[n, height, width, channels]``.
 
+    Raises:
+        ValueError: for inputs of another rank, or windows or padding that do not fit.
+
     >>> pool = tf.layers.AveragePooling2D(pool_size=3, strides=2, padding="same")
     >>> pool(tf.zeros([1, 28, 28, 3])).shape.as_list()
     [1, 14, 14, 3]
@@ -126,6 +141,9 @@ class AveragePooling2D(_Pooling):
 
 class AveragePooling3D(_Pooling):
     """The average of each window of volumes ``[n, depth, height, width, channels]``.
+
+    Raises:
+        ValueError: for inputs of another rank, or windows or padding that do not fit.
 
     >>> pool = tf.layers.AveragePooling3D(pool_size=2, strides=2)
     >>> pool(tf.zeros([1, 4, 8, 8, 3])).shape.as_list()

@@ -109,6 +109,9 @@ class _SeparableConv(Conv):
 class SeparableConv1D(_SeparableConv):
     """Separable convolution of rows ``[n, width, channels]``. For the arguments see `Conv`.
 
+    Raises:
+        ValueError: for inputs of another rank or of unknown channels, or for other values.
+
     >>> layer = tf.layers.SeparableConv1D(8, kernel_size=3, depth_multiplier=2)
     >>> layer(tf.zeros([1, 10, 4])).shape.as_list()
     [1, 8, 8]
@@ -121,6 +124,9 @@ class SeparableConv1D(_SeparableConv):
 
 class SeparableConv2D(_SeparableConv):
     """Separable convolution of images ``[n, height, width, channels]``. See `Conv`.
+
+    Raises:
+        ValueError: for inputs of another rank or of unknown channels, or for other values.
 
     >>> layer = tf.layers.SeparableConv2D(8, kernel_size=3)
     >>> layer(tf.zeros([1, 28, 28, 4])).shape.as_list()

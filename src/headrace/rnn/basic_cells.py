@@ -25,7 +25,10 @@ from headrace.rnn.cell import (
 
 
 class LSTMStateTuple(NamedTuple("LSTMStateTuple", [("c", Any), ("h", Any)])):
-    """State of LSTM cells: the cell's memory ``c`` and its output ``h``.
+    """State of LSTM cells: the cell's memory ``c`` and its output ``h``, both ``[batch, units]``.
+
+    Raises:
+        TypeError: from ``dtype``, if the two differ in type.
 
     >>> tf.nn.rnn_cell.LSTMStateTuple(c=[0.0], h=[1.0])
     LSTMStateTuple(c=[0.0], h=[1.0])
@@ -97,7 +100,11 @@ class BasicRNNCell(_UnitCell):
         super().__init__(num_units, activation, reuse, name, dtype, kwargs)
 
     def build(self, input_shape: Any) -> None:
-        """Make kernel and bias."""
+        """Make the kernel ``[inputs + units, units]`` and the bias ``[units]``.
+
+        Raises:
+            ValueError: if the size of the inputs is not known.
+        """
         rows = known_depth(input_shape) + self._num_units
         require_floating(self.dtype)
         self._kernel = self.add_weight(KERNEL, shape=[rows, self._num_units])
@@ -105,7 +112,11 @@ class BasicRNNCell(_UnitCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """One step."""
+        """One step: the output twice; inputs are ``[batch, inputs]``, the state ``[batch, units]``.
+
+        Raises:
+            ValueError: if they are no floats, or the shapes do not fit.
+        """
         require_floating([inputs, state])
         output = self._activation(affine([inputs, state], self._kernel, self._bias))
         return output, output
@@ -149,7 +160,11 @@ class GRUCell(_UnitCell):
         self._bias_initializer = bias_initializer
 
     def build(self, input_shape: Any) -> None:
-        """Make the kernels and biases of gates and candidate."""
+        """Make the kernels ``[inputs + units, ...]`` and biases of gates and candidate.
+
+        Raises:
+            ValueError: if the size of the inputs is not known.
+        """
         units = self._num_units
         rows = known_depth(input_shape) + units
         require_floating(self.dtype)
@@ -167,7 +182,11 @@ class GRUCell(_UnitCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """One step."""
+        """One step: the new state twice, for ``[batch, inputs]`` and a state ``[batch, units]``.
+
+        Raises:
+            ValueError: if they are no floats, or the shapes do not fit.
+        """
         require_floating([inputs, state])
         gates = sigmoid(affine([inputs, state], self._gate_kernel, self._gate_bias))
         r, u = split(gates, 2, axis=1)
@@ -217,11 +236,16 @@ class BasicLSTMCell(_UnitCell):
 
     @property
     def state_size(self) -> Any:
+        """``LSTMStateTuple(units, units)``, or their sum where the state is one tensor."""
         units = self._num_units
         return LSTMStateTuple(units, units) if self._state_is_tuple else 2 * units
 
     def build(self, input_shape: Any) -> None:
-        """Make kernel and bias."""
+        """Make the kernel ``[inputs + units, 4 units]`` and the bias ``[4 units]``.
+
+        Raises:
+            ValueError: if the size of the inputs is not known.
+        """
         units = self._num_units
         rows = known_depth(input_shape) + units
         require_floating(self.dtype)
@@ -230,7 +254,12 @@ class BasicLSTMCell(_UnitCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """One step."""
+        """One step: output ``[batch, units]`` and new state, for inputs ``[batch, inputs]``.
+
+        Raises:
+            TypeError: if the state is one tensor where a tuple is due.
+            ValueError: if inputs and state are no floats, or the shapes do not fit.
+        """
         require_floating([inputs, state])
         c, h = state if self._state_is_tuple else split(state, 2, axis=1)
         i, j, f, o = split(affine([inputs, h], self._kernel, self._bias), 4, axis=1)
@@ -297,15 +326,21 @@ class LSTMCell(_UnitCell):
 
     @property
     def state_size(self) -> Any:
+        """``LSTMStateTuple(units, output size)``, or their sum where the state is one tensor."""
         sizes = self._num_units, self._output_size
         return LSTMStateTuple(*sizes) if self._state_is_tuple else sum(sizes)
 
     @property
     def output_size(self) -> Any:
+        """``num_proj`` where there is a projection, else ``num_units``."""
         return self._output_size
 
     def build(self, input_shape: Any) -> None:
-        """Make kernel, bias, and what peepholes and projection need."""
+        """Make the kernel ``[inputs + outputs, 4 units]``, bias, peepholes and projection.
+
+        Raises:
+            ValueError: if the size of the inputs is not known.
+        """
         units, start = self._num_units, self._initializer
         rows = known_depth(input_shape) + (units if self._num_proj is None else self._num_proj)
         require_floating(self.dtype)
@@ -327,7 +362,12 @@ class LSTMCell(_UnitCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """One step."""
+        """One step: output ``[batch, output size]`` and new state, for inputs ``[batch, inputs]``.
+
+        Raises:
+            TypeError: if the state is one tensor where a tuple is due.
+            ValueError: if inputs and state are no floats, or the shapes do not fit.
+        """
         require_floating([inputs, state])
         if self._state_is_tuple:
             c_prev, h_prev = state

@@ -92,7 +92,7 @@ class RNNCell(Layer):
         raise NotImplementedError("Abstract method")
 
     def build(self, input_shape: Any) -> None:
-        """Variables may also be made in ``call``."""
+        """Nothing: variables may be made in ``call``. ``input_shape`` is that of the inputs."""
 
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
@@ -127,7 +127,18 @@ class RNNCell(Layer):
         return self.zero_state(batch_size, dtype)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The state of zeros: ``[batch_size, size]`` for each size of ``state_size``."""
+        """The state of zeros: ``[batch_size, size]`` for each size of ``state_size``.
+
+        Args:
+            batch_size: a number, or an integer scalar tensor.
+
+        Raises:
+            TypeError: if ``dtype`` is unknown, or ``batch_size`` no integer.
+            ValueError: if ``batch_size`` is negative.
+
+        >>> tf.nn.rnn_cell.GRUCell(3).zero_state(2, tf.float32).shape.as_list()
+        [2, 3]
+        """
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
             return zero_states(self.state_size, batch_size, dtype)
 

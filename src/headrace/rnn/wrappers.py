@@ -234,11 +234,15 @@ def _added(inputs: Any, outputs: Any) -> Any:
 
 
 class DeviceWrapper(WrapperCell):
-    """A cell that runs on a given device.
+    """A cell that runs on a given device, with the shapes of the cell inside.
 
     Args:
         cell: the cell inside.
         device: device name or function.
+
+    Raises:
+        TypeError: if ``cell`` is no RNNCell.
+        ValueError: in a call, if the name names no device.
 
     >>> cell = tf.nn.rnn_cell.DeviceWrapper(tf.nn.rnn_cell.BasicRNNCell(3), "/cpu:0")
     >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
@@ -251,7 +255,11 @@ class DeviceWrapper(WrapperCell):
         self._device = device
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The zero state of the wrapped cell, on the device."""
+        """The zero state of the wrapped cell, in its shapes, on the device.
+
+        Raises:
+            ValueError: if the name names no device.
+        """
         with on_device(self._device):
             return super().zero_state(batch_size, dtype)
 
@@ -295,15 +303,21 @@ class MultiRNNCell(RNNCell):
 
     @property
     def state_size(self) -> Any:
+        """The sizes of the cells' states, a tuple, or their sum where the state is one tensor."""
         sizes = tuple([cell.state_size for cell in self._cells])
         return sizes if self._state_is_tuple else sum(sizes)
 
     @property
     def output_size(self) -> Any:
+        """That of the last cell."""
         return self._cells[-1].output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The zero states of all cells."""
+        """The zero states of all cells: ``[batch_size, size]`` each.
+
+        Raises:
+            TypeError: if ``dtype`` is unknown.
+        """
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
             if self._state_is_tuple:
                 return tuple([cell.zero_state(batch_size, dtype) for cell in self._cells])
@@ -311,10 +325,12 @@ class MultiRNNCell(RNNCell):
 
     @property
     def trainable_weights(self) -> list[Any]:
+        """Those of all cells; none when this one is not trainable."""
         return self._weights_of("trainable_weights") if self.trainable else []
 
     @property
     def non_trainable_weights(self) -> list[Any]:
+        """All other weights of the cells."""
         others = self._weights_of("non_trainable_weights")
         return others if self.trainable else self._weights_of("trainable_weights") + others
 
@@ -322,7 +338,11 @@ class MultiRNNCell(RNNCell):
         return [w for cell in self._cells if isinstance(cell, Layer) for w in getattr(cell, kind)]
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """One step of all cells."""
+        """One step of all cells: the last output, ``[batch, output size]``, and all new states.
+
+        Raises:
+            ValueError: if the state is no tuple where one is due, or shapes do not fit.
+        """
         position = 0
         new_states = []
         for i, cell in enumerate(self._cells):
@@ -384,7 +404,12 @@ class EmbeddingWrapper(WrapperCell):
     non_trainable_weights = RNNCell.non_trainable_weights
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """One step; ``inputs`` are ids ``[batch_size]`` or ``[batch_size, 1]``."""
+        """One step; ``inputs`` are ids ``[batch_size]`` or ``[batch_size, 1]``.
+
+        Raises:
+            TypeError: if the ids are no integers.
+            InvalidArgumentError: when run, if an id is not below ``embedding_classes``.
+        """
         with on_device("/cpu:0"):
             initializer = self._initializer or get_variable_scope().initializer
             if not initializer:
@@ -401,13 +426,17 @@ class EmbeddingWrapper(WrapperCell):
 
 
 class InputProjectionWrapper(WrapperCell):
-    """A cell whose inputs go through a linear layer first.
+    """A cell whose inputs ``[batch, n]`` go through a linear layer first: ``[batch, num_proj]``.
 
     Args:
         cell: the cell inside.
         num_proj: size of the projected inputs.
         activation: applied to them.
         input_size: deprecated, ignored.
+
+    Raises:
+        TypeError: if ``cell`` is no RNNCell.
+        ValueError: in a call, if inputs are no matrices.
 
     >>> cell = tf.nn.rnn_cell.InputProjectionWrapper(tf.nn.rnn_cell.BasicRNNCell(3), num_proj=2)
     >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
@@ -433,7 +462,11 @@ class InputProjectionWrapper(WrapperCell):
     non_trainable_weights = RNNCell.non_trainable_weights
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """One step."""
+        """One step of the cell inside, on inputs ``[batch, n]`` that were projected.
+
+        Raises:
+            ValueError: if the shapes do not fit.
+        """
         if self._linear is None:
             self._linear = Linear(inputs, self._num_proj, True)
         projected = self._linear(inputs)
@@ -443,7 +476,7 @@ class InputProjectionWrapper(WrapperCell):
 
 
 class OutputProjectionWrapper(WrapperCell):
-    """A cell whose outputs go through a linear layer.
+    """A cell whose outputs ``[batch, n]`` go through a linear layer: ``[batch, output_size]``.
 
     Args:
         cell: the cell inside.
@@ -451,6 +484,7 @@ class OutputProjectionWrapper(WrapperCell):
         activation: applied to them.
 
     Raises:
+        TypeError: if ``cell`` is no RNNCell.
         ValueError: unless ``output_size`` is positive.
 
     >>> cell = tf.nn.rnn_cell.OutputProjectionWrapper(tf.nn.rnn_cell.GRUCell(3), output_size=2)
@@ -479,10 +513,15 @@ class OutputProjectionWrapper(WrapperCell):
 
     @property
     def output_size(self) -> Any:
+        """The size of the projected outputs."""
         return self._output_size
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """One step."""
+        """One step: the projected output ``[batch, output_size]`` and the new state.
+
+        Raises:
+            ValueError: if the shapes do not fit.
+        """
         output, new_state = self.cell(inputs, state)
         if self._linear is None:
             self._linear = Linear(output, self._output_size, True)
