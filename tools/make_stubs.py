@@ -1,9 +1,10 @@
-"""Write the stub files of modules with late names, so that type checkers and editors see all names.
+"""Write the stub files of modules that are lists of names, for type checkers and editors.
 
     python tools/make_stubs.py [--check]
 
-Each module that is a list of names, some of them late (`headrace.namespaces.lazy`), has a ``.pyi``
-beside it: its imports, and the late names as imports too. So has `raw` (`raw_stub.py`).
+Each module that is a list of names, some of them late (`headrace.namespaces.lazy`) or marked where
+they are (`headrace.ops.core.public`), has a ``.pyi`` beside it: its imports, and those names as
+imports too. So has `raw` (`raw_stub.py`).
 ``--check`` writes nothing and ends with status 1 if a file is not what it would be.
 """
 
@@ -21,6 +22,7 @@ from typing import TypeGuard
 import raw_stub
 
 from headrace.namespaces.lazy import LATE
+from headrace.ops.core.public import MARKED
 
 SRC = Path(__file__).resolve().parents[1] / "src"
 HEAD = "# Written by tools/make_stubs.py from {source}; do not edit.\n"
@@ -30,7 +32,8 @@ def stub_of(module: str, late: dict[str, str]) -> str:
     """The text of the stub of a module."""
     path = source_of(module)
     body = ast.parse(path.read_text(encoding="utf-8")).body
-    lines = list(chain.from_iterable(map(_lines, body)))
+    lines = list(chain.from_iterable(_lines(node, module) for node in body))
+    lines += _marked(module)
     own = {t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if _is_name(t)}
     for name, source in sorted(late.items(), key=lambda item: item[1]):
         if name in own:
@@ -47,7 +50,25 @@ def source_of(module: str) -> Path:
     return Path(str(importlib.import_module(module).__file__))
 
 
-def _lines(node: ast.stmt) -> list[str]:
+def _marked(module: str) -> list[str]:
+    """Imports of what the rooms of operations mark as public for a namespace."""
+    if not fills(source_of(module).read_text(encoding="utf-8")):
+        return []
+    marked = MARKED.get(module.partition(".")[2], {})
+    lines = []
+    for name, (value, home) in sorted(marked.items(), key=lambda item: (item[1].module, item[0])):
+        here = vars(sys.modules[home])
+        found = name if here.get(name) is value else next(k for k, v in here.items() if v is value)
+        lines += _imports(home, found, name)
+    return lines
+
+
+def fills(text: str) -> bool:
+    """Whether a module takes what is marked for it."""
+    return "_fill(__name__)" in text
+
+
+def _lines(node: ast.stmt, module: str) -> list[str]:
     """What a statement at the top of a module is in its stub."""
     if isinstance(node, ast.ImportFrom) and node.module and node.module != "__future__":
         if node.names[0].name == "*":
@@ -61,7 +82,9 @@ def _lines(node: ast.stmt) -> list[str]:
         )
     if isinstance(node, ast.Assign) and _is_name(node.targets[0]):
         name = node.targets[0].id
-        if name in ("__all__", "__version__"):
+        if name == "__all__":
+            return [f"__all__ = {importlib.import_module(module).__all__}"]
+        if name == "__version__":
             return [ast.unparse(node)]
         if not name.startswith("_"):
             return [f"{name} = {node.value.id}"] if _is_name(node.value) else []
@@ -91,11 +114,11 @@ def _in_api(module: str) -> bool:
 
 
 def _lists() -> list[str]:
-    """The modules that consist of names from elsewhere, some of them late."""
+    """The modules that consist of names from elsewhere, some of them late or marked."""
     found = []
     for path in sorted((SRC / "headrace").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if "__getattr__, __dir__ = " not in text or "TYPE_CHECKING" in text:
+        if not ("__getattr__, __dir__ = " in text or fills(text)) or "TYPE_CHECKING" in text:
             continue
         body = ast.parse(text).body
         if not any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in body):
@@ -107,13 +130,13 @@ def _lists() -> list[str]:
 def stubs() -> Iterator[tuple[Path, str]]:
     """Every stub file and its text."""
     for module in _lists():
-        yield source_of(module).with_suffix(".pyi"), stub_of(module, LATE[module])
+        yield source_of(module).with_suffix(".pyi"), stub_of(module, LATE.get(module, {}))
     yield SRC / "headrace" / "ops" / "core" / "raw_ops.pyi", raw_stub.text()
 
 
 def main(arguments: list[str]) -> int:
     """Write or check every stub; returns the status of the process."""
-    parser = argparse.ArgumentParser(description="Write stub files of modules with late names.")
+    parser = argparse.ArgumentParser(description="Write stub files of lists of names.")
     parser.add_argument("--check", action="store_true", help="only say what is not current")
     check = parser.parse_args(arguments).check
     stale = []

@@ -54,73 +54,14 @@ from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
 from headrace.graph.wire_precision import wire_precision
 from headrace.graph_files.import_graph import import_graph_def
-from headrace.ops import every as _every
-from headrace.ops.array.api import *
-from headrace.ops.array.arranging_api import *
-from headrace.ops.array.dynamic_api import *
-from headrace.ops.array.gather_api import *
-from headrace.ops.array.indexed_slices import *
-from headrace.ops.array.joining_api import *
-from headrace.ops.array.layout_api import *
-from headrace.ops.array.slicing_api import *
-from headrace.ops.array.sort import *
-from headrace.ops.control.basic import *
-from headrace.ops.control.checking_api import *
-from headrace.ops.control.checking_print import print_v2 as print
-from headrace.ops.control.checking_types import *
-from headrace.ops.control.flow_api import *
-from headrace.ops.control.functional import *
-from headrace.ops.control.script import *
-from headrace.ops.control.tensor_array import *
-from headrace.ops.core.build import (
-    constant,
-    convert_to_tensor,
-    placeholder,
-    register_tensor_conversion_function,
-)
+from headrace.ops.array.api import newaxis
 from headrace.ops.core.build import raw as raw_ops
-from headrace.ops.core.static import static_value as get_static_value
-from headrace.ops.image.patches import *
-from headrace.ops.io.accumulators_api import *
-from headrace.ops.io.queues_api import *
-from headrace.ops.io.readers_api import *
-from headrace.ops.io.tables import *
-from headrace.ops.math.binary import *
-from headrace.ops.math.cast import *
-from headrace.ops.math.clip import *
-from headrace.ops.math.comparison import *
-from headrace.ops.math.counting import *
-from headrace.ops.math.cumulative import *
-from headrace.ops.math.einsum import *
-from headrace.ops.math.elementwise import *
-from headrace.ops.math.fft import *
-from headrace.ops.math.linalg_api import *
-from headrace.ops.math.matmul import *
-from headrace.ops.math.nary import *
-from headrace.ops.math.norms import *
-from headrace.ops.math.operators import *
-from headrace.ops.math.quantization import *
-from headrace.ops.math.quantized import *
-from headrace.ops.math.reduction_api import *
-from headrace.ops.math.segment_api import *
-from headrace.ops.parsing.api import *
-from headrace.ops.parsing.decoding_api import *
-from headrace.ops.ragged.ragged_tensor import *
-from headrace.ops.random.api import *
-from headrace.ops.sparse.api import *
-from headrace.ops.sparse.math import *
-from headrace.ops.sparse.sparse_tensor import *
-from headrace.ops.state.initializers import *
-from headrace.ops.state.partitioned import *
-from headrace.ops.state.scopes_api import *
-from headrace.ops.state.session_tensors import *
-from headrace.ops.state.template import *
-from headrace.ops.state.variable_scope import *
-from headrace.ops.state.variables import *
-from headrace.ops.state.variables_api import *
-from headrace.ops.strings.api import *
+from headrace.ops.every import fill as _fill
+from headrace.ops.state.variable_kinds import AUTO_REUSE
 from headrace.session.engines import register_engine as _register_engine
 from headrace.session.session import InteractiveSession, Session, get_default_session
+
+_fill(__name__)  # with what the rooms of operations mark as public
 
 __version__ = "0.1.0"
 

@@ -1,23 +1,5 @@
 """``tf.manip``: functions that rearrange tensors, under their names of release 1.6."""
 
-from headrace import (
-    batch_to_space_nd,
-    gather_nd,
-    reshape,
-    reverse,
-    roll,
-    scatter_nd,
-    space_to_batch_nd,
-    tile,
-)
+from headrace.ops.every import fill as _fill
 
-__all__ = [
-    "batch_to_space_nd",
-    "gather_nd",
-    "reshape",
-    "reverse",
-    "roll",
-    "scatter_nd",
-    "space_to_batch_nd",
-    "tile",
-]
+__all__ = _fill(__name__)

@@ -1,11 +1,5 @@
 """Queues: the names of ``tf.queue``."""
 
-from headrace.ops.io.queues_api import (
-    FIFOQueue,
-    PaddingFIFOQueue,
-    PriorityQueue,
-    QueueBase,
-    RandomShuffleQueue,
-)
+from headrace.ops.every import fill as _fill
 
-__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]
+__all__ = _fill(__name__)

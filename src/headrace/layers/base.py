@@ -28,8 +28,9 @@ from headrace.ops.control.basic import init_scope
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.state.partitioned import PartitionedVariable
 from headrace.ops.state.scopes_api import graph_of, name_scope
+from headrace.ops.state.variable_kinds import VariableAggregation, VariableSynchronization
 from headrace.ops.state.variable_scope import VariableScope, get_variable, variable_scope
-from headrace.ops.state.variables import Variable, VariableAggregation, VariableSynchronization
+from headrace.ops.state.variables import Variable
 
 _NAMES = "__layer_names"
 _KEYWORDS = frozenset(

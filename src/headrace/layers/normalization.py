@@ -20,7 +20,7 @@ from headrace.ops.math.cast import cast
 from headrace.ops.math.reduction_api import reduce_mean
 from headrace.ops.nn import normalization_api
 from headrace.ops.state.scopes_api import control_dependencies, name_scope
-from headrace.ops.state.variables import VariableAggregation, VariableSynchronization
+from headrace.ops.state.variable_kinds import VariableAggregation, VariableSynchronization
 
 _LOW = (dtypes.float16, dtypes.bfloat16)
 

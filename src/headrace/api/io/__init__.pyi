@@ -5,6 +5,7 @@ from headrace.files.tfrecord import TFRecordWriter as TFRecordWriter
 from headrace.files.tfrecord import tf_record_iterator as tf_record_iterator
 from headrace.graph_files.graph_util import write_graph as write_graph
 from headrace.api.io import gfile as gfile
+__all__ = ['FixedLenFeature', 'FixedLenSequenceFeature', 'PaddingFIFOQueue', 'PriorityQueue', 'QueueBase', 'RandomShuffleQueue', 'SparseFeature', 'VarLenFeature', 'decode_and_crop_jpeg', 'decode_base64', 'decode_bmp', 'decode_compressed', 'decode_csv', 'decode_gif', 'decode_image', 'decode_jpeg', 'decode_json_example', 'decode_png', 'decode_raw', 'deserialize_many_sparse', 'encode_base64', 'encode_jpeg', 'extract_jpeg_shape', 'is_jpeg', 'matching_files', 'parse_example', 'parse_sequence_example', 'parse_single_example', 'parse_single_sequence_example', 'parse_tensor', 'read_file', 'serialize_many_sparse', 'serialize_sparse', 'serialize_tensor', 'write_file', 'TFRecordCompressionType', 'TFRecordOptions', 'TFRecordWriter', 'gfile', 'tf_record_iterator', 'write_graph']
 from headrace.ops.image.files_api import decode_and_crop_jpeg as decode_and_crop_jpeg
 from headrace.ops.image.files_api import decode_bmp as decode_bmp
 from headrace.ops.image.files_api import decode_gif as decode_gif
@@ -18,10 +19,6 @@ from headrace.ops.io.queues_api import PaddingFIFOQueue as PaddingFIFOQueue
 from headrace.ops.io.queues_api import PriorityQueue as PriorityQueue
 from headrace.ops.io.queues_api import QueueBase as QueueBase
 from headrace.ops.io.queues_api import RandomShuffleQueue as RandomShuffleQueue
-from headrace.ops.parsing.api import FixedLenFeature as FixedLenFeature
-from headrace.ops.parsing.api import FixedLenSequenceFeature as FixedLenSequenceFeature
-from headrace.ops.parsing.api import SparseFeature as SparseFeature
-from headrace.ops.parsing.api import VarLenFeature as VarLenFeature
 from headrace.ops.parsing.api import parse_example as parse_example
 from headrace.ops.parsing.api import parse_sequence_example as parse_sequence_example
 from headrace.ops.parsing.api import parse_single_example as parse_single_example
@@ -35,10 +32,13 @@ from headrace.ops.parsing.decoding_api import parse_tensor as parse_tensor
 from headrace.ops.parsing.decoding_api import read_file as read_file
 from headrace.ops.parsing.decoding_api import serialize_tensor as serialize_tensor
 from headrace.ops.parsing.decoding_api import write_file as write_file
+from headrace.ops.parsing.features import FixedLenFeature as FixedLenFeature
+from headrace.ops.parsing.features import FixedLenSequenceFeature as FixedLenSequenceFeature
+from headrace.ops.parsing.features import SparseFeature as SparseFeature
+from headrace.ops.parsing.features import VarLenFeature as VarLenFeature
 from headrace.ops.sparse.api import deserialize_many_sparse as deserialize_many_sparse
 from headrace.ops.sparse.api import serialize_many_sparse as serialize_many_sparse
 from headrace.ops.sparse.api import serialize_sparse as serialize_sparse
 from headrace.ops.strings.api import decode_base64 as decode_base64
 from headrace.ops.strings.api import encode_base64 as encode_base64
-__all__ = ['FixedLenFeature', 'FixedLenSequenceFeature', 'PaddingFIFOQueue', 'PriorityQueue', 'QueueBase', 'RandomShuffleQueue', 'SparseFeature', 'TFRecordCompressionType', 'TFRecordOptions', 'TFRecordWriter', 'VarLenFeature', 'decode_and_crop_jpeg', 'decode_base64', 'decode_bmp', 'decode_compressed', 'decode_csv', 'decode_gif', 'decode_image', 'decode_jpeg', 'decode_json_example', 'decode_png', 'decode_raw', 'deserialize_many_sparse', 'encode_base64', 'encode_jpeg', 'extract_jpeg_shape', 'gfile', 'is_jpeg', 'matching_files', 'parse_example', 'parse_sequence_example', 'parse_single_example', 'parse_single_sequence_example', 'parse_tensor', 'read_file', 'serialize_many_sparse', 'serialize_sparse', 'serialize_tensor', 'tf_record_iterator', 'write_file', 'write_graph']
 from headrace.train import match_filenames_once as match_filenames_once

@@ -19,8 +19,9 @@ from headrace.ops.control.basic import group
 from headrace.ops.core.build import placeholder
 from headrace.ops.state.partitioned import PartitionedVariable
 from headrace.ops.state.scopes_api import device as device_scope
+from headrace.ops.state.variable_kinds import VariableAggregation, VariableSynchronization
 from headrace.ops.state.variable_scope import get_variable, get_variable_scope
-from headrace.ops.state.variables import Variable, VariableAggregation, VariableSynchronization
+from headrace.ops.state.variables import Variable
 from headrace.train.checkpoint_utils import load_checkpoint
 from headrace.train.global_step import assert_global_step, get_global_step
 from headrace.train.saver import Saver

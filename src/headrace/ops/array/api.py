@@ -22,6 +22,7 @@ from headrace.ops.core.array_util import (
 )
 from headrace.ops.core.build import _const, raw
 from headrace.ops.core.old_arguments import renamed
+from headrace.ops.core.public import public
 
 #: Filled tensors up to this size become constants, as in TensorFlow.
 _SMALL = 1000
@@ -32,6 +33,7 @@ newaxis = None
 # -- passing on ---------------------------------------------------------------------------------
 
 
+@public("identity")
 def identity(input: Any, name: str | None = None) -> Tensor:
     """A tensor with the contents, dtype and shape of ``input``, made by an op of its own.
 
@@ -47,6 +49,7 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     return raw.Identity(input, name=name)
 
 
+@public("identity_n")
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """Tensors with the contents, dtypes and shapes of ``input``, all from one op.
 
@@ -62,6 +65,7 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     return raw.IdentityN(list(input), name=name)
 
 
+@public("stop_gradient")
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """``input`` in its shape and dtype, as a constant for ``tf.gradients``: no gradient flows back.
 
@@ -77,6 +81,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     return raw.StopGradient(input, name=name)
 
 
+@public("guarantee_const")
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     """``input`` in its shape and dtype, promised not to change from step to step.
 
@@ -86,6 +91,7 @@ def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     return raw.GuaranteeConst(input, name=name)
 
 
+@public("placeholder_with_default")
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """A tensor that has the value ``input`` unless it is fed.
 
@@ -95,6 +101,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     return raw.PlaceholderWithDefault(input, shape=TensorShape(shape), name=name)
 
 
+@public("ensure_shape")
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """``x``, checked to have ``shape`` when the graph runs (unknown sizes fit anything).
 
@@ -108,6 +115,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 # -- filled tensors -----------------------------------------------------------------------------
 
 
+@public("zeros")
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of zeros (False, or empty strings).
 
@@ -127,6 +135,7 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
     return _filled(shape, b"" if wanted is dtypes.string else 0, wanted, name or "zeros")
 
 
+@public("ones")
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of ones (or True). ``shape`` and ``dtype`` as for ``zeros``.
 
@@ -167,6 +176,7 @@ def _whole_sizes(shape: Any) -> tuple[int, ...] | None:
     return sizes if fully_known(sizes) else None  # type: ignore[return-value]
 
 
+@public("zeros_like")
 @composite_function
 def zeros_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
@@ -183,6 +193,7 @@ def zeros_like(
     return _filled_like(tensor, dtype, name or "zeros_like", optimize, 0)
 
 
+@public("ones_like")
 @composite_function
 def ones_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
@@ -210,6 +221,7 @@ def _filled_like(tensor: Any, dtype: Any, name: str, optimize: bool, value: int)
     return raw.ZerosLike(source, name=name) if value == 0 else raw.OnesLike(source, name=name)
 
 
+@public("fill")
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` whose every element is the scalar ``value``, of its dtype.
 
@@ -227,6 +239,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     return raw.Fill(shape_value(dims), value, name=name)
 
 
+@public("eye", "linalg.eye")
 def eye(
     num_rows: Any,
     num_columns: Any = None,
@@ -272,6 +285,7 @@ def eye(
 # -- shapes -------------------------------------------------------------------------------------
 
 
+@public("shape")
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """The shape of ``input`` as a 1-D tensor ``[rank]``, known when the graph runs.
 
@@ -301,6 +315,7 @@ def _shape_of(input: Any, name: str, out_type: DType, optimize: bool) -> Tensor:
     return raw.Shape(tensor, out_type=out_type, name=name)
 
 
+@public("shape_n")
 def shape_n(
     input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None
 ) -> list[Tensor]:
@@ -313,6 +328,7 @@ def shape_n(
     return raw.ShapeN(list(input), out_type=out_type, name=name)
 
 
+@public("size")
 @composite_function
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """The number of elements of ``input`` (of a sparse tensor: of its dense shape), a scalar.
@@ -334,6 +350,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
     return raw.Size(tensor, out_type=kind, name=name)
 
 
+@public("rank")
 @composite_function
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions of ``input``, an int32 scalar.
@@ -354,6 +371,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     return raw.Rank(tensor, name=name)
 
 
+@public("reshape", "manip.reshape")
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """``tensor``, its elements in row-major order, with another shape.
 
@@ -371,6 +389,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     return raw.Reshape(tensor, shape_value(shape), name=name)
 
 
+@public("expand_dims")
 @composite_function
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """``input`` with a dimension of size 1 inserted at ``axis`` (negative: from the end).
@@ -392,6 +411,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     return raw.ExpandDims(as_tensor(input), at, name=name)
 
 
+@public("squeeze")
 @composite_function
 def squeeze(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
@@ -417,6 +437,7 @@ def squeeze(
     return raw.Squeeze(as_tensor(input), squeeze_dims=tuple(axes), name=name)
 
 
+@public("transpose")
 def transpose(
     a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False
 ) -> Tensor:
@@ -449,6 +470,7 @@ def transpose(
         return build(tensor, order, name=scope)
 
 
+@public("matrix_transpose", "linalg.matrix_transpose")
 def matrix_transpose(
     a: Any, name: str | None = "matrix_transpose", conjugate: bool = False
 ) -> Tensor:
@@ -474,29 +496,3 @@ def matrix_transpose(
             [raw.Range(0, count - 2, 1), raw.Pack([count - 1, count - 2])], 0, name="perm"
         )
         return transpose(tensor, perm, conjugate=conjugate)
-
-
-__all__ = [
-    "ensure_shape",
-    "expand_dims",
-    "eye",
-    "fill",
-    "guarantee_const",
-    "identity",
-    "identity_n",
-    "matrix_transpose",
-    "newaxis",
-    "ones",
-    "ones_like",
-    "placeholder_with_default",
-    "rank",
-    "reshape",
-    "shape",
-    "shape_n",
-    "size",
-    "squeeze",
-    "stop_gradient",
-    "transpose",
-    "zeros",
-    "zeros_like",
-]

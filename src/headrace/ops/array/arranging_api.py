@@ -17,8 +17,10 @@ from headrace.ops.core.array_util import (
 )
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.old_arguments import renamed, reverse_axes
+from headrace.ops.core.public import public
 
 
+@public("tile", "manip.tile")
 @composite_function
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """``input`` repeated ``multiples[i]`` times along each dimension i.
@@ -40,6 +42,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     return raw.Tile(input, shape_value(multiples), name=name)
 
 
+@public("reverse", "manip.reverse")
 @composite_function
 def reverse(tensor: Any, axis: Any = None, name: str | None = None, dims: Any = None) -> Tensor:
     """``tensor``, in its shape, with the order along the dimensions in ``axis`` reversed.
@@ -65,9 +68,10 @@ def reverse(tensor: Any, axis: Any = None, name: str | None = None, dims: Any = 
     return raw.ReverseV2(tensor, axes, name=name or "ReverseV2")
 
 
-reverse_v2 = reverse
+reverse_v2 = public("reverse_v2")(reverse)
 
 
+@public("reverse_sequence")
 def reverse_sequence(
     input: Any,
     seq_lengths: Any,
@@ -106,6 +110,7 @@ def reverse_sequence(
     )
 
 
+@public("roll", "manip.roll")
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """``input``, in its shape, moved by ``shift`` along ``axis``; what falls off comes back.
 
@@ -123,6 +128,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     return raw.Roll(input, shift, axis, name=name)
 
 
+@public("broadcast_to")
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """``input`` broadcast to ``shape`` (1-D integers) by NumPy's rules.
 
@@ -137,6 +143,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     return raw.BroadcastTo(input, shape_value(shape), name=name)
 
 
+@public("broadcast_static_shape")
 def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
     """The static shape of an elementwise op on tensors of these shapes.
 
@@ -148,6 +155,7 @@ def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> Tensor
     )
 
 
+@public("broadcast_dynamic_shape")
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The broadcast shape of two shapes given as 1-D tensors.
 
@@ -157,6 +165,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     return raw.BroadcastArgs(shape_argument(shape_x), shape_argument(shape_y))
 
 
+@public("invert_permutation")
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """The inverse ``y`` of a permutation: ``y[x[i]] = i``.
 
@@ -171,6 +180,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     return raw.InvertPermutation(x, name=name)
 
 
+@public("bitcast")
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The bytes of ``input`` read as another type.
 
@@ -189,6 +199,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     return raw.Bitcast(input, type=type, name=name)
 
 
+@public("meshgrid")
 def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
     """Coordinate grids of n 1-D tensors: n tensors of rank n.
 
@@ -226,6 +237,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         return grids
 
 
+@public("unravel_index")
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     """Flat ``indices`` as coordinates in an array of shape ``dims``.
 
@@ -246,19 +258,3 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     [[1, 1], [0, 1]]
     """
     return raw.UnravelIndex(indices, dims, name=name)
-
-
-__all__ = [
-    "bitcast",
-    "broadcast_dynamic_shape",
-    "broadcast_static_shape",
-    "broadcast_to",
-    "invert_permutation",
-    "meshgrid",
-    "reverse",
-    "reverse_sequence",
-    "reverse_v2",
-    "roll",
-    "tile",
-    "unravel_index",
-]

@@ -11,6 +11,7 @@ from headrace.graph.shapes import compatible_static, num_elements_static, shape_
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import as_tensor, checked_axis, int_const
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 
 
 class Unique(NamedTuple):
@@ -35,6 +36,7 @@ class ListDiff(NamedTuple):
     idx: Tensor
 
 
+@public("where")
 @composite_function
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Coordinates ``[n, rank]`` (int64) of true elements, or elements of ``x`` or ``y``.
@@ -53,6 +55,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return raw.Select(condition, x, y, name=name)
 
 
+@public("where_v2")
 @composite_function
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Like ``where``, but the shapes of all three broadcast as in NumPy.
@@ -74,6 +77,7 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
     return raw.SelectV2(condition, x, y, name=name)
 
 
+@public("boolean_mask")
 @composite_function
 def boolean_mask(
     tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
@@ -130,6 +134,7 @@ def _merged(tensor: Tensor, axis: int, count: int) -> Tensor:
     return raw.Reshape(tensor, raw.ConcatV2([lead, size, rest], 0))
 
 
+@public("unique")
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
     """The distinct values of a 1-D tensor in order of first appearance.
 
@@ -152,6 +157,7 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Uniq
     return Unique(*raw.Unique(x, out_idx=out_idx, name=name))
 
 
+@public("unique_with_counts")
 def unique_with_counts(
     x: Any, out_idx: Any = dtypes.int32, name: str | None = None
 ) -> UniqueWithCounts:
@@ -168,6 +174,7 @@ def unique_with_counts(
     return UniqueWithCounts(*raw.UniqueWithCounts(x, out_idx=out_idx, name=name))
 
 
+@public("setdiff1d")
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
     """The elements of ``x`` that are not in ``y``, in order, and their positions in ``x``.
 
@@ -186,6 +193,7 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None 
     return ListDiff(*raw.ListDiff(x, y, out_idx=index_dtype, name=name))
 
 
+@public("dynamic_partition")
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
@@ -211,6 +219,7 @@ def dynamic_partition(
     return raw.DynamicPartition(data, partitions, num_partitions=num_partitions, name=name)
 
 
+@public("dynamic_stitch")
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """Rows of several tensors put at ``indices`` of one; later ones win.
 
@@ -233,6 +242,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     return raw.DynamicStitch(list(indices), list(data), name=name)
 
 
+@public("parallel_dynamic_stitch")
 def parallel_dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """Like ``dynamic_stitch``, with its shapes and errors.
 
@@ -242,6 +252,7 @@ def parallel_dynamic_stitch(indices: Any, data: Any, name: str | None = None) ->
     return raw.ParallelDynamicStitch(list(indices), list(data), name=name)
 
 
+@public("bincount", "math.bincount")
 def bincount(
     arr: Any,
     weights: Any = None,
@@ -279,17 +290,3 @@ def bincount(
             none = raw.Fill(int_const([0]), convert_to_tensor(0, dtypes.as_dtype(dtype)))
             return raw.Bincount(array, size, none)
         return raw.Bincount(array, size, as_tensor(weights))
-
-
-__all__ = [
-    "bincount",
-    "boolean_mask",
-    "dynamic_partition",
-    "dynamic_stitch",
-    "parallel_dynamic_stitch",
-    "setdiff1d",
-    "unique",
-    "unique_with_counts",
-    "where",
-    "where_v2",
-]

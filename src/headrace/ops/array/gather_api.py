@@ -11,8 +11,10 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import as_tensor, index_tensor, int_const, shape_argument
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 
 
+@public("gather")
 @composite_function
 def gather(
     params: Any,
@@ -43,6 +45,7 @@ def gather(
     return raw.GatherV2(tensor, index_tensor(indices), at, batch_dims=batch_dims, name=name)
 
 
+@public("batch_gather")
 @composite_function
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """Gather along the last dimension of ``indices``; those before it are matched one to one.
@@ -68,6 +71,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
         return gathered
 
 
+@public("gather_nd", "manip.gather_nd")
 @composite_function
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Elements or slices of ``params`` at ``indices`` ``[..., depth]``.
@@ -116,6 +120,7 @@ def _like(values: Any, tensor: Tensor) -> Tensor:
     return int_const(values, tensor.dtype)
 
 
+@public("scatter_nd", "manip.scatter_nd")
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """Zeros of ``shape`` with ``updates`` added at ``indices`` ``[..., depth]``.
 
@@ -139,6 +144,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     return raw.ScatterNd(places, updates, sizes, name=name)
 
 
+@public("tensor_scatter_nd_update")
 def tensor_scatter_nd_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
@@ -154,6 +160,7 @@ def tensor_scatter_nd_update(
     return raw.TensorScatterUpdate(tensor, index_tensor(indices), updates, name=name)
 
 
+@public("tensor_scatter_nd_add")
 def tensor_scatter_nd_add(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
@@ -172,6 +179,7 @@ def tensor_scatter_nd_add(
     return raw.TensorScatterAdd(tensor, index_tensor(indices), updates, name=name)
 
 
+@public("tensor_scatter_nd_sub")
 def tensor_scatter_nd_sub(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
@@ -187,11 +195,12 @@ def tensor_scatter_nd_sub(
     return raw.TensorScatterSub(tensor, index_tensor(indices), updates, name=name)
 
 
-tensor_scatter_update = tensor_scatter_nd_update
-tensor_scatter_add = tensor_scatter_nd_add
-tensor_scatter_sub = tensor_scatter_nd_sub
+tensor_scatter_update = public("tensor_scatter_update")(tensor_scatter_nd_update)
+tensor_scatter_add = public("tensor_scatter_add")(tensor_scatter_nd_add)
+tensor_scatter_sub = public("tensor_scatter_sub")(tensor_scatter_nd_sub)
 
 
+@public("searchsorted")
 def searchsorted(
     sorted_sequence: Any,
     values: Any,
@@ -229,18 +238,3 @@ def _as_rows(tensor: Tensor) -> Tensor:
     width = raw.StridedSlice(shape, [-1], [0], [1], shrink_axis_mask=1, end_mask=1)
     count = raw.Prod(raw.StridedSlice(shape, [0], [-1], [1]), [0])
     return raw.Reshape(tensor, raw.Pack([count, width]))
-
-
-__all__ = [
-    "batch_gather",
-    "gather",
-    "gather_nd",
-    "scatter_nd",
-    "searchsorted",
-    "tensor_scatter_add",
-    "tensor_scatter_nd_add",
-    "tensor_scatter_nd_sub",
-    "tensor_scatter_nd_update",
-    "tensor_scatter_sub",
-    "tensor_scatter_update",
-]

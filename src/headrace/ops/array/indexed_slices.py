@@ -13,12 +13,14 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import int_const
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_shape
 
 #: Densifying more elements than this is worth a warning.
 _LARGE = 100_000_000
 
 
+@public("IndexedSlicesValue")
 class IndexedSlicesValue(NamedTuple):
     """The value of IndexedSlices.
 
@@ -33,6 +35,7 @@ class IndexedSlicesValue(NamedTuple):
     dense_shape: Any
 
 
+@public("IndexedSlices")
 class IndexedSlices(PlacedElements):
     """Rows of a larger tensor: ``dense[indices[i], ...] = values[i, ...]``, zero elsewhere.
 
@@ -151,6 +154,7 @@ def _warn_if_large(sizes: Sequence[int | None]) -> None:
         )
 
 
+@public("convert_to_tensor_or_indexed_slices")
 def convert_to_tensor_or_indexed_slices(
     value: Any, dtype: Any = None, name: str | None = None
 ) -> Any:
@@ -180,6 +184,3 @@ def convert_n_to_tensor_or_indexed_slices(
         else convert_to_tensor_or_indexed_slices(v, dtype, None if name is None else f"{name}_{i}")
         for i, v in enumerate(values)
     ]
-
-
-__all__ = ["IndexedSlices", "IndexedSlicesValue", "convert_to_tensor_or_indexed_slices"]

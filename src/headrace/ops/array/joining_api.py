@@ -20,8 +20,10 @@ from headrace.ops.core.array_util import (
 )
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.old_arguments import concat_arguments, split_arguments
+from headrace.ops.core.public import public
 
 
+@public("concat")
 @composite_function
 def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any = None) -> Tensor:
     """Tensors joined along one dimension; all other sizes must agree.
@@ -48,6 +50,7 @@ def concat(values: Any, axis: Any = None, name: str = "concat", concat_dim: Any 
     return raw.ConcatV2(list(values), axis, name=name)
 
 
+@public("stack")
 @composite_function
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Tensors of one shape and dtype as one tensor with a new dimension at ``axis``.
@@ -81,6 +84,7 @@ def _same_types(values: Sequence[Any]) -> list[Any]:
     ]
 
 
+@public("parallel_stack")
 def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tensor:
     """Like ``stack`` along dimension 0; all shapes must be fully known.
 
@@ -100,6 +104,7 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tenso
         )
 
 
+@public("unstack")
 def unstack(
     value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
 ) -> list[Tensor]:
@@ -124,6 +129,7 @@ def unstack(
     return raw.Unpack(tensor, num=num, axis=axis, name=name)
 
 
+@public("split")
 def split(
     value: Any = None,
     num_or_size_splits: Any = None,
@@ -164,12 +170,3 @@ def split(
         if num is None:
             raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
     return raw.SplitV(value, sizes, axis, num_split=num, name=name)
-
-
-__all__ = [
-    "concat",
-    "parallel_stack",
-    "split",
-    "stack",
-    "unstack",
-]

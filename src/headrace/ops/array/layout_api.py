@@ -12,9 +12,11 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import as_tensor, int_const, static_ints
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_value
 
 
+@public("pad")
 def pad(
     tensor: Any,
     paddings: Any,
@@ -41,6 +43,7 @@ def pad(
     raise ValueError(f"Unknown padding mode: {mode}; use CONSTANT, REFLECT or SYMMETRIC.")
 
 
+@public("required_space_to_batch_paddings")
 def required_space_to_batch_paddings(
     input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -76,6 +79,7 @@ def required_space_to_batch_paddings(
         )
 
 
+@public("space_to_batch")
 def space_to_batch(
     input: Any,
     paddings: Any,
@@ -100,6 +104,7 @@ def space_to_batch(
     return raw.SpaceToBatch(input, paddings, block_size=block_size, name=name)
 
 
+@public("batch_to_space")
 def batch_to_space(
     input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
@@ -133,6 +138,7 @@ def _block(block_size: Any, block_shape: Any) -> Any:
     return block_shape
 
 
+@public("space_to_batch_nd", "manip.space_to_batch_nd")
 def space_to_batch_nd(
     input: Any, block_shape: Any, paddings: Any, name: str | None = None
 ) -> Tensor:
@@ -154,6 +160,7 @@ def space_to_batch_nd(
     return raw.SpaceToBatchND(input, block_shape, paddings, name=name)
 
 
+@public("batch_to_space_nd", "manip.batch_to_space_nd")
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """The inverse of ``space_to_batch_nd``, cropped by ``crops``.
 
@@ -170,6 +177,7 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None
     return raw.BatchToSpaceND(input, block_shape, crops, name=name)
 
 
+@public("space_to_depth")
 def space_to_depth(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
@@ -190,6 +198,7 @@ def space_to_depth(
     return raw.SpaceToDepth(input, block_size=block_size, data_format=data_format, name=name)
 
 
+@public("depth_to_space")
 def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
@@ -214,6 +223,7 @@ def _is_default(value: Any, default: int) -> bool:
     return not isinstance(value, Tensor) and bool(np.all(np.equal(value, default)))
 
 
+@public("matrix_diag", "linalg.diag")
 def matrix_diag(
     diagonal: Any,
     name: str = "diag",
@@ -243,6 +253,7 @@ def matrix_diag(
     return _aligned("MatrixDiag", align, (diagonal, k, num_rows, num_cols, padding), name)
 
 
+@public("matrix_diag_part", "linalg.diag_part")
 def matrix_diag_part(
     input: Any,
     name: str = "diag_part",
@@ -264,6 +275,7 @@ def matrix_diag_part(
     return _aligned("MatrixDiagPart", align, (input, k, padding), name)
 
 
+@public("matrix_set_diag", "linalg.set_diag")
 def matrix_set_diag(
     input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "LEFT_LEFT"
 ) -> Tensor:
@@ -285,6 +297,7 @@ def _aligned(kind: str, align: str, inputs: tuple[Any, ...], name: str) -> Tenso
     return result
 
 
+@public("matrix_band_part", "linalg.band_part")
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
     """Matrices ``[..., m, n]`` with zeros outside a band around the diagonal.
 
@@ -307,6 +320,7 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
     return raw.MatrixBandPart(input, lower, upper, name=name)
 
 
+@public("diag", "linalg.tensor_diag")
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
     """``diagonal``, of shape ``s``, on the diagonal of zeros of shape ``s + s``.
 
@@ -320,6 +334,7 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
     return raw.Diag(diagonal, name=name)
 
 
+@public("diag_part", "linalg.tensor_diag_part")
 def diag_part(input: Any, name: str | None = None) -> Tensor:
     """The diagonal, of shape ``s``, of a tensor of shape ``s + s``.
 
@@ -333,6 +348,7 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
 # -- one-hot and masks --------------------------------------------------------------------------
 
 
+@public("one_hot")
 @composite_function
 def one_hot(
     indices: Any,
@@ -382,6 +398,7 @@ def one_hot(
         )
 
 
+@public("sequence_mask")
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None
 ) -> Tensor:
@@ -424,23 +441,3 @@ def sequence_mask(
         mask: Tensor = raw.Less(places, raw.ExpandDims(rows, -1))
         wanted = dtypes.as_dtype(dtype)
         return mask if wanted is dtypes.bool else raw.Cast(mask, DstT=wanted)
-
-
-__all__ = [
-    "batch_to_space",
-    "batch_to_space_nd",
-    "depth_to_space",
-    "diag",
-    "diag_part",
-    "matrix_band_part",
-    "matrix_diag",
-    "matrix_diag_part",
-    "matrix_set_diag",
-    "one_hot",
-    "pad",
-    "required_space_to_batch_paddings",
-    "sequence_mask",
-    "space_to_batch",
-    "space_to_batch_nd",
-    "space_to_depth",
-]

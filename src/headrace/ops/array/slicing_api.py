@@ -14,6 +14,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.array.slicing import MASKS
 from headrace.ops.core.array_util import as_tensor, index_tensor, int_const
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_value
 
 _python_slice = builtins.slice
@@ -24,6 +25,7 @@ _BAD_INDEX = (
 )
 
 
+@public("slice")
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """The part of ``input_`` that starts at ``begin`` and has ``size`` (-1: up to the end).
 
@@ -69,6 +71,7 @@ class VariableSlice(Tensor):
             return self.var.read_value()
 
 
+@public("strided_slice")
 def strided_slice(
     input_: Any,
     begin: Any,
@@ -247,5 +250,3 @@ def _tensor_getitem(self: Tensor, key: Any) -> Tensor:
 
 
 Tensor._override_operator("__getitem__", _tensor_getitem)
-
-__all__ = ["slice", "strided_slice"]

@@ -9,8 +9,10 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.array.api import transpose
 from headrace.ops.core.array_util import checked_axis
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 
 
+@public("sort")
 def sort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
@@ -27,6 +29,7 @@ def sort(
         return _ordered(values, axis, direction)[0]
 
 
+@public("argsort")
 def argsort(
     values: Any,
     axis: int = -1,
@@ -90,6 +93,3 @@ def _reversed(keys: Tensor) -> Tensor:
     if dtype.is_unsigned:
         return raw.Sub(convert_to_tensor(dtype.max, dtype), keys)
     return raw.Sub(convert_to_tensor(-1, dtype), keys)
-
-
-__all__ = ["argsort", "sort"]

@@ -12,10 +12,9 @@ from headrace.graph.composite import CompositeTensor
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import Traits
-
-__all__ = ["group", "init_scope", "no_op", "tuple"]
 
 _NO_OP = define_op(
     "NoOp()",
@@ -26,11 +25,13 @@ _NO_OP = define_op(
 )
 
 
+@public("no_op")
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing; useful as a point for control dependencies."""
     return get_default_graph().add_op(_NO_OP, (), {}, (), name or "NoOp")
 
 
+@public("group")
 def group(*inputs: Any, **kwargs: Any) -> Operation:
     """An operation that finishes when all ``inputs`` have.
 
@@ -81,6 +82,7 @@ def _wait_for(graph: Graph, device: str, ops: list[Operation], name: str) -> Ope
 _tuple: type = builtins.tuple
 
 
+@public("tuple")
 def tuple(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """``tensors`` as values that exist only when all of them have been computed.
 
@@ -115,6 +117,7 @@ def _gated(graph: Graph, value: Any, gate: Operation) -> Any:
         return raw.Identity(convert_to_tensor(value), name="control_dependency")
 
 
+@public("init_scope")
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
     """Ops made inside go to the outermost graph, free of control dependencies.

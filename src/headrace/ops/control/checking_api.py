@@ -13,9 +13,11 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.control.checking import summary_text
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_value
 
 
+@public("Assert", "debugging.Assert")
 def Assert(
     condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
@@ -36,6 +38,7 @@ def Assert(
     )
 
 
+@public("Print")
 def Print(
     input_: Any,
     data: Sequence[Any],
@@ -59,11 +62,13 @@ def Print(
     )
 
 
+@public("check_numerics", "debugging.check_numerics")
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
     """``tensor``, checked to hold no NaN and no infinity when it is computed."""
     return raw.CheckNumerics(tensor, message=message, name=name)
 
 
+@public("verify_tensor_all_finite", "debugging.assert_all_finite")
 def verify_tensor_all_finite(
     t: Any = None,
     msg: str | None = None,
@@ -82,6 +87,7 @@ def verify_tensor_all_finite(
             return raw.Identity(tensor)
 
 
+@public("add_check_numerics_ops")
 def add_check_numerics_ops() -> Operation:
     """An operation that checks every floating tensor that the graph has so far."""
     graph = get_default_graph()
@@ -160,12 +166,24 @@ def _binary(kind: str, symbol: str, op: str, compare: Any) -> Callable[..., Oper
     return check
 
 
-assert_equal = _binary("assert_equal", "==", "Equal", np.equal)
-assert_none_equal = _binary("assert_none_equal", "!=", "NotEqual", np.not_equal)
-assert_less = _binary("assert_less", "<", "Less", np.less)
-assert_less_equal = _binary("assert_less_equal", "<=", "LessEqual", np.less_equal)
-assert_greater = _binary("assert_greater", ">", "Greater", np.greater)
-assert_greater_equal = _binary("assert_greater_equal", ">=", "GreaterEqual", np.greater_equal)
+assert_equal = public("assert_equal", "debugging.assert_equal")(
+    _binary("assert_equal", "==", "Equal", np.equal)
+)
+assert_none_equal = public("assert_none_equal", "debugging.assert_none_equal")(
+    _binary("assert_none_equal", "!=", "NotEqual", np.not_equal)
+)
+assert_less = public("assert_less", "debugging.assert_less")(
+    _binary("assert_less", "<", "Less", np.less)
+)
+assert_less_equal = public("assert_less_equal", "debugging.assert_less_equal")(
+    _binary("assert_less_equal", "<=", "LessEqual", np.less_equal)
+)
+assert_greater = public("assert_greater", "debugging.assert_greater")(
+    _binary("assert_greater", ">", "Greater", np.greater)
+)
+assert_greater_equal = public("assert_greater_equal", "debugging.assert_greater_equal")(
+    _binary("assert_greater_equal", ">=", "GreaterEqual", np.greater_equal)
+)
 
 
 def _signed(kind: str, symbol: str, op: str, compare: Any) -> Callable[..., Operation]:
@@ -198,12 +216,21 @@ def _signed(kind: str, symbol: str, op: str, compare: Any) -> Callable[..., Oper
     return check
 
 
-assert_positive = _signed("assert_positive", ">", "Greater", np.greater)
-assert_negative = _signed("assert_negative", "<", "Less", np.less)
-assert_non_negative = _signed("assert_non_negative", ">=", "GreaterEqual", np.greater_equal)
-assert_non_positive = _signed("assert_non_positive", "<=", "LessEqual", np.less_equal)
+assert_positive = public("assert_positive", "debugging.assert_positive")(
+    _signed("assert_positive", ">", "Greater", np.greater)
+)
+assert_negative = public("assert_negative", "debugging.assert_negative")(
+    _signed("assert_negative", "<", "Less", np.less)
+)
+assert_non_negative = public("assert_non_negative", "debugging.assert_non_negative")(
+    _signed("assert_non_negative", ">=", "GreaterEqual", np.greater_equal)
+)
+assert_non_positive = public("assert_non_positive", "debugging.assert_non_positive")(
+    _signed("assert_non_positive", "<=", "LessEqual", np.less_equal)
+)
 
 
+@public("assert_near", "debugging.assert_near")
 def assert_near(
     x: Any,
     y: Any,
@@ -260,33 +287,13 @@ def _ordered(x: Any, op: str, name: str) -> Tensor:
         return raw.All(getattr(raw, op)(before, after), [0])
 
 
+@public("is_non_decreasing", "debugging.is_non_decreasing")
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
     """Whether no element (in row-major order) is less than the one before it."""
     return _ordered(x, "LessEqual", name or "is_non_decreasing")
 
 
+@public("is_strictly_increasing", "debugging.is_strictly_increasing")
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
     """Whether each element (in row-major order) is greater than the one before it."""
     return _ordered(x, "Less", name or "is_strictly_increasing")
-
-
-__all__ = [
-    "Assert",
-    "Print",
-    "add_check_numerics_ops",
-    "assert_equal",
-    "assert_greater",
-    "assert_greater_equal",
-    "assert_less",
-    "assert_less_equal",
-    "assert_near",
-    "assert_negative",
-    "assert_non_negative",
-    "assert_non_positive",
-    "assert_none_equal",
-    "assert_positive",
-    "check_numerics",
-    "is_non_decreasing",
-    "is_strictly_increasing",
-    "verify_tensor_all_finite",
-]

@@ -18,6 +18,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.control.checking import element_text
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import EXTERNAL, NotDifferentiable, define_op
 
 
@@ -116,6 +117,7 @@ _LEVELS = {
 }
 
 
+@public("print")
 def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
     """An operation that prints its inputs, as Python's ``print`` does.
 
@@ -200,6 +202,3 @@ def _listed(items: list[list[Any]]) -> list[Any]:
     for i, item in enumerate(items):
         joined += [", "] * bool(i) + item
     return joined
-
-
-__all__: list[str] = []

@@ -11,6 +11,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.control.checking_api import Assert
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_value
 
 
@@ -57,6 +58,7 @@ def _check_rank(
     return Assert(condition, shown, summarize, name=scope)
 
 
+@public("assert_rank", "debugging.assert_rank")
 def assert_rank(
     x: Any,
     rank: Any,
@@ -74,6 +76,7 @@ def assert_rank(
         return _check_rank(x, rank, lambda a, b: a == b, "", data, summarize, message, scope)
 
 
+@public("assert_rank_at_least", "debugging.assert_rank_at_least")
 def assert_rank_at_least(
     x: Any,
     rank: Any,
@@ -93,6 +96,7 @@ def assert_rank_at_least(
         )
 
 
+@public("assert_rank_in", "debugging.assert_rank_in")
 def assert_rank_in(
     x: Any,
     ranks: Sequence[Any],
@@ -134,6 +138,7 @@ def assert_rank_in(
         return Assert(found, shown, summarize, name=scope)
 
 
+@public("assert_scalar", "debugging.assert_scalar")
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
     """``tensor``, which must be known to be a scalar.
 
@@ -148,6 +153,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
     return value
 
 
+@public("assert_type", "debugging.assert_type")
 def assert_type(
     tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
 ) -> Operation:
@@ -165,6 +171,7 @@ def assert_type(
         return _holds("statically_determined_correct_type")
 
 
+@public("assert_integer", "debugging.assert_integer")
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
     """Check that ``x`` has an integer type.
 
@@ -179,6 +186,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         return _holds("statically_determined_was_integer")
 
 
+@public("assert_proper_iterable", "debugging.assert_proper_iterable")
 def assert_proper_iterable(values: Any) -> None:
     """Check that ``values`` is a list or the like of tensors, and not itself a tensor or text.
 
@@ -191,6 +199,7 @@ def assert_proper_iterable(values: Any) -> None:
         raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
 
 
+@public("assert_same_float_dtype", "debugging.assert_same_float_dtype")
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     """The one floating type that all ``tensors`` have (and ``dtype`` is); float32 if there is none.
 
@@ -211,6 +220,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     return found
 
 
+@public("is_numeric_tensor", "debugging.is_numeric_tensor")
 def is_numeric_tensor(tensor: Any) -> bool:
     """Whether ``tensor`` is a Tensor of numbers."""
     if not isinstance(tensor, Tensor):
@@ -219,6 +229,7 @@ def is_numeric_tensor(tensor: Any) -> bool:
     return dtype.is_floating or dtype.is_complex or dtype.is_integer
 
 
+@public("debugging.assert_shapes")
 def assert_shapes(
     shapes: Any,
     data: Sequence[Any] | None = None,
@@ -269,16 +280,3 @@ def _size(tensor: Tensor, axis: int) -> Any:
     if tensor.dims is not None and tensor.dims[axis] is not None:
         return tensor.dims[axis]
     return raw.StridedSlice(raw.Shape(tensor), [axis], [axis + 1], [1], shrink_axis_mask=1)
-
-
-__all__ = [
-    "assert_integer",
-    "assert_proper_iterable",
-    "assert_rank",
-    "assert_rank_at_least",
-    "assert_rank_in",
-    "assert_same_float_dtype",
-    "assert_scalar",
-    "assert_type",
-    "is_numeric_tensor",
-]

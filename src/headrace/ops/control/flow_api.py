@@ -15,13 +15,13 @@ from headrace.graph.shapes import TensorShape, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.control.functions import Leaf, Structure, build_body, call_op, unify_captures
 from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_value
-
-__all__ = ["case", "cond", "switch_case", "while_loop"]
 
 # -- branches -----------------------------------------------------------------------------------
 
 
+@public("cond")
 def cond(
     pred: Any,
     true_fn: Callable[[], Any] | None = None,
@@ -149,6 +149,7 @@ def _check_branches(branches: Sequence[_Branch], names: str) -> None:
                 )
 
 
+@public("case")
 def case(
     pred_fn_pairs: Any,
     default: Callable[[], Any] | None = None,
@@ -255,6 +256,7 @@ def _case_checks(preds: list[Tensor], exclusive: bool, complete: bool) -> list[O
     return checks
 
 
+@public("switch_case")
 def switch_case(
     branch_index: Any,
     branch_fns: Any,
@@ -317,6 +319,7 @@ def _checked_functions(
 # -- while --------------------------------------------------------------------------------------
 
 
+@public("while_loop")
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],

@@ -15,8 +15,7 @@ from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Dims, Tensor
 from headrace.ops.control.functions import build_body, call_op, unify_captures
 from headrace.ops.core.build import constant, convert_to_tensor, raw
-
-__all__ = ["foldl", "foldr", "map_fn", "scan"]
+from headrace.ops.core.public import public
 
 
 class _Sequences:
@@ -103,6 +102,7 @@ def _finish(outputs: list[Tensor], back_prop: bool) -> list[Tensor]:
     return [raw.StopGradient(t) if t.dtype.is_floating else t for t in outputs]
 
 
+@public("map_fn")
 @composite_function
 def map_fn(
     fn: Callable[[Any], Any],
@@ -171,6 +171,7 @@ def _typed(result: Any, expected: Any, xs: _Sequences, dtype: Any) -> list[Tenso
     return outputs
 
 
+@public("scan")
 def scan(
     fn: Callable[[Any, Any], Any],
     elems: Any,
@@ -260,6 +261,7 @@ def _folding(
     return step
 
 
+@public("foldl")
 def foldl(
     fn: Callable[[Any, Any], Any],
     elems: Any,
@@ -276,6 +278,7 @@ def foldl(
     return _fold(fn, elems, initializer, back_prop, name or "foldl", reverse=False)
 
 
+@public("foldr")
 def foldr(
     fn: Callable[[Any, Any], Any],
     elems: Any,

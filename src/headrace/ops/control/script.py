@@ -27,6 +27,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation
 from headrace.ops.core.build import add_node, convert_to_tensor
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import EXTERNAL, NotDifferentiable, OpDef, define_op
 
 #: Modules whose frames are no concern of who wrote the function.
@@ -146,6 +147,7 @@ PY_FUNC = _define("PyFunc")
 PY_FUNC_STATELESS = _define("PyFuncStateless")
 
 
+@public("py_func")
 def py_func(
     func: Callable[..., Any],
     inp: Sequence[Any],
@@ -182,6 +184,3 @@ def py_func(
     if not types:
         return op
     return list(op.outputs) if many else op.outputs[0]
-
-
-__all__ = ["py_func"]

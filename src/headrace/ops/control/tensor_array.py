@@ -15,11 +15,11 @@ from headrace.graph.shapes import TensorShape, compatible_static, merge_static, 
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.control import tensor_array_uses as uses
 from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_value
 
-__all__ = ["TensorArray"]
 
-
+@public("TensorArray")
 class TensorArray(CompositeTensor):
     """An array of tensors of one type, written and read by position, mostly inside loops.
 

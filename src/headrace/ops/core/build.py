@@ -16,6 +16,7 @@ from headrace.graph.graph import Graph, default_graph_stack, get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import to_ndarray
+from headrace.ops.core.public import public
 from headrace.ops.core.raw_ops import RawOps
 from headrace.ops.core.registry import ArgDef, AttrDef, OpDef, define_op, get_op_def
 
@@ -36,6 +37,7 @@ CONST = define_op(
 )
 
 
+@public("constant")
 def constant(
     value: Any,
     dtype: Any = None,
@@ -80,6 +82,7 @@ def _const(array: np.ndarray[Any, Any], dtype: DType, name: str | None) -> Tenso
 _converters: list[tuple[int, Any, Callable[..., Any]]] = []
 
 
+@public("register_tensor_conversion_function")
 def register_tensor_conversion_function(
     base_type: Any, conversion_func: Callable[..., Any], priority: int = 100
 ) -> None:
@@ -100,6 +103,7 @@ def register_tensor_conversion_function(
     _converters.sort(key=lambda entry: entry[0])
 
 
+@public("convert_to_tensor")
 def convert_to_tensor(
     value: Any,
     dtype: Any = None,
@@ -537,6 +541,7 @@ def function_placeholder(graph: FuncGraph, dtype: DType, dims: Any, name: str) -
     return graph.add_op(PLACEHOLDER, (), attrs, (dtype,), name).outputs[0]
 
 
+@public("placeholder")
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """A tensor whose value is fed: ``session.run(fetches, feed_dict={p: value})``.
 

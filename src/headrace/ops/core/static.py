@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import OpDef, grouped
 
 #: Larger results are not computed while the graph is built.
@@ -16,6 +17,7 @@ _LIMIT = 1 << 14
 Array = np.ndarray[Any, Any]
 
 
+@public("get_static_value")
 def static_value(tensor: Tensor) -> Array | None:
     """The value of ``tensor``, in its shape, if the graph alone tells it, else None.
 

@@ -8,11 +8,11 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import raw
+from headrace.ops.core.public import public
 from headrace.ops.image import files as _ops  # noqa: F401  (defines the ops)
 
-__all__: list[str] = []
 
-
+@public("io.decode_jpeg")
 def decode_jpeg(
     contents: Any,
     channels: int | None = 0,
@@ -54,6 +54,7 @@ def decode_jpeg(
     )
 
 
+@public("io.decode_and_crop_jpeg")
 def decode_and_crop_jpeg(
     contents: Any,
     crop_window: Any,
@@ -82,6 +83,7 @@ def decode_and_crop_jpeg(
     )
 
 
+@public("io.decode_png")
 def decode_png(
     contents: Any, channels: int | None = 0, dtype: Any = dtypes.uint8, name: str | None = None
 ) -> Tensor:
@@ -101,6 +103,7 @@ def decode_png(
     return raw.DecodePng(contents, channels=channels or 0, dtype=dtype, name=name)
 
 
+@public("io.decode_gif")
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     """The frames of a GIF file: uint8 ``[frames, height, width, 3]``.
 
@@ -113,6 +116,7 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     return raw.DecodeGif(contents, name=name)
 
 
+@public("io.decode_bmp")
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
     """The image in a BMP file of 8 (grey), 24 or 32 bits: uint8 ``[height, width, channels]``.
 
@@ -124,6 +128,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
     return raw.DecodeBmp(contents, channels=channels, name=name)
 
 
+@public("io.decode_image")
 def decode_image(
     contents: Any,
     channels: int | None = None,
@@ -161,6 +166,7 @@ def decode_image(
     )
 
 
+@public("io.extract_jpeg_shape")
 def extract_jpeg_shape(
     contents: Any, output_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
@@ -172,12 +178,14 @@ def extract_jpeg_shape(
     return raw.ExtractJpegShape(contents, output_type=output_type, name=name)
 
 
+@public("io.is_jpeg")
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Whether the bytes begin like a JPEG file: a bool scalar."""
     with get_default_graph().name_scope(name or "is_jpeg") as scope:
         return raw.Equal(raw.Substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)
 
 
+@public("io.encode_jpeg")
 def encode_jpeg(
     image: Any,
     format: str = "",

@@ -15,12 +15,11 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import checks
 from headrace.ops.core.array_util import shape_tensor
 from headrace.ops.core.build import raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import CHECKS, RANDOM, NotDifferentiable, define_op
 from headrace.ops.core.static import static_shape
 from headrace.ops.nn.windows import checked_rank, checked_steps, required, window_size
 from headrace.ops.random import fixed, philox
-
-__all__ = ["extract_image_patches"]
 
 Grads = list[Tensor | None]
 
@@ -88,6 +87,7 @@ define_op(
 )
 
 
+@public("extract_image_patches")
 def extract_image_patches(
     images: Any,
     ksizes: Sequence[int] | None = None,

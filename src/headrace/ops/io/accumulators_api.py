@@ -12,14 +12,10 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.core.build import convert_to_tensor, raw
-
-__all__ = [
-    "ConditionalAccumulator",
-    "ConditionalAccumulatorBase",
-    "SparseConditionalAccumulator",
-]
+from headrace.ops.core.public import public
 
 
+@public("ConditionalAccumulatorBase")
 class ConditionalAccumulatorBase:
     """What accumulators of both kinds have in common.
 
@@ -78,6 +74,7 @@ def _step(value: Any) -> Tensor:
     return tensor if tensor.dtype is dtypes.int64 else raw.Cast(tensor, DstT=dtypes.int64)
 
 
+@public("ConditionalAccumulator")
 class ConditionalAccumulator(ConditionalAccumulatorBase):
     """Averages dense gradients.
 
@@ -138,6 +135,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         return average
 
 
+@public("SparseConditionalAccumulator")
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     """Averages sparse gradients: each row over those gradients that have it.
 

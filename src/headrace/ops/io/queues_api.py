@@ -13,10 +13,10 @@ from headrace.graph.random_seed import get_seed
 from headrace.graph.shapes import Dimension, TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 
-__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]
 
-
+@public("QueueBase", "io.QueueBase", "queue.QueueBase")
 class QueueBase:
     """A queue of tuples of tensors, kept between steps; any number of steps may use it at once.
 
@@ -234,6 +234,7 @@ class QueueBase:
         return raw.QueueSizeV2(self._queue_ref, name=name or f"{self._name}_Size")
 
 
+@public("FIFOQueue", "queue.FIFOQueue")
 class FIFOQueue(QueueBase):
     """A queue that gives elements in the order in which they came.
 
@@ -279,6 +280,7 @@ class FIFOQueue(QueueBase):
         super().__init__(types, given, names, queue_ref)
 
 
+@public("RandomShuffleQueue", "io.RandomShuffleQueue", "queue.RandomShuffleQueue")
 class RandomShuffleQueue(QueueBase):
     """A queue that gives its elements in random order.
 
@@ -327,6 +329,7 @@ class RandomShuffleQueue(QueueBase):
         super().__init__(types, given, names, queue_ref)
 
 
+@public("PaddingFIFOQueue", "io.PaddingFIFOQueue", "queue.PaddingFIFOQueue")
 class PaddingFIFOQueue(QueueBase):
     """A FIFOQueue of components whose sizes may differ.
 
@@ -377,6 +380,7 @@ class PaddingFIFOQueue(QueueBase):
         super().__init__(types, given, names, queue_ref)
 
 
+@public("PriorityQueue", "io.PriorityQueue", "queue.PriorityQueue")
 class PriorityQueue(QueueBase):
     """A queue that gives the element with the smallest priority first.
 

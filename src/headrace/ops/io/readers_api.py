@@ -7,18 +7,10 @@ from typing import Any
 from headrace.graph import dtypes
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
-
-__all__ = [
-    "FixedLengthRecordReader",
-    "IdentityReader",
-    "LMDBReader",
-    "ReaderBase",
-    "TFRecordReader",
-    "TextLineReader",
-    "WholeFileReader",
-]
+from headrace.ops.core.public import public
 
 
+@public("ReaderBase")
 class ReaderBase:
     """A reader: turns pieces of work, mostly names of files, into records with keys.
 
@@ -99,6 +91,7 @@ def _handle(queue: Any) -> Tensor:
     return queue if isinstance(queue, Tensor) else queue.queue_ref
 
 
+@public("WholeFileReader")
 class WholeFileReader(ReaderBase):
     """Gives whole files: the key is the name of the file, the value its contents.
 
@@ -116,6 +109,7 @@ class WholeFileReader(ReaderBase):
         super().__init__(raw.WholeFileReaderV2(name=name), supports_serialize=True)
 
 
+@public("TextLineReader")
 class TextLineReader(ReaderBase):
     """Gives the lines of text files, without line ends; the key is ``file:line``.
 
@@ -139,6 +133,7 @@ class TextLineReader(ReaderBase):
         super().__init__(raw.TextLineReaderV2(skip_header_lines=skip, name=name))
 
 
+@public("FixedLengthRecordReader")
 class FixedLengthRecordReader(ReaderBase):
     """Gives records of a fixed number of bytes; the key is ``file:record``.
 
@@ -180,6 +175,7 @@ class FixedLengthRecordReader(ReaderBase):
         super().__init__(reader)
 
 
+@public("TFRecordReader")
 class TFRecordReader(ReaderBase):
     """Gives the records of TFRecord files; the key is ``file:position``.
 
@@ -213,6 +209,7 @@ def _compression(options: Any) -> str:
     return kind or ""
 
 
+@public("IdentityReader")
 class IdentityReader(ReaderBase):
     """Gives the work itself, as key and value.
 
@@ -228,6 +225,7 @@ class IdentityReader(ReaderBase):
         super().__init__(raw.IdentityReaderV2(name=name), supports_serialize=True)
 
 
+@public("LMDBReader")
 class LMDBReader(ReaderBase):
     """Reads LMDB databases: each record is a key and its value, in the order of the keys.
 

@@ -17,6 +17,7 @@ from headrace.graph.keys import GraphKeys
 from headrace.graph.shapes import TensorShape, shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.control.basic import group, no_op
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import Effects, NotDifferentiable, define_op
 from headrace.ops.core.static import static_value
 from headrace.ops.io.queues import host_resource
@@ -29,8 +30,6 @@ from headrace.ops.io.tables_kernels import (
     reserved_keys,
 )
 from headrace.ops.state.variable_ops import handle_op
-
-__all__ = ["tables_initializer"]
 
 _READS = Effects(reads=(0,))
 _CHANGES = Effects(reads=(0,), writes=(0,))
@@ -325,6 +324,7 @@ define_op(
 # -- public -------------------------------------------------------------------------------------
 
 
+@public("tables_initializer", "initializers.tables_initializer")
 def tables_initializer(name: str = "init_all_tables") -> Operation:
     """An operation that fills all tables of the graph."""
     found = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)

@@ -12,6 +12,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core import checks, flops
 from headrace.ops.core.array_util import both
 from headrace.ops.core.build import raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import CHECKS, PURE, Effects, get_op_def
 from headrace.ops.core.traits import ELEMENTWISE, Traits
 from headrace.ops.math.elementwise_util import (
@@ -31,27 +32,6 @@ from headrace.ops.math.elementwise_util import (
     scalar,
     unbroadcast,
 )
-
-__all__ = [
-    "add",
-    "atan2",
-    "div_no_nan",
-    "floor_div",
-    "floormod",
-    "igamma",
-    "igammac",
-    "maximum",
-    "minimum",
-    "mod",
-    "multiply",
-    "polygamma",
-    "realdiv",
-    "squared_difference",
-    "subtract",
-    "truncatediv",
-    "truncatemod",
-    "zeta",
-]
 
 Grads = list[Tensor | None]
 SIGNED_NUMBERS = "{bfloat16, float16, float32, float64, int32, int64, complex64, complex128}"
@@ -407,124 +387,173 @@ def _shared(
 
 
 _row("AddV2", NUMBERS, lax.add, np.add, _add_grad, "``x + y``.", traits=_SUM.but(light=True))
-add = _row("Add", NUMBERS, lax.add, np.add, _add_grad, "``x + y``.", traits=_SUM)
-subtract = _row(
-    "Sub", NUMBERS, lax.sub, np.subtract, _sub_grad, "``x - y``.", traits=_SUM.but(light=True)
+add = public("add", "math.add")(
+    _row("Add", NUMBERS, lax.add, np.add, _add_grad, "``x + y``.", traits=_SUM)
 )
-multiply = _row(
-    "Mul",
-    NUMBERS,
-    lax.mul,
-    np.multiply,
-    _mul_grad,
-    "``x * y``.",
-    traits=_COUNTED.but(light=True, cheap=True, rounding="product"),
+subtract = public("subtract", "math.subtract")(
+    _row("Sub", NUMBERS, lax.sub, np.subtract, _sub_grad, "``x - y``.", traits=_SUM.but(light=True))
 )
-realdiv = _row(
-    "RealDiv",
-    INEXACT,
-    lax.div,
-    _real_div_np,
-    _div_grad,
-    "``x / y``.",
-    traits=_COUNTED.but(rounding="product"),
+multiply = public("multiply", "math.multiply")(
+    _row(
+        "Mul",
+        NUMBERS,
+        lax.mul,
+        np.multiply,
+        _mul_grad,
+        "``x * y``.",
+        traits=_COUNTED.but(light=True, cheap=True, rounding="product"),
+    )
 )
-maximum = _row(
-    "Maximum",
-    REALS,
-    lax.max,
-    np.maximum,
-    _maximum_grad,
-    "The greater of x and y.",
-    traits=_COUNTED.but(light=True, cheap=True),
+realdiv = public("realdiv")(
+    _row(
+        "RealDiv",
+        INEXACT,
+        lax.div,
+        _real_div_np,
+        _div_grad,
+        "``x / y``.",
+        traits=_COUNTED.but(rounding="product"),
+    )
 )
-minimum = _row(
-    "Minimum",
-    REALS,
-    lax.min,
-    np.minimum,
-    _minimum_grad,
-    "The lesser of x and y.",
-    traits=_COUNTED.but(light=True, cheap=True),
+maximum = public("maximum", "math.maximum")(
+    _row(
+        "Maximum",
+        REALS,
+        lax.max,
+        np.maximum,
+        _maximum_grad,
+        "The greater of x and y.",
+        traits=_COUNTED.but(light=True, cheap=True),
+    )
 )
-squared_difference = _row(
-    "SquaredDifference",
-    SIGNED_NUMBERS,
-    _squared_difference,
-    _squared_difference_np,
-    _squared_difference_grad,
-    "``(x - y) * conj(x - y)``.",
-    traits=ELEMENTWISE.but(flops=flops.per_element(2)),
+minimum = public("minimum", "math.minimum")(
+    _row(
+        "Minimum",
+        REALS,
+        lax.min,
+        np.minimum,
+        _minimum_grad,
+        "The lesser of x and y.",
+        traits=_COUNTED.but(light=True, cheap=True),
+    )
 )
-atan2 = _row("Atan2", FLOATS, lax.atan2, np.arctan2, _atan2_grad, "Angle of (x, y).", "y x")
-nextafter = _row(
-    "NextAfter",
-    "{float32, float64} = float32",
-    lax.nextafter,
-    np.nextafter,
-    _nextafter_grad,
-    "The next number after x1 towards x2.",
-    "x1 x2",
+squared_difference = public("squared_difference", "math.squared_difference")(
+    _row(
+        "SquaredDifference",
+        SIGNED_NUMBERS,
+        _squared_difference,
+        _squared_difference_np,
+        _squared_difference_grad,
+        "``(x - y) * conj(x - y)``.",
+        traits=ELEMENTWISE.but(flops=flops.per_element(2)),
+    )
 )
-igamma = _row(
-    "Igamma", FLOATS, _igamma, None, _igamma_grad, "Lower regularised incomplete gamma.", "a x"
+atan2 = public("atan2", "math.atan2")(
+    _row("Atan2", FLOATS, lax.atan2, np.arctan2, _atan2_grad, "Angle of (x, y).", "y x")
 )
-igammac = _row("Igammac", FLOATS, _igammac, None, _igammac_grad, "``1 - igamma(a, x)``.", "a x")
+nextafter = public("math.nextafter")(
+    _row(
+        "NextAfter",
+        "{float32, float64} = float32",
+        lax.nextafter,
+        np.nextafter,
+        _nextafter_grad,
+        "The next number after x1 towards x2.",
+        "x1 x2",
+    )
+)
+igamma = public("igamma", "math.igamma")(
+    _row(
+        "Igamma", FLOATS, _igamma, None, _igamma_grad, "Lower regularised incomplete gamma.", "a x"
+    )
+)
+igammac = public("igammac", "math.igammac")(
+    _row("Igammac", FLOATS, _igammac, None, _igammac_grad, "``1 - igamma(a, x)``.", "a x")
+)
 _row("IgammaGradA", FLOATS, lax.igamma_grad_a, None, no_gradient(2), "Slope of igamma in a.", "a x")
 _row("RandomGammaGrad", FLOATS, lax.random_gamma_grad, None, no_gradient(2), "", "alpha sample")
-zeta = _row("Zeta", "{float32, float64}", _zeta, None, _zeta_grad, "Hurwitz zeta.", "x q")
-polygamma = _row(
-    "Polygamma",
-    "{float32, float64}",
-    _polygamma,
-    None,
-    _polygamma_grad,
-    "The derivative of order a of digamma.",
-    "a x",
+zeta = public("zeta", "math.zeta")(
+    _row("Zeta", "{float32, float64}", _zeta, None, _zeta_grad, "Hurwitz zeta.", "x q")
 )
-bitwise_and = _row(
-    "BitwiseAnd", INTEGERS, lax.bitwise_and, np.bitwise_and, INTEGER, "Bits of both."
+polygamma = public("polygamma", "math.polygamma")(
+    _row(
+        "Polygamma",
+        "{float32, float64}",
+        _polygamma,
+        None,
+        _polygamma_grad,
+        "The derivative of order a of digamma.",
+        "a x",
+    )
 )
-bitwise_or = _row("BitwiseOr", INTEGERS, lax.bitwise_or, np.bitwise_or, INTEGER, "Bits of either.")
-bitwise_xor = _row("BitwiseXor", INTEGERS, lax.bitwise_xor, np.bitwise_xor, INTEGER, "Bits of one.")
+bitwise_and = public("bitwise.bitwise_and")(
+    _row("BitwiseAnd", INTEGERS, lax.bitwise_and, np.bitwise_and, INTEGER, "Bits of both.")
+)
+bitwise_or = public("bitwise.bitwise_or")(
+    _row("BitwiseOr", INTEGERS, lax.bitwise_or, np.bitwise_or, INTEGER, "Bits of either.")
+)
+bitwise_xor = public("bitwise.bitwise_xor")(
+    _row("BitwiseXor", INTEGERS, lax.bitwise_xor, np.bitwise_xor, INTEGER, "Bits of one.")
+)
 
 _shared("Div", NUMBERS, _div, _div_grad, "", CHECKS, traits=ELEMENTWISE.but(rounding="product"))
-truncatediv = _shared(
-    "TruncateDiv", NUMBERS, _truncate_div, no_gradient(2), "x / y cut towards zero.", CHECKS
+truncatediv = public("truncatediv")(
+    _shared(
+        "TruncateDiv", NUMBERS, _truncate_div, no_gradient(2), "x / y cut towards zero.", CHECKS
+    )
 )
-floor_div = _shared(
-    "FloorDiv",
-    REALS,
-    _floor_div,
-    no_gradient(2),
-    "x / y rounded down.",
-    CHECKS,
-    traits=ELEMENTWISE.but(light=True),
+floor_div = public("floor_div")(
+    _shared(
+        "FloorDiv",
+        REALS,
+        _floor_div,
+        no_gradient(2),
+        "x / y rounded down.",
+        CHECKS,
+        traits=ELEMENTWISE.but(light=True),
+    )
 )
-truncatemod = _shared(
-    "TruncateMod", REALS, _truncate_mod, _truncatemod_grad, "The rest, with the sign of x.", CHECKS
+truncatemod = public("truncatemod")(
+    _shared(
+        "TruncateMod",
+        REALS,
+        _truncate_mod,
+        _truncatemod_grad,
+        "The rest, with the sign of x.",
+        CHECKS,
+    )
 )
 _shared("Mod", REALS, _truncate_mod, _truncatemod_grad, "", CHECKS)
-floormod = mod = _shared(
-    "FloorMod",
-    REALS,
-    _floor_mod,
-    _floormod_grad,
-    "The rest, with the sign of y.",
-    CHECKS,
-    traits=ELEMENTWISE.but(light=True),
+floormod = mod = public("floormod", "mod", "math.floormod", "math.mod")(
+    _shared(
+        "FloorMod",
+        REALS,
+        _floor_mod,
+        _floormod_grad,
+        "The rest, with the sign of y.",
+        CHECKS,
+        traits=ELEMENTWISE.but(light=True),
+    )
 )
 _pow_function = _shared(
     "Pow", SIGNED_NUMBERS, _pow, _pow_grad, "x to the power y.", CHECKS, traits=_COUNTED
 )
 _shared("DivNoNan", INEXACT, _div_no_nan, _div_no_nan_grad, "")
-div_no_nan = binary_function(get_op_def("DivNoNan"), "div_no_nan", "x / y; 0 where y is 0.")
-_shared("MulNoNan", INEXACT, _mul_no_nan, _mul_no_nan_grad, "")
-multiply_no_nan = binary_function(
-    get_op_def("MulNoNan"), "multiply_no_nan", "x * y; 0 where y is 0."
+div_no_nan = public("div_no_nan", "math.div_no_nan")(
+    binary_function(get_op_def("DivNoNan"), "div_no_nan", "x / y; 0 where y is 0.")
 )
-xlogy = _shared("Xlogy", INEXACT, _xlogy, None, "x * log(y); 0 where x is 0.")
-xlog1py = _shared("Xlog1py", INEXACT, _xlog1py, None, "x * log1p(y); 0 where x is 0.")
-xdivy = _shared("Xdivy", INEXACT, _xdivy, None, "x / y; 0 where x is 0.")
-left_shift = _shared("LeftShift", INTEGERS, _left_shift, INTEGER, "Bits moved up by y.")
-right_shift = _shared("RightShift", INTEGERS, _right_shift, INTEGER, "Bits moved down by y.")
+_shared("MulNoNan", INEXACT, _mul_no_nan, _mul_no_nan_grad, "")
+multiply_no_nan = public("math.multiply_no_nan")(
+    binary_function(get_op_def("MulNoNan"), "multiply_no_nan", "x * y; 0 where y is 0.")
+)
+xlogy = public("math.xlogy")(_shared("Xlogy", INEXACT, _xlogy, None, "x * log(y); 0 where x is 0."))
+xlog1py = public("math.xlog1py")(
+    _shared("Xlog1py", INEXACT, _xlog1py, None, "x * log1p(y); 0 where x is 0.")
+)
+xdivy = public("math.xdivy")(_shared("Xdivy", INEXACT, _xdivy, None, "x / y; 0 where x is 0."))
+left_shift = public("bitwise.left_shift")(
+    _shared("LeftShift", INTEGERS, _left_shift, INTEGER, "Bits moved up by y.")
+)
+right_shift = public("bitwise.right_shift")(
+    _shared("RightShift", INTEGERS, _right_shift, INTEGER, "Bits moved down by y.")
+)

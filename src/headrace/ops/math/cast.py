@@ -13,6 +13,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import ELEMENTWISE, KEEPS_ZERO, Traits
 from headrace.ops.math.elementwise_util import (
@@ -22,25 +23,6 @@ from headrace.ops.math.elementwise_util import (
     like_first,
     unbroadcast,
 )
-
-__all__ = [
-    "abs",
-    "angle",
-    "cast",
-    "complex",
-    "conj",
-    "imag",
-    "real",
-    "saturate_cast",
-    "to_bfloat16",
-    "to_complex64",
-    "to_complex128",
-    "to_double",
-    "to_float",
-    "to_int32",
-    "to_int64",
-]
-
 
 # -- Cast ---------------------------------------------------------------------------------------
 
@@ -159,6 +141,7 @@ _Composite = TypeVar("_Composite", bound=CompositeTensor)
 def cast(x: _Composite, dtype: Any, name: str | None = None) -> _Composite: ...
 @overload
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor: ...
+@public("cast", "dtypes.cast")
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """``x`` as ``dtype``: floats are cut towards zero, nonzero is True, integers wrap.
 
@@ -184,6 +167,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     return raw.Cast(x, DstT=target, name=name)
 
 
+@public("saturate_cast", "dtypes.saturate_cast")
 @composite_function
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """``value`` as ``dtype``, with what does not fit moved to the nearest end of its range.
@@ -234,13 +218,13 @@ Raises:
     return function
 
 
-to_float = _converter("ToFloat", dtypes.float32)
-to_double = _converter("ToDouble", dtypes.float64)
-to_int32 = _converter("ToInt32", dtypes.int32)
-to_int64 = _converter("ToInt64", dtypes.int64)
-to_bfloat16 = _converter("ToBFloat16", dtypes.bfloat16)
-to_complex64 = _converter("ToComplex64", dtypes.complex64)
-to_complex128 = _converter("ToComplex128", dtypes.complex128)
+to_float = public("to_float")(_converter("ToFloat", dtypes.float32))
+to_double = public("to_double")(_converter("ToDouble", dtypes.float64))
+to_int32 = public("to_int32")(_converter("ToInt32", dtypes.int32))
+to_int64 = public("to_int64")(_converter("ToInt64", dtypes.int64))
+to_bfloat16 = public("to_bfloat16")(_converter("ToBFloat16", dtypes.bfloat16))
+to_complex64 = public("to_complex64")(_converter("ToComplex64", dtypes.complex64))
+to_complex128 = public("to_complex128")(_converter("ToComplex128", dtypes.complex128))
 
 
 # -- complex numbers ----------------------------------------------------------------------------
@@ -324,6 +308,7 @@ define_op(
 )
 
 
+@public("complex", "dtypes.complex")
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """``real + i imag``: complex64 of float32 parts, complex128 of float64 parts; they broadcast.
 
@@ -345,6 +330,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     return raw.Complex(real, imag, Tout=targets[real.dtype], name=name)
 
 
+@public("real", "math.real")
 @composite_function
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part, in the shape of ``input``; ``input`` itself where it is real already.
@@ -355,6 +341,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
     return _part_of("Real", input, name)
 
 
+@public("imag", "math.imag")
 @composite_function
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part, in the shape of ``input``; zeros where it is real.
@@ -365,6 +352,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     return _part_of("Imag", input, name)
 
 
+@public("angle", "math.angle")
 @composite_function
 def angle(input: Any, name: str | None = None) -> Tensor:
     """The argument, in (-pi, pi], elementwise, as a real number; of a real number 0 or pi.
@@ -392,6 +380,7 @@ def _part_of(op_name: str, value: Any, name: str | None) -> Tensor:
     return raw.Mul(raw.Cast(negative, DstT=z.dtype), np.pi, name=name)
 
 
+@public("conj", "math.conj")
 @composite_function
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate, in the shape of ``x``; ``x`` itself where it is real.
@@ -408,6 +397,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}")
 
 
+@public("abs", "math.abs")
 @composite_function
 def abs(x: Any, name: str | None = None) -> Tensor:
     """The absolute value, elementwise; of a complex number its (real) modulus.

@@ -9,8 +9,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.core.build import constant, convert_to_tensor, raw
-
-__all__ = ["clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "global_norm"]
+from headrace.ops.core.public import public
 
 
 def _values(t: Any) -> Any:
@@ -29,6 +28,7 @@ def _all_axes(tensor: Tensor) -> Any:
     return raw.Range(0, raw.Rank(tensor), 1)
 
 
+@public("clip_by_norm")
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
     """``t`` scaled so that its L2 norm (over ``axes``, else of the whole) is at most ``clip_norm``.
 
@@ -57,6 +57,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         return _like(t, clipped)
 
 
+@public("global_norm")
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     """The L2 norm, a scalar, of all tensors together; entries that are None count for nothing.
 
@@ -76,6 +77,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
         return raw.Sqrt(raw.Mul(total, constant(2.0, total.dtype)), name="global_norm")
 
 
+@public("clip_by_global_norm")
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
@@ -125,6 +127,7 @@ def clip_by_global_norm(
         return clipped, norm
 
 
+@public("clip_by_average_norm")
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
     """``t`` scaled so that its L2 norm over its number of elements is at most ``clip_norm``.
 

@@ -12,6 +12,7 @@ from headrace.graph.composite import composite_function
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core import flops
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import OpDef, define_op
 from headrace.ops.core.traits import ELEMENTWISE
 from headrace.ops.math.elementwise_util import (
@@ -27,19 +28,6 @@ from headrace.ops.math.elementwise_util import (
     scalar,
 )
 
-__all__ = [
-    "equal",
-    "greater",
-    "greater_equal",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "not_equal",
-]
-
-
 #: One floating point operation for each element.
 _COUNTED = ELEMENTWISE.but(flops=flops.per_element(1))
 
@@ -50,10 +38,14 @@ def _compare(name: str, kernel: Kernel, interpret: Kernel, doc: str) -> Any:
     )
 
 
-greater = _compare("Greater", lax.gt, np.greater, "``x > y``.")
-greater_equal = _compare("GreaterEqual", lax.ge, np.greater_equal, "``x >= y``.")
-less = _compare("Less", lax.lt, np.less, "``x < y``.")
-less_equal = _compare("LessEqual", lax.le, np.less_equal, "``x <= y``.")
+greater = public("greater", "math.greater")(_compare("Greater", lax.gt, np.greater, "``x > y``."))
+greater_equal = public("greater_equal", "math.greater_equal")(
+    _compare("GreaterEqual", lax.ge, np.greater_equal, "``x >= y``.")
+)
+less = public("less", "math.less")(_compare("Less", lax.lt, np.less, "``x < y``."))
+less_equal = public("less_equal", "math.less_equal")(
+    _compare("LessEqual", lax.le, np.less_equal, "``x <= y``.")
+)
 
 
 def _equality_shape(op: Operation) -> list[Any]:
@@ -95,8 +87,12 @@ def _equality(name: str, function: Kernel, numpy: Kernel) -> OpDef:
     )
 
 
-equal = binary_function(_equality("Equal", lax.eq, np.equal), "Equal", "``x == y``.")
-not_equal = binary_function(_equality("NotEqual", lax.ne, np.not_equal), "NotEqual", "``x != y``.")
+equal = public("equal", "math.equal")(
+    binary_function(_equality("Equal", lax.eq, np.equal), "Equal", "``x == y``.")
+)
+not_equal = public("not_equal", "math.not_equal")(
+    binary_function(_equality("NotEqual", lax.ne, np.not_equal), "NotEqual", "``x != y``.")
+)
 
 
 def _logical(name: str, kernel: Kernel, interpret: Kernel) -> OpDef:
@@ -110,14 +106,19 @@ def _logical(name: str, kernel: Kernel, interpret: Kernel) -> OpDef:
     )
 
 
-logical_and = binary_function(
-    _logical("LogicalAnd", lax.bitwise_and, np.logical_and), "LogicalAnd", "``x and y``."
+logical_and = public("logical_and", "math.logical_and")(
+    binary_function(
+        _logical("LogicalAnd", lax.bitwise_and, np.logical_and), "LogicalAnd", "``x and y``."
+    )
 )
-logical_or = binary_function(
-    _logical("LogicalOr", lax.bitwise_or, np.logical_or), "LogicalOr", "``x or y``."
+logical_or = public("logical_or", "math.logical_or")(
+    binary_function(
+        _logical("LogicalOr", lax.bitwise_or, np.logical_or), "LogicalOr", "``x or y``."
+    )
 )
 
 
+@public("logical_xor", "math.logical_xor")
 @composite_function
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Whether exactly one of ``x`` and ``y`` is true, elementwise; their shapes broadcast.
@@ -165,6 +166,7 @@ define_op(
 )
 
 
+@public("math.approximate_equal")
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
     """``|x - y| < tolerance``, elementwise, as bool; the shapes must be equal.
 

@@ -14,13 +14,12 @@ from headrace.graph.graph import default_graph_stack
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import checks, requirements
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import CHECKS, define_op
 from headrace.ops.core.static import static_value
 from headrace.ops.math.cast import cast
 from headrace.ops.math.elementwise_util import INTEGER
 from headrace.ops.math.reduction_api import reduce_max
-
-__all__ = ["confusion_matrix", "histogram_fixed_width", "histogram_fixed_width_bins"]
 
 
 def _histogram_shape(op: Operation) -> list[Dims]:
@@ -129,6 +128,7 @@ define_op(
 )
 
 
+@public("histogram_fixed_width")
 def histogram_fixed_width(
     values: Any,
     value_range: Any,
@@ -163,6 +163,7 @@ def histogram_fixed_width(
         return raw.HistogramFixedWidth(values, limits, nbins, dtype=dtype, name=scope)
 
 
+@public("histogram_fixed_width_bins")
 def histogram_fixed_width_bins(
     values: Any,
     value_range: Any,
@@ -191,6 +192,7 @@ def histogram_fixed_width_bins(
         return result
 
 
+@public("confusion_matrix", "math.confusion_matrix")
 def confusion_matrix(
     labels: Any,
     predictions: Any,

@@ -16,11 +16,10 @@ from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import requirements
 from headrace.ops.core.build import apply_op, convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import NotDifferentiable, OpDef, define_op
 from headrace.ops.core.static import static_value
 from headrace.ops.math.elementwise_util import NUMBERS, REALS, like_first
-
-__all__ = ["cumprod", "cumsum", "lin_space", "linspace", "range"]
 
 Grads = list[Tensor | None]
 
@@ -178,9 +177,11 @@ def _public(definition: OpDef, what: str) -> Any:
     return function
 
 
-cumsum = _public(CUMSUM, "sum")
-cumprod = _public(CUMPROD, "product")
-cumulative_logsumexp = _public(CUMULATIVE_LOGSUMEXP, "log of the sum of exponentials")
+cumsum = public("cumsum", "math.cumsum")(_public(CUMSUM, "sum"))
+cumprod = public("cumprod", "math.cumprod")(_public(CUMPROD, "product"))
+cumulative_logsumexp = public("math.cumulative_logsumexp")(
+    _public(CUMULATIVE_LOGSUMEXP, "log of the sum of exponentials")
+)
 
 
 # -- the largest elements -----------------------------------------------------------------------
@@ -265,6 +266,7 @@ class TopKV2(NamedTuple):
     indices: Tensor
 
 
+@public("math.top_k", "nn.top_k")
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
     """The ``k`` largest elements of the last dimension, largest first, and where they stand.
 
@@ -329,6 +331,7 @@ define_op(
 _RANGE_TYPES = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
 
 
+@public("range")
 def range(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
 ) -> Tensor:
@@ -410,6 +413,7 @@ define_op(
 )
 
 
+@public("linspace")
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
 
@@ -432,4 +436,4 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
     return raw.LinSpace(start, stop, num, name=name)
 
 
-lin_space = linspace
+lin_space = public("lin_space")(linspace)

@@ -13,12 +13,12 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
-
-__all__: list[str] = []
+from headrace.ops.core.public import public
 
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 
 
+@public("signal.dct", "spectral.dct")
 def dct(
     input: Any,
     type: int = 2,
@@ -58,6 +58,7 @@ def dct(
         return _third(x, norm) if type == 3 else _fourth(x, norm)
 
 
+@public("signal.idct", "spectral.idct")
 def idct(
     input: Any,
     type: int = 2,

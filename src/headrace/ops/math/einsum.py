@@ -12,10 +12,9 @@ from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import broadcast_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.static import static_value
-
-__all__ = ["einsum", "tensordot"]
 
 
 def _split(equation: str) -> tuple[list[str], str]:
@@ -159,6 +158,7 @@ define_op(
 )
 
 
+@public("einsum", "linalg.einsum")
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """The sum of products of ``inputs`` that ``equation`` describes, in Einstein's notation.
 
@@ -200,6 +200,7 @@ def _explicit(equation: str) -> str:
 # -- tensordot ----------------------------------------------------------------------------------
 
 
+@public("tensordot", "linalg.tensordot")
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The product of ``a`` and ``b`` summed over pairs of axes.
 

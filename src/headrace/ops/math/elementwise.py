@@ -15,6 +15,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core import flops, requirements
 from headrace.ops.core.array_util import both
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import ELEMENTWISE, KEEPS_ZERO, PLAIN, Traits
 from headrace.ops.math.elementwise_util import (
@@ -32,45 +33,6 @@ from headrace.ops.math.elementwise_util import (
     scalar,
     unary,
 )
-
-__all__ = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "ceil",
-    "cos",
-    "cosh",
-    "digamma",
-    "erf",
-    "erfc",
-    "exp",
-    "expm1",
-    "floor",
-    "is_finite",
-    "is_inf",
-    "is_nan",
-    "lgamma",
-    "log",
-    "log1p",
-    "log_sigmoid",
-    "logical_not",
-    "negative",
-    "reciprocal",
-    "rint",
-    "round",
-    "rsqrt",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinh",
-    "sqrt",
-    "square",
-    "tan",
-    "tanh",
-]
 
 Grads = list[Tensor | None]
 
@@ -276,164 +238,240 @@ _WITH_SIGN = "{bfloat16, float16, float32, float64, int8, int16, int32, int64}"
 _abs = unary(
     "Abs", _WITH_SIGN, lax.abs, np.abs, _abs_grad, "The absolute value.", traits=KEEPS_ZERO
 )
-negative = unary(
-    "Neg",
-    SIGNED,
-    lax.neg,
-    np.negative,
-    _neg_grad,
-    "``-x``.",
-    traits=KEEPS_ZERO.but(cheap=True, flops=flops.per_element(1)),
+negative = public("negative", "math.negative")(
+    unary(
+        "Neg",
+        SIGNED,
+        lax.neg,
+        np.negative,
+        _neg_grad,
+        "``-x``.",
+        traits=KEEPS_ZERO.but(cheap=True, flops=flops.per_element(1)),
+    )
 )
-sign = unary(
-    "Sign",
-    SIGNED,
-    lax.sign,
-    _sign_np,
-    _sign_grad,
-    "-1, 0 or 1; ``x / |x|`` if complex.",
-    traits=KEEPS_ZERO,
+sign = public("sign", "math.sign")(
+    unary(
+        "Sign",
+        SIGNED,
+        lax.sign,
+        _sign_np,
+        _sign_grad,
+        "-1, 0 or 1; ``x / |x|`` if complex.",
+        traits=KEEPS_ZERO,
+    )
 )
-reciprocal = unary(
-    "Reciprocal",
-    INEXACT,
-    _reciprocal,
-    np.reciprocal,
-    _inv_grad,
-    "``1 / x``.",
-    traits=ELEMENTWISE.but(flops=flops.per_element(1)),
+reciprocal = public("reciprocal", "math.reciprocal")(
+    unary(
+        "Reciprocal",
+        INEXACT,
+        _reciprocal,
+        np.reciprocal,
+        _inv_grad,
+        "``1 / x``.",
+        traits=ELEMENTWISE.but(flops=flops.per_element(1)),
+    )
 )
 inv = unary("Inv", INEXACT, _reciprocal, np.reciprocal, _inv_grad, "``1 / x``.")
-square = unary(
-    "Square",
-    NUMBERS,
-    _square,
-    np.square,
-    _square_grad,
-    "``x * x``.",
-    traits=KEEPS_ZERO.but(cheap=True, flops=flops.per_element(1)),
+square = public("square", "math.square")(
+    unary(
+        "Square",
+        NUMBERS,
+        _square,
+        np.square,
+        _square_grad,
+        "``x * x``.",
+        traits=KEEPS_ZERO.but(cheap=True, flops=flops.per_element(1)),
+    )
 )
-sqrt = unary("Sqrt", INEXACT, lax.sqrt, np.sqrt, _sqrt_grad, "The square root.", traits=KEEPS_ZERO)
-rsqrt = unary(
-    "Rsqrt",
-    INEXACT,
-    lax.rsqrt,
-    _rsqrt_np,
-    _rsqrt_grad,
-    "``1 / sqrt(x)``.",
-    traits=ELEMENTWISE.but(flops=flops.per_element(2)),
+sqrt = public("sqrt", "math.sqrt")(
+    unary("Sqrt", INEXACT, lax.sqrt, np.sqrt, _sqrt_grad, "The square root.", traits=KEEPS_ZERO)
 )
-exp = unary("Exp", INEXACT, lax.exp, np.exp, _exp_grad, "The exponential function.")
-expm1 = unary(
-    "Expm1",
-    INEXACT,
-    lax.expm1,
-    np.expm1,
-    _expm1_grad,
-    "``exp(x) - 1``, for small x.",
-    traits=KEEPS_ZERO,
+rsqrt = public("rsqrt", "math.rsqrt")(
+    unary(
+        "Rsqrt",
+        INEXACT,
+        lax.rsqrt,
+        _rsqrt_np,
+        _rsqrt_grad,
+        "``1 / sqrt(x)``.",
+        traits=ELEMENTWISE.but(flops=flops.per_element(2)),
+    )
 )
-log = unary(
-    "Log",
-    INEXACT,
-    lax.log,
-    np.log,
-    _log_grad,
-    "The natural logarithm.",
-    traits=ELEMENTWISE.but(flops=flops.per_element(1)),
+exp = public("exp", "math.exp")(
+    unary("Exp", INEXACT, lax.exp, np.exp, _exp_grad, "The exponential function.")
 )
-log1p = unary(
-    "Log1p",
-    INEXACT,
-    lax.log1p,
-    np.log1p,
-    _log1p_grad,
-    "``log(1 + x)``, for small x.",
-    traits=KEEPS_ZERO,
+expm1 = public("expm1", "math.expm1")(
+    unary(
+        "Expm1",
+        INEXACT,
+        lax.expm1,
+        np.expm1,
+        _expm1_grad,
+        "``exp(x) - 1``, for small x.",
+        traits=KEEPS_ZERO,
+    )
 )
-sin = unary("Sin", INEXACT, lax.sin, np.sin, _sin_grad, "The sine.", traits=KEEPS_ZERO)
-cos = unary("Cos", INEXACT, lax.cos, np.cos, _cos_grad, "The cosine.")
-tan = unary("Tan", INEXACT, lax.tan, np.tan, _tan_grad, "The tangent.", traits=KEEPS_ZERO)
-asin = unary(
-    "Asin", INEXACT, lax.asin, np.arcsin, _asin_grad, "The inverse sine.", traits=KEEPS_ZERO
+log = public("log", "math.log")(
+    unary(
+        "Log",
+        INEXACT,
+        lax.log,
+        np.log,
+        _log_grad,
+        "The natural logarithm.",
+        traits=ELEMENTWISE.but(flops=flops.per_element(1)),
+    )
 )
-acos = unary("Acos", INEXACT, lax.acos, np.arccos, _acos_grad, "The inverse cosine.")
-atan = unary(
-    "Atan", INEXACT, lax.atan, np.arctan, _atan_grad, "The inverse tangent.", traits=KEEPS_ZERO
+log1p = public("log1p", "math.log1p")(
+    unary(
+        "Log1p",
+        INEXACT,
+        lax.log1p,
+        np.log1p,
+        _log1p_grad,
+        "``log(1 + x)``, for small x.",
+        traits=KEEPS_ZERO,
+    )
 )
-sinh = unary(
-    "Sinh", INEXACT, lax.sinh, np.sinh, _sinh_grad, "The hyperbolic sine.", traits=KEEPS_ZERO
+sin = public("sin", "math.sin")(
+    unary("Sin", INEXACT, lax.sin, np.sin, _sin_grad, "The sine.", traits=KEEPS_ZERO)
 )
-cosh = unary("Cosh", INEXACT, lax.cosh, np.cosh, _cosh_grad, "The hyperbolic cosine.")
-tanh = unary(
-    "Tanh", INEXACT, lax.tanh, np.tanh, _tanh_grad, "The hyperbolic tangent.", traits=KEEPS_ZERO
+cos = public("cos", "math.cos")(unary("Cos", INEXACT, lax.cos, np.cos, _cos_grad, "The cosine."))
+tan = public("tan", "math.tan")(
+    unary("Tan", INEXACT, lax.tan, np.tan, _tan_grad, "The tangent.", traits=KEEPS_ZERO)
 )
-asinh = unary(
-    "Asinh",
-    INEXACT,
-    lax.asinh,
-    np.arcsinh,
-    _asinh_grad,
-    "Inverse hyperbolic sine.",
-    traits=KEEPS_ZERO,
+asin = public("asin", "math.asin")(
+    unary("Asin", INEXACT, lax.asin, np.arcsin, _asin_grad, "The inverse sine.", traits=KEEPS_ZERO)
 )
-acosh = unary("Acosh", INEXACT, lax.acosh, np.arccosh, _acosh_grad, "Inverse hyperbolic cosine.")
-atanh = unary(
-    "Atanh",
-    INEXACT,
-    lax.atanh,
-    np.arctanh,
-    _atanh_grad,
-    "Inverse hyperbolic tangent.",
-    traits=KEEPS_ZERO,
+acos = public("acos", "math.acos")(
+    unary("Acos", INEXACT, lax.acos, np.arccos, _acos_grad, "The inverse cosine.")
 )
-sigmoid = unary(
-    "Sigmoid", INEXACT, lax.logistic, _sigmoid_np, _sigmoid_grad, "``1 / (1 + exp(-x))``."
+atan = public("atan", "math.atan")(
+    unary(
+        "Atan", INEXACT, lax.atan, np.arctan, _atan_grad, "The inverse tangent.", traits=KEEPS_ZERO
+    )
 )
-erf = unary("Erf", FLOATS, lax.erf, None, _erf_grad, "The error function.", traits=KEEPS_ZERO)
-erfc = unary("Erfc", FLOATS, lax.erfc, None, _erfc_grad, "``1 - erf(x)``, for large x.")
-erfinv = unary("Erfinv", FLOATS, lax.erf_inv, None, _erfinv_grad, "The inverse of erf.")
-ndtri = unary("Ndtri", FLOATS, _ndtri, None, _ndtri_grad, "The quantile of the normal law.")
-lgamma = unary("Lgamma", FLOATS, lax.lgamma, None, _lgamma_grad, "``log(|gamma(x)|)``.")
-digamma = unary("Digamma", FLOATS, lax.digamma, None, _digamma_grad, "The derivative of lgamma.")
-bessel_i0e = unary(
-    "BesselI0e", FLOATS, lax.bessel_i0e, None, None, "``exp(-|x|) * I0(x)``.", traits=KEEPS_ZERO
+sinh = public("sinh", "math.sinh")(
+    unary("Sinh", INEXACT, lax.sinh, np.sinh, _sinh_grad, "The hyperbolic sine.", traits=KEEPS_ZERO)
 )
-bessel_i1e = unary(
-    "BesselI1e", FLOATS, lax.bessel_i1e, None, None, "``exp(-|x|) * I1(x)``.", traits=KEEPS_ZERO
+cosh = public("cosh", "math.cosh")(
+    unary("Cosh", INEXACT, lax.cosh, np.cosh, _cosh_grad, "The hyperbolic cosine.")
 )
-bessel_i0 = unary("BesselI0", FLOATS, _bessel(lax.bessel_i0e), None, None, "Bessel function I0.")
-bessel_i1 = unary("BesselI1", FLOATS, _bessel(lax.bessel_i1e), None, None, "Bessel function I1.")
-floor = unary(
-    "Floor", FLOATS, lax.floor, np.floor, flat_function, "Rounded down.", traits=KEEPS_ZERO
+tanh = public("tanh", "math.tanh", "nn.tanh")(
+    unary(
+        "Tanh", INEXACT, lax.tanh, np.tanh, _tanh_grad, "The hyperbolic tangent.", traits=KEEPS_ZERO
+    )
 )
-ceil = unary("Ceil", FLOATS, lax.ceil, np.ceil, flat_function, "Rounded up.", traits=KEEPS_ZERO)
-rint = unary(
-    "Rint",
-    FLOATS,
-    _round,
-    np.rint,
-    flat_function,
-    "Nearest integer, ties to even.",
-    traits=KEEPS_ZERO,
+asinh = public("asinh", "math.asinh")(
+    unary(
+        "Asinh",
+        INEXACT,
+        lax.asinh,
+        np.arcsinh,
+        _asinh_grad,
+        "Inverse hyperbolic sine.",
+        traits=KEEPS_ZERO,
+    )
 )
-round = unary(
-    "Round",
-    REALS,
-    _round,
-    _round_np,
-    flat_function,
-    "To the nearest integer, ties to even.",
-    traits=KEEPS_ZERO,
+acosh = public("acosh", "math.acosh")(
+    unary("Acosh", INEXACT, lax.acosh, np.arccosh, _acosh_grad, "Inverse hyperbolic cosine.")
 )
-is_nan = unary(
-    "IsNan", FLOATS, lambda x: lax.ne(x, x), np.isnan, BOOLEAN, "Whether x is NaN.", output="bool"
+atanh = public("atanh", "math.atanh")(
+    unary(
+        "Atanh",
+        INEXACT,
+        lax.atanh,
+        np.arctanh,
+        _atanh_grad,
+        "Inverse hyperbolic tangent.",
+        traits=KEEPS_ZERO,
+    )
 )
-is_inf = unary("IsInf", FLOATS, _is_inf, np.isinf, BOOLEAN, "Whether x is +-inf.", output="bool")
-is_finite = unary(
-    "IsFinite", FLOATS, lax.is_finite, np.isfinite, BOOLEAN, "Not inf or NaN.", output="bool"
+sigmoid = public("sigmoid", "math.sigmoid", "nn.sigmoid")(
+    unary("Sigmoid", INEXACT, lax.logistic, _sigmoid_np, _sigmoid_grad, "``1 / (1 + exp(-x))``.")
 )
-invert = unary("Invert", INTEGERS, lax.bitwise_not, np.invert, INTEGER, "Every bit flipped.")
+erf = public("erf", "math.erf")(
+    unary("Erf", FLOATS, lax.erf, None, _erf_grad, "The error function.", traits=KEEPS_ZERO)
+)
+erfc = public("erfc", "math.erfc")(
+    unary("Erfc", FLOATS, lax.erfc, None, _erfc_grad, "``1 - erf(x)``, for large x.")
+)
+erfinv = public("math.erfinv")(
+    unary("Erfinv", FLOATS, lax.erf_inv, None, _erfinv_grad, "The inverse of erf.")
+)
+ndtri = public("math.ndtri")(
+    unary("Ndtri", FLOATS, _ndtri, None, _ndtri_grad, "The quantile of the normal law.")
+)
+lgamma = public("lgamma", "math.lgamma")(
+    unary("Lgamma", FLOATS, lax.lgamma, None, _lgamma_grad, "``log(|gamma(x)|)``.")
+)
+digamma = public("digamma", "math.digamma")(
+    unary("Digamma", FLOATS, lax.digamma, None, _digamma_grad, "The derivative of lgamma.")
+)
+bessel_i0e = public("math.bessel_i0e")(
+    unary(
+        "BesselI0e", FLOATS, lax.bessel_i0e, None, None, "``exp(-|x|) * I0(x)``.", traits=KEEPS_ZERO
+    )
+)
+bessel_i1e = public("math.bessel_i1e")(
+    unary(
+        "BesselI1e", FLOATS, lax.bessel_i1e, None, None, "``exp(-|x|) * I1(x)``.", traits=KEEPS_ZERO
+    )
+)
+bessel_i0 = public("math.bessel_i0")(
+    unary("BesselI0", FLOATS, _bessel(lax.bessel_i0e), None, None, "Bessel function I0.")
+)
+bessel_i1 = public("math.bessel_i1")(
+    unary("BesselI1", FLOATS, _bessel(lax.bessel_i1e), None, None, "Bessel function I1.")
+)
+floor = public("floor", "math.floor")(
+    unary("Floor", FLOATS, lax.floor, np.floor, flat_function, "Rounded down.", traits=KEEPS_ZERO)
+)
+ceil = public("ceil", "math.ceil", "math.ceiling")(
+    unary("Ceil", FLOATS, lax.ceil, np.ceil, flat_function, "Rounded up.", traits=KEEPS_ZERO)
+)
+rint = public("rint", "math.rint")(
+    unary(
+        "Rint",
+        FLOATS,
+        _round,
+        np.rint,
+        flat_function,
+        "Nearest integer, ties to even.",
+        traits=KEEPS_ZERO,
+    )
+)
+round = public("round", "math.round")(
+    unary(
+        "Round",
+        REALS,
+        _round,
+        _round_np,
+        flat_function,
+        "To the nearest integer, ties to even.",
+        traits=KEEPS_ZERO,
+    )
+)
+is_nan = public("is_nan", "debugging.is_nan", "math.is_nan")(
+    unary(
+        "IsNan",
+        FLOATS,
+        lambda x: lax.ne(x, x),
+        np.isnan,
+        BOOLEAN,
+        "Whether x is NaN.",
+        output="bool",
+    )
+)
+is_inf = public("is_inf", "debugging.is_inf", "math.is_inf")(
+    unary("IsInf", FLOATS, _is_inf, np.isinf, BOOLEAN, "Whether x is +-inf.", output="bool")
+)
+is_finite = public("is_finite", "debugging.is_finite", "math.is_finite")(
+    unary("IsFinite", FLOATS, lax.is_finite, np.isfinite, BOOLEAN, "Not inf or NaN.", output="bool")
+)
+invert = public("bitwise.invert")(
+    unary("Invert", INTEGERS, lax.bitwise_not, np.invert, INTEGER, "Every bit flipped.")
+)
 population_count = unary(
     "PopulationCount",
     INTEGERS,
@@ -454,6 +492,7 @@ _LOGICAL_NOT = define_op(
 )
 
 
+@public("logical_not", "math.logical_not")
 def logical_not(x: Any, name: str | None = None) -> Tensor:
     """``not x``, elementwise, for boolean ``x`` of any shape, which the result has.
 
@@ -463,6 +502,7 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
     return raw.LogicalNot(x, name=name)
 
 
+@public("log_sigmoid", "math.log_sigmoid")
 @composite_function
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """``log(sigmoid(x))`` without underflow for large negative ``x``, elementwise.
@@ -478,6 +518,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
         return raw.Neg(raw.Softplus(raw.Neg(x)), name=scope)
 
 
+@public("math.reciprocal_no_nan")
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     """``1 / x``, and 0 where ``x`` is 0, elementwise.
 
@@ -539,27 +580,3 @@ _define_gradient_op("SqrtGrad", _sqrt_formula)
 _define_gradient_op("RsqrtGrad", _rsqrt_formula, traits=Traits(flops=flops.per_element(4)))
 _define_gradient_op("ReciprocalGrad", _reciprocal_formula)
 _define_gradient_op("InvGrad", _reciprocal_formula)
-
-
-def _broadcast_gradient_args(s0: Any, s1: Any) -> tuple[Any, Any]:
-    """For two shapes, the axes over which the gradient of each must be summed."""
-    a, b = list(s0), list(s1)
-    rank = max(len(a), len(b))
-    a, b = [1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b
-    if any(x != y and x != 1 and y != 1 for x, y in zip(a, b, strict=True)):
-        raise ValueError(f"Incompatible shapes: {list(map(int, s0))} vs. {list(map(int, s1))}")
-    lead_a, lead_b = rank - len(s0), rank - len(s1)
-    first = [i for i in range(rank) if i < lead_a or (a[i] == 1 and b[i] != 1)]
-    second = [i for i in range(rank) if i < lead_b or (b[i] == 1 and a[i] != 1)]
-    return np.array(first, s0.dtype), np.array(second, s1.dtype)
-
-
-define_op(
-    "BroadcastGradientArgs(s0: T, s1: T) -> (r0: T, r1: T)",
-    attrs="T: index = int32",
-    shape=lambda op: [(None,), (None,)],
-    kernel=_broadcast_gradient_args,
-    interpret=_broadcast_gradient_args,
-    static=(0, 1),
-    gradient=INTEGER,
-)

@@ -16,9 +16,8 @@ from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core.array_util import shape_argument, static_ints, unknown
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
-
-__all__ = ["fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d"]
 
 _COMPLEX = "{complex64, complex128}"
 _REAL = "{float32, float64}"
@@ -143,12 +142,20 @@ def _complex_transform(op_type: str, dimensions: int, inverse: bool) -> Callable
     return function
 
 
-fft = _complex_transform("FFT", 1, inverse=False)
-fft2d = _complex_transform("FFT2D", 2, inverse=False)
-fft3d = _complex_transform("FFT3D", 3, inverse=False)
-ifft = _complex_transform("IFFT", 1, inverse=True)
-ifft2d = _complex_transform("IFFT2D", 2, inverse=True)
-ifft3d = _complex_transform("IFFT3D", 3, inverse=True)
+fft = public("fft", "signal.fft", "spectral.fft")(_complex_transform("FFT", 1, inverse=False))
+fft2d = public("fft2d", "signal.fft2d", "spectral.fft2d")(
+    _complex_transform("FFT2D", 2, inverse=False)
+)
+fft3d = public("fft3d", "signal.fft3d", "spectral.fft3d")(
+    _complex_transform("FFT3D", 3, inverse=False)
+)
+ifft = public("ifft", "signal.ifft", "spectral.ifft")(_complex_transform("IFFT", 1, inverse=True))
+ifft2d = public("ifft2d", "signal.ifft2d", "spectral.ifft2d")(
+    _complex_transform("IFFT2D", 2, inverse=True)
+)
+ifft3d = public("ifft3d", "signal.ifft3d", "spectral.ifft3d")(
+    _complex_transform("IFFT3D", 3, inverse=True)
+)
 
 
 def _lengths(tensor: Tensor, fft_length: Any, rank: int, inverse: bool) -> Tensor:
@@ -205,9 +212,9 @@ def _real_transform(op_type: str, rank: int, inverse: bool) -> Callable[..., Ten
     return function
 
 
-rfft = _real_transform("RFFT", 1, inverse=False)
-rfft2d = _real_transform("RFFT2D", 2, inverse=False)
-rfft3d = _real_transform("RFFT3D", 3, inverse=False)
-irfft = _real_transform("IRFFT", 1, inverse=True)
-irfft2d = _real_transform("IRFFT2D", 2, inverse=True)
-irfft3d = _real_transform("IRFFT3D", 3, inverse=True)
+rfft = public("signal.rfft", "spectral.rfft")(_real_transform("RFFT", 1, inverse=False))
+rfft2d = public("signal.rfft2d", "spectral.rfft2d")(_real_transform("RFFT2D", 2, inverse=False))
+rfft3d = public("signal.rfft3d", "spectral.rfft3d")(_real_transform("RFFT3D", 3, inverse=False))
+irfft = public("signal.irfft", "spectral.irfft")(_real_transform("IRFFT", 1, inverse=True))
+irfft2d = public("signal.irfft2d", "spectral.irfft2d")(_real_transform("IRFFT2D", 2, inverse=True))
+irfft3d = public("signal.irfft3d", "spectral.irfft3d")(_real_transform("IRFFT3D", 3, inverse=True))

@@ -13,24 +13,11 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.array.api import matrix_transpose
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.math import linalg as _ops  # noqa: F401  (defines the ops)
 
-__all__ = [
-    "cholesky",
-    "cholesky_solve",
-    "log_matrix_determinant",
-    "matrix_determinant",
-    "matrix_inverse",
-    "matrix_solve",
-    "matrix_solve_ls",
-    "matrix_triangular_solve",
-    "qr",
-    "self_adjoint_eig",
-    "self_adjoint_eigvals",
-    "svd",
-]
 
-
+@public("cholesky", "linalg.cholesky")
 def cholesky(input: Any, name: str | None = None) -> Tensor:
     """Lower triangular ``L`` with ``L @ adjoint(L) == input``: ``[..., n, n]``.
 
@@ -42,6 +29,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     return raw.Cholesky(input, name=name)
 
 
+@public("cholesky_solve", "linalg.cholesky_solve")
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """``x`` with ``A @ x == rhs``, given ``chol``, the Cholesky factor of ``A``.
 
@@ -63,6 +51,7 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
         return raw.MatrixTriangularSolve(chol, half, adjoint=True, lower=True)
 
 
+@public("qr", "linalg.qr")
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
     """``(q, r)`` with ``q @ r == input``, unitary ``q`` and upper triangular ``r``.
 
@@ -77,6 +66,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
     return raw.Qr(input, full_matrices=full_matrices, name=name)
 
 
+@public("svd", "linalg.svd")
 def svd(
     tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
 ) -> Any:
@@ -108,6 +98,7 @@ def _real(tensor: Tensor) -> Tensor:
     return raw.Real(tensor, Tout=tensor.dtype.real_dtype)
 
 
+@public("self_adjoint_eig", "linalg.eigh")
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues ``[..., n]``, in increasing order, and eigenvectors (columns) ``[..., n, n]``.
 
@@ -122,6 +113,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
     return values, vectors
 
 
+@public("self_adjoint_eigvals", "linalg.eigvalsh")
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """The eigenvalues ``[..., n]`` of ``self_adjoint_eig``, in increasing order.
 
@@ -131,6 +123,7 @@ def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
     return raw.SelfAdjointEigV2(tensor, compute_v=False, name=name)[0]
 
 
+@public("linalg.lu")
 def lu(
     input: Any,
     output_idx_type: Any = dtypes.int32,
@@ -146,6 +139,7 @@ def lu(
     return raw.Lu(input, output_idx_type=dtypes.as_dtype(output_idx_type), name=name)
 
 
+@public("matrix_inverse", "linalg.inv")
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of each ``[..., n, n]`` matrix, or of its adjoint.
 
@@ -155,6 +149,7 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     return raw.MatrixInverse(input, adjoint=adjoint, name=name)
 
 
+@public("matrix_determinant", "linalg.det")
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     """The determinants of ``[..., n, n]`` matrices: ``[...]``.
 
@@ -170,6 +165,7 @@ def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     return raw.MatrixDeterminant(input, name=name)
 
 
+@public("log_matrix_determinant", "linalg.slogdet")
 def log_matrix_determinant(input: Any, name: str | None = None) -> Any:
     """``(sign, log(abs(determinant)))`` of ``[..., n, n]`` matrices, each ``[...]``.
 
@@ -181,6 +177,7 @@ def log_matrix_determinant(input: Any, name: str | None = None) -> Any:
     return raw.LogMatrixDeterminant(input, name=name)
 
 
+@public("linalg.logdet")
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """Logarithm of the determinant of positive definite matrices ``[..., n, n]``, real: ``[...]``.
 
@@ -200,6 +197,7 @@ def _two(like: Tensor) -> Tensor:
     return convert_to_tensor(2, like.dtype)
 
 
+@public("matrix_solve", "linalg.solve")
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """``x`` with ``matrix @ x == rhs``, or with the adjoint of ``matrix``.
 
@@ -213,6 +211,7 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
     return raw.MatrixSolve(matrix, rhs, adjoint=adjoint, name=name)
 
 
+@public("matrix_triangular_solve", "linalg.triangular_solve")
 def matrix_triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
@@ -224,6 +223,7 @@ def matrix_triangular_solve(
     return raw.MatrixTriangularSolve(matrix, rhs, lower=lower, adjoint=adjoint, name=name)
 
 
+@public("matrix_solve_ls", "linalg.lstsq")
 def matrix_solve_ls(
     matrix: Any,
     rhs: Any,
@@ -250,6 +250,7 @@ def matrix_solve_ls(
     return raw.MatrixSolveLs(matrix, rhs, weight, fast=fast, name=name)
 
 
+@public("linalg.expm")
 def expm(input: Any, name: str | None = None) -> Tensor:
     """The exponential of ``[..., n, n]`` matrices, in their shape.
 
@@ -261,6 +262,7 @@ def expm(input: Any, name: str | None = None) -> Tensor:
     return raw.MatrixExponential(input, name=name or "matrix_exponential")
 
 
+@public("linalg.adjoint")
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """Each matrix transposed and conjugated: ``[..., n, m]`` for ``[..., m, n]``.
 

@@ -13,11 +13,10 @@ from headrace.graph.shapes import broadcast_static, num_elements_static, shape_t
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import blas_threads, flops
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import Traits
 from headrace.ops.math.elementwise_util import conj, repeated_axes, sum_to
-
-__all__ = ["matmul", "sparse_matmul"]
 
 Grads = list[Tensor | None]
 _TYPES = "numeric"
@@ -293,6 +292,7 @@ define_op(
 # -- public functions ---------------------------------------------------------------------------
 
 
+@public("matmul", "linalg.matmul")
 def matmul(
     a: Any,
     b: Any,
@@ -366,6 +366,7 @@ def _batched(
     return raw.BatchMatMulV2(a, b, adj_x=adjoint_a, adj_y=adjoint_b, name=name or "MatMul")
 
 
+@public("sparse_matmul")
 def sparse_matmul(
     a: Any,
     b: Any,
@@ -395,6 +396,7 @@ def sparse_matmul(
     )
 
 
+@public("linalg.matvec")
 def matvec(
     a: Any,
     b: Any,

@@ -18,12 +18,10 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import flops
 from headrace.ops.core.array_util import both
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import ELEMENTWISE
 from headrace.ops.math.elementwise_util import INTEGER, NUMBERS, REALS, like_first
-
-__all__ = ["accumulate_n", "add_n", "betainc", "clip_by_value", "cross"]
-
 
 # -- sums ---------------------------------------------------------------------------------------
 
@@ -80,6 +78,7 @@ define_op(
 )
 
 
+@public("add_n", "math.add_n")
 @composite_function
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and type.
@@ -93,6 +92,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     return raw.AddN(tensors, name=name)
 
 
+@public("accumulate_n", "math.accumulate_n")
 def accumulate_n(
     inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
 ) -> Tensor:
@@ -168,6 +168,7 @@ define_op(
 )
 
 
+@public("clip_by_value")
 @composite_function
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """``t`` with what is outside ``[clip_value_min, clip_value_max]`` moved to the nearer end.
@@ -258,6 +259,7 @@ define_op(
 )
 
 
+@public("cross", "linalg.cross")
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """The cross product of 3-vectors in the last dimension; both ``[..., 3]``, as is the result.
 
@@ -305,6 +307,7 @@ define_op(
 )
 
 
+@public("betainc", "math.betainc")
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     """The regularised incomplete beta function ``I_x(a, b)``, elementwise.
 

@@ -11,14 +11,14 @@ from headrace.graph import dtypes
 from headrace.graph.graph import default_graph_stack
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.math.elementwise_util import conj
 from headrace.ops.math.reduction_api import one_of, reduce_max, reduce_mean, reduce_sum
-
-__all__ = ["lbeta", "norm", "trace"]
 
 _MATRIX_ORDERS = ("euclidean", "fro", 1, 2, np.inf)
 
 
+@public("norm", "linalg.norm")
 def norm(
     tensor: Any,
     ord: Any = "euclidean",
@@ -103,6 +103,7 @@ def _spectral(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     return result
 
 
+@public("trace", "linalg.trace")
 def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the diagonal of each matrix: ``[...]`` of ``[..., m, n]``.
 
@@ -120,6 +121,7 @@ def trace(x: Any, name: str | None = None) -> Tensor:
         return raw.Sum(diagonal, [-1], name=scope)
 
 
+@public("lbeta", "math.lbeta")
 def lbeta(x: Any, name: str | None = None) -> Tensor:
     """The log of the multivariate beta function: ``[..., n]`` gives ``[...]``.
 
@@ -135,6 +137,7 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
         return raw.Sub(log_product, raw.Lgamma(reduce_sum(x, -1)))
 
 
+@public("math.polyval")
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     """The polynomial with these coefficients (highest power first) at ``x``, by Horner's rule.
 
@@ -162,6 +165,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
         return total
 
 
+@public("math.zero_fraction", "nn.zero_fraction")
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """The part of the elements that are zero, a float32 scalar; NaN of an empty tensor.
 

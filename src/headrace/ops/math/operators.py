@@ -10,9 +10,8 @@ from headrace.graph.composite import composite_function
 from headrace.graph.graph import default_graph_stack
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import apply_op, convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import OpDef, get_op_def
-
-__all__ = ["div", "divide", "floordiv", "pow", "scalar_mul", "truediv"]
 
 Operator = Callable[[Tensor, Any], Any]
 
@@ -184,6 +183,7 @@ def _operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return x, convert_to_tensor(y, x.dtype, "y")
 
 
+@public("divide", "math.divide")
 @composite_function
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
     """``x / y`` as Python does it: integers give floats. Their shapes broadcast.
@@ -197,6 +197,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
         return _truediv(*_operands(x, y), scope)
 
 
+@public("truediv", "math.truediv")
 @composite_function
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y``: int8, int16 give float32, int32 and int64 give float64. Their shapes broadcast.
@@ -215,6 +216,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return result
 
 
+@public("div")
 @composite_function
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y`` as Python 2 does it: integers are rounded down. Their shapes broadcast.
@@ -230,6 +232,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         return result
 
 
+@public("floordiv", "math.floordiv")
 @composite_function
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x // y``: rounded down. Their shapes broadcast.
@@ -245,6 +248,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return result
 
 
+@public("scalar_mul", "math.scalar_mul")
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """``scalar * x``; IndexedSlices stay sparse.
 
@@ -260,6 +264,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     return type(x)(product, x.indices, x.dense_shape) if is_sparse else product
 
 
+@public("pow", "math.pow")
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x`` to the power ``y``, elementwise; their shapes broadcast.
 

@@ -16,16 +16,8 @@ from headrace.graph import dtypes
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import NotDifferentiable, define_op
-
-__all__ = [
-    "fake_quant_with_min_max_args",
-    "fake_quant_with_min_max_args_gradient",
-    "fake_quant_with_min_max_vars",
-    "fake_quant_with_min_max_vars_gradient",
-    "fake_quant_with_min_max_vars_per_channel",
-    "fake_quant_with_min_max_vars_per_channel_gradient",
-]
 
 _BITS = "num_bits: int = 8, narrow_range: bool = False"
 _RANGE = f"min: float = -6.0, max: float = 6.0, {_BITS}"
@@ -161,6 +153,7 @@ for _name in ("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel"):
     )
 
 
+@public("fake_quant_with_min_max_args", "quantization.fake_quant_with_min_max_args")
 def fake_quant_with_min_max_args(
     inputs: Any,
     min: float = -6,
@@ -192,6 +185,9 @@ def fake_quant_with_min_max_args(
     return result
 
 
+@public(
+    "fake_quant_with_min_max_args_gradient", "quantization.fake_quant_with_min_max_args_gradient"
+)
 def fake_quant_with_min_max_args_gradient(
     gradients: Any,
     inputs: Any,
@@ -225,6 +221,7 @@ def _with_ends(op: str, inputs: Any, num_bits: int, narrow_range: bool, name: st
     return getattr(raw, op)(*tensors, num_bits=num_bits, narrow_range=narrow_range, name=name)
 
 
+@public("fake_quant_with_min_max_vars", "quantization.fake_quant_with_min_max_vars")
 def fake_quant_with_min_max_vars(
     inputs: Any,
     min: Any,
@@ -248,6 +245,9 @@ def fake_quant_with_min_max_vars(
     return result
 
 
+@public(
+    "fake_quant_with_min_max_vars_gradient", "quantization.fake_quant_with_min_max_vars_gradient"
+)
 def fake_quant_with_min_max_vars_gradient(
     gradients: Any,
     inputs: Any,
@@ -270,6 +270,10 @@ def fake_quant_with_min_max_vars_gradient(
     return _with_ends("FakeQuantWithMinMaxVarsGradient", inputs, num_bits, narrow_range, name)
 
 
+@public(
+    "fake_quant_with_min_max_vars_per_channel",
+    "quantization.fake_quant_with_min_max_vars_per_channel",
+)
 def fake_quant_with_min_max_vars_per_channel(
     inputs: Any,
     min: Any,
@@ -295,6 +299,10 @@ def fake_quant_with_min_max_vars_per_channel(
     return result
 
 
+@public(
+    "fake_quant_with_min_max_vars_per_channel_gradient",
+    "quantization.fake_quant_with_min_max_vars_per_channel_gradient",
+)
 def fake_quant_with_min_max_vars_per_channel_gradient(
     gradients: Any,
     inputs: Any,

@@ -11,9 +11,8 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import checks
 from headrace.ops.core.array_util import both
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import CHECKS, define_op
-
-__all__ = ["quantize_and_dequantize"]
 
 _FLOATS = "T: {bfloat16, float16, float32, float64}"
 
@@ -104,6 +103,7 @@ define_op(
 )
 
 
+@public("quantization.quantize_and_dequantize")
 def quantize_and_dequantize(
     input: Any,
     input_min: Any,

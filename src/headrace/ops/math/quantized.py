@@ -21,10 +21,9 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import checks
 from headrace.ops.core.array_util import both, fail
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import CHECKS, NotDifferentiable, define_op
 from headrace.ops.core.static import static_value
-
-__all__ = ["dequantize", "quantize", "quantize_v2", "quantized_concat"]
 
 _MODES = "{'MIN_COMBINED', 'MIN_FIRST', 'SCALED'}"
 _TYPES = "{qint8, quint8, qint32, qint16, quint16}"
@@ -274,6 +273,7 @@ define_op(
 # -- public functions ---------------------------------------------------------------------------
 
 
+@public("quantize", "quantization.quantize")
 def quantize(
     input: Any,
     min_range: Any,
@@ -320,6 +320,7 @@ def quantize(
     return found
 
 
+@public("quantize_v2")
 def quantize_v2(
     input: Any,
     min_range: Any,
@@ -351,6 +352,7 @@ def quantize_v2(
     )
 
 
+@public("dequantize", "quantization.dequantize")
 def dequantize(
     input: Any,
     min_range: Any,
@@ -383,6 +385,7 @@ def dequantize(
     return result
 
 
+@public("quantized_concat", "quantization.quantized_concat")
 def quantized_concat(
     concat_dim: Any, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:

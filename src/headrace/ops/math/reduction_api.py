@@ -13,6 +13,7 @@ from headrace.graph.graph import default_graph_stack
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import _const, apply_op, convert_to_tensor, raw
 from headrace.ops.core.old_arguments import note
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import OpDef
 from headrace.ops.math.cast import cast
 from headrace.ops.math.reduction import (
@@ -27,23 +28,6 @@ from headrace.ops.math.reduction import (
     PROD,
     SUM,
 )
-
-__all__ = [
-    "arg_max",
-    "arg_min",
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "reduce_all",
-    "reduce_any",
-    "reduce_euclidean_norm",
-    "reduce_logsumexp",
-    "reduce_max",
-    "reduce_mean",
-    "reduce_min",
-    "reduce_prod",
-    "reduce_sum",
-]
 
 
 def either(new_name: str, new: Any, old_name: str, old: Any) -> Any:
@@ -134,15 +118,22 @@ def _public(definition: OpDef, what: str, outcome: str) -> Callable[..., Tensor]
     return composite_function(reduce)
 
 
-reduce_sum = _public(SUM, "The sum", "[3, 9]")
-reduce_mean = _public(MEAN, "The mean (of integers cut towards zero)", "[1, 4]")
-reduce_prod = _public(PROD, "The product", "[2, 18]")
-reduce_max = _public(MAX, "The greatest element", "[2, 6]")
-reduce_min = _public(MIN, "The least element", "[1, 3]")
-reduce_all = _public(ALL, "Whether all elements are true,", "[False, True]")
-reduce_any = _public(ANY, "Whether any element is true,", "[True, True]")
+reduce_sum = public("reduce_sum", "math.reduce_sum")(_public(SUM, "The sum", "[3, 9]"))
+reduce_mean = public("reduce_mean", "math.reduce_mean")(
+    _public(MEAN, "The mean (of integers cut towards zero)", "[1, 4]")
+)
+reduce_prod = public("reduce_prod", "math.reduce_prod")(_public(PROD, "The product", "[2, 18]"))
+reduce_max = public("reduce_max", "math.reduce_max")(_public(MAX, "The greatest element", "[2, 6]"))
+reduce_min = public("reduce_min", "math.reduce_min")(_public(MIN, "The least element", "[1, 3]"))
+reduce_all = public("reduce_all", "math.reduce_all")(
+    _public(ALL, "Whether all elements are true,", "[False, True]")
+)
+reduce_any = public("reduce_any", "math.reduce_any")(
+    _public(ANY, "Whether any element is true,", "[True, True]")
+)
 
 
+@public("reduce_euclidean_norm", "math.reduce_euclidean_norm")
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -160,6 +151,7 @@ def reduce_euclidean_norm(
     return _reduce(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name, None, None)
 
 
+@public("reduce_logsumexp", "math.reduce_logsumexp")
 def reduce_logsumexp(
     input_tensor: Any,
     axis: Any = None,
@@ -197,6 +189,7 @@ def reduce_logsumexp(
         return raw.AddV2(total, offset, name=scope)
 
 
+@public("math.reduce_variance")
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -224,6 +217,7 @@ def reduce_variance(
         return result
 
 
+@public("math.reduce_std")
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -238,6 +232,7 @@ def reduce_std(
         return raw.Sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
+@public("count_nonzero", "math.count_nonzero")
 def count_nonzero(
     input_tensor: Any = None,
     axis: Any = None,
@@ -284,6 +279,7 @@ def _position(
     return result
 
 
+@public("argmax", "math.argmax")
 def argmax(
     input: Any,
     axis: Any = None,
@@ -312,6 +308,7 @@ def argmax(
     return _position(ARG_MAX, input, axis, name, dimension, output_type)
 
 
+@public("argmin", "math.argmin")
 def argmin(
     input: Any,
     axis: Any = None,
@@ -331,6 +328,7 @@ def argmin(
     return _position(ARG_MIN, input, axis, name, dimension, output_type)
 
 
+@public("arg_max")
 def arg_max(
     input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
@@ -342,6 +340,7 @@ def arg_max(
     return argmax(input, dimension, name, output_type=output_type)
 
 
+@public("arg_min")
 def arg_min(
     input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:

@@ -11,28 +11,9 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.math import segment_sparse as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.math.segment import trailing_ones
-
-__all__ = [
-    "segment_max",
-    "segment_mean",
-    "segment_min",
-    "segment_prod",
-    "segment_sum",
-    "sparse_segment_mean",
-    "sparse_segment_mean_grad",
-    "sparse_segment_sqrt_n",
-    "sparse_segment_sqrt_n_grad",
-    "sparse_segment_sum",
-    "sparse_segment_sum_grad",
-    "unsorted_segment_max",
-    "unsorted_segment_mean",
-    "unsorted_segment_min",
-    "unsorted_segment_prod",
-    "unsorted_segment_sqrt_n",
-    "unsorted_segment_sum",
-]
 
 _ADJECTIVES = {"Sum": "sum", "Mean": "mean", "Prod": "product", "Max": "maximum", "Min": "minimum"}
 
@@ -58,11 +39,11 @@ def _sorted(kind: str, empty: str) -> Callable[..., Tensor]:
     return function
 
 
-segment_sum = _sorted("Sum", "0")
-segment_mean = _sorted("Mean", "0")
-segment_prod = _sorted("Prod", "1")
-segment_max = _sorted("Max", "0")
-segment_min = _sorted("Min", "0")
+segment_sum = public("segment_sum", "math.segment_sum")(_sorted("Sum", "0"))
+segment_mean = public("segment_mean", "math.segment_mean")(_sorted("Mean", "0"))
+segment_prod = public("segment_prod", "math.segment_prod")(_sorted("Prod", "1"))
+segment_max = public("segment_max", "math.segment_max")(_sorted("Max", "0"))
+segment_min = public("segment_min", "math.segment_min")(_sorted("Min", "0"))
 
 
 def _unsorted(kind: str, empty: str) -> Callable[..., Tensor]:
@@ -88,10 +69,18 @@ def _unsorted(kind: str, empty: str) -> Callable[..., Tensor]:
     return composite_function(function)
 
 
-unsorted_segment_sum = _unsorted("Sum", "0")
-unsorted_segment_prod = _unsorted("Prod", "1")
-unsorted_segment_max = _unsorted("Max", "the lowest number of the type")
-unsorted_segment_min = _unsorted("Min", "the highest number of the type")
+unsorted_segment_sum = public("unsorted_segment_sum", "math.unsorted_segment_sum")(
+    _unsorted("Sum", "0")
+)
+unsorted_segment_prod = public("unsorted_segment_prod", "math.unsorted_segment_prod")(
+    _unsorted("Prod", "1")
+)
+unsorted_segment_max = public("unsorted_segment_max", "math.unsorted_segment_max")(
+    _unsorted("Max", "the lowest number of the type")
+)
+unsorted_segment_min = public("unsorted_segment_min", "math.unsorted_segment_min")(
+    _unsorted("Min", "the highest number of the type")
+)
 
 
 def _counts(data: Tensor, ids: Tensor, num_segments: Any) -> Tensor:
@@ -105,6 +94,7 @@ def _counts(data: Tensor, ids: Tensor, num_segments: Any) -> Tensor:
     return trailing_ones(counts, total_rank, lambda: raw.Sub(raw.Rank(data), raw.Rank(ids)))
 
 
+@public("unsorted_segment_mean", "math.unsorted_segment_mean")
 @composite_function
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
@@ -127,6 +117,7 @@ def unsorted_segment_mean(
     return _divided(data, segment_ids, num_segments, name or "UnsortedSegmentMean", root=False)
 
 
+@public("unsorted_segment_sqrt_n", "math.unsorted_segment_sqrt_n")
 @composite_function
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
@@ -193,9 +184,11 @@ def _sparse(kind: str, what: str) -> Callable[..., Tensor]:
     return function
 
 
-sparse_segment_sum = _sparse("Sum", "sum")
-sparse_segment_mean = _sparse("Mean", "mean")
-sparse_segment_sqrt_n = _sparse("SqrtN", "sum, divided by the square root of their number,")
+sparse_segment_sum = public("sparse_segment_sum", "sparse.segment_sum")(_sparse("Sum", "sum"))
+sparse_segment_mean = public("sparse_segment_mean", "sparse.segment_mean")(_sparse("Mean", "mean"))
+sparse_segment_sqrt_n = public("sparse_segment_sqrt_n", "sparse.segment_sqrt_n")(
+    _sparse("SqrtN", "sum, divided by the square root of their number,")
+)
 
 
 def _sparse_grad(kind: str) -> Callable[..., Tensor]:
@@ -224,6 +217,6 @@ def _sparse_grad(kind: str) -> Callable[..., Tensor]:
     return function
 
 
-sparse_segment_sum_grad = _sparse_grad("Sum")
-sparse_segment_mean_grad = _sparse_grad("Mean")
-sparse_segment_sqrt_n_grad = _sparse_grad("SqrtN")
+sparse_segment_sum_grad = public("sparse_segment_sum_grad")(_sparse_grad("Sum"))
+sparse_segment_mean_grad = public("sparse_segment_mean_grad")(_sparse_grad("Mean"))
+sparse_segment_sqrt_n_grad = public("sparse_segment_sqrt_n_grad")(_sparse_grad("SqrtN"))

@@ -16,13 +16,12 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import flops
 from headrace.ops.core.array_util import both, shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import ELEMENTWISE, KEEPS_ZERO, Traits
 from headrace.ops.math.elementwise_util import FLOATS, scalar
 from headrace.ops.nn.normalization_kernels import column_sums
 from headrace.ops.nn.windows import FORMATS_2D, is_channels_first, platform
-
-__all__: list[str] = []
 
 Grads = list[Tensor | None]
 
@@ -311,6 +310,7 @@ define_op(
 # -- public functions ---------------------------------------------------------------------------
 
 
+@public("nn.relu")
 def relu(features: Any, name: str | None = None) -> Tensor:
     """``max(features, 0)`` of any real type.
 
@@ -323,6 +323,7 @@ def relu(features: Any, name: str | None = None) -> Tensor:
     return raw.Relu(features, name=name)
 
 
+@public("nn.relu6")
 def relu6(features: Any, name: str | None = None) -> Tensor:
     """``min(max(features, 0), 6)``, elementwise.
 
@@ -337,6 +338,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
     return raw.Relu6(convert_to_tensor(features), name=name)
 
 
+@public("nn.elu")
 def elu(features: Any, name: str | None = None) -> Tensor:
     """``exp(x) - 1`` below zero, else ``x``, elementwise.
 
@@ -352,6 +354,7 @@ def elu(features: Any, name: str | None = None) -> Tensor:
     return raw.Elu(features, name=name)
 
 
+@public("nn.selu")
 def selu(features: Any, name: str | None = None) -> Tensor:
     """``scale * x`` above zero, else ``scale * alpha * (exp(x) - 1)``, elementwise.
 
@@ -367,6 +370,7 @@ def selu(features: Any, name: str | None = None) -> Tensor:
     return raw.Selu(features, name=name)
 
 
+@public("nn.leaky_relu")
 @composite_function
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
     """``x`` above zero, else ``alpha * x``, elementwise.
@@ -394,6 +398,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
     return raw.LeakyRelu(features, alpha=float(np.float32(alpha)), name=name)
 
 
+@public("math.softplus", "nn.softplus")
 def softplus(features: Any, name: str | None = None) -> Tensor:
     """``log(exp(features) + 1)``, elementwise: a smooth ``relu``.
 
@@ -409,6 +414,7 @@ def softplus(features: Any, name: str | None = None) -> Tensor:
     return raw.Softplus(features, name=name)
 
 
+@public("math.softsign", "nn.softsign")
 def softsign(features: Any, name: str | None = None) -> Tensor:
     """``features / (abs(features) + 1)``, elementwise.
 
@@ -421,6 +427,7 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
     return raw.Softsign(features, name=name)
 
 
+@public("nn.swish")
 @composite_function
 def swish(features: Any, name: str | None = None) -> Tensor:
     """``features * sigmoid(features)``, elementwise.
@@ -438,6 +445,7 @@ def swish(features: Any, name: str | None = None) -> Tensor:
         return raw.Mul(features, raw.Sigmoid(features), name=scope)
 
 
+@public("nn.crelu")
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     """``relu`` of the features and of their negative, joined along ``axis``, which doubles.
 
@@ -472,6 +480,7 @@ _LAYOUTS = {
 }
 
 
+@public("nn.bias_add")
 def bias_add(
     value: Any, bias: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
@@ -492,6 +501,7 @@ def bias_add(
     return raw.BiasAdd(value, bias, data_format=layout, name=name)
 
 
+@public("nn.xw_plus_b")
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """``matmul(x, weights) + biases`` of shapes ``[n, in]``, ``[in, out]`` and ``[out]``.
 
@@ -508,6 +518,7 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
         return raw.BiasAdd(raw.MatMul(x, weights), biases, name=scope)
 
 
+@public("nn.relu_layer")
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """``relu(matmul(x, weights) + biases)`` of shapes ``[n, in]``, ``[in, out]`` and ``[out]``.
 

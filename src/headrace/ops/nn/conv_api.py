@@ -15,11 +15,10 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.math.reduction_api import either
 from headrace.ops.nn import conv as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.nn.windows import explicit, is_channels_first, required, sequence, sizes_argument
-
-__all__: list[str] = []
 
 _ONES_2D = (1, 1, 1, 1)
 _ONES_3D = (1, 1, 1, 1, 1)
@@ -46,6 +45,7 @@ def _layout(
 # -- two dimensions -----------------------------------------------------------------------------
 
 
+@public("nn.conv2d")
 def conv2d(
     input: Any,
     filter: Any = None,
@@ -75,6 +75,7 @@ def conv2d(
     return raw.Conv2D(input, filter, **attrs, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name)
 
 
+@public("nn.conv2d_backprop_filter")
 def conv2d_backprop_filter(
     input: Any,
     filter_sizes: Any,
@@ -99,6 +100,7 @@ def conv2d_backprop_filter(
     )
 
 
+@public("nn.conv2d_backprop_input")
 def conv2d_backprop_input(
     input_sizes: Any,
     filter: Any = None,
@@ -126,6 +128,7 @@ def conv2d_backprop_input(
     )
 
 
+@public("nn.conv2d_transpose")
 def conv2d_transpose(
     value: Any = None,
     filter: Any = None,
@@ -161,6 +164,7 @@ def conv2d_transpose(
         )
 
 
+@public("nn.atrous_conv2d")
 def atrous_conv2d(
     value: Any, filters: Any, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
@@ -178,6 +182,7 @@ def atrous_conv2d(
     return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
 
 
+@public("nn.atrous_conv2d_transpose")
 def atrous_conv2d_transpose(
     value: Any,
     filters: Any,
@@ -204,6 +209,7 @@ def atrous_conv2d_transpose(
 # -- one and three dimensions -------------------------------------------------------------------
 
 
+@public("nn.conv1d")
 def conv1d(
     value: Any = None,
     filters: Any = None,
@@ -251,6 +257,7 @@ def _row_steps(value: Any, first: bool, name: str) -> list[int]:
     return [*steps[:at], 1, *steps[at:]]
 
 
+@public("nn.conv3d")
 def conv3d(
     input: Any,
     filter: Any = None,
@@ -276,6 +283,7 @@ def conv3d(
     return raw.Conv3D(input, filter, **attrs, name=name)
 
 
+@public("nn.conv3d_transpose")
 def conv3d_transpose(
     value: Any,
     filter: Any = None,
@@ -306,6 +314,7 @@ def conv3d_transpose(
 # -- any number of dimensions -------------------------------------------------------------------
 
 
+@public("nn.convolution")
 def convolution(
     input: Any,
     filter: Any = None,
@@ -404,6 +413,7 @@ def spatial_steps(values: Any, spatial: int, name: str) -> list[int]:
 # -- depthwise ----------------------------------------------------------------------------------
 
 
+@public("nn.depthwise_conv2d")
 def depthwise_conv2d(
     input: Any,
     filter: Any,
@@ -436,6 +446,7 @@ def depthwise_conv2d(
         return raw.DepthwiseConv2dNative(input, filter, **attrs, name=scope)
 
 
+@public("nn.depthwise_conv2d_native")
 def depthwise_conv2d_native(
     input: Any,
     filter: Any,
@@ -454,6 +465,7 @@ def depthwise_conv2d_native(
     return raw.DepthwiseConv2dNative(input, filter, **attrs, name=name)
 
 
+@public("nn.depthwise_conv2d_native_backprop_input")
 def depthwise_conv2d_native_backprop_input(
     input_sizes: Any,
     filter: Any,
@@ -474,6 +486,7 @@ def depthwise_conv2d_native_backprop_input(
     return raw.DepthwiseConv2dNativeBackpropInput(sizes, filter, out_backprop, **attrs, name=name)
 
 
+@public("nn.depthwise_conv2d_native_backprop_filter")
 def depthwise_conv2d_native_backprop_filter(
     input: Any,
     filter_sizes: Any,
@@ -494,6 +507,7 @@ def depthwise_conv2d_native_backprop_filter(
     return raw.DepthwiseConv2dNativeBackpropFilter(input, sizes, out_backprop, **attrs, name=name)
 
 
+@public("nn.separable_conv2d")
 def separable_conv2d(
     input: Any,
     depthwise_filter: Any,
@@ -531,6 +545,7 @@ def separable_conv2d(
 # -- greyscale morphology -----------------------------------------------------------------------
 
 
+@public("nn.dilation2d")
 def dilation2d(
     input: Any,
     filter: Any = None,
@@ -560,6 +575,7 @@ def dilation2d(
     return raw.Dilation2D(input, filter, strides=strides, rates=rates, padding=padding, name=name)
 
 
+@public("nn.erosion2d")
 def erosion2d(
     value: Any,
     kernel: Any,

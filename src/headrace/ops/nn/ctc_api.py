@@ -15,10 +15,12 @@ from headrace.ops.array.joining_api import concat
 from headrace.ops.array.layout_api import sequence_mask
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.old_arguments import note
+from headrace.ops.core.public import public
 from headrace.ops.math.cast import cast
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 
+@public("nn.ctc_loss")
 def ctc_loss(
     labels: Any,
     inputs: Any = None,
@@ -79,6 +81,7 @@ def ctc_loss(
     return loss
 
 
+@public("nn.ctc_loss_v2")
 def ctc_loss_v2(
     labels: Any,
     logits: Any,
@@ -136,6 +139,7 @@ def _sparse(labels: Tensor, lengths: Any) -> SparseTensor:
     return SparseTensor(places, gather_nd(labels, places), shape)
 
 
+@public("nn.ctc_greedy_decoder")
 def ctc_greedy_decoder(
     inputs: Any, sequence_length: Any, merge_repeated: bool = True
 ) -> tuple[list[SparseTensor], Tensor]:
@@ -162,6 +166,7 @@ def ctc_greedy_decoder(
     return [SparseTensor(indices, values, shape)], scores
 
 
+@public("nn.ctc_beam_search_decoder")
 def ctc_beam_search_decoder(
     inputs: Any,
     sequence_length: Any,
@@ -197,6 +202,7 @@ def ctc_beam_search_decoder(
     return [SparseTensor(*part) for part in parts], scores
 
 
+@public("nn.ctc_beam_search_decoder_v2")
 def ctc_beam_search_decoder_v2(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
@@ -210,12 +216,3 @@ def ctc_beam_search_decoder_v2(
     return ctc_beam_search_decoder(
         inputs, sequence_length, beam_width, top_paths, merge_repeated=False
     )
-
-
-__all__ = [
-    "ctc_beam_search_decoder",
-    "ctc_beam_search_decoder_v2",
-    "ctc_greedy_decoder",
-    "ctc_loss",
-    "ctc_loss_v2",
-]

@@ -16,14 +16,12 @@ from headrace.graph.shapes import merge_static
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core.array_util import shape_argument, shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.math.clip import clip_by_norm
 from headrace.ops.nn.windows import checked_rank
 from headrace.ops.random.api import random_uniform
 from headrace.ops.state.partitioned import PartitionedVariable
-
-__all__: list[str] = []
-
 
 # -- the best predictions -----------------------------------------------------------------------
 
@@ -77,6 +75,7 @@ define_op(
 )
 
 
+@public("math.in_top_k", "nn.in_top_k")
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether each target is among the ``k`` best predictions of its row; ties count as among.
 
@@ -97,6 +96,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 # -- embeddings ---------------------------------------------------------------------------------
 
 
+@public("nn.embedding_lookup")
 @composite_function
 def embedding_lookup(
     params: Any,
@@ -226,6 +226,7 @@ def _total_rows(parts: list[Any], dtype: Any) -> Tensor:
 # -- dropout ------------------------------------------------------------------------------------
 
 
+@public("nn.dropout")
 @composite_function
 def dropout(
     x: Any,

@@ -10,14 +10,14 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_shape
 from headrace.ops.nn.embedding import _parts, embedding_lookup
 from headrace.ops.sparse.api import sparse_fill_empty_rows, sparse_reshape, sparse_retain
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 
-__all__: list[str] = []
 
-
+@public("nn.embedding_lookup_sparse")
 def embedding_lookup_sparse(
     params: Any,
     sp_ids: Any,
@@ -101,6 +101,7 @@ def _combined(
     return raw.DivNoNan(total, sizes, name=scope)
 
 
+@public("nn.safe_embedding_lookup_sparse")
 def safe_embedding_lookup_sparse(
     embedding_weights: Any,
     sparse_ids: Any,

@@ -13,12 +13,11 @@ from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import checked_axis
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.math.cast import saturate_cast
 from headrace.ops.math.reduction_api import either, one_of, reduce_mean, reduce_sum
 from headrace.ops.nn import normalization as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.nn.windows import cast, required
-
-__all__: list[str] = []
 
 #: The least epsilon of the fused op: smaller ones are not safe in every library.
 _MIN_EPSILON = 1.001e-5
@@ -27,6 +26,7 @@ _MIN_EPSILON = 1.001e-5
 # -- normalisation ------------------------------------------------------------------------------
 
 
+@public("nn.local_response_normalization")
 def local_response_normalization(
     input: Any,
     depth_radius: int = 5,
@@ -49,9 +49,10 @@ def local_response_normalization(
     return raw.LRN(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
 
 
-lrn = local_response_normalization
+lrn = public("nn.lrn")(local_response_normalization)
 
 
+@public("nn.fused_batch_norm")
 def fused_batch_norm(
     x: Any,
     scale: Any,
@@ -103,6 +104,7 @@ def fused_batch_norm(
     return found[0], found[1], found[2]
 
 
+@public("nn.batch_normalization")
 def batch_normalization(
     x: Any,
     mean: Any,
@@ -137,6 +139,7 @@ def batch_normalization(
         return raw.AddV2(raw.Mul(x, cast(inverse, x.dtype)), cast(shift, x.dtype), name="add_1")
 
 
+@public("nn.batch_norm_with_global_normalization")
 def batch_norm_with_global_normalization(
     t: Any = None,
     m: Any = None,
@@ -172,6 +175,7 @@ def batch_norm_with_global_normalization(
     return batch_normalization(t, m, v, beta, scale, variance_epsilon, name)
 
 
+@public("math.l2_normalize", "nn.l2_normalize")
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
@@ -208,6 +212,7 @@ def l2_normalize(
 # -- moments ------------------------------------------------------------------------------------
 
 
+@public("nn.moments")
 def moments(
     x: Any,
     axes: Sequence[int],
@@ -262,6 +267,7 @@ def _squeezed(x: Tensor, axes: Any) -> Tensor:
     return raw.Squeeze(x, squeeze_dims=[int(a) for a in chosen]) if chosen else x
 
 
+@public("nn.weighted_moments")
 def weighted_moments(
     x: Any,
     axes: Sequence[int],
@@ -297,6 +303,7 @@ def weighted_moments(
         return cast(mean, x.dtype), cast(variance, x.dtype)
 
 
+@public("nn.sufficient_statistics")
 def sufficient_statistics(
     x: Any,
     axes: Sequence[int],
@@ -344,6 +351,7 @@ def _count(x: Tensor, axes: list[int]) -> Tensor:
     return raw.Cast(raw.Prod(chosen, [0]), DstT=x.dtype, name="count")
 
 
+@public("nn.normalize_moments")
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -370,6 +378,7 @@ def normalize_moments(
 # -- a loss -------------------------------------------------------------------------------------
 
 
+@public("nn.log_poisson_loss")
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:

@@ -11,13 +11,12 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_value
 from headrace.ops.math.reduction_api import either
 from headrace.ops.nn import pool as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.nn.conv_api import spatial_rank, spatial_steps
 from headrace.ops.nn.windows import explicit, is_channels_first, required, sequence
-
-__all__: list[str] = []
 
 
 def _layout(ksize: Any, strides: Any, data_format: str, spatial: int) -> dict[str, Any]:
@@ -29,6 +28,7 @@ def _layout(ksize: Any, strides: Any, data_format: str, spatial: int) -> dict[st
     }
 
 
+@public("nn.max_pool")
 def max_pool(
     value: Any,
     ksize: Any,
@@ -53,6 +53,7 @@ def max_pool(
     return raw.MaxPool(value, **attrs, padding=padding, explicit_paddings=paddings, name=name)
 
 
+@public("nn.avg_pool")
 def avg_pool(
     value: Any,
     ksize: Any,
@@ -82,6 +83,7 @@ def avg_pool(
     return raw.AvgPool(value, **attrs, padding=padding, name=name)
 
 
+@public("nn.max_pool3d")
 def max_pool3d(
     input: Any,
     ksize: Any,
@@ -101,6 +103,7 @@ def max_pool3d(
     return raw.MaxPool3D(input, **attrs, padding=padding, name=name)
 
 
+@public("nn.avg_pool3d")
 def avg_pool3d(
     input: Any,
     ksize: Any,
@@ -120,6 +123,7 @@ def avg_pool3d(
     return raw.AvgPool3D(input, **attrs, padding=padding, name=name)
 
 
+@public("nn.max_pool_with_argmax")
 def max_pool_with_argmax(
     input: Any,
     ksize: Any,
@@ -157,6 +161,7 @@ def max_pool_with_argmax(
 # -- any number of dimensions -------------------------------------------------------------------
 
 
+@public("nn.pool")
 def pool(
     input: Any,
     window_shape: Any,
@@ -243,6 +248,7 @@ def _pool_once(
 # -- space to batch -----------------------------------------------------------------------------
 
 
+@public("nn.with_space_to_batch")
 def with_space_to_batch(
     input: Any,
     dilation_rate: Any,

@@ -13,18 +13,12 @@ from headrace.graph import dtypes
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.array_util import fail
 from headrace.ops.core.build import raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.math.quantized import _STEPS, _TYPES
 from headrace.ops.math.quantized_math import check_sums, offset, product_range, scalar
 from headrace.ops.nn.pool import _pooled
 from headrace.ops.nn.windows import checked_rank, checked_steps, window_size
-
-__all__ = [
-    "quantized_avg_pool",
-    "quantized_conv2d",
-    "quantized_max_pool",
-    "quantized_relu_x",
-]
 
 _PADDING = "padding: {'SAME', 'VALID'}"
 _LAYOUT = ("NHWC", "HWIO", "NHWC")
@@ -149,6 +143,7 @@ for _name, _kernel in (("QuantizedMaxPool", _max_pool), ("QuantizedAvgPool", _av
 # -- public -------------------------------------------------------------------------------------
 
 
+@public("nn.quantized_conv2d")
 def quantized_conv2d(
     input: Any,
     filter: Any,
@@ -191,6 +186,7 @@ def quantized_conv2d(
     )
 
 
+@public("nn.quantized_relu_x")
 def quantized_relu_x(
     features: Any,
     max_value: Any,
@@ -214,6 +210,7 @@ def quantized_relu_x(
     )
 
 
+@public("nn.quantized_max_pool")
 def quantized_max_pool(
     input: Any,
     min_input: Any,
@@ -244,6 +241,7 @@ def quantized_max_pool(
     )
 
 
+@public("nn.quantized_avg_pool")
 def quantized_avg_pool(
     input: Any,
     min_input: Any,

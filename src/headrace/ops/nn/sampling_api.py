@@ -18,6 +18,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import as_tensor, shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.old_arguments import sampled_loss_arguments
+from headrace.ops.core.public import public
 from headrace.ops.nn import candidate_sampling as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.nn.embedding import embedding_lookup
 from headrace.ops.nn.softmax import (
@@ -26,8 +27,6 @@ from headrace.ops.nn.softmax import (
     sparse_softmax_cross_entropy_with_logits,
 )
 from headrace.ops.state.partitioned import PartitionedVariable
-
-__all__: list[str] = []
 
 
 class Sampled(NamedTuple):
@@ -57,6 +56,7 @@ def _sampler(
     return Sampled(*op(true_classes, seed=first or 0, seed2=second or 0, name=name, **attrs))
 
 
+@public("nn.uniform_candidate_sampler", "random.uniform_candidate_sampler")
 def uniform_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -95,6 +95,7 @@ def uniform_candidate_sampler(
     )
 
 
+@public("nn.log_uniform_candidate_sampler", "random.log_uniform_candidate_sampler")
 def log_uniform_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -128,6 +129,7 @@ def log_uniform_candidate_sampler(
     )
 
 
+@public("nn.learned_unigram_candidate_sampler", "random.learned_unigram_candidate_sampler")
 def learned_unigram_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -157,6 +159,7 @@ def learned_unigram_candidate_sampler(
     )
 
 
+@public("nn.fixed_unigram_candidate_sampler", "random.fixed_unigram_candidate_sampler")
 def fixed_unigram_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -206,6 +209,7 @@ def fixed_unigram_candidate_sampler(
     )
 
 
+@public("nn.all_candidate_sampler", "random.all_candidate_sampler")
 def all_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -232,6 +236,7 @@ def all_candidate_sampler(
     )
 
 
+@public("nn.compute_accidental_hits")
 def compute_accidental_hits(
     true_classes: Any,
     sampled_candidates: Any,
@@ -267,6 +272,7 @@ def compute_accidental_hits(
 # -- losses -------------------------------------------------------------------------------------
 
 
+@public("nn.nce_loss")
 def nce_loss(
     weights: Any,
     biases: Any,
@@ -321,6 +327,7 @@ def nce_loss(
     return _sum_rows(losses)
 
 
+@public("nn.sampled_softmax_loss")
 def sampled_softmax_loss(
     weights: Any,
     biases: Any,

@@ -16,11 +16,10 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import checks, flops, requirements
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.old_arguments import cross_entropy_arguments
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import CHECKS, NotDifferentiable, define_op, index_check
 from headrace.ops.core.traits import Traits
 from headrace.ops.math.elementwise_util import FLOATS, like_first
-
-__all__: list[str] = []
 
 
 def _shifted(logits: Any) -> Any:
@@ -247,6 +246,7 @@ def _one_of(new: Any, old: Any, new_name: str, old_name: str) -> Any:
     return old if new is None else new
 
 
+@public("math.softmax", "nn.softmax")
 def softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
@@ -265,6 +265,7 @@ def softmax(
     return _along_last(raw.Softmax, logits, axis, dim, name, "Softmax")
 
 
+@public("math.log_softmax", "nn.log_softmax")
 def log_softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
@@ -283,6 +284,7 @@ def log_softmax(
     return _along_last(raw.LogSoftmax, logits, axis, dim, name, "LogSoftmax")
 
 
+@public("nn.l2_loss")
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """Half the sum of the squares of ``t``, a scalar.
 
@@ -299,6 +301,7 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
     return raw.L2Loss(t, name=name)
 
 
+@public("nn.softmax_cross_entropy_with_logits_v2")
 def softmax_cross_entropy_with_logits_v2(
     labels: Any,
     logits: Any,
@@ -368,6 +371,7 @@ def _last_by_rank(rank: Tensor, axis: int) -> Tensor:
     return raw.ConcatV2(parts, 0)
 
 
+@public("nn.softmax_cross_entropy_with_logits")
 def softmax_cross_entropy_with_logits(
     _sentinel: Any = None,
     labels: Any = None,
@@ -397,6 +401,7 @@ def softmax_cross_entropy_with_logits(
         return softmax_cross_entropy_with_logits_v2(stopped, logits, axis, name=scope)
 
 
+@public("nn.sparse_softmax_cross_entropy_with_logits")
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
@@ -441,6 +446,7 @@ def _sparse_any_rank(logits: Tensor, labels: Tensor) -> Tensor:
     return raw.Reshape(loss, shape)
 
 
+@public("nn.sigmoid_cross_entropy_with_logits")
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
@@ -474,6 +480,7 @@ def _same_shape(a: Tensor, b: Tensor, a_name: str, b_name: str) -> None:
         ) from None
 
 
+@public("nn.weighted_cross_entropy_with_logits")
 def weighted_cross_entropy_with_logits(
     labels: Any = None,
     logits: Any = None,

@@ -14,6 +14,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.parsing.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -34,6 +35,7 @@ _SEQUENCE_FEATURES = (VarLenFeature, FixedLenSequenceFeature)
 Values = dict[str, Any]
 
 
+@public("parse_example", "io.parse_example")
 def parse_example(
     serialized: Any,
     features: Mapping[str, Any],
@@ -77,6 +79,7 @@ def parse_example(
     return _merged(features, _by_key(found, *outputs))
 
 
+@public("parse_single_example", "io.parse_single_example")
 def parse_single_example(
     serialized: Any,
     features: Mapping[str, Any],
@@ -137,6 +140,7 @@ def _without_batch(value: Any) -> Any:
     return SparseTensor(indices, value.values, raw.Slice(value.dense_shape, [1], [-1]))
 
 
+@public("io.parse_sequence_example")
 def parse_sequence_example(
     serialized: Any,
     context_features: Mapping[str, Any] | None = None,
@@ -182,6 +186,7 @@ def parse_sequence_example(
     return _by_key(context, *outputs[:4]), _by_key(lists, *outputs[4:8]), lengths
 
 
+@public("parse_single_sequence_example", "io.parse_single_sequence_example")
 def parse_single_sequence_example(
     serialized: Any,
     context_features: Mapping[str, Any] | None = None,

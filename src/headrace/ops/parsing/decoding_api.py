@@ -9,8 +9,10 @@ from typing import Any
 from headrace.graph import dtypes
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 
 
+@public("decode_csv", "io.decode_csv")
 def decode_csv(
     records: Any,
     record_defaults: Sequence[Any],
@@ -58,6 +60,7 @@ def decode_csv(
     )
 
 
+@public("decode_raw", "io.decode_raw")
 def decode_raw(
     input_bytes: Any = None,
     out_type: Any = None,
@@ -87,6 +90,7 @@ def decode_raw(
     return raw.DecodeRaw(data, out_type=out_type, little_endian=little_endian, name=name)
 
 
+@public("decode_compressed", "io.decode_compressed")
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
     """Strings decompressed.
 
@@ -100,6 +104,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
     return raw.DecodeCompressed(bytes, compression_type=compression_type, name=name)
 
 
+@public("decode_json_example", "io.decode_json_example")
 def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
     """Example messages in the JSON form of protocol buffers as serialized Example messages.
 
@@ -109,6 +114,7 @@ def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
     return raw.DecodeJSONExample(json_examples, name=name)
 
 
+@public("parse_tensor", "io.parse_tensor")
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
     """The tensor that a serialized TensorProto (a scalar string) stands for.
 
@@ -119,37 +125,28 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
     return raw.ParseTensor(serialized, out_type=out_type, name=name)
 
 
+@public("serialize_tensor", "io.serialize_tensor")
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     """A tensor as a serialized TensorProto, a scalar string."""
     return raw.SerializeTensor(tensor, name=name)
 
 
+@public("read_file", "io.read_file")
 def read_file(filename: Any, name: str | None = None) -> Tensor:
     """The content of a file, a scalar string. Raises NotFoundError when the graph runs."""
     return raw.ReadFile(filename, name=name)
 
 
+@public("write_file", "io.write_file")
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
     """Writes a file when it runs; its directory is made where it does not exist."""
     return raw.WriteFile(filename, contents, name=name)
 
 
+@public("matching_files", "io.matching_files")
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The sorted names of the files that match a pattern, or any of a vector of patterns.
 
     ``*``, ``?`` and ``[...]`` stand for characters other than ``/``.
     """
     return raw.MatchingFiles(pattern, name=name)
-
-
-__all__ = [
-    "decode_compressed",
-    "decode_csv",
-    "decode_json_example",
-    "decode_raw",
-    "matching_files",
-    "parse_tensor",
-    "read_file",
-    "serialize_tensor",
-    "write_file",
-]

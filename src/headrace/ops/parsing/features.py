@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import TensorShape
+from headrace.ops.core.public import public
 
 
+@public("VarLenFeature", "io.VarLenFeature")
 class VarLenFeature(NamedTuple):
     """A feature with any number of values; it becomes a SparseTensor of type ``dtype``.
 
@@ -25,6 +27,7 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
+@public("SparseFeature", "io.SparseFeature")
 class SparseFeature(NamedTuple):
     """A sparse vector (or tensor) that is written as two (or more) features.
 
@@ -51,6 +54,7 @@ class SparseFeature(NamedTuple):
     already_sorted: bool = False
 
 
+@public("FixedLenFeature", "io.FixedLenFeature")
 class FixedLenFeature(NamedTuple):
     """A feature with as many values as ``shape`` says.
 
@@ -71,6 +75,7 @@ class FixedLenFeature(NamedTuple):
     default_value: Any = None
 
 
+@public("FixedLenSequenceFeature", "io.FixedLenSequenceFeature")
 class FixedLenSequenceFeature(NamedTuple):
     """A feature with any number of entries of one shape; shorter ones of a batch are padded.
 
@@ -231,6 +236,3 @@ def _dims_of(shape: Any) -> list[Any]:
     if shape is None:
         return []
     return TensorShape(shape).as_list()
-
-
-__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "SparseFeature", "VarLenFeature"]

@@ -14,10 +14,9 @@ from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import TensorShape, compatible_static
 from headrace.graph.tensor import Tensor, session_for
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_value
 from headrace.ops.ragged.value import RaggedTensorValue, positive_axis
-
-__all__ = ["RaggedTensor"]
 
 
 def scope(name: str | None, default: str) -> Any:
@@ -45,6 +44,7 @@ def splits_of_lengths(lengths: Tensor) -> Tensor:
     return raw.ConcatV2([np.zeros(1, lengths.dtype.np_dtype), ends], 0)
 
 
+@public("RaggedTensor")
 class RaggedTensor(PlacedElements):
     """A tensor some of whose dimensions have slices of different lengths.
 

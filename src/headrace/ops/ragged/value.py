@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-__all__: list[str] = []
+from headrace.ops.core.public import public
 
 
+@public("ragged.RaggedTensorValue")
 class RaggedTensorValue:
     """A RaggedTensor's value: NumPy ``values`` (or such a value again) and ``row_splits``.
 

@@ -17,18 +17,8 @@ from headrace.graph.random_seed import get_seed
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import shape_argument
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.random import draws as _ops  # noqa: F401  (defines the ops)
-
-__all__ = [
-    "multinomial",
-    "random_crop",
-    "random_gamma",
-    "random_normal",
-    "random_poisson",
-    "random_shuffle",
-    "random_uniform",
-    "truncated_normal",
-]
 
 _FLOAT_NAMES = "float16, bfloat16, float32 or float64"
 
@@ -46,6 +36,7 @@ def _floating(dtype: Any) -> DType:
     return wanted
 
 
+@public("random_uniform", "random.uniform")
 def random_uniform(
     shape: Any,
     minval: Any = 0,
@@ -112,6 +103,7 @@ def _scaled(drawn: Tensor, low: Tensor, high: Tensor, scope: str) -> Tensor:
     return raw.AddV2(raw.Mul(drawn, raw.Sub(high, low)), low, name=scope)
 
 
+@public("random_normal", "random.normal")
 def random_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -130,6 +122,7 @@ def random_normal(
     return _normal("RandomStandardNormal", "random_normal", shape, mean, stddev, dtype, seed, name)
 
 
+@public("truncated_normal", "random.truncated_normal")
 def truncated_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -169,12 +162,14 @@ def _normal(
         return raw.AddV2(raw.Mul(drawn, stddev, name="mul"), mean, name=scope)
 
 
+@public("random_shuffle", "random.shuffle")
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """The rows of ``value`` (any type) in a random order, all orders equally likely."""
     tensor = convert_to_tensor(value, name="value")
     return raw.RandomShuffle(tensor, **_seeds(seed), name=name)
 
 
+@public("random_crop", "random.crop")
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """A slice of shape ``size`` at a random place, each place equally likely.
 
@@ -200,6 +195,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         return raw.Slice(value, raw.FloorMod(drawn, limit), size, name=scope)
 
 
+@public("multinomial", "random.multinomial")
 def multinomial(
     logits: Any,
     num_samples: Any,
@@ -220,6 +216,7 @@ def multinomial(
     return _categorical(logits, num_samples, seed, name or "multinomial", output_dtype)
 
 
+@public("random.categorical")
 def categorical(
     logits: Any,
     num_samples: Any,
@@ -238,6 +235,7 @@ def _categorical(logits: Any, num_samples: Any, seed: int | None, name: str, dty
         return raw.Multinomial(logits, num_samples, **_seeds(seed), output_dtype=wanted)
 
 
+@public("random_gamma", "random.gamma")
 def random_gamma(
     shape: Any,
     alpha: Any,
@@ -269,6 +267,7 @@ def random_gamma(
         return raw.Maximum(tiny, raw.RealDiv(drawn, beta))
 
 
+@public("random_poisson", "random.poisson")
 def random_poisson(
     lam: Any,
     shape: Any,
@@ -291,6 +290,7 @@ def random_poisson(
 # -- stateless ----------------------------------------------------------------------------------
 
 
+@public("random.stateless_uniform")
 def stateless_uniform(
     shape: Any,
     seed: Any,
@@ -316,6 +316,7 @@ def _seed_pair(seed: Any) -> Tensor:
     return convert_to_tensor(seed, preferred_dtype=dtypes.int32, name="seed")
 
 
+@public("random.stateless_normal")
 def stateless_normal(
     shape: Any,
     seed: Any,
@@ -329,6 +330,7 @@ def stateless_normal(
     return _stateless("StatelessRandomNormal", default, shape, seed, mean, stddev, dtype, name)
 
 
+@public("random.stateless_truncated_normal")
 def stateless_truncated_normal(
     shape: Any,
     seed: Any,
@@ -361,6 +363,7 @@ def _stateless(
         return raw.AddV2(raw.Mul(drawn, stddev), mean, name=scope)
 
 
+@public("random.stateless_multinomial")
 def stateless_multinomial(
     logits: Any,
     num_samples: Any,
@@ -378,6 +381,7 @@ def stateless_multinomial(
         )
 
 
+@public("random.stateless_categorical")
 def stateless_categorical(
     logits: Any,
     num_samples: Any,

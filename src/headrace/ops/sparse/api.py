@@ -13,29 +13,11 @@ from headrace.graph.shapes import merge_static
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_shape, static_value
 from headrace.ops.math.cast import cast
 from headrace.ops.math.reduction_api import one_of
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
-
-__all__ = [
-    "deserialize_many_sparse",
-    "serialize_many_sparse",
-    "serialize_sparse",
-    "sparse_concat",
-    "sparse_fill_empty_rows",
-    "sparse_merge",
-    "sparse_reorder",
-    "sparse_reset_shape",
-    "sparse_reshape",
-    "sparse_retain",
-    "sparse_slice",
-    "sparse_split",
-    "sparse_tensor_to_dense",
-    "sparse_to_dense",
-    "sparse_to_indicator",
-    "sparse_transpose",
-]
 
 
 def as_sparse(value: Any, what: str = "Input") -> SparseTensor:
@@ -67,6 +49,7 @@ def _int64(value: Any, name: str) -> Tensor:
 # -- dense and sparse ---------------------------------------------------------------------------
 
 
+@public("sparse_to_dense")
 def sparse_to_dense(
     sparse_indices: Any,
     output_shape: Any,
@@ -99,6 +82,7 @@ def sparse_to_dense(
     )
 
 
+@public("sparse_tensor_to_dense", "sparse.to_dense")
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
@@ -121,6 +105,7 @@ def sparse_tensor_to_dense(
     )
 
 
+@public("sparse.from_dense")
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     """The elements of a dense tensor that are not zero (or empty strings)."""
     with _scope(name, "dense_to_sparse"):
@@ -131,6 +116,7 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
         return SparseTensor(indices, values, shape_tensor(tensor, dtypes.int64))
 
 
+@public("sparse_to_indicator", "sparse.to_indicator")
 def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
     """Booleans ``[..., vocab_size]``: True at each id that is a value of the row.
 
@@ -148,6 +134,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
         return sparse_tensor_to_dense(merged, False, validate_indices=False, name=scope)
 
 
+@public("sparse_merge", "sparse.merge")
 def sparse_merge(
     sp_ids: Any,
     sp_values: Any,
@@ -226,6 +213,7 @@ def _known_shape(sp: SparseTensor) -> list[int] | None:
     return None if dims is None or None in dims else list(dims)  # type: ignore[arg-type]
 
 
+@public("sparse_reorder", "sparse.reorder")
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The same elements in row-major order of their places."""
     sp_input = as_sparse(sp_input)
@@ -238,6 +226,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     )
 
 
+@public("sparse_reshape", "sparse.reshape")
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     """The same elements in the same order, in a tensor of another shape.
 
@@ -279,6 +268,7 @@ def _reshaped(old: list[int] | None, wanted: Tensor) -> list[int] | None:
     return sizes
 
 
+@public("sparse_transpose", "sparse.transpose")
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
     """Axes permuted: axis ``i`` of the result is axis ``perm[i]``; reversed when it is None."""
     sp_input = as_sparse(sp_input)
@@ -301,6 +291,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
         return sparse_reorder(SparseTensor(indices, sp_input.values, shape))
 
 
+@public("sparse.expand_dims")
 def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
     """A dimension of size 1 put in at ``axis`` (by default at the end).
 
@@ -346,6 +337,7 @@ def _columns_like(indices: Tensor, rank: int) -> Tensor:
     return raw.Fill(raw.ConcatV2([rows, [1]], 0), np.int64(0))
 
 
+@public("sparse_reset_shape", "sparse.reset_shape")
 def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     """The same elements in a tensor of another shape, each at its old place.
 
@@ -382,6 +374,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 # -- parts --------------------------------------------------------------------------------------
 
 
+@public("sparse_retain", "sparse.retain")
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     """The elements for which ``to_retain`` (a bool vector) is True.
 
@@ -399,6 +392,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     )
 
 
+@public("sparse_slice", "sparse.slice")
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
     """The elements inside the box that begins at ``start`` and has ``size``.
 
@@ -422,6 +416,7 @@ class KeywordRequired:
         return "KeywordRequired()"
 
 
+@public("sparse_split", "sparse.split")
 def sparse_split(
     keyword_required: Any = KeywordRequired(),  # noqa: B008
     sp_input: Any = None,
@@ -455,6 +450,7 @@ def sparse_split(
     return [SparseTensor(*part) for part in zip(*parts, strict=True)]
 
 
+@public("sparse_concat", "sparse.concat")
 def sparse_concat(
     axis: int,
     sp_inputs: Sequence[Any],
@@ -504,6 +500,7 @@ def _expanded(shapes: list[Tensor], axis: int) -> list[Tensor]:
     return [raw.SelectV2(own, s, largest) for s in shapes]
 
 
+@public("sparse_fill_empty_rows", "sparse.fill_empty_rows")
 def sparse_fill_empty_rows(
     sp_input: Any, default_value: Any, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
@@ -541,17 +538,22 @@ def _serializer(op: str, what: str) -> Callable[..., Tensor]:
     return function
 
 
-serialize_sparse = _serializer(
-    "SerializeSparse", "A SparseTensor as three strings: indices, values and dense shape."
+serialize_sparse = public("serialize_sparse", "io.serialize_sparse")(
+    _serializer(
+        "SerializeSparse", "A SparseTensor as three strings: indices, values and dense shape."
+    )
 )
-serialize_many_sparse = _serializer(
-    "SerializeManySparse",
-    "Each row of a SparseTensor ``[n, ...]`` as three strings, ``[n, 3]``; for queues.",
+serialize_many_sparse = public("serialize_many_sparse", "io.serialize_many_sparse")(
+    _serializer(
+        "SerializeManySparse",
+        "Each row of a SparseTensor ``[n, ...]`` as three strings, ``[n, 3]``; for queues.",
+    )
 )
 serialize_sparse.__name__ = serialize_sparse.__qualname__ = "serialize_sparse"
 serialize_many_sparse.__name__ = serialize_many_sparse.__qualname__ = "serialize_many_sparse"
 
 
+@public("deserialize_many_sparse", "io.deserialize_many_sparse")
 def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:

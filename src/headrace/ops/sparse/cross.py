@@ -13,6 +13,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.array.dynamic import on_host
 from headrace.ops.core.array_util import fail
 from headrace.ops.core.build import raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.core.string_hashes import fingerprint64
 from headrace.ops.sparse.dense import check_sizes
@@ -153,6 +154,7 @@ define_op(
 )
 
 
+@public("sparse.cross")
 def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor:
     """Every combination of one feature from each input, row by row, joined by ``_X_``.
 
@@ -170,6 +172,7 @@ def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor
     return _build(inputs, False, 0, None, name)
 
 
+@public("sparse.cross_hashed")
 def sparse_cross_hashed(
     inputs: Sequence[Any],
     num_buckets: int = 0,

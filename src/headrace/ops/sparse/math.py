@@ -14,6 +14,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.array.dynamic_api import setdiff1d
 from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_shape
 from headrace.ops.math import operators
 from headrace.ops.math.cast import cast
@@ -37,6 +38,7 @@ __all__ = [
 _SPARSE = (SparseTensor, SparseTensorValue)
 
 
+@public("sparse.eye")
 def sparse_eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> SparseTensor:
@@ -53,6 +55,7 @@ def sparse_eye(
 # -- two operands -------------------------------------------------------------------------------
 
 
+@public("sparse_add", "sparse.add")
 def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
     """The sum of two SparseTensors (sparse), or of one and a dense tensor (dense).
 
@@ -102,10 +105,15 @@ def _choice(op: str, what: str) -> Callable[..., SparseTensor]:
     return function
 
 
-sparse_maximum = _choice("SparseSparseMaximum", "greater element")
-sparse_minimum = _choice("SparseSparseMinimum", "lesser element")
+sparse_maximum = public("sparse_maximum", "sparse.maximum")(
+    _choice("SparseSparseMaximum", "greater element")
+)
+sparse_minimum = public("sparse_minimum", "sparse.minimum")(
+    _choice("SparseSparseMinimum", "lesser element")
+)
 
 
+@public("sparse_tensor_dense_matmul", "sparse.matmul", "sparse.sparse_dense_matmul")
 def sparse_tensor_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Tensor:
@@ -131,6 +139,7 @@ def sparse_tensor_dense_matmul(
         )
 
 
+@public("sparse_softmax", "sparse.softmax")
 def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The softmax over the last axis, among the elements that are there.
 
@@ -191,16 +200,25 @@ def _reduction(op: str, what: str) -> Callable[..., Any]:
     return function
 
 
-sparse_reduce_sum = _reduction("SparseReduceSum", "The sum")
-sparse_reduce_sum_sparse = _reduction("SparseReduceSumSparse", "The sum")
-sparse_reduce_max = _reduction("SparseReduceMax", "The greatest element (0 where there is none)")
-sparse_reduce_max_sparse = _reduction("SparseReduceMaxSparse", "The greatest element")
+sparse_reduce_sum = public("sparse_reduce_sum", "sparse.reduce_sum")(
+    _reduction("SparseReduceSum", "The sum")
+)
+sparse_reduce_sum_sparse = public("sparse_reduce_sum_sparse", "sparse.reduce_sum_sparse")(
+    _reduction("SparseReduceSumSparse", "The sum")
+)
+sparse_reduce_max = public("sparse_reduce_max", "sparse.reduce_max")(
+    _reduction("SparseReduceMax", "The greatest element (0 where there is none)")
+)
+sparse_reduce_max_sparse = public("sparse_reduce_max_sparse", "sparse.reduce_max_sparse")(
+    _reduction("SparseReduceMaxSparse", "The greatest element")
+)
 
 for _name in __all__:
     if _name in globals():
         globals()[_name].__name__ = globals()[_name].__qualname__ = _name
 
 
+@public("sparse_mask", "sparse.mask")
 def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """IndexedSlices without the rows whose index is among ``mask_indices``."""
     with _scope(name, "sparse_mask"):

@@ -14,12 +14,14 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor, session_for
 from headrace.ops.core.build import convert_to_tensor, placeholder, raw
 from headrace.ops.core.old_arguments import note
+from headrace.ops.core.public import public
 from headrace.ops.core.static import static_shape
 
 #: Functions of several ops that do so too.
 _OF_VALUES = frozenset({"abs", "real", "imag", "conj", "saturate_cast"})
 
 
+@public("SparseTensorValue")
 class SparseTensorValue(NamedTuple):
     """A SparseTensor's value: ``indices`` [n, rank], ``values`` [n], ``dense_shape`` [rank].
 
@@ -34,6 +36,7 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
+@public("SparseTensor", "sparse.SparseTensor")
 class SparseTensor(PlacedElements):
     """A tensor given by its elements that are not zero: ``dense[indices[i]] = values[i]``.
 
@@ -168,6 +171,7 @@ class SparseTensor(PlacedElements):
         return [indices, values, dense_shape]
 
 
+@public("convert_to_tensor_or_sparse_tensor")
 def convert_to_tensor_or_sparse_tensor(
     value: Any, dtype: Any = None, name: str | None = None
 ) -> Any:
@@ -188,6 +192,7 @@ def convert_to_tensor_or_sparse_tensor(
     return value
 
 
+@public("sparse_placeholder", "sparse.placeholder")
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
     """A SparseTensor whose value each step must feed (a SparseTensorValue or such a triple).
 
@@ -218,11 +223,3 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         indices=placeholder(dtypes.int64, shape=[None, rank], name=named("indices")),
         dense_shape=dense_shape,
     )
-
-
-__all__ = [
-    "SparseTensor",
-    "SparseTensorValue",
-    "convert_to_tensor_or_sparse_tensor",
-    "sparse_placeholder",
-]

@@ -13,21 +13,8 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import shape_argument
 from headrace.ops.core.build import constant, holds_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.random import api
-
-__all__ = [
-    "constant_initializer",
-    "glorot_normal_initializer",
-    "glorot_uniform_initializer",
-    "ones_initializer",
-    "orthogonal_initializer",
-    "random_normal_initializer",
-    "random_uniform_initializer",
-    "truncated_normal_initializer",
-    "uniform_unit_scaling_initializer",
-    "variance_scaling_initializer",
-    "zeros_initializer",
-]
 
 #: Standard deviation of a normal distribution cut off at two standard deviations.
 _TRUNCATED_STDDEV = 0.87962566103423978
@@ -35,6 +22,7 @@ _TRUNCATED_STDDEV = 0.87962566103423978
 _CONSTANT_LIMIT = 1000
 
 
+@public("initializers.Initializer")
 class Initializer:
     """Makes initial values: ``initializer(shape, dtype=None, partition_info=None)``.
 
@@ -84,6 +72,7 @@ def _float_dtype(dtype: Any) -> DType:
     return wanted
 
 
+@public("initializers.zeros")
 class Zeros(Initializer):
     """All zeros (False, or empty strings).
 
@@ -105,6 +94,7 @@ class Zeros(Initializer):
         return {"dtype": self.dtype.name}
 
 
+@public("initializers.ones")
 class Ones(Initializer):
     """All ones.
 
@@ -125,6 +115,7 @@ class Ones(Initializer):
         return {"dtype": self.dtype.name}
 
 
+@public("initializers.constant")
 class Constant(Initializer):
     """A given value: a number for all elements, or a list or array with as many as needed.
 
@@ -169,6 +160,7 @@ class Constant(Initializer):
         return {"value": self.value, "dtype": self.dtype.name}
 
 
+@public("initializers.random_uniform")
 class RandomUniform(Initializer):
     """Uniform numbers in ``[minval, maxval)``; floats default to ``[0, 1)``.
 
@@ -203,6 +195,7 @@ class RandomUniform(Initializer):
         }
 
 
+@public("initializers.random_normal")
 class RandomNormal(Initializer):
     """Normal numbers of ``mean`` and ``stddev``.
 
@@ -237,6 +230,7 @@ class RandomNormal(Initializer):
         }
 
 
+@public("initializers.truncated_normal")
 class TruncatedNormal(RandomNormal):
     """Normal numbers of ``mean`` and ``stddev``; those beyond two stddev are drawn again.
 
@@ -251,6 +245,7 @@ class TruncatedNormal(RandomNormal):
         )
 
 
+@public("initializers.uniform_unit_scaling")
 class UniformUnitScaling(Initializer):
     """Uniform numbers that keep the scale of a layer's input: ``factor * sqrt(3 / input size)``.
 
@@ -282,6 +277,7 @@ _MODES = ("fan_in", "fan_out", "fan_avg")
 _DISTRIBUTIONS = ("normal", "uniform", "truncated_normal", "untruncated_normal")
 
 
+@public("initializers.variance_scaling")
 class VarianceScaling(Initializer):
     """Numbers of variance ``scale / n``, where n counts inputs, outputs or their average.
 
@@ -361,6 +357,7 @@ def _fans(dims: list[int]) -> tuple[float, float]:
     return dims[-2] * window, dims[-1] * window
 
 
+@public("initializers.glorot_uniform")
 class GlorotUniform(VarianceScaling):
     """Uniform numbers within ``sqrt(6 / (inputs + outputs))``: the default of `get_variable`.
 
@@ -376,6 +373,7 @@ class GlorotUniform(VarianceScaling):
         return {"seed": self.seed, "dtype": self.dtype.name}
 
 
+@public("initializers.glorot_normal")
 class GlorotNormal(VarianceScaling):
     """Truncated normal numbers of stddev ``sqrt(2 / (inputs + outputs))``.
 
@@ -391,6 +389,7 @@ class GlorotNormal(VarianceScaling):
         return {"seed": self.seed, "dtype": self.dtype.name}
 
 
+@public("initializers.orthogonal")
 class Orthogonal(Initializer):
     """A matrix with orthogonal rows or columns, scaled by ``gain``.
 
@@ -431,6 +430,7 @@ class Orthogonal(Initializer):
         return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
 
 
+@public("initializers.identity")
 class Identity(Initializer):
     """The identity matrix times ``gain``; for two-dimensional shapes only.
 
@@ -458,34 +458,38 @@ class Identity(Initializer):
         return {"gain": self.gain, "dtype": self.dtype.name}
 
 
+@public("initializers.lecun_normal")
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
     """Truncated normal numbers of stddev ``sqrt(1 / inputs)``."""
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
+@public("initializers.lecun_uniform")
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
     """Uniform numbers within ``sqrt(3 / inputs)``."""
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 
+@public("initializers.he_normal")
 def he_normal(seed: int | None = None) -> VarianceScaling:
     """Truncated normal numbers of stddev ``sqrt(2 / inputs)``."""
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
+@public("initializers.he_uniform")
 def he_uniform(seed: int | None = None) -> VarianceScaling:
     """Uniform numbers within ``sqrt(6 / inputs)``."""
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
-zeros_initializer = Zeros
-ones_initializer = Ones
-constant_initializer = Constant
-random_uniform_initializer = RandomUniform
-random_normal_initializer = RandomNormal
-truncated_normal_initializer = TruncatedNormal
-uniform_unit_scaling_initializer = UniformUnitScaling
-variance_scaling_initializer = VarianceScaling
-orthogonal_initializer = Orthogonal
-glorot_uniform_initializer = GlorotUniform
-glorot_normal_initializer = GlorotNormal
+zeros_initializer = public("zeros_initializer")(Zeros)
+ones_initializer = public("ones_initializer")(Ones)
+constant_initializer = public("constant_initializer")(Constant)
+random_uniform_initializer = public("random_uniform_initializer")(RandomUniform)
+random_normal_initializer = public("random_normal_initializer")(RandomNormal)
+truncated_normal_initializer = public("truncated_normal_initializer")(TruncatedNormal)
+uniform_unit_scaling_initializer = public("uniform_unit_scaling_initializer")(UniformUnitScaling)
+variance_scaling_initializer = public("variance_scaling_initializer")(VarianceScaling)
+orthogonal_initializer = public("orthogonal_initializer")(Orthogonal)
+glorot_uniform_initializer = public("glorot_uniform_initializer")(GlorotUniform)
+glorot_normal_initializer = public("glorot_normal_initializer")(GlorotNormal)

@@ -15,13 +15,8 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.control.basic import group
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.state.variables import Variable
-
-__all__ = [
-    "fixed_size_partitioner",
-    "min_max_variable_partitioner",
-    "variable_axis_size_partitioner",
-]
 
 
 class PartitionInfo:
@@ -272,6 +267,7 @@ def _only(axis: int, count: int, rank: int) -> list[int]:
     return partitions
 
 
+@public("fixed_size_partitioner")
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
     """Split along ``axis`` into ``num_shards`` parts, or fewer when there are fewer elements."""
 
@@ -289,6 +285,7 @@ def _element_bytes(dtype: Any, bytes_per_string_element: int) -> int:
     return bytes_per_string_element if kind is dtypes.string else int(kind.size)
 
 
+@public("variable_axis_size_partitioner")
 def variable_axis_size_partitioner(
     max_shard_bytes: int,
     axis: int = 0,
@@ -322,6 +319,7 @@ def variable_axis_size_partitioner(
     return partitioner
 
 
+@public("min_max_variable_partitioner")
 def min_max_variable_partitioner(
     max_partitions: int = 1,
     axis: int = 0,

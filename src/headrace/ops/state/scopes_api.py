@@ -7,22 +7,10 @@ from typing import Any
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.random_seed import get_seed as _seeds_for
 from headrace.graph.tensor import Operation, Tensor
-
-__all__ = [
-    "add_to_collection",
-    "add_to_collections",
-    "colocate_with",
-    "container",
-    "control_dependencies",
-    "device",
-    "get_collection",
-    "get_collection_ref",
-    "get_seed",
-    "name_scope",
-    "set_random_seed",
-]
+from headrace.ops.core.public import public
 
 
+@public("name_scope")
 class name_scope:
     """A ``with`` block whose ops get names inside a scope; yields the scope, ``"name/"``.
 
@@ -105,51 +93,61 @@ def graph_of(values: Any) -> Graph:
     return graph
 
 
+@public("control_dependencies")
 def control_dependencies(control_inputs: Any) -> Any:
     """A ``with`` block whose ops run after ``control_inputs``; None lifts outer dependencies."""
     return get_default_graph().control_dependencies(control_inputs)
 
 
+@public("device")
 def device(device_name_or_function: Any) -> Any:
     """A ``with`` block whose ops get a device constraint; inner blocks win."""
     return get_default_graph().device(device_name_or_function)
 
 
+@public("colocate_with")
 def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
     """A ``with`` block whose ops share the device of ``op``."""
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
+@public("container")
 def container(container_name: str) -> Any:
     """A ``with`` block whose stateful ops keep their state in the named container."""
     return get_default_graph().container(container_name)
 
 
+@public("add_to_collection")
 def add_to_collection(name: Any, value: Any) -> None:
     """Append ``value`` to a collection of the default graph."""
     get_default_graph().add_to_collection(name, value)
 
 
+@public("add_to_collections")
 def add_to_collections(names: Any, value: Any) -> None:
     """Append ``value`` to several collections of the default graph."""
     get_default_graph().add_to_collections(names, value)
 
 
+@public("get_collection")
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
     """A copy of a collection; with ``scope``, only items whose name matches it as a regex."""
     return get_default_graph().get_collection(key, scope)
 
 
+@public("get_collection_ref")
 def get_collection_ref(key: Any) -> list[Any]:
     """A collection itself: changing the list changes the graph."""
     return get_default_graph().get_collection_ref(key)
 
 
+@public("set_random_seed", "random.set_random_seed")
 def set_random_seed(seed: int | None) -> None:
     """Set the seed of the default graph: random ops made later get fixed seeds of their own."""
     get_default_graph().seed = seed
 
 
+@public("get_seed", "random.get_seed")
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """The two seeds for an op about to be made with ``op_seed``."""
     return _seeds_for(get_default_graph(), op_seed)

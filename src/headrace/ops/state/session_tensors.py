@@ -11,9 +11,8 @@ from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import placeholder, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import EXTERNAL, NotDifferentiable, define_op
-
-__all__ = ["delete_session_tensor", "get_session_handle", "get_session_tensor"]
 
 _NO_GRADIENT = NotDifferentiable("the tensor is handed over between steps")
 _numbers = itertools.count()
@@ -92,6 +91,7 @@ define_op(
 )
 
 
+@public("get_session_handle")
 def get_session_handle(data: Any, name: str | None = None) -> Tensor:
     """A handle of ``data``, whose value stays in the session after the step.
 
@@ -106,6 +106,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Tensor:
     return raw.GetSessionHandle(data, name=name)
 
 
+@public("get_session_tensor")
 def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """A placeholder for a handle, and the tensor with that handle.
 
@@ -119,6 +120,7 @@ def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tupl
     return holder, raw.GetSessionTensor(holder, dtype=dtype, name=name)
 
 
+@public("delete_session_tensor")
 def delete_session_tensor(handle: Any, name: str | None = None) -> tuple[Tensor, Operation]:
     """A placeholder for a handle, and an op that forgets the tensor with that handle."""
     holder = placeholder(dtypes.string)

@@ -8,9 +8,9 @@ from typing import Any
 
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
-from headrace.ops.state.variable_scope import AUTO_REUSE, VariableScope, variable_scope
-
-__all__ = ["make_template"]
+from headrace.ops.core.public import public
+from headrace.ops.state.variable_kinds import AUTO_REUSE
+from headrace.ops.state.variable_scope import VariableScope, variable_scope
 
 
 class Template:
@@ -120,6 +120,7 @@ class Template:
     non_trainable_weights = non_trainable_variables
 
 
+@public("make_template")
 def make_template(
     name_: str,
     func_: Callable[..., Any],

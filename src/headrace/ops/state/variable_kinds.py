@@ -6,8 +6,10 @@ import enum
 from typing import Any
 
 from headrace.graph.keys import GraphKeys
+from headrace.ops.core.public import public
 
 
+@public("VariableSynchronization")
 class VariableSynchronization(enum.Enum):
     """When the copies of a distributed variable are brought together.
 
@@ -22,6 +24,7 @@ class VariableSynchronization(enum.Enum):
     ON_READ = 3
 
 
+@public("VariableAggregation")
 class VariableAggregation(enum.Enum):
     """How updates of the copies of a distributed variable are combined.
 

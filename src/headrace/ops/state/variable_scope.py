@@ -14,30 +14,24 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor_proto import to_ndarray
 from headrace.ops.core.build import first_dtype, holds_tensor
-from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.core.public import public
 from headrace.ops.state.scopes_api import graph_of, name_scope
-from headrace.ops.state.variable_kinds import AUTO_REUSE
+from headrace.ops.state.variable_kinds import (
+    AUTO_REUSE,
+    VariableAggregation,
+    VariableSynchronization,
+)
 from headrace.ops.state.variable_store import VariableOptions, _accepts, store_of
-from headrace.ops.state.variables import Variable, VariableAggregation, VariableSynchronization
-
-__all__ = [
-    "AUTO_REUSE",
-    "VariableScope",
-    "create_partitioned_variables",
-    "get_local_variable",
-    "get_variable",
-    "get_variable_scope",
-    "no_regularizer",
-    "variable_op_scope",
-    "variable_scope",
-]
+from headrace.ops.state.variables import Variable
 
 
+@public("no_regularizer")
 def no_regularizer(_: Any) -> None:
     """A regulariser that adds nothing: it stops a scope's regulariser from being inherited."""
     return None
 
 
+@public("VariableScope")
 class VariableScope:
     """The name prefix and the defaults that ``get_variable`` uses inside a scope.
 
@@ -280,6 +274,7 @@ def _true_getter(
     return store.get(name, shape, kind, initializer, regularizer, reuse, partitioner, options)
 
 
+@public("get_variable_scope")
 def get_variable_scope() -> VariableScope:
     """The variable scope that is open in this thread."""
     scopes = store_of().scopes
@@ -289,6 +284,7 @@ def get_variable_scope() -> VariableScope:
     return current
 
 
+@public("get_variable")
 def get_variable(
     name: str,
     shape: Any = None,
@@ -360,6 +356,7 @@ def get_slot_variable(
     return slot
 
 
+@public("get_local_variable")
 def get_local_variable(
     name: str,
     shape: Any = None,
@@ -381,6 +378,7 @@ def get_local_variable(
 _DEFAULTS = ("initializer", "regularizer", "caching_device", "partitioner", "dtype", "constraint")
 
 
+@public("variable_scope")
 class variable_scope:
     """A ``with`` block inside which ``get_variable`` prefixes names; yields the VariableScope.
 
@@ -549,6 +547,7 @@ def _unique_scope(prefix: str) -> str:
     return f"{prefix}_{index}"
 
 
+@public("variable_op_scope")
 @contextlib.contextmanager
 def variable_op_scope(
     values: Any, name_or_scope: Any, default_name: str | None = None, **kwargs: Any
@@ -556,40 +555,3 @@ def variable_op_scope(
     """`variable_scope` with an older order of arguments."""
     with variable_scope(name_or_scope, default_name, values, **kwargs) as scope:
         yield scope
-
-
-def create_partitioned_variables(
-    shape: Any,
-    slicing: Any,
-    initializer: Any,
-    dtype: Any = dtypes.float32,
-    trainable: bool = True,
-    collections: Any = None,
-    name: str | None = None,
-    reuse: Any = None,
-) -> list[Any]:
-    """The parts of a variable of ``shape``, cut into ``slicing`` parts (one number per axis).
-
-    Raises:
-        ValueError: if ``slicing`` does not fit ``shape`` or cuts more than one axis.
-    """
-    if len(shape) != len(slicing):
-        raise ValueError(
-            "The 'shape' and 'slicing' of a partitioned Variable must have the length: shape: "
-            f"{shape}, slicing: {slicing}"
-        )
-    if any(n < 1 for n in slicing):
-        raise ValueError(f"Some slices are less than 1: {slicing}.")
-
-    def partitioner(**_: Any) -> Any:
-        return list(slicing)
-
-    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope:
-        store = store_of()
-        options = VariableOptions(trainable=trainable, collections=collections)
-        kind = dtypes.as_dtype(dtype).base_dtype
-        with get_default_graph().name_scope(None):
-            whole: PartitionedVariable = store._get_partitioned(
-                scope.name, shape, kind, initializer, None, scope.reuse, partitioner, options
-            )
-        return list(whole)

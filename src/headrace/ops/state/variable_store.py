@@ -24,7 +24,8 @@ from headrace.ops.state.partitioned import (
     call_partitioner,
     slices,
 )
-from headrace.ops.state.variables import Variable, VariableAggregation, VariableSynchronization
+from headrace.ops.state.variable_kinds import VariableAggregation, VariableSynchronization
+from headrace.ops.state.variables import Variable
 
 
 @dataclass

@@ -20,6 +20,7 @@ from headrace.graph.shapes import TensorShape, merge_static
 from headrace.graph.tensor import Dims, Operation, Operators, Tensor
 from headrace.ops.control.basic import init_scope
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import OpDef, get_op_def
 from headrace.ops.state import save_slices, variable_scatter
 from headrace.ops.state.initial_values import colocate, initial_tensor, safe_initial_value
@@ -32,9 +33,6 @@ from headrace.ops.state.variable_kinds import (
 )
 from headrace.ops.state.variable_ops import assignment_of
 
-__all__ = ["Variable", "VariableAggregation", "VariableSynchronization"]
-
-
 _BINARY = ("add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "matmul")
 _LOGICAL = ("and", "or", "xor")
 _OTHER = ("lt", "le", "gt", "ge", "neg", "abs", "invert", "getitem")
@@ -44,6 +42,7 @@ _READ = get_op_def("ReadVariableOp")
 _ASSIGN = get_op_def("AssignVariableOp")
 
 
+@public("Variable")
 class Variable(Operators):
     """A value that the steps of a session share and update.
 

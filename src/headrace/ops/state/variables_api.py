@@ -12,73 +12,47 @@ from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.control.basic import group, no_op
 from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.core.public import public
+from headrace.ops.state.partitioned import PartitionedVariable
 from headrace.ops.state.variable_ops import handle_op
+from headrace.ops.state.variable_scope import variable_scope
+from headrace.ops.state.variable_store import VariableOptions, store_of
 from headrace.ops.state.variables import Variable
-
-__all__ = [
-    "all_variables",
-    "assert_variables_initialized",
-    "assign",
-    "assign_add",
-    "assign_sub",
-    "batch_scatter_update",
-    "count_up_to",
-    "disable_resource_variables",
-    "enable_resource_variables",
-    "global_variables",
-    "global_variables_initializer",
-    "initialize_all_variables",
-    "initialize_local_variables",
-    "initialize_variables",
-    "is_variable_initialized",
-    "local_variables",
-    "local_variables_initializer",
-    "model_variables",
-    "moving_average_variables",
-    "report_uninitialized_variables",
-    "resource_variables_enabled",
-    "scatter_add",
-    "scatter_div",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
-    "scatter_nd_add",
-    "scatter_nd_sub",
-    "scatter_nd_update",
-    "scatter_sub",
-    "scatter_update",
-    "trainable_variables",
-    "variables_initializer",
-]
 
 # -- collections ----------------------------------------------------------------------------------
 
 
+@public("global_variables")
 def global_variables(scope: str | None = None) -> list[Any]:
     """All global variables; with ``scope``, those whose name matches it as a regex."""
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
+@public("all_variables")
 def all_variables() -> list[Any]:
     """The older name of `global_variables`."""
     return global_variables()
 
 
+@public("trainable_variables")
 def trainable_variables(scope: str | None = None) -> list[Any]:
     """The variables that optimisers train by default."""
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
+@public("local_variables")
 def local_variables(scope: str | None = None) -> list[Any]:
     """Variables that belong to this process only and are not saved."""
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
+@public("model_variables")
 def model_variables(scope: str | None = None) -> list[Any]:
     """Variables that inference needs."""
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
+@public("moving_average_variables")
 def moving_average_variables(scope: str | None = None) -> list[Any]:
     """Variables of which moving averages are kept."""
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
@@ -87,6 +61,7 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 # -- initialisers ---------------------------------------------------------------------------------
 
 
+@public("variables_initializer", "initializers.variables")
 def variables_initializer(var_list: Any, name: str = "init") -> Operation:
     """An operation that gives the listed variables their initial values, all in one step."""
     if var_list:
@@ -94,37 +69,44 @@ def variables_initializer(var_list: Any, name: str = "init") -> Operation:
     return no_op(name)
 
 
+@public("global_variables_initializer", "initializers.global_variables")
 def global_variables_initializer() -> Operation:
     """An operation that gives all global variables their initial values."""
     return variables_initializer(global_variables())
 
 
+@public("local_variables_initializer", "initializers.local_variables")
 def local_variables_initializer() -> Operation:
     """An operation that gives all local variables their initial values."""
     return variables_initializer(local_variables())
 
 
+@public("initialize_variables")
 def initialize_variables(var_list: Any, name: str = "init") -> Operation:
     """The older name of `variables_initializer`."""
     return variables_initializer(var_list, name=name)
 
 
+@public("initialize_all_variables")
 def initialize_all_variables() -> Operation:
     """The older name of `global_variables_initializer`."""
     return global_variables_initializer()
 
 
+@public("initialize_local_variables")
 def initialize_local_variables() -> Operation:
     """The older name of `local_variables_initializer`."""
     return local_variables_initializer()
 
 
+@public("is_variable_initialized")
 def is_variable_initialized(variable: Any) -> Tensor:
     """A bool scalar: whether the variable has a value."""
     result: Tensor = variable_of(variable).is_initialized()
     return result
 
 
+@public("assert_variables_initialized")
 def assert_variables_initialized(var_list: Any = None) -> Any:
     """An operation that fails with FailedPreconditionError if a variable has no value.
 
@@ -137,6 +119,7 @@ def assert_variables_initialized(var_list: Any = None) -> Any:
     return group(*reads, name="assert_variables_initialized")
 
 
+@public("report_uninitialized_variables")
 def report_uninitialized_variables(
     var_list: Any = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
@@ -160,14 +143,17 @@ def _global_and_local(var_list: Any) -> list[Any]:
     return global_variables() + local_variables()
 
 
+@public("enable_resource_variables")
 def enable_resource_variables() -> None:
     """Variables always have resource semantics here; nothing changes."""
 
 
+@public("disable_resource_variables")
 def disable_resource_variables() -> None:
     """Variables always have resource semantics here; nothing changes."""
 
 
+@public("resource_variables_enabled")
 def resource_variables_enabled() -> bool:
     """True: variables always have resource semantics here."""
     return True
@@ -196,6 +182,7 @@ def variable_of(ref: Any) -> Any:
     return found if isinstance(found, Variable) else Variable._over(maker)
 
 
+@public("assign")
 def assign(
     ref: Any,
     value: Any,
@@ -221,6 +208,7 @@ def assign(
     return variable.assign(value, name=name)
 
 
+@public("assign_add")
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
@@ -228,6 +216,7 @@ def assign_add(
     return variable_of(ref).assign_add(value, name=name)
 
 
+@public("assign_sub")
 def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
@@ -235,6 +224,7 @@ def assign_sub(
     return variable_of(ref).assign_sub(value, name=name)
 
 
+@public("count_up_to")
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     """Add 1 to an integer scalar variable.
 
@@ -251,6 +241,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     return result
 
 
+@public("scatter_update")
 def scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
@@ -262,6 +253,7 @@ def scatter_update(
     return variable_of(ref)._scatter("Update", indices, updates, name)
 
 
+@public("scatter_add")
 def scatter_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
@@ -269,6 +261,7 @@ def scatter_add(
     return variable_of(ref)._scatter("Add", indices, updates, name)
 
 
+@public("scatter_sub")
 def scatter_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
@@ -276,6 +269,7 @@ def scatter_sub(
     return variable_of(ref)._scatter("Sub", indices, updates, name)
 
 
+@public("scatter_mul")
 def scatter_mul(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
@@ -283,6 +277,7 @@ def scatter_mul(
     return variable_of(ref)._scatter("Mul", indices, updates, name)
 
 
+@public("scatter_div")
 def scatter_div(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
@@ -290,6 +285,7 @@ def scatter_div(
     return variable_of(ref)._scatter("Div", indices, updates, name)
 
 
+@public("scatter_min")
 def scatter_min(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
@@ -297,6 +293,7 @@ def scatter_min(
     return variable_of(ref)._scatter("Min", indices, updates, name)
 
 
+@public("scatter_max")
 def scatter_max(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
@@ -304,6 +301,7 @@ def scatter_max(
     return variable_of(ref)._scatter("Max", indices, updates, name)
 
 
+@public("scatter_nd_update")
 def scatter_nd_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
@@ -311,6 +309,7 @@ def scatter_nd_update(
     return variable_of(ref)._scatter_nd("Update", indices, updates, name)
 
 
+@public("scatter_nd_add")
 def scatter_nd_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
@@ -318,6 +317,7 @@ def scatter_nd_add(
     return variable_of(ref)._scatter_nd("Add", indices, updates, name)
 
 
+@public("scatter_nd_sub")
 def scatter_nd_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
@@ -325,6 +325,7 @@ def scatter_nd_sub(
     return variable_of(ref)._scatter_nd("Sub", indices, updates, name)
 
 
+@public("batch_scatter_update")
 def batch_scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
@@ -348,3 +349,41 @@ def batch_scatter_update(
     ]
     index = raw.Pack([*columns, rows], axis=len(batch) + 1)
     return variable._scatter_nd("Update", index, updates, name or "batch_scatter_update")
+
+
+@public("create_partitioned_variables")
+def create_partitioned_variables(
+    shape: Any,
+    slicing: Any,
+    initializer: Any,
+    dtype: Any = dtypes.float32,
+    trainable: bool = True,
+    collections: Any = None,
+    name: str | None = None,
+    reuse: Any = None,
+) -> list[Any]:
+    """The parts of a variable of ``shape``, cut into ``slicing`` parts (one number per axis).
+
+    Raises:
+        ValueError: if ``slicing`` does not fit ``shape`` or cuts more than one axis.
+    """
+    if len(shape) != len(slicing):
+        raise ValueError(
+            "The 'shape' and 'slicing' of a partitioned Variable must have the length: shape: "
+            f"{shape}, slicing: {slicing}"
+        )
+    if any(n < 1 for n in slicing):
+        raise ValueError(f"Some slices are less than 1: {slicing}.")
+
+    def partitioner(**_: Any) -> Any:
+        return list(slicing)
+
+    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope:
+        store = store_of()
+        options = VariableOptions(trainable=trainable, collections=collections)
+        kind = dtypes.as_dtype(dtype).base_dtype
+        with get_default_graph().name_scope(None):
+            whole: PartitionedVariable = store._get_partitioned(
+                scope.name, shape, kind, initializer, None, scope.reuse, partitioner, options
+            )
+        return list(whole)

@@ -11,25 +11,9 @@ from headrace.graph.composite import CompositeTensor
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.math.reduction_api import either, one_of
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
-
-__all__ = [
-    "as_string",
-    "decode_base64",
-    "edit_distance",
-    "encode_base64",
-    "reduce_join",
-    "regex_replace",
-    "string_join",
-    "string_split",
-    "string_strip",
-    "string_to_hash_bucket",
-    "string_to_hash_bucket_fast",
-    "string_to_hash_bucket_strong",
-    "string_to_number",
-    "substr",
-]
 
 
 def _strings(value: Any, name: str = "input") -> Tensor:
@@ -38,6 +22,7 @@ def _strings(value: Any, name: str = "input") -> Tensor:
     return convert_to_tensor(value, dtypes.string, name)
 
 
+@public("string_join", "strings.join")
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """The strings of several tensors joined element by element.
 
@@ -51,6 +36,7 @@ def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Te
     return raw.StringJoin([_strings(x) for x in inputs], separator=separator, name=name)
 
 
+@public("as_string", "strings.as_string")
 def as_string(
     input: Any,
     precision: int = -1,
@@ -83,6 +69,7 @@ def as_string(
     )
 
 
+@public("string_to_number", "strings.to_number")
 def string_to_number(
     string_tensor: Any = None,
     out_type: Any = dtypes.float32,
@@ -102,6 +89,7 @@ def string_to_number(
     return raw.StringToNumber(_strings(strings), out_type=out_type, name=name)
 
 
+@public("string_to_hash_bucket", "strings.to_hash_bucket")
 def string_to_hash_bucket(
     string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
 ) -> Tensor:
@@ -114,6 +102,7 @@ def string_to_hash_bucket(
     return raw.StringToHashBucket(_strings(strings), num_buckets=num_buckets, name=name)
 
 
+@public("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
     """FarmHash's Fingerprint64 of each string modulo ``num_buckets``, int64.
 
@@ -123,6 +112,7 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
     return raw.StringToHashBucketFast(_strings(input), num_buckets=num_buckets, name=name)
 
 
+@public("string_to_hash_bucket_strong", "strings.to_hash_bucket_strong")
 def string_to_hash_bucket_strong(
     input: Any, num_buckets: int, key: Any, name: str | None = None
 ) -> Tensor:
@@ -140,26 +130,31 @@ def string_to_hash_bucket_strong(
     )
 
 
+@public("strings.length")
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The length of each string, int32, in bytes or in characters (``unit="UTF8_CHAR"``)."""
     return raw.StringLength(_strings(input), unit=unit, name=name)
 
 
+@public("string_strip", "strings.strip")
 def string_strip(input: Any, name: str | None = None) -> Tensor:
     """Each string without ASCII white space at its ends."""
     return raw.StringStrip(_strings(input), name=name)
 
 
+@public("strings.lower")
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Each string in lower case: ASCII letters, or all with ``encoding="utf-8"``."""
     return raw.StringLower(_strings(input), encoding=encoding, name=name)
 
 
+@public("strings.upper")
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Each string in upper case: ASCII letters, or all with ``encoding="utf-8"``."""
     return raw.StringUpper(_strings(input), encoding=encoding, name=name)
 
 
+@public("substr", "strings.substr")
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """A part of each string.
 
@@ -176,6 +171,7 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
     return raw.Substr(_strings(input), pos, len, unit=unit, name=name)
 
 
+@public("regex_replace", "strings.regex_replace")
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
@@ -202,6 +198,7 @@ def regex_replace(
     )
 
 
+@public("strings.regex_full_match")
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     """Whether all of each string matches a regular expression in RE2's syntax, bool.
 
@@ -213,11 +210,13 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
     return raw.RegexFullMatch(_strings(input), pattern, name=name)
 
 
+@public("encode_base64", "io.encode_base64")
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
     """Each string in base64 for the web (``-`` and ``_``), with ``=`` at the end if ``pad``."""
     return raw.EncodeBase64(_strings(input), pad=pad, name=name)
 
 
+@public("decode_base64", "io.decode_base64")
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
     """What ``encode_base64`` encoded, padded or not.
 
@@ -227,6 +226,7 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
     return raw.DecodeBase64(_strings(input), name=name)
 
 
+@public("string_split")
 def string_split(
     source: Any,
     sep: Any = None,
@@ -265,6 +265,7 @@ def string_split(
         return RaggedTensor.from_sparse(sparse)
 
 
+@public("strings.split")
 def split(
     input: Any = None,
     sep: Any = None,
@@ -324,6 +325,7 @@ def _unknown_result(result_type: Any) -> ValueError:
     )
 
 
+@public("reduce_join", "strings.reduce_join")
 def reduce_join(
     inputs: Any,
     axis: Any = None,
@@ -370,6 +372,7 @@ def reduce_join(
         )
 
 
+@public("strings.unsorted_segment_join")
 def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
 ) -> Tensor:
@@ -390,6 +393,7 @@ def unsorted_segment_join(
     )
 
 
+@public("strings.format")
 def format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
@@ -415,6 +419,7 @@ def format(
     )
 
 
+@public("edit_distance")
 def edit_distance(
     hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
 ) -> Tensor:
@@ -447,6 +452,7 @@ def edit_distance(
     )
 
 
+@public("strings.unicode_transcode")
 def unicode_transcode(
     input: Any,
     input_encoding: str,

@@ -11,6 +11,7 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.public import public
 from headrace.ops.ragged.ragged_tensor import RaggedTensor
 
 #: From a vector of strings: the parts of all of them, and where those of each begin and end.
@@ -56,6 +57,7 @@ def _splits_of(indices: Tensor, count: Any) -> Tensor:
     return raw.ConcatV2([np.zeros(1, np.int64), raw.Cumsum(lengths, 0)], 0)
 
 
+@public("strings.bytes_split")
 def bytes_split(input: Any, name: str | None = None) -> Any:
     """The bytes of each string, as strings of length 1.
 
@@ -144,6 +146,7 @@ def _options(
     }
 
 
+@public("strings.unicode_decode")
 def unicode_decode(
     input: Any,
     input_encoding: str,
@@ -173,6 +176,7 @@ def unicode_decode(
         return _decode(input, options, lambda codes, starts: codes)
 
 
+@public("strings.unicode_decode_with_offsets")
 def unicode_decode_with_offsets(
     input: Any,
     input_encoding: str,
@@ -208,6 +212,7 @@ def _encoder(encoding: str, errors: str, replacement_char: int) -> Callable[...,
     return encode
 
 
+@public("strings.unicode_split")
 def unicode_split(
     input: Any,
     input_encoding: str,
@@ -225,6 +230,7 @@ def unicode_split(
         return _decode(input, options, _encoder(input_encoding, errors, replacement_char))
 
 
+@public("strings.unicode_split_with_offsets")
 def unicode_split_with_offsets(
     input: Any,
     input_encoding: str,
@@ -244,6 +250,7 @@ def unicode_split_with_offsets(
         )
 
 
+@public("strings.unicode_encode")
 def unicode_encode(
     input: Any,
     output_encoding: str,
@@ -303,6 +310,7 @@ def _joined(codes: Any, encode: Callable[[Tensor, Tensor], Tensor]) -> Any:
 # -- n-grams ------------------------------------------------------------------------------------
 
 
+@public("strings.ngrams")
 def ngrams(
     data: Any,
     ngram_width: Any,
