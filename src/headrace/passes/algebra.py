@@ -27,6 +27,7 @@ from headrace.passes.rewrite import (
     Bindings,
     Rewriter,
     Rule,
+    RuleSet,
     Scalar,
     Var,
     is_constant,
@@ -121,32 +122,34 @@ def _subtract(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
     return rewriter.make("Sub", [found["x"], found["y"]], node)
 
 
-RULES = (
-    Rule("x + 0 = x", op("Add|AddV2", _x, Scalar(0), commutes=True), _the_operand),
-    Rule("x - 0 = x", op("Sub", _x, Scalar(0)), _the_operand),
-    Rule("x * 1 = x", op("Mul", _x, Scalar(1), commutes=True), _the_operand),
-    Rule("x / 1 = x", op("RealDiv|Div", _x, Scalar(1)), _the_operand),
-    Rule("x ^ 1 = x", op("Pow", _x, Scalar(1)), _the_operand),
-    Rule("x ^ 2 = x * x", op("Pow", _x, Scalar(2)), _square),
-    Rule("-(-x) = x", op("Neg", op("Neg", _x)), _the_operand),
-    Rule("x + (-y) = x - y", op("Add|AddV2", _x, op("Neg", Var("y"))), _subtract),
-    Rule("sum of one = itself", op("AddN", _x), _pass_through),
-    Rule(
-        "identity(x) = x",
-        op("Identity|StopGradient|PreventGradient|Snapshot", _x),
-        _pass_through,
-    ),
-    Rule("cast to its own type = x", op("Cast", _x), _same_type),
-    Rule("reshape to its own shape = x", op("Reshape", _x, Var("shape")), _same_shape),
-    Rule(
-        "reshape(reshape(x, a), b) = reshape(x, b)",
-        op("Reshape", op("Reshape", _x, Var("inner")), Var("shape")),
-        _reshape_once,
-    ),
-    Rule(
-        "transpose(transpose(x, p), q) = transpose(x, p[q])",
-        op("Transpose", op("Transpose", _x, Var("inner")), Var("outer")),
-        _transpose_once,
-    ),
-    Rule("transpose in order = x", op("Transpose", _x, Var("perm")), _no_transpose),
+RULES = RuleSet(
+    (
+        Rule("x + 0 = x", op("Add|AddV2", _x, Scalar(0), commutes=True), _the_operand),
+        Rule("x - 0 = x", op("Sub", _x, Scalar(0)), _the_operand),
+        Rule("x * 1 = x", op("Mul", _x, Scalar(1), commutes=True), _the_operand),
+        Rule("x / 1 = x", op("RealDiv|Div", _x, Scalar(1)), _the_operand),
+        Rule("x ^ 1 = x", op("Pow", _x, Scalar(1)), _the_operand),
+        Rule("x ^ 2 = x * x", op("Pow", _x, Scalar(2)), _square),
+        Rule("-(-x) = x", op("Neg", op("Neg", _x)), _the_operand),
+        Rule("x + (-y) = x - y", op("Add|AddV2", _x, op("Neg", Var("y"))), _subtract),
+        Rule("sum of one = itself", op("AddN", _x), _pass_through),
+        Rule(
+            "identity(x) = x",
+            op("Identity|StopGradient|PreventGradient|Snapshot", _x),
+            _pass_through,
+        ),
+        Rule("cast to its own type = x", op("Cast", _x), _same_type),
+        Rule("reshape to its own shape = x", op("Reshape", _x, Var("shape")), _same_shape),
+        Rule(
+            "reshape(reshape(x, a), b) = reshape(x, b)",
+            op("Reshape", op("Reshape", _x, Var("inner")), Var("shape")),
+            _reshape_once,
+        ),
+        Rule(
+            "transpose(transpose(x, p), q) = transpose(x, p[q])",
+            op("Transpose", op("Transpose", _x, Var("inner")), Var("outer")),
+            _transpose_once,
+        ),
+        Rule("transpose in order = x", op("Transpose", _x, Var("perm")), _no_transpose),
+    )
 )

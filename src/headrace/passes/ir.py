@@ -153,25 +153,29 @@ def order(roots: Iterable[Node]) -> list[Node]:
     nodes = list(seen)
     # Kahn's algorithm (1962); the heap makes the order that of creation wherever there is a choice,
     # so that the same program gives the same plan.
-    pending = {n: len({m for m, _ in n.inputs} | set(n.control)) for n in nodes}
-    users: dict[Node, list[Node]] = {n: [] for n in nodes}
-    for node in nodes:
-        for source in {m for m, _ in node.inputs} | set(node.control):
-            users[source].append(node)
-    rank = {n: (n.op._id if n.op is not None else -1) for n in nodes}
-    serial = {n: i for i, n in enumerate(nodes)}
-    ready = [(rank[n], serial[n]) for n in nodes if pending[n] == 0]
+    serial: dict[Node, int] = {n: i for i, n in enumerate(nodes)}
+    users: list[list[int]] = [[] for _ in nodes]
+    pending = []
+    for i, node in enumerate(nodes):
+        sources = {m for m, _ in node.inputs}
+        if node.control:
+            sources.update(node.control)
+        pending.append(len(sources))
+        for source in sources:
+            users[serial[source]].append(i)
+    rank = [n.op._id if n.op is not None else -1 for n in nodes]
+    ready = [(rank[i], i) for i, count in enumerate(pending) if count == 0]
     heapq.heapify(ready)
     result = []
     while ready:
-        node = nodes[heapq.heappop(ready)[1]]
-        result.append(node)
-        for user in users[node]:
+        i = heapq.heappop(ready)[1]
+        result.append(nodes[i])
+        for user in users[i]:
             pending[user] -= 1
             if pending[user] == 0:
-                heapq.heappush(ready, (rank[user], serial[user]))
+                heapq.heappush(ready, (rank[user], user))
     if len(result) != len(nodes):
-        stuck = next(n for n in nodes if pending[n] > 0)
+        stuck = next(n for n, count in zip(nodes, pending, strict=True) if count)
         raise ValueError(f"The graph has a cycle through operation '{stuck.name}'.")
     return result
 

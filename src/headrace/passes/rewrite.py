@@ -12,13 +12,13 @@ In: a step graph and rules. Out: how often a rule has changed it.
     ...     x = tf.placeholder(tf.float32, [2], name="x")
     ...     step = build_step([tf.negative(tf.negative(x, name="n"), name="y")], [x], [])
     >>> twice = Rule("-(-x) = x", op("Neg", op("Neg", Var("x"))), lambda _, node, found: found["x"])
-    >>> Rewriter(step).apply([twice]), step.nodes
+    >>> Rewriter(step).apply(RuleSet([twice])), step.nodes
     (1, [<x:0 = _Feed()>])
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,25 @@ class Rule:
     algebra: str
     pattern: Match
     build: Callable[[Rewriter, Node, Bindings], Edge | None]
+
+
+class RuleSet(tuple[Rule, ...]):
+    """Rules that are applied together.
+
+    Attributes:
+        by_type: the rules for each op type that one of them replaces.
+    """
+
+    by_type: Mapping[str, Sequence[Rule]]
+
+    def __new__(cls, rules: Iterable[Rule]) -> RuleSet:
+        made = super().__new__(cls, rules)
+        by_type: dict[str, list[Rule]] = {}
+        for rule in made:
+            for name in rule.pattern.types:
+                by_type.setdefault(name, []).append(rule)
+        made.by_type = by_type
+        return made
 
 
 def match(pattern: Any, edge: Edge, found: Bindings, root: bool = False) -> bool:
@@ -140,18 +159,14 @@ class Rewriter:
         self._fresh.append(node)
         return (node, 0)
 
-    def apply(self, rules: Sequence[Rule]) -> int:
+    def apply(self, rules: RuleSet) -> int:
         """Apply ``rules`` everywhere; returns how many times one fitted."""
-        by_type: dict[str, list[Rule]] = {}
-        for rule in rules:
-            for name in rule.pattern.types:
-                by_type.setdefault(name, []).append(rule)
         for _ in range(self.MAX_ROUNDS):
-            if not self._round(by_type):
+            if not self._round(rules.by_type):
                 return self.changes
         raise AssertionError(f"Rewrite rules do not settle: {[r.algebra for r in rules]}")
 
-    def _round(self, by_type: dict[str, list[Rule]]) -> int:
+    def _round(self, by_type: Mapping[str, Sequence[Rule]]) -> int:
         mapping: dict[Edge, Edge] = {}
         replaced: dict[Node, Node] = {}
         for node in self.step.nodes:
@@ -176,7 +191,7 @@ class Rewriter:
             return True
         return not old.control and wire_precision.same(new.attrs, old.attrs)
 
-    def _apply(self, rules: list[Rule], node: Node) -> Edge | None:
+    def _apply(self, rules: Sequence[Rule], node: Node) -> Edge | None:
         for rule in rules:
             found: Bindings = {}
             if match(rule.pattern, (node, 0), found, root=True):

@@ -25,6 +25,7 @@ from headrace.passes.rewrite import (
     Match,
     Rewriter,
     Rule,
+    RuleSet,
     Scalar,
     Var,
     keeps_shape,
@@ -187,51 +188,53 @@ _sigmoid_terms = (
     *[op("Neg", d) for d in _over(_g, _one_minus)],
 )
 
-RULES = (
-    Rule(
-        "softmax'(g + h) = softmax'(g) + softmax'(h)",
-        op("SoftmaxGrad", _g, _softmax),
-        _spread_over_sum(0, _over(_g, _softmax)),
-    ),
-    Rule(
-        "sigmoid'(g + h) = sigmoid'(g) + sigmoid'(h)",
-        op("SigmoidGrad", _sigmoid, _g),
-        _spread_over_sum(1, _sigmoid_terms),
-    ),
-    Rule("log(softmax(x)) = log_softmax(x)", op("Log", _softmax), _log_softmax),
-    *[
-        Rule("d log(softmax(x)) = g - softmax(x) sum(g)", op("SoftmaxGrad", d, _softmax), build)
-        for d in _over(_g, _softmax)
-        for build in (_log_softmax_gradient,)
-    ],
-    Rule("log(sigmoid(x)) = -softplus(-x)", op("Log", _sigmoid), _log_sigmoid),
-    Rule("log(1 - sigmoid(x)) = -softplus(x)", op("Log", _one_minus), _log_one_minus_sigmoid),
-    *[
+RULES = RuleSet(
+    (
         Rule(
-            "d log(sigmoid(x)) = g sigmoid(-x)",
-            op("SigmoidGrad", _sigmoid, d),
-            _log_sigmoid_gradient,
-        )
-        for d in _over(_g, _sigmoid)
-    ],
-    *[
+            "softmax'(g + h) = softmax'(g) + softmax'(h)",
+            op("SoftmaxGrad", _g, _softmax),
+            _spread_over_sum(0, _over(_g, _softmax)),
+        ),
         Rule(
-            "d log(1 - sigmoid(x)) = -g sigmoid(x)",
-            op("SigmoidGrad", _sigmoid, op("Neg", d)),
-            _log_one_minus_sigmoid_gradient,
-        )
-        for d in _over(_g, _one_minus)
-    ],
-    Rule("log(1 + x) = log1p(x)", op("Log", op("Add|AddV2", _x, _one, commutes=True)), _log1p),
-    Rule("exp(x) - 1 = expm1(x)", op("Sub", op("Exp", _x), _one), _expm1),
-    Rule(
-        "log(sum(exp(x))) = max + log(sum(exp(x - max)))",
-        op("Log", _sum_exp),
-        _log_sum_exp,
-    ),
-    Rule(
-        "d log(sum(exp(x))) = g exp(x - log(sum(exp(x))))",
-        op("Mul", Var("spread"), op("Exp", _x), commutes=True),
-        _log_sum_exp_gradient,
-    ),
+            "sigmoid'(g + h) = sigmoid'(g) + sigmoid'(h)",
+            op("SigmoidGrad", _sigmoid, _g),
+            _spread_over_sum(1, _sigmoid_terms),
+        ),
+        Rule("log(softmax(x)) = log_softmax(x)", op("Log", _softmax), _log_softmax),
+        *[
+            Rule("d log(softmax(x)) = g - softmax(x) sum(g)", op("SoftmaxGrad", d, _softmax), build)
+            for d in _over(_g, _softmax)
+            for build in (_log_softmax_gradient,)
+        ],
+        Rule("log(sigmoid(x)) = -softplus(-x)", op("Log", _sigmoid), _log_sigmoid),
+        Rule("log(1 - sigmoid(x)) = -softplus(x)", op("Log", _one_minus), _log_one_minus_sigmoid),
+        *[
+            Rule(
+                "d log(sigmoid(x)) = g sigmoid(-x)",
+                op("SigmoidGrad", _sigmoid, d),
+                _log_sigmoid_gradient,
+            )
+            for d in _over(_g, _sigmoid)
+        ],
+        *[
+            Rule(
+                "d log(1 - sigmoid(x)) = -g sigmoid(x)",
+                op("SigmoidGrad", _sigmoid, op("Neg", d)),
+                _log_one_minus_sigmoid_gradient,
+            )
+            for d in _over(_g, _one_minus)
+        ],
+        Rule("log(1 + x) = log1p(x)", op("Log", op("Add|AddV2", _x, _one, commutes=True)), _log1p),
+        Rule("exp(x) - 1 = expm1(x)", op("Sub", op("Exp", _x), _one), _expm1),
+        Rule(
+            "log(sum(exp(x))) = max + log(sum(exp(x - max)))",
+            op("Log", _sum_exp),
+            _log_sum_exp,
+        ),
+        Rule(
+            "d log(sum(exp(x))) = g exp(x - log(sum(exp(x))))",
+            op("Mul", Var("spread"), op("Exp", _x), commutes=True),
+            _log_sum_exp_gradient,
+        ),
+    )
 )
