@@ -21,6 +21,9 @@ class TPUClusterResolver:
 
     Raises:
         UnimplementedError: if ``tpu`` is a name: Headrace asks no cloud.
+
+    >>> tf.contrib.cluster_resolver.TPUClusterResolver("grpc://10.0.0.2:8470").master()
+    'grpc://10.0.0.2:8470'
     """
 
     def __init__(

@@ -135,6 +135,11 @@ class CrfForwardRnnCell(_TagCell):
 
     Args:
         transition_params: scores of transitions ``[tags, tags]``.
+
+    >>> cell = tf.contrib.crf.CrfForwardRnnCell(tf.zeros([3, 3]))
+    >>> _, alphas = cell(tf.zeros([1, 3]), tf.zeros([1, 3]))
+    >>> tf.Session().run(alphas).round(4)  # log(3): three ways to each tag
+    array([[1.0986, 1.0986, 1.0986]], dtype=float32)
     """
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
@@ -149,6 +154,11 @@ class CrfDecodeForwardRnnCell(_TagCell):
 
     Args:
         transition_params: scores of transitions ``[tags, tags]``.
+
+    >>> cell = tf.contrib.crf.CrfDecodeForwardRnnCell(tf.zeros([2, 2]))
+    >>> pointers, scores = cell(tf.constant([[1.0, 0.0]]), tf.constant([[0.0, 5.0]]))
+    >>> tf.Session().run(pointers).tolist(), tf.Session().run(scores).tolist()
+    ([[1, 1]], [[6.0, 5.0]])
     """
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
@@ -158,7 +168,13 @@ class CrfDecodeForwardRnnCell(_TagCell):
 
 
 class CrfDecodeBackwardRnnCell(RNNCell):
-    """One step back along the best tags before each tag."""
+    """One step back along the best tags before each tag.
+
+    >>> cell = tf.contrib.crf.CrfDecodeBackwardRnnCell(num_tags=2)
+    >>> tags, _ = cell(tf.constant([[1, 0]]), tf.constant([[0]]))
+    >>> tf.Session().run(tags).tolist()
+    [[1]]
+    """
 
     def __init__(self, num_tags: int) -> None:
         super().__init__()

@@ -55,6 +55,17 @@ class KMeans:
 
     Raises:
         ValueError: for another metric or way to start, or more than one batch an iteration.
+
+    >>> points = tf.constant([[0.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
+    >>> means = tf.contrib.factorization.KMeans(points, num_clusters=2, random_seed=1)
+    >>> _, indices, _, _, init, train = means.training_graph()
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     done = sess.run(init)
+    ...     sess.run(train)
+    ...     a, b, c = sess.run(indices)[0].tolist()
+    >>> a == b, a == c
+    (True, False)
     """
 
     def __init__(

@@ -18,6 +18,13 @@ class Predictor:
 
     Args:
         feed_tensors, fetch_tensors: tensors of the graph, by the names of inputs and outputs.
+
+    >>> with tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32, [None])
+    ...     tf.saved_model.simple_save(sess, "model", {"x": x}, {"y": 2 * x})
+    >>> predict = tf.contrib.predictor.from_saved_model("model")
+    >>> predict({"x": [1.0, 2.0]})["y"].tolist()
+    [2.0, 4.0]
     """
 
     def __init__(

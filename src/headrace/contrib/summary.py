@@ -72,6 +72,18 @@ class SummaryWriter:
     """An event file that a session opens; ``create_file_writer`` makes it.
 
     Without a handle it writes nothing.
+
+    >>> step = tf.train.get_or_create_global_step()
+    >>> writer = tf.contrib.summary.create_file_writer("written")
+    >>> with writer.as_default(), tf.contrib.summary.always_record_summaries():
+    ...     summary = tf.contrib.summary.scalar("loss", 0.5)
+    ...     with tf.Session() as sess:
+    ...         sess.run(step.initializer)
+    ...         tf.contrib.summary.initialize(session=sess)
+    ...         done = sess.run(summary)
+    ...         sess.run(writer.close())
+    >>> len(tf.gfile.Glob("written/events.*"))
+    1
     """
 
     def __init__(

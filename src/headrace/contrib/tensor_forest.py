@@ -74,6 +74,11 @@ class ForestHParams:
 
     Raises:
         TypeError: for more than 22 positional arguments.
+
+    >>> params = tf.contrib.tensor_forest.ForestHParams(num_classes=3, num_features=4, num_trees=10)
+    >>> params = params.fill()
+    >>> params.num_trees, params.regression
+    (10, False)
     """
 
     num_classes: int
@@ -152,6 +157,14 @@ class RandomForestGraphs:
 
     Raises:
         NotImplementedError: for forests given in parts (``tree_configs``, ``variables`` ...).
+
+    >>> params = tf.contrib.tensor_forest.ForestHParams(num_classes=3, num_features=4, num_trees=2)
+    >>> forest = tf.contrib.tensor_forest.RandomForestGraphs(params.fill())
+    >>> x, labels = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.int32, [None])
+    >>> train = forest.training_graph(x, labels)
+    >>> probabilities, paths, variance = forest.inference_graph(x)
+    >>> probabilities.dtype
+    tf.float32
     """
 
     def __init__(

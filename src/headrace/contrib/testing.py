@@ -78,7 +78,14 @@ def simple_values_from_events(events: Iterable[Any], tags: Iterable[str]) -> dic
 
 
 class FakeSummaryWriter:
-    """Keeps in memory what a `FileWriter` would write."""
+    """Keeps in memory what a `FileWriter` would write.
+
+    >>> writer = tf.contrib.testing.FakeSummaryWriter("logs")
+    >>> value = tf.Summary.Value(tag="loss", simple_value=0.5)
+    >>> writer.add_summary(tf.Summary(value=[value]), 7)
+    >>> list(writer.summaries)
+    [7]
+    """
 
     _replaced_summary_writer: ClassVar[Any] = None
 

@@ -24,6 +24,11 @@ class CrossShardOptimizer(Optimizer):
 
     Raises:
         ValueError: for another reduction, or groups of shards that are not there.
+
+    >>> plain = tf.train.GradientDescentOptimizer(0.25)
+    >>> train = tf.contrib.tpu.CrossShardOptimizer(plain).minimize(tf.Variable(2.0) * 2.0)
+    >>> train.type
+    'NoOp'
     """
 
     def __init__(

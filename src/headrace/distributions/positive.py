@@ -122,7 +122,12 @@ class Gamma(Distribution):
 
 
 class GammaWithSoftplusConcentrationRate(Gamma):
-    """Gamma of ``softplus(concentration)`` and ``softplus(rate)``."""
+    """Gamma of ``softplus(concentration)`` and ``softplus(rate)``.
+
+    >>> gamma = tf.contrib.distributions.GammaWithSoftplusConcentrationRate(0.0, 0.0)
+    >>> float(tf.Session().run(gamma.mean()))
+    1.0
+    """
 
     def __init__(
         self,
@@ -198,7 +203,12 @@ class Exponential(Gamma):
 
 
 class ExponentialWithSoftplusRate(Exponential):
-    """Exponential of ``softplus(rate)``."""
+    """Exponential of ``softplus(rate)``.
+
+    >>> wait = tf.contrib.distributions.ExponentialWithSoftplusRate(rate=0.0)
+    >>> round(float(tf.Session().run(wait.rate)), 4)  # log(2)
+    0.6931
+    """
 
     def __init__(
         self,

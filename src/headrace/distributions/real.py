@@ -129,7 +129,12 @@ class Normal(_LocationScale):
 
 
 class NormalWithSoftplusScale(Normal):
-    """Normal with ``scale = softplus(scale)``."""
+    """Normal with ``scale = softplus(scale)``.
+
+    >>> normal = tf.contrib.distributions.NormalWithSoftplusScale(loc=1.0, scale=0.0)
+    >>> round(float(tf.Session().run(normal.scale)), 4)  # log(2)
+    0.6931
+    """
 
     def __init__(
         self,

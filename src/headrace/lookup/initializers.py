@@ -13,6 +13,10 @@ class TableInitializerBase:
 
     Args:
         key_dtype, value_dtype: the types of keys and values.
+
+    >>> words = tf.lookup.KeyValueTensorInitializer(["cat"], tf.constant([7]))
+    >>> isinstance(words, tf.contrib.lookup.TableInitializerBase), words.key_dtype
+    (True, tf.string)
     """
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
@@ -208,7 +212,18 @@ def _check_index(what: str, index: int, dtype: tf.DType) -> None:
 
 
 class TextFileStringTableInitializer(TextFileInitializer):
-    """From the number of a line (int64) to the line; arguments as for TextFileInitializer."""
+    """From the number of a line (int64) to the line; arguments as for TextFileInitializer.
+
+    >>> with open("words.txt", "w") as file:
+    ...     for word in ("cat", "dog"):
+    ...         print(word, file=file)
+    >>> lines = tf.contrib.lookup.TextFileStringTableInitializer("words.txt")
+    >>> table = tf.contrib.lookup.HashTable(lines, default_value="UNKNOWN")
+    >>> with tf.Session() as sess:
+    ...     sess.run(table.initializer)
+    ...     sess.run(table.lookup(tf.constant([1, 5], tf.int64))).tolist()
+    [b'dog', b'UNKNOWN']
+    """
 
     def __init__(
         self,
@@ -232,7 +247,18 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
 
 class TextFileIdTableInitializer(TextFileInitializer):
-    """From a line to its number (int64); arguments as for TextFileInitializer."""
+    """From a line to its number (int64); arguments as for TextFileInitializer.
+
+    >>> with open("words.txt", "w") as file:
+    ...     for word in ("cat", "dog"):
+    ...         print(word, file=file)
+    >>> lines = tf.contrib.lookup.TextFileIdTableInitializer("words.txt")
+    >>> table = tf.contrib.lookup.HashTable(lines, default_value=-1)
+    >>> with tf.Session() as sess:
+    ...     sess.run(table.initializer)
+    ...     sess.run(table.lookup(tf.constant(["dog", "cow"]))).tolist()
+    [1, -1]
+    """
 
     def __init__(
         self,

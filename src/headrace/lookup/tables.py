@@ -17,6 +17,10 @@ class LookupInterface:
 
     Args:
         key_dtype, value_dtype: the types of keys and values.
+
+    >>> table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, default_value=-1)
+    >>> isinstance(table, tf.contrib.lookup.LookupInterface), table.key_dtype, table.value_dtype
+    (True, tf.string, tf.int64)
     """
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
@@ -71,6 +75,13 @@ class InitializableLookupTableBase(LookupInterface):
 
     Raises:
         ValueError: if the default value is no scalar.
+
+    >>> words = tf.lookup.KeyValueTensorInitializer(["cat"], tf.constant([7]))
+    >>> table = tf.lookup.StaticHashTable(words, default_value=-1)
+    >>> isinstance(table, tf.contrib.lookup.InitializableLookupTableBase)
+    True
+    >>> tf.get_collection(tf.GraphKeys.TABLE_INITIALIZERS) == [table.initializer]
+    True
     """
 
     def __init__(self, default_value: Any, initializer: TableInitializerBase) -> None:
@@ -229,6 +240,13 @@ class MutableHashTable(LookupInterface):
         name: of the op that makes the table, and of the table in checkpoints (unless another table
             has this name there: then it is that of the op, which is unique).
         checkpoint: whether savers save it.
+
+    >>> table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, default_value=-1)
+    >>> insert = table.insert(tf.constant(["cat", "dog"]), tf.constant([1, 2], tf.int64))
+    >>> with tf.Session() as sess:
+    ...     sess.run(insert)
+    ...     sess.run(table.lookup(tf.constant(["dog", "cow"]))).tolist()
+    [2, -1]
     """
 
     def __init__(
@@ -339,6 +357,15 @@ class MutableDenseHashTable(MutableHashTable):
         deleted_key: another one; without it a key is chosen that programs hardly have.
         initial_num_buckets: a power of 2; only graph files use it.
         (others): see MutableHashTable.
+
+    >>> table = tf.contrib.lookup.MutableDenseHashTable(
+    ...     tf.int64, tf.float32, default_value=0.0, empty_key=-1, deleted_key=-2
+    ... )
+    >>> insert = table.insert(tf.constant([3, 4], tf.int64), tf.constant([0.5, 1.5]))
+    >>> with tf.Session() as sess:
+    ...     sess.run(insert)
+    ...     sess.run(table.lookup(tf.constant([4, 5], tf.int64))).tolist()
+    [1.5, 0.0]
     """
 
     def __init__(

@@ -17,7 +17,11 @@ from headrace.lookup.tables import LookupInterface, StaticHashTable, _like
 
 
 class HasherSpec(NamedTuple):
-    """How strings go into buckets: "fasthash", "legacy" or "stronghash", and a key."""
+    """How strings go into buckets: "fasthash", "legacy" or "stronghash", and a key.
+
+    >>> tf.contrib.lookup.StrongHashSpec([1, 2])
+    HasherSpec(hasher='stronghash', key=[1, 2])
+    """
 
     hasher: str
     key: Any
@@ -63,6 +67,16 @@ class IdTableWithHashBuckets(LookupInterface):
     Raises:
         ValueError: if there is neither a table nor a bucket.
         TypeError: if types do not fit.
+
+    >>> words = tf.lookup.KeyValueTensorInitializer(
+    ...     ["cat", "dog"], tf.constant([0, 1], tf.int64)
+    ... )
+    >>> table = tf.contrib.lookup.HashTable(words, default_value=-1)
+    >>> table = tf.contrib.lookup.IdTableWithHashBuckets(table, num_oov_buckets=1)
+    >>> with tf.Session() as sess:
+    ...     sess.run(table.initializer)
+    ...     sess.run(table.lookup(tf.constant(["dog", "cow"]))).tolist()
+    [1, 2]
     """
 
     def __init__(

@@ -78,6 +78,12 @@ class TreeEnsembleVariableSavable(SaveableObject):
         tree_ensemble_handle: the resource.
         create_op: makes it; restoring runs it first.
         name: begins the names in the checkpoint.
+
+    >>> model_ops = tf.contrib.boosted_trees.python.ops.model_ops
+    >>> trees = model_ops.tree_ensemble_variable(0, "", name="trees")
+    >>> [saveable] = tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS)
+    >>> type(saveable).__name__, [spec.name for spec in saveable.specs]
+    ('TreeEnsembleVariableSavable', ['trees:0_stamp', 'trees:0_config'])
     """
 
     def __init__(self, tree_ensemble_handle: Any, create_op: Any, name: str) -> None:
@@ -99,6 +105,11 @@ class TreeEnsembleVariable:
         tree_ensemble_config: string scalar, a serialized DecisionTreeEnsembleConfig; empty for no
             trees.
         name: of the resource.
+
+    >>> model_ops = tf.contrib.boosted_trees.python.ops.model_ops
+    >>> trees = model_ops.tree_ensemble_variable(0, "", name="trees")
+    >>> trees.dtype, type(model_ops.tree_ensemble_serialize(trees)).__name__
+    (tf.resource, 'tuple')
     """
 
     def __init__(

@@ -19,6 +19,11 @@ class CudnnCompatibleLSTMCell(LSTMBlockCell):
 
     Args:
         num_units: size of memory and output.
+
+    >>> cell = tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list()
+    [2, 3]
     """
 
     def __init__(self, num_units: int, reuse: bool | None = None) -> None:
@@ -31,6 +36,11 @@ class CudnnCompatibleGRUCell(GRUCell):
     Args:
         num_units: size of the state.
         kernel_initializer: by default that of the variable scope.
+
+    >>> cell = tf.contrib.cudnn_rnn.CudnnCompatibleGRUCell(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list()
+    [2, 3]
     """
 
     def __init__(

@@ -154,6 +154,11 @@ class VariableDeviceChooser:
 
     Args:
         num_tasks: how many servers; 0 puts variables on ``device_type`` of the worker.
+
+    >>> framework = tf.contrib.framework
+    >>> chooser = framework.VariableDeviceChooser(num_tasks=2)
+    >>> [framework.variable(name, [1], device=chooser).device for name in ("a", "b", "c")]
+    ['/job:ps/task:0/device:CPU:0', '/job:ps/task:1/device:CPU:0', '/job:ps/task:0/device:CPU:0']
     """
 
     def __init__(

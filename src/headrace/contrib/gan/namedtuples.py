@@ -26,6 +26,15 @@ class GANModel(NamedTuple):
         real_data: of the shape of ``generated_data``.
         discriminator_real_outputs, discriminator_gen_outputs: what the discriminator says of them.
         discriminator_variables, discriminator_scope, discriminator_fn: of the discriminator.
+
+    >>> def generator(noise):
+    ...     return tf.layers.dense(noise, 2)
+    >>> def discriminator(data, noise):
+    ...     return tf.layers.dense(data, 1)
+    >>> data, noise = tf.zeros([4, 2]), tf.zeros([4, 3])
+    >>> model = tf.contrib.gan.gan_model(generator, discriminator, data, noise)
+    >>> model.generated_data.shape.as_list(), len(model.generator_variables)
+    ([4, 2], 2)
     """
 
     generator_inputs: Any
@@ -42,7 +51,20 @@ class GANModel(NamedTuple):
 
 
 class InfoGANModel(NamedTuple):
-    """A GANModel with inputs whose distributions the discriminator predicts, too."""
+    """A GANModel with inputs whose distributions the discriminator predicts, too.
+
+    >>> code = tf.zeros([2, 1])
+    >>> normal = tf.distributions.Normal
+    >>> model = tf.contrib.gan.infogan_model(
+    ...     lambda inputs: tf.layers.dense(inputs[0] + inputs[1], 2),
+    ...     lambda data, inputs: (tf.layers.dense(data, 1), [normal(data[:, :1], 1.0)]),
+    ...     tf.zeros([2, 2]),
+    ...     [tf.zeros([2, 1])],
+    ...     [code],
+    ... )
+    >>> len(model.predicted_distributions)
+    1
+    """
 
     generator_inputs: Any
     generated_data: Any
@@ -61,7 +83,19 @@ class InfoGANModel(NamedTuple):
 
 
 class ACGANModel(NamedTuple):
-    """A GANModel whose discriminator classifies, too."""
+    """A GANModel whose discriminator classifies, too.
+
+    >>> classes = tf.one_hot([0, 1], 3)
+    >>> model = tf.contrib.gan.acgan_model(
+    ...     lambda inputs: tf.layers.dense(inputs[0], 2),
+    ...     lambda data, inputs: (tf.layers.dense(data, 1), tf.layers.dense(data, 3)),
+    ...     tf.zeros([2, 2]),
+    ...     (tf.zeros([2, 5]), classes),
+    ...     classes,
+    ... )
+    >>> model.discriminator_real_classification_logits.shape.as_list()
+    [2, 3]
+    """
 
     generator_inputs: Any
     generated_data: Any
@@ -80,7 +114,17 @@ class ACGANModel(NamedTuple):
 
 
 class CycleGANModel(NamedTuple):
-    """Two GANModels, from x to y and back, and what comes of going both ways."""
+    """Two GANModels, from x to y and back, and what comes of going both ways.
+
+    >>> model = tf.contrib.gan.cyclegan_model(
+    ...     lambda data: tf.layers.dense(data, 2),
+    ...     lambda data, inputs: tf.layers.dense(data, 1),
+    ...     tf.zeros([4, 2]),
+    ...     tf.zeros([4, 2]),
+    ... )
+    >>> model.reconstructed_x.shape.as_list(), type(model.model_x2y).__name__
+    ([4, 2], 'GANModel')
+    """
 
     model_x2y: Any
     model_y2x: Any
@@ -89,7 +133,17 @@ class CycleGANModel(NamedTuple):
 
 
 class StarGANModel(NamedTuple):
-    """A generator that changes data from one of several domains to another."""
+    """A generator that changes data from one of several domains to another.
+
+    >>> model = tf.contrib.gan.stargan_model(
+    ...     lambda data, domains: tf.layers.dense(data, 2),
+    ...     lambda data, domains: (tf.layers.dense(data, 1), tf.layers.dense(data, domains)),
+    ...     tf.zeros([4, 2]),
+    ...     tf.one_hot([0, 1, 2, 0], 3),
+    ... )
+    >>> model.reconstructed_data.shape.as_list()
+    [4, 2]
+    """
 
     input_data: Any
     input_data_domain_label: Any
@@ -109,21 +163,57 @@ class StarGANModel(NamedTuple):
 
 
 class GANLoss(NamedTuple):
-    """The losses of generator and discriminator."""
+    """The losses of generator and discriminator.
+
+    >>> def generator(noise):
+    ...     return tf.layers.dense(noise, 2)
+    >>> def discriminator(data, noise):
+    ...     return tf.layers.dense(data, 1)
+    >>> data, noise = tf.zeros([4, 2]), tf.zeros([4, 3])
+    >>> model = tf.contrib.gan.gan_model(generator, discriminator, data, noise)
+    >>> loss = tf.contrib.gan.gan_loss(model)
+    >>> loss._fields, loss.generator_loss.shape.as_list()
+    (('generator_loss', 'discriminator_loss'), [])
+    """
 
     generator_loss: Any
     discriminator_loss: Any
 
 
 class CycleGANLoss(NamedTuple):
-    """The GANLoss of each direction."""
+    """The GANLoss of each direction.
+
+    >>> model = tf.contrib.gan.cyclegan_model(
+    ...     lambda data: tf.layers.dense(data, 2),
+    ...     lambda data, inputs: tf.layers.dense(data, 1),
+    ...     tf.zeros([4, 2]),
+    ...     tf.zeros([4, 2]),
+    ... )
+    >>> loss = tf.contrib.gan.cyclegan_loss(model)
+    >>> loss._fields, type(loss.loss_x2y).__name__
+    (('loss_x2y', 'loss_y2x'), 'GANLoss')
+    """
 
     loss_x2y: Any
     loss_y2x: Any
 
 
 class GANTrainOps(NamedTuple):
-    """What a training loop runs."""
+    """What a training loop runs.
+
+    >>> def generator(noise):
+    ...     return tf.layers.dense(noise, 2)
+    >>> def discriminator(data, noise):
+    ...     return tf.layers.dense(data, 1)
+    >>> data, noise = tf.zeros([4, 2]), tf.zeros([4, 3])
+    >>> model = tf.contrib.gan.gan_model(generator, discriminator, data, noise)
+    >>> loss = tf.contrib.gan.gan_loss(model)
+    >>> adam = tf.train.AdamOptimizer()
+    >>> step = tf.train.get_or_create_global_step()
+    >>> ops = tf.contrib.gan.gan_train_ops(model, loss, adam, adam)
+    >>> ops.generator_train_op.shape.as_list(), ops.train_hooks
+    ([], [])
+    """
 
     generator_train_op: Any
     discriminator_train_op: Any
@@ -132,7 +222,13 @@ class GANTrainOps(NamedTuple):
 
 
 class GANTrainSteps(NamedTuple):
-    """How often generator and discriminator are trained in one step."""
+    """How often generator and discriminator are trained in one step.
+
+    >>> steps = tf.contrib.gan.GANTrainSteps(generator_train_steps=1, discriminator_train_steps=5)
+    >>> hooks = tf.contrib.gan.get_sequential_train_hooks(steps)
+    >>> callable(hooks)
+    True
+    """
 
     generator_train_steps: int
     discriminator_train_steps: int

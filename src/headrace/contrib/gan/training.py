@@ -150,6 +150,13 @@ class RunTrainOpsHook(tf.train.SessionRunHook):
 
     Args:
         train_ops: operations or a list of them; train_steps: how many times.
+
+    >>> inner = tf.Variable(0)
+    >>> hook = tf.contrib.gan.RunTrainOpsHook(inner.assign_add(1), train_steps=5)
+    >>> read = inner.read_value()
+    >>> with tf.train.MonitoredSession(hooks=[hook]) as sess:
+    ...     int(sess.run(read)), int(sess.run(read))
+    (5, 10)
     """
 
     def __init__(self, train_ops: Any, train_steps: int) -> None:

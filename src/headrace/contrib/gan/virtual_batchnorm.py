@@ -55,6 +55,11 @@ class VBN:
 
     Raises:
         ValueError: if the axes are one, or not there.
+
+    >>> norm = tf.contrib.gan.features.VBN(tf.constant([[1.0], [3.0], [5.0]]))
+    >>> normalized, other = norm.reference_batch_normalization(), norm(tf.constant([[3.0]]))
+    >>> normalized.shape.as_list(), other.shape.as_list()
+    ([3, 1], [1, 1])
     """
 
     def __init__(

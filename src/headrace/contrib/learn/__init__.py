@@ -10,7 +10,11 @@ _MODULES = ("base", "datasets", "preprocessing")
 
 
 class ModeKeys:
-    """What a model is used for."""
+    """What a model is used for.
+
+    >>> tf.contrib.learn.ModeKeys.TRAIN, tf.contrib.learn.ModeKeys.EVAL
+    ('train', 'eval')
+    """
 
     TRAIN = "train"
     EVAL = "eval"

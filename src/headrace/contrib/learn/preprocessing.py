@@ -29,6 +29,12 @@ class CategoricalVocabulary:
     Args:
         unknown_token: name of category 0.
         support_reverse: whether `reverse` can be asked.
+
+    >>> vocabulary = tf.contrib.learn.preprocessing.CategoricalVocabulary()
+    >>> vocabulary.get("red"), vocabulary.get("blue"), vocabulary.get("red")
+    (1, 2, 1)
+    >>> vocabulary.reverse(2)
+    'blue'
     """
 
     def __init__(self, unknown_token: Any = "<UNK>", support_reverse: bool = True) -> None:
@@ -94,6 +100,12 @@ class VocabularyProcessor:
         min_frequency: words that are not more frequent are not known.
         vocabulary: one to start from.
         tokenizer_fn: function of an iterator of texts that gives the words of each.
+
+    >>> processor = tf.contrib.learn.preprocessing.VocabularyProcessor(max_document_length=4)
+    >>> [row.tolist() for row in processor.fit_transform(["a cat", "the cat sat on a mat"])]
+    [[1, 2, 0, 0], [3, 2, 4, 5]]
+    >>> len(processor.vocabulary_)
+    7
     """
 
     def __init__(
@@ -190,7 +202,12 @@ class VocabularyProcessor:
 
 
 class ByteProcessor:
-    """Texts as their bytes ``[max_document_length]``; what is too short is filled with 0."""
+    """Texts as their bytes ``[max_document_length]``; what is too short is filled with 0.
+
+    >>> processor = tf.contrib.learn.preprocessing.ByteProcessor(max_document_length=4)
+    >>> [row.tolist() for row in processor.transform(["ab", "hello"])]
+    [[97, 98, 0, 0], [104, 101, 108, 108]]
+    """
 
     def __init__(self, max_document_length: int) -> None:
         self.max_document_length = max_document_length
@@ -229,6 +246,10 @@ class CategoricalProcessor:
         min_frequency: categories that are not more frequent are not known.
         share: one vocabulary for all columns.
         vocabularies: those to start from.
+
+    >>> processor = tf.contrib.learn.preprocessing.CategoricalProcessor()
+    >>> [row.tolist() for row in processor.fit_transform([["red", "big"], ["blue", "big"]])]
+    [[1, 1], [2, 1]]
     """
 
     def __init__(

@@ -37,6 +37,11 @@ class LSTMBlockCell(LayerRNNCell):
 
     Raises:
         ValueError: in a call, if the size of the inputs is not known or the state is no pair.
+
+    >>> cell = tf.contrib.rnn.LSTMBlockCell(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), state.c.shape.as_list()
+    ([2, 3], [2, 3])
     """
 
     def __init__(
@@ -110,6 +115,11 @@ class GRUBlockCell(LayerRNNCell):
 
     Raises:
         ValueError: unless exactly one of the two is given.
+
+    >>> cell = tf.contrib.rnn.GRUBlockCell(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list()
+    [2, 3]
     """
 
     _names = ("w_ru", "b_ru", "w_c", "b_c")
@@ -162,13 +172,27 @@ class GRUBlockCell(LayerRNNCell):
 
 
 class GRUBlockCellV2(GRUBlockCell):
-    """`GRUBlockCell` with the variable names of `tf.nn.rnn_cell.GRUCell`."""
+    """`GRUBlockCell` with the variable names of `tf.nn.rnn_cell.GRUCell`.
+
+    >>> cell = tf.contrib.rnn.GRUBlockCellV2(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list()
+    [2, 3]
+    """
 
     _names = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
 
 
 class FusedRNNCell:
-    """A network over whole sequences ``[time, batch, size]`` (or lists): outputs and last state."""
+    """A network over whole sequences ``[time, batch, size]`` (or lists): outputs and last state.
+
+    >>> gru = tf.contrib.rnn.FusedRNNCellAdaptor(tf.nn.rnn_cell.GRUCell(3))
+    >>> isinstance(gru, tf.contrib.rnn.FusedRNNCell)
+    True
+    >>> outputs, state = gru([tf.zeros([2, 4])] * 5, dtype=tf.float32)
+    >>> len(outputs), outputs[0].shape.as_list()
+    (5, [2, 3])
+    """
 
     def __call__(
         self,
@@ -188,6 +212,11 @@ class FusedRNNCellAdaptor(FusedRNNCell):
     Args:
         cell: an RNNCell.
         use_dynamic_rnn: run a loop; else unroll.
+
+    >>> gru = tf.contrib.rnn.FusedRNNCellAdaptor(tf.nn.rnn_cell.GRUCell(3), use_dynamic_rnn=True)
+    >>> outputs, state = gru(tf.zeros([5, 2, 4]), dtype=tf.float32)
+    >>> outputs.shape.as_list(), state.shape.as_list()
+    ([5, 2, 3], [2, 3])
     """
 
     def __init__(self, cell: Any, use_dynamic_rnn: bool = False) -> None:
@@ -220,7 +249,13 @@ class FusedRNNCellAdaptor(FusedRNNCell):
 
 
 class TimeReversedFusedRNN(FusedRNNCell):
-    """A network over whole sequences that runs from their ends to their beginnings."""
+    """A network over whole sequences that runs from their ends to their beginnings.
+
+    >>> backwards = tf.contrib.rnn.TimeReversedFusedRNN(tf.contrib.rnn.LSTMBlockFusedCell(3))
+    >>> outputs, state = backwards(tf.zeros([5, 2, 4]), dtype=tf.float32)
+    >>> outputs.shape.as_list()
+    [5, 2, 3]
+    """
 
     def __init__(self, cell: Any) -> None:
         self._cell = cell
@@ -257,6 +292,9 @@ class LSTMBlockWrapper(Layer):
 
     A subclass has ``num_units`` and ``_call_cell(inputs, initial_cell_state, initial_output, dtype,
     sequence_length)``, which gives the memories and outputs of all steps.
+
+    >>> isinstance(tf.contrib.rnn.LSTMBlockFusedCell(3), tf.contrib.rnn.LSTMBlockWrapper)
+    True
     """
 
     @property
@@ -274,6 +312,11 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
 
     Raises:
         ValueError: in a call, without an initial state and a type.
+
+    >>> lstm = tf.contrib.rnn.LSTMBlockFusedCell(3)
+    >>> outputs, (c, h) = lstm(tf.zeros([5, 2, 4]), dtype=tf.float32, sequence_length=[5, 1])
+    >>> outputs.shape.as_list(), h.shape.as_list()
+    ([5, 2, 3], [2, 3])
     """
 
     def __init__(

@@ -27,6 +27,11 @@ class NASCell(LayerRNNCell):
         num_units: size of the memory.
         num_proj: the output is projected to this size.
         use_bias: whether there is a bias.
+
+    >>> cell = tf.contrib.rnn.NASCell(3, num_proj=2)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), [s.shape.as_list() for s in state]
+    ([2, 2], [[2, 3], [2, 2]])
     """
 
     def __init__(
@@ -92,6 +97,11 @@ class UGRNNCell(RNNCell):
         initializer: of the kernel.
         forget_bias: added to the gate.
         activation: of the candidate.
+
+    >>> cell = tf.contrib.rnn.UGRNNCell(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), len(cell.variables)
+    ([2, 3], 2)
     """
 
     def __init__(
@@ -142,6 +152,11 @@ class IntersectionRNNCell(RNNCell):
 
     Raises:
         ValueError: in a call, for inputs of another size without ``num_in_proj``.
+
+    >>> cell = tf.contrib.rnn.IntersectionRNNCell(3, num_in_proj=3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list()
+    [2, 3]
     """
 
     def __init__(
@@ -203,6 +218,11 @@ class SRUCell(LayerRNNCell):
     Args:
         num_units: size of state, output and inputs.
         activation: by default tanh.
+
+    >>> cell = tf.contrib.rnn.SRUCell(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), len(cell.variables)
+    ([2, 3], 2)
     """
 
     def __init__(
@@ -300,6 +320,11 @@ class IndRNNCell(_IndependentCell):
     Args:
         num_units: size of state and output.
         activation: by default tanh.
+
+    >>> cell = tf.contrib.rnn.IndRNNCell(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), len(cell.variables)
+    ([2, 3], 3)
     """
 
     def __init__(
@@ -331,6 +356,11 @@ class IndyGRUCell(_IndependentCell):
         activation: by default tanh.
         kernel_initializer: of the kernels for inputs.
         bias_initializer: by default ones for the gates and zeros for the candidate.
+
+    >>> cell = tf.contrib.rnn.IndyGRUCell(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), len(cell.variables)
+    ([2, 3], 6)
     """
 
     def __init__(
@@ -370,6 +400,11 @@ class IndyLSTMCell(_IndependentCell):
         forget_bias: added to the forget gate.
         activation: by default tanh.
         kernel_initializer: of the kernel for inputs; bias_initializer: by default zeros.
+
+    >>> cell = tf.contrib.rnn.IndyLSTMCell(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), len(cell.variables)
+    ([2, 3], 3)
     """
 
     def __init__(

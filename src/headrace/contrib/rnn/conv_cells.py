@@ -28,6 +28,11 @@ class ConvLSTMCell(RNNCell):
 
     Raises:
         ValueError: if ``input_shape`` does not have one axis more than ``conv_ndims``.
+
+    >>> cell = tf.contrib.rnn.ConvLSTMCell(2, [7, 7, 4], output_channels=2, kernel_shape=[3, 3])
+    >>> output, state = cell(tf.zeros([1, 7, 7, 4]), cell.zero_state(1, tf.float32))
+    >>> output.shape.as_list(), [v.shape.as_list() for v in cell.variables]
+    ([1, 7, 7, 2], [[3, 3, 6, 8], [8]])
     """
 
     def __init__(
@@ -92,21 +97,45 @@ class ConvLSTMCell(RNNCell):
 
 
 class Conv1DLSTMCell(ConvLSTMCell):
-    """`ConvLSTMCell` over one axis of space."""
+    """`ConvLSTMCell` over one axis of space.
+
+    >>> cell = tf.contrib.rnn.Conv1DLSTMCell(
+    ...     input_shape=[7, 4], output_channels=2, kernel_shape=[3]
+    ... )
+    >>> output, state = cell(tf.zeros([1, 7, 4]), cell.zero_state(1, tf.float32))
+    >>> output.shape.as_list()
+    [1, 7, 2]
+    """
 
     def __init__(self, name: str = "conv_1d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=1, name=name, **kwargs)
 
 
 class Conv2DLSTMCell(ConvLSTMCell):
-    """`ConvLSTMCell` over two axes of space."""
+    """`ConvLSTMCell` over two axes of space.
+
+    >>> cell = tf.contrib.rnn.Conv2DLSTMCell(
+    ...     input_shape=[7, 7, 4], output_channels=2, kernel_shape=[3, 3]
+    ... )
+    >>> output, state = cell(tf.zeros([1, 7, 7, 4]), cell.zero_state(1, tf.float32))
+    >>> output.shape.as_list()
+    [1, 7, 7, 2]
+    """
 
     def __init__(self, name: str = "conv_2d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=2, name=name, **kwargs)
 
 
 class Conv3DLSTMCell(ConvLSTMCell):
-    """`ConvLSTMCell` over three axes of space."""
+    """`ConvLSTMCell` over three axes of space.
+
+    >>> cell = tf.contrib.rnn.Conv3DLSTMCell(
+    ...     input_shape=[7, 7, 7, 4], output_channels=2, kernel_shape=[3, 3, 3]
+    ... )
+    >>> output, state = cell(tf.zeros([1, 7, 7, 7, 4]), cell.zero_state(1, tf.float32))
+    >>> output.shape.as_list()
+    [1, 7, 7, 7, 2]
+    """
 
     def __init__(self, name: str = "conv_3d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=3, name=name, **kwargs)

@@ -62,6 +62,11 @@ class LayerNormBasicLSTMCell(RNNCell):
         layer_norm: whether to normalise.
         norm_gain, norm_shift: first values of scale and offset.
         dropout_keep_prob: of the candidates for the memory; ``dropout_prob_seed`` their seed.
+
+    >>> cell = tf.contrib.rnn.LayerNormBasicLSTMCell(3, dropout_keep_prob=0.5)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), state.c.shape.as_list()
+    ([2, 3], [2, 3])
     """
 
     def __init__(
@@ -133,6 +138,11 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
         state_is_tuple: the state is ``LSTMStateTuple(c, h)``; else the two, joined.
         activation: by default tanh.
         layer_norm, norm_gain, norm_shift: as for `LayerNormBasicLSTMCell`.
+
+    >>> cell = tf.contrib.rnn.CoupledInputForgetGateLSTMCell(3)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), state.c.shape.as_list()
+    ([2, 3], [2, 3])
     """
 
     def __init__(
@@ -225,6 +235,11 @@ class GLSTMCell(RNNCell):
 
     Raises:
         ValueError: if sizes cannot be divided by the number of groups.
+
+    >>> cell = tf.contrib.rnn.GLSTMCell(4, number_of_groups=2)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), state.c.shape.as_list()
+    ([2, 4], [2, 4])
     """
 
     def __init__(
@@ -310,6 +325,11 @@ class TimeFreqLSTMCell(RNNCell):
         num_unit_shards: number of variables that make up the kernel.
         feature_size: how many frequencies each step along them sees.
         frequency_skip: by how many it moves on.
+
+    >>> cell = tf.contrib.rnn.TimeFreqLSTMCell(3, feature_size=4, frequency_skip=4)
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), state.shape.as_list()
+    ([2, 3], [2, 6])
     """
 
     def __init__(

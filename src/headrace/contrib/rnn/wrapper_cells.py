@@ -33,6 +33,12 @@ class AttentionCellWrapper(RNNCell):
     Raises:
         TypeError: if ``cell`` is no RNNCell.
         ValueError: if ``attn_length`` is not positive, or states that are tuples would be joined.
+
+    >>> lstm = tf.nn.rnn_cell.LSTMCell(3)
+    >>> cell = tf.contrib.rnn.AttentionCellWrapper(lstm, attn_length=5)
+    >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.zeros([2, 6, 4]), dtype=tf.float32)
+    >>> outputs.shape.as_list()
+    [2, 6, 3]
     """
 
     def __init__(
@@ -120,6 +126,11 @@ class HighwayWrapper(WrapperCell):
         couple_carry_transform_gates: the outputs pass through one minus the carry gate; else
             through a gate of their own.
         carry_bias_init: the carry gate's bias at first; the other gate starts with its negative.
+
+    >>> cell = tf.contrib.rnn.HighwayWrapper(tf.nn.rnn_cell.GRUCell(4))
+    >>> output, state = cell(tf.zeros([2, 4]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list()
+    [2, 4]
     """
 
     def __init__(

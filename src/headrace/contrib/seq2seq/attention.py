@@ -35,7 +35,12 @@ from headrace.rnn.structure import zero_states
 
 
 class AttentionMechanism:
-    """Base of attention mechanisms."""
+    """Base of attention mechanisms.
+
+    >>> attention = tf.contrib.seq2seq.LuongAttention(6, tf.zeros([2, 7, 6]))
+    >>> isinstance(attention, tf.contrib.seq2seq.AttentionMechanism), attention.alignments_size
+    (True, 7)
+    """
 
     @property
     def alignments_size(self) -> Any:
@@ -180,6 +185,13 @@ class LuongAttention(_BaseAttentionMechanism):
         score_mask_value: score past the ends; by default minus infinity.
         dtype: type of the layer; by default float32.
         custom_key_value_fn: (keys, values) -> what to use in their place.
+
+    >>> memory = tf.zeros([2, 7, 6])  # outputs of an encoder
+    >>> attention = tf.contrib.seq2seq.LuongAttention(4, memory, scale=True)
+    >>> cell = tf.contrib.seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), attention)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    >>> state.alignments.shape.as_list()
+    [2, 7]
     """
 
     def __init__(
@@ -240,6 +252,13 @@ class BahdanauAttention(_BaseAttentionMechanism):
         num_units: size of the hidden layer.
         normalize: normalise its weights (Salimans & Kingma 2016).
         (others): as for `LuongAttention`.
+
+    >>> memory = tf.zeros([2, 7, 6])  # outputs of an encoder
+    >>> attention = tf.contrib.seq2seq.BahdanauAttention(4, memory, normalize=True)
+    >>> cell = tf.contrib.seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), attention)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    >>> state.alignments.shape.as_list()
+    [2, 7]
     """
 
     def __init__(
@@ -376,6 +395,13 @@ class BahdanauMonotonicAttention(_Monotonic):
         score_bias_init: first value of the bias of the scores.
         mode: as for `monotonic_attention`.
         (others): as for `BahdanauAttention`.
+
+    >>> memory = tf.zeros([2, 7, 6])  # outputs of an encoder
+    >>> attention = tf.contrib.seq2seq.BahdanauMonotonicAttention(4, memory, score_bias_init=-1.0)
+    >>> cell = tf.contrib.seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), attention)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    >>> state.alignments.shape.as_list()
+    [2, 7]
     """
 
     def __init__(
@@ -425,6 +451,13 @@ class LuongMonotonicAttention(_Monotonic):
 
     Args:
         (all): as for `LuongAttention` and `BahdanauMonotonicAttention`.
+
+    >>> memory = tf.zeros([2, 7, 6])  # outputs of an encoder
+    >>> attention = tf.contrib.seq2seq.LuongMonotonicAttention(4, memory, sigmoid_noise=1.0)
+    >>> cell = tf.contrib.seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), attention)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    >>> state.alignments.shape.as_list()
+    [2, 7]
     """
 
     def __init__(

@@ -33,7 +33,14 @@ class AttentionWrapperState(
         ],
     )
 ):
-    """State of an `AttentionWrapper`."""
+    """State of an `AttentionWrapper`.
+
+    >>> attention = tf.contrib.seq2seq.LuongAttention(4, tf.zeros([2, 7, 6]))
+    >>> cell = tf.contrib.seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), attention)
+    >>> state = cell.zero_state(2, tf.float32)
+    >>> state.clone(cell_state=tf.ones([2, 4])).cell_state.shape.as_list()
+    [2, 4]
+    """
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
         """A copy with some fields replaced by others of the same shapes.
@@ -79,6 +86,13 @@ class AttentionWrapper(RNNCell):
     Raises:
         TypeError: if an argument is of another class.
         ValueError: if there is not one layer for each mechanism.
+
+    >>> attention = tf.contrib.seq2seq.LuongAttention(4, tf.zeros([2, 7, 6]), [7, 3])
+    >>> gru = tf.nn.rnn_cell.GRUCell(4)
+    >>> cell = tf.contrib.seq2seq.AttentionWrapper(gru, attention, attention_layer_size=5)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), state.attention.shape.as_list()
+    ([2, 5], [2, 5])
     """
 
     def __init__(

@@ -39,7 +39,17 @@ from headrace.rnn.cell import require_cell
 
 
 class BeamSearchDecoderState(NamedTuple):
-    """State of a `BeamSearchDecoder`: of the cell, and of the beams ``[batch, beam]``."""
+    """State of a `BeamSearchDecoder`: of the cell, and of the beams ``[batch, beam]``.
+
+    >>> cell, table = tf.nn.rnn_cell.GRUCell(4), tf.zeros([10, 3])
+    >>> start = tf.contrib.seq2seq.tile_batch(tf.zeros([2, 4]), multiplier=5)
+    >>> decoder = tf.contrib.seq2seq.BeamSearchDecoder(
+    ...     cell, table, [1, 1], 2, start, beam_width=5, output_layer=tf.layers.Dense(10)
+    ... )
+    >>> _, _, state = decoder.initialize()
+    >>> state.log_probs.shape.as_list(), state.cell_state.shape.as_list()
+    ([2, 5], [2, 5, 4])
+    """
 
     cell_state: Any
     log_probs: Any
@@ -49,7 +59,16 @@ class BeamSearchDecoderState(NamedTuple):
 
 
 class BeamSearchDecoderOutput(NamedTuple):
-    """What one step adds to the beams ``[batch, beam]``."""
+    """What one step adds to the beams ``[batch, beam]``.
+
+    >>> cell, table = tf.nn.rnn_cell.GRUCell(4), tf.zeros([10, 3])
+    >>> start = tf.contrib.seq2seq.tile_batch(tf.zeros([2, 4]), multiplier=5)
+    >>> decoder = tf.contrib.seq2seq.BeamSearchDecoder(
+    ...     cell, table, [1, 1], 2, start, beam_width=5, output_layer=tf.layers.Dense(10)
+    ... )
+    >>> decoder.output_size._fields, decoder.output_size.scores.as_list()
+    (('scores', 'predicted_ids', 'parent_ids'), [5])
+    """
 
     scores: Any
     predicted_ids: Any
@@ -57,7 +76,17 @@ class BeamSearchDecoderOutput(NamedTuple):
 
 
 class FinalBeamSearchDecoderOutput(NamedTuple):
-    """The sequences found, ``[batch, time, beam]``, the best first; and what each step added."""
+    """The sequences found, ``[batch, time, beam]``, the best first; and what each step added.
+
+    >>> cell, table = tf.nn.rnn_cell.GRUCell(4), tf.zeros([10, 3])
+    >>> start = tf.contrib.seq2seq.tile_batch(tf.zeros([2, 4]), multiplier=5)
+    >>> decoder = tf.contrib.seq2seq.BeamSearchDecoder(
+    ...     cell, table, [1, 1], 2, start, beam_width=5, output_layer=tf.layers.Dense(10)
+    ... )
+    >>> outputs, _, _ = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=7)
+    >>> type(outputs).__name__, outputs.predicted_ids.shape.ndims
+    ('FinalBeamSearchDecoderOutput', 3)
+    """
 
     predicted_ids: Any
     beam_search_decoder_output: Any
@@ -105,6 +134,15 @@ class BeamSearchDecoder(Decoder):
     Raises:
         TypeError: if a cell or layer is none.
         ValueError: for tokens of other ranks.
+
+    >>> cell, table = tf.nn.rnn_cell.GRUCell(4), tf.zeros([10, 3])
+    >>> start = tf.contrib.seq2seq.tile_batch(tf.zeros([2, 4]), multiplier=5)
+    >>> decoder = tf.contrib.seq2seq.BeamSearchDecoder(
+    ...     cell, table, [1, 1], 2, start, beam_width=5, output_layer=tf.layers.Dense(10)
+    ... )
+    >>> outputs, _, _ = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=7)
+    >>> outputs.predicted_ids.dtype, outputs.predicted_ids.shape.as_list()
+    (tf.int32, [2, None, 5])
     """
 
     def __init__(

@@ -29,7 +29,19 @@ from headrace.rnn.structure import copy_through, read_once, zero_states
 
 
 class Decoder:
-    """Base of what `dynamic_decode` runs, step by step."""
+    """Base of what `dynamic_decode` runs, step by step.
+
+    >>> helper = tf.contrib.seq2seq.TrainingHelper(tf.zeros([2, 7, 3]), [7, 5])
+    >>> decoder = tf.contrib.seq2seq.BasicDecoder(
+    ...     tf.nn.rnn_cell.GRUCell(4), helper, tf.zeros([2, 4])
+    ... )
+    >>> isinstance(decoder, tf.contrib.seq2seq.Decoder)
+    True
+    >>> finished, inputs, state = decoder.initialize()
+    >>> outputs, state, inputs, finished = decoder.step(tf.constant(0), inputs, state)
+    >>> outputs.rnn_output.shape.as_list()
+    [2, 4]
+    """
 
     @property
     def batch_size(self) -> Any:
@@ -188,7 +200,14 @@ class _Loop:
 
 
 class BasicDecoderOutput(NamedTuple):
-    """Outputs of a `BasicDecoder`: of the cell, and the ids that the helper took."""
+    """Outputs of a `BasicDecoder`: of the cell, and the ids that the helper took.
+
+    >>> cell = tf.nn.rnn_cell.GRUCell(4)
+    >>> helper = tf.contrib.seq2seq.TrainingHelper(tf.zeros([2, 7, 3]), [7, 5])
+    >>> decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, tf.zeros([2, 4]))
+    >>> decoder.output_size
+    BasicDecoderOutput(rnn_output=4, sample_id=TensorShape([]))
+    """
 
     rnn_output: Any
     sample_id: Any
@@ -205,6 +224,14 @@ class BasicDecoder(Decoder):
 
     Raises:
         TypeError: if an argument is of another class.
+
+    >>> helper = tf.contrib.seq2seq.TrainingHelper(tf.zeros([2, 7, 3]), [7, 5])
+    >>> decoder = tf.contrib.seq2seq.BasicDecoder(
+    ...     tf.nn.rnn_cell.GRUCell(4), helper, tf.zeros([2, 4]), tf.layers.Dense(10)
+    ... )
+    >>> outputs, state, lengths = tf.contrib.seq2seq.dynamic_decode(decoder)
+    >>> outputs.rnn_output.shape.as_list(), state.shape.as_list()
+    ([2, None, 10], [2, 4])
     """
 
     def __init__(

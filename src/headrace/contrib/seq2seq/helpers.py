@@ -26,7 +26,12 @@ from headrace.rnn.dynamic import transpose_batch_time
 
 
 class Helper:
-    """Base of helpers: `BasicDecoder` asks them in each step."""
+    """Base of helpers: `BasicDecoder` asks them in each step.
+
+    >>> helper = tf.contrib.seq2seq.TrainingHelper(tf.zeros([2, 7, 3]), sequence_length=[7, 5])
+    >>> isinstance(helper, tf.contrib.seq2seq.Helper), helper.sample_ids_dtype
+    (True, tf.int32)
+    """
 
     @property
     def batch_size(self) -> Any:
@@ -63,7 +68,24 @@ class Helper:
 
 
 class CustomHelper(Helper):
-    """A helper made of three functions with the arguments of `Helper`'s methods."""
+    """A helper made of three functions with the arguments of `Helper`'s methods.
+
+    >>> helper = tf.contrib.seq2seq.CustomHelper(
+    ...     initialize_fn=lambda: (tf.zeros([2], tf.bool), tf.zeros([2, 4])),
+    ...     sample_fn=lambda time, outputs, state: tf.argmax(outputs, -1, output_type=tf.int32),
+    ...     next_inputs_fn=lambda time, outputs, state, sample_ids: (
+    ...         time > [5, 3], outputs, state
+    ...     ),
+    ... )
+    >>> decoder = tf.contrib.seq2seq.BasicDecoder(
+    ...     tf.nn.rnn_cell.GRUCell(4), helper, tf.zeros([2, 4])
+    ... )
+    >>> _, _, lengths = tf.contrib.seq2seq.dynamic_decode(decoder)
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(lengths).tolist()
+    [7, 5]
+    """
 
     def __init__(
         self,
@@ -127,6 +149,11 @@ class TrainingHelper(Helper):
 
     Raises:
         ValueError: if ``sequence_length`` is no vector.
+
+    >>> helper = tf.contrib.seq2seq.TrainingHelper(tf.zeros([2, 7, 3]), sequence_length=[7, 5])
+    >>> finished, first = helper.initialize()
+    >>> first.shape.as_list(), tf.Session().run(finished).tolist()
+    ([2, 3], [False, False])
     """
 
     def __init__(
@@ -222,6 +249,16 @@ class GreedyEmbeddingHelper(Helper):
 
     Raises:
         ValueError: if ``start_tokens`` is no vector or ``end_token`` no scalar.
+
+    >>> helper = tf.contrib.seq2seq.GreedyEmbeddingHelper(
+    ...     tf.zeros([10, 3]), start_tokens=[1, 1], end_token=2
+    ... )
+    >>> decoder = tf.contrib.seq2seq.BasicDecoder(
+    ...     tf.nn.rnn_cell.GRUCell(4), helper, tf.zeros([2, 4]), tf.layers.Dense(10)
+    ... )
+    >>> outputs, _, _ = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=7)
+    >>> outputs.sample_id.dtype
+    tf.int32
     """
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
@@ -272,6 +309,16 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         embedding, start_tokens, end_token: as for `GreedyEmbeddingHelper`.
         softmax_temperature: the scores are divided by it.
         seed: of the draws.
+
+    >>> helper = tf.contrib.seq2seq.SampleEmbeddingHelper(
+    ...     tf.zeros([10, 3]), start_tokens=[1, 1], end_token=2, seed=1
+    ... )
+    >>> decoder = tf.contrib.seq2seq.BasicDecoder(
+    ...     tf.nn.rnn_cell.GRUCell(4), helper, tf.zeros([2, 4]), tf.layers.Dense(10)
+    ... )
+    >>> outputs, _, _ = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=7)
+    >>> outputs.sample_id.dtype
+    tf.int32
     """
 
     def __init__(
@@ -303,6 +350,19 @@ class InferenceHelper(Helper):
         start_inputs: ``[batch, ...]``, the first inputs.
         end_fn: samples -> which sequences end.
         next_inputs_fn: samples -> next inputs; by default the samples.
+
+    >>> helper = tf.contrib.seq2seq.InferenceHelper(
+    ...     sample_fn=lambda outputs: outputs,
+    ...     sample_shape=[4],
+    ...     sample_dtype=tf.float32,
+    ...     start_inputs=tf.zeros([2, 4]),
+    ...     end_fn=lambda sample: tf.zeros([2], tf.bool),
+    ... )
+    >>> cell = tf.nn.rnn_cell.GRUCell(4)
+    >>> decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, tf.zeros([2, 4]))
+    >>> outputs, _, _ = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=7)
+    >>> outputs.sample_id.shape.as_list()
+    [2, None, 4]
     """
 
     def __init__(

@@ -63,6 +63,13 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
 
     Raises:
         ValueError: if ``sampling_probability`` has another rank.
+
+    >>> helper = tf.contrib.seq2seq.ScheduledEmbeddingTrainingHelper(
+    ...     tf.zeros([2, 7, 3]), [7, 5], embedding=tf.zeros([10, 3]), sampling_probability=0.25
+    ... )
+    >>> finished, first = helper.initialize()
+    >>> first.shape.as_list(), helper.sample_ids_dtype
+    ([2, 3], tf.int32)
     """
 
     def __init__(
@@ -127,6 +134,13 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
 
     Raises:
         ValueError: if ``sampling_probability`` has another rank.
+
+    >>> helper = tf.contrib.seq2seq.ScheduledOutputTrainingHelper(
+    ...     tf.zeros([2, 7, 4]), [7, 5], sampling_probability=0.25
+    ... )
+    >>> finished, first = helper.initialize()
+    >>> first.shape.as_list(), helper.sample_ids_dtype
+    ([2, 4], tf.int32)
     """
 
     def __init__(

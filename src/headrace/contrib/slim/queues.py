@@ -12,7 +12,12 @@ from headrace.train.coordinator import Coordinator
 
 
 class NestedQueueRunnerError(Exception):
-    """A queue runner is at work already."""
+    """A queue runner is at work already.
+
+    >>> queues = tf.contrib.slim.queues
+    >>> issubclass(queues.NestedQueueRunnerError, Exception)
+    True
+    """
 
 
 @contextmanager

@@ -16,7 +16,14 @@ from headrace.ops.state.variable_scope import variable_scope
 
 
 class Block(NamedTuple):
-    """Units one after another: the function of a unit, and the arguments of each."""
+    """Units one after another: the function of a unit, and the arguments of each.
+
+    >>> resnet_v1 = tf.contrib.slim.nets.resnet_v1
+    >>> unit = {"depth": 16, "depth_bottleneck": 4, "stride": 1}
+    >>> block = tf.contrib.slim.nets.resnet_utils.Block("block1", resnet_v1.bottleneck, [unit] * 2)
+    >>> block.scope, len(block.args)
+    ('block1', 2)
+    """
 
     scope: str
     unit_fn: Callable[..., Any]

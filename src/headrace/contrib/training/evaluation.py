@@ -68,7 +68,19 @@ def get_or_create_eval_step() -> Any:
 
 
 class StopAfterNEvalsHook(SessionRunHook):
-    """Stops after ``num_evals`` evaluation steps; None goes on to the end of the input."""
+    """Stops after ``num_evals`` evaluation steps; None goes on to the end of the input.
+
+    >>> v = tf.Variable(3.0)
+    >>> with tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     path = tf.train.Saver().save(sess, "./model")
+    >>> mean, update = tf.metrics.mean(v)
+    >>> hook = tf.contrib.training.StopAfterNEvalsHook(3, log_progress=False)
+    >>> tf.contrib.training.evaluate_once(
+    ...     path, eval_ops=update, final_ops={"mean": mean}, hooks=[hook]
+    ... )
+    {'mean': np.float32(3.0)}
+    """
 
     def __init__(self, num_evals: int | None, log_progress: bool = True) -> None:
         self._num_evals = num_evals
@@ -94,6 +106,15 @@ class SummaryAtEndHook(SessionRunHook):
 
     Raises:
         ValueError: if there is neither a directory nor a writer.
+
+    >>> step = tf.train.get_or_create_global_step()
+    >>> loss, train = tf.summary.scalar("loss", 0.5), tf.no_op()
+    >>> hook = tf.contrib.training.SummaryAtEndHook("at_end", summary_op=loss)
+    >>> with tf.train.MonitoredSession(hooks=[hook]) as sess:
+    ...     sess.run(train)
+    >>> tf.summary.FileWriterCache.clear()
+    >>> len(tf.gfile.Glob("at_end/events.*"))
+    1
     """
 
     def __init__(

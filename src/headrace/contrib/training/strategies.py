@@ -25,6 +25,13 @@ class GreedyLoadBalancingStrategy:
     Raises:
         ValueError: `num_tasks` is not positive.
         TypeError: `load_fn` is no function.
+
+    >>> training = tf.contrib.training
+    >>> strategy = training.GreedyLoadBalancingStrategy(2, training.byte_size_load_fn)
+    >>> with tf.device(tf.train.replica_device_setter(ps_tasks=2, ps_strategy=strategy)):
+    ...     variables = [tf.get_variable(str(n), [n]) for n in (9, 2, 3)]
+    >>> [v.device for v in variables]
+    ['/job:ps/task:0', '/job:ps/task:1', '/job:ps/task:1']
     """
 
     def __init__(self, num_tasks: int, load_fn: Callable[[Any], float]) -> None:
@@ -50,6 +57,12 @@ class RandomStrategy:
 
     Raises:
         ValueError: `num_tasks` is not positive.
+
+    >>> strategy = tf.contrib.training.RandomStrategy(num_tasks=4, seed=1)
+    >>> strategy(tf.constant(1, name="a").op) == strategy(tf.constant(2, name="a").op)
+    True
+    >>> strategy(tf.constant(1, name="b").op) in range(4)
+    True
     """
 
     def __init__(self, num_tasks: int, seed: int = 0) -> None:

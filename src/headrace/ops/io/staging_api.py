@@ -142,6 +142,13 @@ class StagingArea(BaseStagingArea):
     Several steps may put and get at once; each tuple is taken once. ``get`` and ``peek`` wait for
     what they ask for, ``put`` for room if there is a capacity or memory limit. The arguments are
     those of `BaseStagingArea`.
+
+    >>> area = tf.contrib.staging.StagingArea([tf.float32], shapes=[[]])
+    >>> put, value = area.put([tf.constant(1.5)]), area.get()
+    >>> with tf.Session() as sess:
+    ...     sess.run(put)
+    ...     float(sess.run(value[0]))
+    1.5
     """
 
     def put(self, values: Any, name: str | None = None) -> Operation:
@@ -189,6 +196,14 @@ class MapStagingArea(BaseStagingArea):
         ordered: ``get`` without a key takes the tuple of the lowest key, else any.
 
     The others are those of `BaseStagingArea`. Keys are int64 scalars.
+
+    >>> area = tf.contrib.staging.MapStagingArea([tf.float32], shapes=[[]])
+    >>> key = tf.constant(7, tf.int64)
+    >>> put, (found, values) = area.put(key, [tf.constant(1.5)], [0]), area.get(key)
+    >>> with tf.Session() as sess:
+    ...     sess.run(put)
+    ...     int(sess.run(found))
+    7
     """
 
     def __init__(

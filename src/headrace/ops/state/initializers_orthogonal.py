@@ -72,6 +72,10 @@ class ConvolutionDeltaOrthogonal(_Orthogonal):
     Args:
         gain: a factor; the norm of an input is multiplied by it.
         seed: of the matrix; dtype: a floating type.
+
+    >>> kernel = tf.contrib.framework.convolutional_delta_orthogonal(seed=1)([3, 3, 2, 4])
+    >>> kernel.shape.as_list(), kernel.dtype
+    ([3, 3, 2, 4], tf.float32)
     """
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
@@ -173,19 +177,34 @@ def _convolved(first: Kernel, second: Kernel) -> Kernel:
 
 
 class ConvolutionOrthogonal1D(_ConvolutionOrthogonal):
-    """An orthogonal kernel ``[size, inputs, outputs]``."""
+    """An orthogonal kernel ``[size, inputs, outputs]``.
+
+    >>> kernel = tf.contrib.framework.convolutional_orthogonal_1d(seed=1)([3, 2, 4])
+    >>> kernel.shape.as_list(), kernel.dtype
+    ([3, 2, 4], tf.float32)
+    """
 
     _sizes, _rank = 1, "three"
 
 
 class ConvolutionOrthogonal2D(_ConvolutionOrthogonal):
-    """An orthogonal kernel ``[size, size, inputs, outputs]``."""
+    """An orthogonal kernel ``[size, size, inputs, outputs]``.
+
+    >>> kernel = tf.contrib.framework.convolutional_orthogonal_2d(seed=1)([3, 3, 2, 4])
+    >>> kernel.shape.as_list(), kernel.dtype
+    ([3, 3, 2, 4], tf.float32)
+    """
 
     _sizes, _rank = 2, "four"
 
 
 class ConvolutionOrthogonal3D(_ConvolutionOrthogonal):
-    """An orthogonal kernel ``[size, size, size, inputs, outputs]``."""
+    """An orthogonal kernel ``[size, size, size, inputs, outputs]``.
+
+    >>> kernel = tf.contrib.framework.convolutional_orthogonal_3d(seed=1)([3, 3, 3, 2, 4])
+    >>> kernel.shape.as_list(), kernel.dtype
+    ([3, 3, 3, 2, 4], tf.float32)
+    """
 
     _sizes, _rank = 3, "five"
     _first_is_rest = True
