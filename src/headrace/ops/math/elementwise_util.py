@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +23,7 @@ from headrace.ops.core.registry import (
     define_op,
 )
 from headrace.ops.core.traits import ELEMENTWISE, Traits
+from headrace.ops.math.examples import example_of
 
 Gradient = GradientRule | NotDifferentiable | None
 Kernel = Callable[..., Any]
@@ -87,7 +90,7 @@ def unary(
         result: Tensor = apply_op(definition, (x,), {"name": name})
         return result
 
-    return documented(function, op_name, doc)
+    return documented(function, definition, op_name, doc)
 
 
 #: What the few binary ops call their output that do not call it "z"; function bodies use the names.
@@ -137,7 +140,7 @@ def binary_function(
         result: Tensor = apply_op(definition, (x, y), {"name": name or default_name})
         return result
 
-    return documented(_SPELLINGS[arguments](build), default_name, doc)
+    return documented(_SPELLINGS[arguments](build), definition, default_name, doc)
 
 
 def _x_y(build: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -186,7 +189,9 @@ _SPELLINGS: dict[str, Callable[[Callable[..., Tensor]], Callable[..., Tensor]]] 
 }
 
 
-def documented(function: Callable[..., Tensor], op_name: str, doc: str) -> Callable[..., Tensor]:
+def documented(
+    function: Callable[..., Tensor], definition: OpDef, op_name: str, doc: str
+) -> Callable[..., Tensor]:
     """Name and describe a function made from a table row."""
     function.__name__ = function.__qualname__ = op_name
     names = list(inspect.signature(function).parameters)[:-1]  # the last one is `name`
@@ -196,14 +201,14 @@ def documented(function: Callable[..., Tensor], op_name: str, doc: str) -> Calla
 Elementwise ({op_name}).
 
 Args:
-    {names[0]}: a tensor of any shape.
+    {names[0]}: a tensor of any shape{_types(definition)}
 
 Returns:
     A tensor of the same shape.
 
 Raises:
     TypeError: if the input has a type that {op_name} does not take.
-"""
+{example_of(op_name)}"""
         return function
     function.__doc__ = f"""{doc}
 
@@ -211,7 +216,7 @@ Elementwise ({op_name}).
 
 Args:
     {", ".join(names)}: tensors of one type, whose shapes broadcast: from the last dimension on,
-        sizes are equal, or one of them is 1 or missing.
+        sizes are equal, or one of them is 1 or missing{_types(definition)}
 
 Returns:
     A tensor; the result has the broadcast shape.
@@ -219,8 +224,21 @@ Returns:
 Raises:
     TypeError: if the types differ, or {op_name} does not take them.
     ValueError: if the shapes do not broadcast.
-"""
+    InvalidArgumentError: when run, if shapes known only then do not.
+{example_of(op_name)}"""
     return function
+
+
+@functools.cache  # few sets of types serve all rows, and importing is to stay fast
+def _types_text(allowed: frozenset[Any]) -> str:
+    listed = ", ".join(sorted(dtype.name for dtype in allowed))
+    return textwrap.indent("\n".join(textwrap.wrap(f"{listed}.", 88)), " " * 8)
+
+
+def _types(definition: OpDef) -> str:
+    """The end of a description: which types the op takes, on lines of their own."""
+    allowed = definition.attrs["T"].allowed if "T" in definition.attrs else None
+    return f". Types:\n{_types_text(allowed)}" if allowed else "."
 
 
 # -- kernels ------------------------------------------------------------------------------------
