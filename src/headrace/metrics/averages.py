@@ -97,8 +97,17 @@ def accuracy(
         weights, metrics_collections, updates_collections: as for ``mean``.
         name: of the variable scope, by default "accuracy".
 
+    Returns:
+        The share (float32 scalar), and the op that takes a batch in and gives the new share.
+
     Raises:
         ValueError: if the shapes do not fit.
+
+    >>> with tf.Session() as session:
+    ...     share, update = accuracy([1, 2, 3, 4], [1, 2, 3, 0])
+    ...     session.run(tf.local_variables_initializer())
+    ...     float(session.run(update)), float(session.run(share))
+    (0.75, 0.75)
     """
     predictions, labels, weights = fitted(predictions, labels, weights)
     if labels.dtype != predictions.dtype:

@@ -95,8 +95,17 @@ def guarantee_const(input: Any, name: str | None = None) -> Tensor:
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """A tensor that has the value ``input`` unless it is fed.
 
+    Args:
+        shape: what ``input`` and what is fed have to fit: a list with None for each unknown size.
+
     Raises:
+        TypeError: if ``shape`` is no shape.
         ValueError: if ``input`` does not fit ``shape``.
+
+    >>> rate = placeholder_with_default(0.5, [])
+    >>> with tf.Session() as session:
+    ...     float(session.run(rate)), float(session.run(rate, {rate: 0.25}))
+    (0.5, 0.25)
     """
     return raw.PlaceholderWithDefault(input, shape=TensorShape(shape), name=name)
 

@@ -45,7 +45,15 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     that chooses whole rows.
 
     Raises:
+        TypeError: if the condition is not bool, or the types of ``x`` and ``y`` differ.
         ValueError: if only one of ``x`` and ``y`` is given, or shapes do not fit.
+        InvalidArgumentError: when run, if shapes known only then do not fit.
+
+    >>> with tf.Session() as session:
+    ...     session.run(where([True, False], [1, 2], [3, 4])).tolist()
+    ...     session.run(where([False, True, True])).tolist()
+    [1, 4]
+    [[1], [2]]
     """
     if x is None and y is None:
         with get_default_graph().name_scope(name or "Where") as scope:
@@ -87,8 +95,15 @@ def boolean_mask(
     Args:
         mask: of known rank k; fits dimensions ``axis`` ... ``axis + k`` of ``tensor``.
 
+    Returns:
+        ``tensor.shape[:axis] + [n] + tensor.shape[axis + k:]`` for n true places.
+
     Raises:
         ValueError: if the mask is a scalar, of unknown rank, or does not fit.
+
+    >>> with tf.Session() as session:
+    ...     session.run(boolean_mask([[1, 2], [3, 4], [5, 6]], [True, False, True])).tolist()
+    [[1, 2], [5, 6]]
     """
     with get_default_graph().name_scope(name):
         source = convert_to_tensor(tensor, name="tensor")

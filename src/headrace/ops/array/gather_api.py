@@ -30,10 +30,13 @@ def gather(
     to ``params`` are IndexedSlices when ``axis`` is 0.
 
     Raises:
+        TypeError: if ``indices`` are no integers.
+        ValueError: if ``axis`` or ``batch_dims`` is out of range.
         InvalidArgumentError: when the graph runs, if an index is out of range.
 
-    >>> gather(convert_to_tensor([10, 20, 30]), [2, 0]).shape
-    TensorShape([Dimension(2)])
+    >>> with tf.Session() as session:
+    ...     session.run(gather([10, 20, 30], [2, 0])).tolist()
+    [30, 10]
     """
     at = batch_dims if axis is None else axis
     if isinstance(at, int) and at == 0 and batch_dims == 0:

@@ -27,10 +27,19 @@ def pad(
     """``tensor`` with ``paddings[d] = (before, after)`` added around each dimension d.
 
     Args:
+        tensor: of any type and rank.
+        paddings: ``[rank, 2]`` of int32 or int64, none negative.
         mode: "CONSTANT" (with ``constant_values``), "REFLECT" (without the edge) or "SYMMETRIC".
 
     Raises:
+        TypeError: if ``paddings`` are no integers, or ``constant_values`` of another type.
         ValueError: for another mode, or paddings that do not fit the static shape.
+        InvalidArgumentError: when run, if there is not so much to reflect, or paddings do not fit a
+            shape known only then.
+
+    >>> with tf.Session() as session:
+    ...     session.run(pad([[1, 2]], [[1, 0], [0, 1]])).tolist()
+    [[0, 0, 0], [1, 2, 0]]
     """
     kind = mode.upper()
     pairs = convert_to_tensor(paddings, preferred_dtype=dtypes.int32)
@@ -364,8 +373,19 @@ def one_hot(
     Indices outside ``[0, depth)`` give ``off_value`` everywhere. The type is ``dtype``, or that
     of the values, or float32.
 
+    Args:
+        indices: integers of any shape.
+        depth: a scalar, the size of the new dimension.
+        axis: where that stands; -1: last.
+
     Raises:
-        TypeError: if ``dtype`` contradicts the types of the values.
+        TypeError: if ``dtype`` contradicts the types of the values, or indices are no integers.
+        ValueError: if ``depth`` is negative, or ``axis`` out of range.
+        InvalidArgumentError: when run, for the same where it is known only then.
+
+    >>> with tf.Session() as session:
+    ...     session.run(one_hot([0, 2], depth=3)).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
     with get_default_graph().name_scope(name or "one_hot") as scope:
         wanted = None if dtype is None else dtypes.as_dtype(dtype)

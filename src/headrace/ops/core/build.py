@@ -552,6 +552,11 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     Raises:
         TypeError: if ``dtype`` is no type, or ``shape`` no shape.
         InvalidArgumentError: from ``run``, if the tensor is needed and not fed.
+
+    >>> x = placeholder(dtypes.float32, [None, 2])
+    >>> with tf.Session() as session:
+    ...     session.run(x * 2, {x: [[1.0, 2.0]]}).tolist()
+    [[2.0, 4.0]]
     """
     kind = dtypes.as_dtype(dtype).base_dtype
     attrs = {"dtype": kind, "shape": TensorShape(shape)}

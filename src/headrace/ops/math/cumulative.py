@@ -154,7 +154,7 @@ CUMULATIVE_LOGSUMEXP = _scan_op(
 )
 
 
-def _public(definition: OpDef, what: str) -> Any:
+def _public(definition: OpDef, what: str, example: str, outcome: str) -> Any:
     def function(
         x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: Any = None
     ) -> Tensor:
@@ -172,15 +172,30 @@ def _public(definition: OpDef, what: str) -> Any:
         reverse: go from the end.
 
     Raises:
+        TypeError: if ``x`` is of a type without this operation.
         ValueError: if ``axis`` is not one of the input's.
+        InvalidArgumentError: when run, if it is not where the rank is known only then.
+
+    >>> with tf.Session() as session:
+    ...     session.run({example}).tolist()
+    {outcome}
     """
     return function
 
 
-cumsum = public("cumsum", "math.cumsum")(_public(CUMSUM, "sum"))
-cumprod = public("cumprod", "math.cumprod")(_public(CUMPROD, "product"))
+cumsum = public("cumsum", "math.cumsum")(
+    _public(CUMSUM, "sum", "tf.cumsum([1, 2, 3])", "[1, 3, 6]")
+)
+cumprod = public("cumprod", "math.cumprod")(
+    _public(CUMPROD, "product", "tf.cumprod([1, 2, 3])", "[1, 2, 6]")
+)
 cumulative_logsumexp = public("math.cumulative_logsumexp")(
-    _public(CUMULATIVE_LOGSUMEXP, "log of the sum of exponentials")
+    _public(
+        CUMULATIVE_LOGSUMEXP,
+        "log of the sum of exponentials",
+        "tf.math.cumulative_logsumexp([1.0, 1000.0])",
+        "[1.0, 1000.0]",
+    )
 )
 
 
@@ -273,7 +288,13 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     The first of equal elements comes first. Shapes: ``[..., n]`` gives twice ``[..., k]``.
 
     Raises:
-        ValueError: if the last dimension is smaller than ``k``.
+        TypeError: if ``input`` does not hold real numbers.
+        ValueError: if it is a scalar, or its last dimension is smaller than ``k``.
+        InvalidArgumentError: when run, for the same where it is known only then.
+
+    >>> with tf.Session() as session:
+    ...     [part.tolist() for part in session.run(top_k([30, 10, 20], k=2))]
+    [[30, 20], [0, 2]]
     """
     return TopKV2(*raw.TopKV2(input, k, sorted=sorted, name=name))
 
@@ -335,13 +356,14 @@ _RANGE_TYPES = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
 def range(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
 ) -> Tensor:
-    """Numbers from ``start`` (0 when only one bound is given) up to ``limit``, without it.
+    """A vector from ``start`` (0 when only one bound is given) up to ``limit``, without it.
 
     Args:
         start, limit, delta: scalars; without ``dtype`` the widest of their types is used.
 
     Raises:
-        ValueError: if ``delta`` is 0 or leads away from ``limit``.
+        ValueError: if ``delta`` is 0 or leads away from ``limit``, or a bound is no number.
+        InvalidArgumentError: when run, for the same where it is known only then.
 
     >>> Session().run(range(3, 18, 5)).tolist()
     [3, 8, 13]

@@ -24,7 +24,13 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     Only the lower triangle of ``input`` is read.
 
     Raises:
+        TypeError: if ``input`` does not hold floats or complex numbers.
+        ValueError: if the matrices are not square.
         InvalidArgumentError: when run on a matrix that is not positive definite.
+
+    >>> with tf.Session() as session:
+    ...     session.run(cholesky([[4.0, 0.0], [0.0, 9.0]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
     """
     return raw.Cholesky(input, name=name)
 

@@ -307,13 +307,23 @@ def matmul(
     """The matrix product over the last two dimensions; leading (batch) dimensions broadcast.
 
     Args:
-        a, b: tensors of one type and rank 2 or more.
+        a, b: tensors of one type, ``[..., m, n]`` and ``[..., n, k]``.
         transpose_a, transpose_b: multiply by the transposed matrix.
         adjoint_a, adjoint_b: multiply by the transposed conjugate.
         a_is_sparse, b_is_sparse: a hint that many elements are zero.
 
+    Returns:
+        ``[..., m, k]``.
+
     Raises:
-        ValueError: if the inner sizes differ, or both transpose and adjoint are asked for.
+        TypeError: if the types differ, or are not numeric.
+        ValueError: if the inner sizes differ, a rank is less than 2, or both transpose and adjoint
+            are asked for.
+        InvalidArgumentError: when run, if shapes known only then do not fit.
+
+    >>> with tf.Session() as session:
+    ...     session.run(matmul([[1, 2], [3, 4]], [[10], [100]])).tolist()
+    [[210], [430]]
     """
     if transpose_a and adjoint_a:
         raise ValueError("Only one of transpose_a and adjoint_a can be True.")

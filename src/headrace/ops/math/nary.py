@@ -84,7 +84,12 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and type.
 
     Raises:
-        ValueError: if ``inputs`` is no list of at least one tensor, or the shapes differ.
+        ValueError: if ``inputs`` is no list of at least one tensor, or shapes or types differ.
+        InvalidArgumentError: when run, if shapes known only then differ.
+
+    >>> with tf.Session() as session:
+    ...     session.run(add_n([[1, 2], [3, 4], [5, 6]])).tolist()
+    [9, 12]
     """
     tensors = _tensor_list(inputs, "add_n")
     if len(tensors) == 1 and name is None:
@@ -174,11 +179,16 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     """``t`` with what is outside ``[clip_value_min, clip_value_max]`` moved to the nearer end.
 
     Args:
-        t: tensor or IndexedSlices.
+        t: tensor or IndexedSlices of any shape, which the result has.
         clip_value_min, clip_value_max: numbers or tensors that broadcast to ``t``.
 
     Raises:
+        TypeError: if ``t`` does not hold real numbers, or the bounds are of another type.
         ValueError: if the bounds would make the result larger than ``t``.
+
+    >>> with tf.Session() as session:
+    ...     session.run(clip_by_value([-5, 3, 9], 0, 6)).tolist()
+    [0, 3, 6]
     """
     is_sparse = hasattr(t, "indices") and hasattr(t, "values")
     with default_graph_stack.current().name_scope(name or "clip_by_value") as scope:

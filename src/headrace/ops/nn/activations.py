@@ -312,13 +312,17 @@ define_op(
 
 @public("nn.relu")
 def relu(features: Any, name: str | None = None) -> Tensor:
-    """``max(features, 0)`` of any real type.
+    """``max(features, 0)``, elementwise, of any real type.
 
     Returns:
         A tensor of the shape and type of ``features``.
 
     Raises:
         TypeError: if ``features`` is not of a real type.
+
+    >>> with tf.Session() as session:
+    ...     session.run(relu([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
     """
     return raw.Relu(features, name=name)
 
@@ -490,7 +494,13 @@ def bias_add(
         data_format: ``"NHWC"`` (channels last, the default) or ``"NCHW"`` (channels second).
 
     Raises:
-        ValueError: for another format, or if the sizes differ.
+        TypeError: if the types differ.
+        ValueError: for another format, a rank below 2, or if the sizes differ.
+        InvalidArgumentError: when run, if sizes known only then differ.
+
+    >>> with tf.Session() as session:
+    ...     session.run(bias_add([[1.0, 2.0], [3.0, 4.0]], [10.0, 20.0])).tolist()
+    [[11.0, 22.0], [13.0, 24.0]]
     """
     layout = _LAYOUTS.get(data_format)
     if layout is None:

@@ -87,7 +87,12 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
         ``[n]`` of bool; False where a prediction is not finite or the target is no class.
 
     Raises:
+        TypeError: if ``predictions`` are not float32.
         ValueError: if the shapes do not fit.
+
+    >>> with tf.Session() as session:
+    ...     session.run(in_top_k([[0.1, 0.9], [0.8, 0.2]], [1, 1], k=1)).tolist()
+    [True, False]
     """
     with get_default_graph().name_scope(name or "in_top_k"):
         return raw.InTopKV2(predictions, targets, k)
@@ -120,8 +125,14 @@ def embedding_lookup(
         A tensor of shape ``ids.shape + params.shape[1:]``.
 
     Raises:
+        TypeError: if ``ids`` are no integers.
         ValueError: if there are no parts, or for another strategy.
         InvalidArgumentError: when the graph runs, if an id is not a row.
+
+    >>> table = tf.constant([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    >>> with tf.Session() as session:
+    ...     session.run(embedding_lookup(table, [2, 0])).tolist()
+    [[4.0, 5.0], [0.0, 1.0]]
     """
     parts = _parts(params)
     with get_default_graph().name_scope(name or "embedding_lookup") as scope:
@@ -238,15 +249,24 @@ def dropout(
 ) -> Tensor:
     """Elements of ``x`` set to zero at random, and the others scaled up to keep the sum.
 
+    Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014),
+    section 4.
+
     Args:
-        x: floating-point tensor.
+        x: floating-point tensor of any shape, which the result has.
         keep_prob: the probability that an element stays, in (0, 1]: a number or scalar tensor.
         noise_shape: shape of the random choices, which broadcast to ``x``; None entries stand
             for the size of ``x``.
         rate: ``1 - keep_prob``, instead of that.
 
     Raises:
-        ValueError: if ``x`` is not floating or the probability is not in its range.
+        ValueError: if ``x`` is not floating, the probability is not in its range, given twice or
+            not at all, or ``noise_shape`` does not broadcast.
+
+    >>> with tf.Session() as session:
+    ...     kept = session.run(dropout(tf.ones([1000]), keep_prob=0.5))
+    >>> sorted(set(kept.tolist()))
+    [0.0, 2.0]
     """
     if keep_prob is not None:
         if rate is not None:

@@ -45,7 +45,12 @@ def max_pool(
         padding: "SAME", "VALID" or a list of pairs; what is added never wins.
 
     Raises:
-        ValueError: if windows do not fit.
+        TypeError: if the images are no real numbers.
+        ValueError: if the rank is not 4, or windows do not fit.
+        InvalidArgumentError: when run, for shapes known only then.
+
+    >>> max_pool(tf.zeros([1, 28, 28, 3]), [1, 2, 2, 1], [1, 2, 2, 1], "SAME").shape.as_list()
+    [1, 14, 14, 3]
     """
     value = either("input", input, "value", value)
     padding, paddings = explicit(padding, 4)

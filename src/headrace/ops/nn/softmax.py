@@ -261,6 +261,10 @@ def softmax(
     Raises:
         TypeError: if ``logits`` is not floating.
         ValueError: if ``axis`` is not one of its axes, or ``dim`` is given too.
+
+    >>> with tf.Session() as session:
+    ...     session.run(softmax([[1.0, 1.0], [0.0, 1000.0]])).tolist()
+    [[0.5, 0.5], [0.0, 1.0]]
     """
     return _along_last(raw.Softmax, logits, axis, dim, name, "Softmax")
 
@@ -391,6 +395,11 @@ def softmax_cross_entropy_with_logits(
 
     Raises:
         ValueError: if the shapes differ, or labels or logits are missing.
+
+    >>> losses = softmax_cross_entropy_with_logits(labels=[[0.0, 1.0]], logits=[[0.0, 0.0]])
+    >>> with tf.Session() as session:
+    ...     round(float(session.run(losses)[0]), 3)  # log(2)
+    0.693
     """
     labels, logits = cross_entropy_arguments(
         "softmax_cross_entropy_with_logits", _sentinel, labels, logits
@@ -407,11 +416,22 @@ def sparse_softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """Cross-entropy between class numbers ``labels`` and softmax of ``logits``.
 
-    Labels are ``[...]`` of int32 or int64, logits ``[..., classes]``.
+    Args:
+        labels: ``[...]`` of int32 or int64.
+        logits: floats ``[..., classes]``.
+
+    Returns:
+        The losses ``[...]``.
 
     Raises:
+        TypeError: if labels are no integers, or logits no floats.
         ValueError: if the ranks do not fit.
         InvalidArgumentError: when the graph runs, if a label is not in [0, classes).
+
+    >>> losses = sparse_softmax_cross_entropy_with_logits(labels=[1], logits=[[0.0, 0.0]])
+    >>> with tf.Session() as session:
+    ...     round(float(session.run(losses)[0]), 3)  # log(2)
+    0.693
     """
     labels, logits = cross_entropy_arguments(
         "sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits
@@ -452,8 +472,12 @@ def sigmoid_cross_entropy_with_logits(
 ) -> Tensor:
     """Elementwise cross-entropy of independent classes: ``max(x,0) - x z + log(1 + exp(-|x|))``.
 
+    Args:
+        labels, logits: floats of one shape, which the result has; ``z`` and ``x`` above.
+
     Raises:
-        ValueError: if the shapes differ.
+        TypeError: if they are no floats.
+        ValueError: if the shapes differ, or one is missing.
     """
     labels, logits = cross_entropy_arguments(
         "sigmoid_cross_entropy_with_logits", _sentinel, labels, logits
