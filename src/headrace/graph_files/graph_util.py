@@ -27,6 +27,7 @@ __all__ = [
     "write_graph",
 ]
 
+#: Of nodes in files, also of older releases, whose ops nothing here defines.
 _VARIABLES = frozenset({"Variable", "VariableV2", "AutoReloadVariable", "VarHandleOp"})
 _INT32 = dtypes.int32.as_datatype_enum
 

@@ -8,21 +8,20 @@ from typing import Any
 from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.graph import devices
 from headrace.graph.tensor import Operation
+from headrace.ops.core.registry import all_op_defs
 
 __all__ = ["replica_device_setter"]
 
-#: The ops that own state which workers share.
-_PS_OPS = (
-    "Variable",
-    "VariableV2",
-    "AutoReloadVariable",
-    "MutableHashTable",
-    "MutableHashTableV2",
-    "MutableHashTableOfTensors",
-    "MutableHashTableOfTensorsV2",
-    "MutableDenseHashTable",
-    "MutableDenseHashTableV2",
-    "VarHandleOp",
+#: Ops of older releases that own shared state: nodes of files have them, nothing here defines them.
+_OLD_SHARED = frozenset(
+    {
+        "Variable",
+        "VariableV2",
+        "AutoReloadVariable",
+        "MutableHashTable",
+        "MutableHashTableOfTensors",
+        "MutableDenseHashTable",
+    }
 )
 
 
@@ -76,7 +75,9 @@ def replica_device_setter(
     strategy = _RoundRobin(ps_tasks) if ps_strategy is None else ps_strategy
     if not callable(strategy):
         raise TypeError(f"ps_strategy must be callable, not {strategy!r}.")
-    chosen_ops = frozenset((_PS_OPS if ps_ops is None else ps_ops) if ps_device else ())
+    if ps_ops is None:
+        ps_ops = _OLD_SHARED.union(n for n, d in all_op_defs().items() if d.traits.shared)
+    chosen_ops = frozenset(ps_ops if ps_device else ())
     chooser = _Chooser(ps_spec, worker_device, chosen_ops, strategy)
     return chooser.any_op if merge_devices else chooser.open_op
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import jax.numpy as jnp
@@ -25,7 +26,7 @@ from headrace.ops.core.array_util import (
 )
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import CHECKS, NotDifferentiable, define_op
-from headrace.ops.core.static import static_shape
+from headrace.ops.core.static import static_shape, static_size
 from headrace.ops.core.traits import PICKED, Traits
 
 # -- concatenation ------------------------------------------------------------------------------
@@ -112,6 +113,12 @@ def _as_int32(axis: Tensor) -> Tensor:
     return axis if axis.dtype.name == "int32" else raw.Cast(axis, DstT="int32")
 
 
+def _joined_shapes(op: Operation) -> Dims:
+    parts = [static_shape(t) for t in op.inputs[:-1]]
+    known = [p for p in parts if p is not None]
+    return tuple(chain.from_iterable(known)) if len(known) == len(parts) else None
+
+
 define_op(
     "ConcatV2(values: N * T, axis: Tidx) -> output: T",
     attrs="N: int >= 1, T: type, Tidx: index = int32",
@@ -119,7 +126,7 @@ define_op(
     **both(_concat),
     gradient=lambda op, grad: [*_concat_gradient(op.inputs[:-1], op.inputs[-1], grad), None],
     static=(1,),
-    traits=Traits(elements_of=slice(-1), light=True),
+    traits=Traits(elements_of=slice(-1), light=True, as_shape=_joined_shapes),
 )
 define_op(
     "Concat(concat_dim: int32, values: N * T) -> output: T",
@@ -200,13 +207,19 @@ def _pack(xp: Any, values: list[Any], *, axis: int) -> Any:
     return xp.stack(values, checked_axis(axis, values[0].ndim + 1))
 
 
+def _packed_sizes(op: Operation) -> Dims:
+    # The result has one dimension where one entry is known to be a scalar: so are the others.
+    dims = op.outputs[0].dims
+    return None if dims is None or len(dims) != 1 else tuple(map(static_size, op.inputs))
+
+
 define_op(
     "Pack(values: N * T) -> output: T",
     attrs="N: int >= 1, T: type, axis: int = 0",
     shape=_pack_shape,
     **both(_pack),
     gradient=lambda op, grad: raw.Unpack(grad, num=op.attrs["N"], axis=op.attrs["axis"]),
-    traits=Traits(elements_of=slice(None), light=True),
+    traits=Traits(elements_of=slice(None), light=True, as_shape=_packed_sizes),
 )
 
 

@@ -183,7 +183,7 @@ define_op(
     gradient=SHAPE_ONLY,
     shape_only=True,
     cost=_free,
-    traits=Traits(light=True),
+    traits=Traits(light=True, as_shape=lambda op: op.inputs[0].dims),
 )
 define_op(
     "ShapeN(input: N * T) -> output: N * out_type",

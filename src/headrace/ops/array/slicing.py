@@ -15,6 +15,7 @@ from jax import lax
 
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.array.sliced_shape import sliced_shape
 from headrace.ops.core import checks
 from headrace.ops.core.array_util import fail, int_const, shape_tensor, static_ints, unknown
 from headrace.ops.core.build import raw
@@ -434,7 +435,7 @@ define_op(
     static=(3,),
     effects=CHECKS,
     early_check=EarlyCheck((1, 2, 3), whole_shape, _test_slice),
-    traits=PICKED,
+    traits=PICKED.but(as_shape=sliced_shape),
 )
 define_op(
     "StridedSliceGrad(shape: Index, begin: Index, end: Index, strides: Index, dy: T) -> output: T",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -137,76 +137,31 @@ def _rank_only(op: Operation) -> list[Array] | None:
 def static_shape(tensor: Tensor) -> Dims:
     """The shape that a 1-D integer tensor stands for, as far as it is known (-1 is unknown).
 
-    Looks through Shape, Pack, ConcatV2, StridedSlice and Cast, so that ``[tf.shape(x)[0], 5]``
-    gives ``(None, 5)``. None when not even the rank is known.
+    Looks through ops that say so in their traits, and those that hand on all elements: so
+    ``[tf.shape(x)[0], 5]`` gives ``(None, 5)``. None when not even the rank is known.
     """
     value = static_value(tensor)
     if value is not None:
         return tuple(None if v < 0 else int(v) for v in np.atleast_1d(value))
     op = tensor.op
-    rule = _PARTIAL.get(op.type)
-    if rule is not None:
-        found = rule(op)
-        if found is not None:
-            return found
+    traits = op.op_def.traits
+    found: Dims = None
+    if traits.as_shape is not None:
+        found = traits.as_shape(op)
+    elif traits.is_view and op.inputs:
+        found = static_shape(op.inputs[0])
+    if found is not None:
+        return found
     dims = tensor.dims
     if dims is not None and len(dims) == 1 and dims[0] is not None:
         return (None,) * dims[0]
     return None
 
 
-def _scalar(tensor: Tensor) -> int | None:
-    """One entry of a packed shape: its value, or what one entry of a Shape tells."""
+def static_size(tensor: Tensor) -> int | None:
+    """A scalar size, or the one entry of a shape, if the graph alone tells it."""
     value = static_value(tensor)
     if value is not None:
         return None if value < 0 else int(value)
-    if tensor.op.type in ("StridedSlice", "Squeeze", "Cast", "Identity"):
-        found = static_shape(tensor)
-        if found is not None and len(found) == 1:
-            return found[0]
-    return None
-
-
-def _of_pack(op: Operation) -> Dims:
-    # The result has one dimension where one entry is known to be a scalar: so are the others.
-    dims = op.outputs[0].dims
-    if dims is None or len(dims) != 1:
-        return None
-    return tuple(_scalar(t) for t in op.inputs)
-
-
-def _of_concat(op: Operation) -> Dims:
-    parts: list[int | None] = []
-    for tensor in op.inputs[:-1]:
-        part = static_shape(tensor)
-        if part is None:
-            return None
-        parts.extend(part)
-    return tuple(parts)
-
-
-def _of_strided_slice(op: Operation) -> Dims:
-    source = static_shape(op.inputs[0])
-    bounds = [static_value(t) for t in op.inputs[1:4]]
-    if source is None or any(b is None or b.size != 1 for b in bounds):
-        return None
-    if op.attrs["ellipsis_mask"] or op.attrs["new_axis_mask"]:
-        return None
-    begin, end, step = (int(b[0]) for b in bounds)  # type: ignore[index]
-    if op.attrs["shrink_axis_mask"]:
-        return (source[begin],) if -len(source) <= begin < len(source) else None
-    chosen = slice(
-        None if op.attrs["begin_mask"] else begin, None if op.attrs["end_mask"] else end, step
-    )
-    return source[chosen]
-
-
-_PARTIAL: dict[str, Callable[[Operation], Dims]] = {
-    "Shape": lambda op: op.inputs[0].dims,
-    "Pack": _of_pack,
-    "ConcatV2": _of_concat,
-    "StridedSlice": _of_strided_slice,
-    "Cast": lambda op: static_shape(op.inputs[0]),
-    "Identity": lambda op: static_shape(op.inputs[0]),
-    "Squeeze": lambda op: static_shape(op.inputs[0]),
-}
+    found = static_shape(tensor)
+    return found[0] if found is not None and len(found) == 1 else None

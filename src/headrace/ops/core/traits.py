@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from headrace.graph.tensor import Operation
+from headrace.graph.tensor import Dims, Operation
 
 
 class Batch(NamedTuple):
@@ -56,6 +56,10 @@ class Traits:
         batch: how it treats a batch; None where its elements may depend on each other.
         only_here: TensorFlow has no such op, and files for it cannot be written with this one: why.
             (Ops of ours that are written as others have a rule instead, see `ops.export_graph`.)
+        as_shape: ``as_shape(op)``: of an op whose output may list the sizes of a shape, what the
+            graph tells of that shape, with None for each size that it does not tell.
+        shared: it owns state that the workers of a cluster share: `tf.train.replica_device_setter`
+            puts it on parameter servers.
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
             may raise ValueError where shapes are not known. None counts nothing.
     """
@@ -74,6 +78,8 @@ class Traits:
     by_hand: bool = False
     batch: Batch | None = None
     only_here: str = ""
+    as_shape: Callable[[Operation], Dims] | None = None
+    shared: bool = False
     flops: Callable[[Operation], int] | None = None
 
     @property

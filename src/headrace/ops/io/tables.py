@@ -20,6 +20,7 @@ from headrace.ops.control.basic import group, no_op
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import Effects, NotDifferentiable, define_op
 from headrace.ops.core.static import static_value
+from headrace.ops.core.traits import Traits
 from headrace.ops.io.queues import host_resource
 from headrace.ops.io.tables_kernels import (
     MutableTable,
@@ -113,6 +114,7 @@ for _name, _kind, _attrs in (
         provide=_provider(_kind, _spec),
         shape=lambda op: [()],
         gradient=_NO_GRADIENT,
+        traits=Traits(shared=_kind is MutableTable),
     )
 
 define_op(
@@ -124,6 +126,7 @@ define_op(
     provide=_provider(MutableTable, _dense_spec),
     shape=lambda op: [()],
     gradient=_NO_GRADIENT,
+    traits=Traits(shared=True),
 )
 
 

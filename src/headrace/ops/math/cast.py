@@ -15,6 +15,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
+from headrace.ops.core.static import static_shape
 from headrace.ops.core.traits import ELEMENTWISE, KEEPS_ZERO, Traits
 from headrace.ops.math.elementwise_util import (
     Kernel,
@@ -130,7 +131,7 @@ define_op(
     kernel=_cast,
     interpret=_cast_np,
     gradient=_cast_grad,
-    traits=ELEMENTWISE.but(light=True),
+    traits=ELEMENTWISE.but(light=True, as_shape=lambda op: static_shape(op.inputs[0])),
 )
 
 

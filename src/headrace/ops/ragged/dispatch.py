@@ -212,11 +212,13 @@ def _map_fn(*args: Any, **kwargs: Any) -> Any:
 
 
 _HANDLERS: dict[str, Callable[..., Any]] = {
-    **{f"reduce_{kind.lower()}": partial(_reduce, kind) for kind in ("Sum", "Mean", "Prod")},
-    **{f"reduce_{kind.lower()}": partial(_reduce, kind) for kind in ("Max", "Min", "All", "Any")},
     **{
-        f"unsorted_segment_{kind.lower()}": partial(_segment, kind)
-        for kind in ("Sum", "Prod", "Max", "Min", "Mean")
+        f"reduce_{kind}": partial(_reduce, kind.capitalize())
+        for kind in ("sum", "mean", "prod", "max", "min", "all", "any")
+    },
+    **{
+        f"unsorted_segment_{kind}": partial(_segment, kind.capitalize())
+        for kind in ("sum", "prod", "max", "min", "mean")
     },
     "unsorted_segment_sqrt_n": partial(_segment, "SqrtN"),
     "add_n": _add_n,

@@ -81,6 +81,7 @@ define_op(
     makes_handle="variable",
     shape=lambda op: [()],
     gradient=lambda op, grad: [],
+    traits=Traits(shared=True),
 )
 
 define_op(
