@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import headrace as tf
@@ -153,21 +153,49 @@ def escape(text: str) -> str:
     return re.sub(r"^(\s*)([-+=:~])", r"\1\\\2", result)
 
 
-def entry(label: str, value: object) -> str:
-    """The entry of a function or class, a class with its public methods."""
+def entry(label: str, value: object, labels: Mapping[int, str]) -> str:
+    """The entry of a function or class, a class with its public methods.
+
+    Args:
+        labels: the label of each object that has an entry, by its `id`.
+    """
     kind = "class" if inspect.isclass(value) else "function"
     lines = [f"::::{{py:{kind}}} {label}{signature(value)}", "", own_doc(value), ""]
     if inspect.isclass(value) and not issubclass(value, BaseException):
-        for key, member in sorted(vars(value).items()):
-            if key.startswith("_"):
-                continue
+        members, bases = methods(value, labels)
+        for key, member in sorted(members.items()):
             method = getattr(member, "__func__", member)
+            # A method without a docstring does what that of the base class says.
+            said = markdown(inspect.getdoc(getattr(value, key)) or "")
             if inspect.isfunction(method):
-                lines += [f":::{{py:method}} {key}{signature(method)}", "", own_doc(method), ":::"]
+                lines += [f":::{{py:method}} {key}{signature(method)}", "", said, ":::"]
             elif isinstance(member, property):
-                lines += [f":::{{py:property}} {key}", "", own_doc(member), ":::"]
+                lines += [f":::{{py:property}} {key}", "", said, ":::"]
             lines.append("")
+        if bases:
+            more = ", ".join(f"{{py:obj}}`{base}`" for base in bases)
+            lines += [f"Also what {more} has.", ""]
     return "\n".join([*lines, "::::", ""])
+
+
+def methods(value: type, labels: Mapping[int, str]) -> tuple[dict[str, object], list[str]]:
+    """Public members of a class, and the labels of the base classes whose entries have more.
+
+    What comes from a base class without an entry is listed with the class.
+    """
+    members: dict[str, object] = {}
+    bases: list[str] = []
+    described: set[type] = set()
+    for base in value.__mro__:
+        if base in described or not base.__module__.startswith("headrace"):
+            continue
+        if base is not value and id(base) in labels:
+            bases.append(labels[id(base)])
+            described.update(base.__mro__)
+        else:
+            public = {k: v for k, v in vars(base).items() if not k.startswith("_")}
+            members = {**public, **members}
+    return members, bases
 
 
 def own_doc(value: object) -> str:
@@ -182,18 +210,20 @@ def write(folder: Path, namespaces: Sequence[str] | None = None) -> None:
     """Write the pages, of all namespaces unless told, and their index into `folder`."""
     namespaces = [*NAMESPACES, *CONTRIB] if namespaces is None else namespaces
     folder.mkdir(parents=True, exist_ok=True)
-    first: dict[int, str] = {}
-    kept = []  # values whose `id` is taken stay alive
-    for name in namespaces:
+    names = {name: sorted(public(name), key=lambda item: item[0].lower()) for name in namespaces}
+    labels: dict[int, str] = {}
+    for name, found in names.items():
+        for key, value in found:
+            labels.setdefault(id(value), f"tf.{name}.{key}".replace("..", "."))
+    for name, found in names.items():
         space = namespace(name)
         title = f"tf.{name}".rstrip(".")
         lines = [f"# {title}", "", escape((space.__doc__ or "").strip().split("\n")[0]), ""]
         same = []
-        for key, value in sorted(public(name), key=lambda item: item[0].lower()):
+        for key, value in found:
             label = f"{title}.{key}"
-            kept.append(value)
-            if (known := first.setdefault(id(value), label)) == label:
-                lines.append(entry(label, value))
+            if (known := labels[id(value)]) == label:
+                lines.append(entry(label, value, labels))
             else:
                 same.append(f"- `{label}`: {{py:obj}}`{known}`")
         if same:
@@ -213,5 +243,5 @@ def index(namespaces: Sequence[str]) -> str:
     core = [name or "tf" for name in namespaces if name not in contrib]
     for caption, names in (("tf", core), ("tf.contrib", contrib)):
         if names:
-            lines += ["```{toctree}", f":caption: {caption}", "", *names, "```", ""]
+            lines += ["```{toctree}", f":caption: {caption}", ":maxdepth: 1", "", *names, "```", ""]
     return "\n".join(lines)

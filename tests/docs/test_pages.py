@@ -68,6 +68,21 @@ def test_every_namespace_has_a_page_of_the_reference(parent, missing):
     assert all(any(make_api_reference.public(page)) for page in pages if page.startswith("contrib"))
 
 
+def test_entry_of_a_class_has_its_methods_and_names_the_entry_with_more():
+    labels = {id(tf.layers.Layer): "tf.layers.Layer"}
+    entry = make_api_reference.entry("tf.layers.MaxPooling2D", tf.layers.MaxPooling2D, labels)
+    # From the private base class of all pooling layers, in the words of `Layer`.
+    assert (
+        ":::{py:method} compute_output_shape(input_shape)\n\n"
+        + (make_api_reference.markdown(tf.layers.Layer.compute_output_shape.__doc__))
+        in entry
+    )
+    assert "get_updates_for" not in entry
+    assert "Also what {py:obj}`tf.layers.Layer` has." in entry
+    whole = make_api_reference.entry("tf.layers.MaxPooling2D", tf.layers.MaxPooling2D, {})
+    assert ":::{py:method} get_updates_for(inputs)" in whole
+
+
 def _make_docs():
     spec = importlib.util.spec_from_file_location("make_docs", ROOT / "tools" / "make_docs.py")
     module = importlib.util.module_from_spec(spec)
