@@ -116,6 +116,17 @@ def test_circles_of_modules_are_small():
     assert not circles, [sorted(c) for c in circles]
 
 
+def test_every_circle_is_in_the_design():
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    table = text.partition("| room | modules that need each other |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `([\w.]+)` \| ([^|]+) \|", table, re.M)
+    shown = {
+        frozenset(f"headrace.{room}.{m}" for m in re.findall(r"`(\w+)`", names))
+        for room, names in rows
+    }
+    assert shown == {frozenset(c) for c in _circles(_edges()) if len(c) > 1}
+
+
 @pytest.mark.parametrize("layer", sorted(_layers()))
 def test_every_layer_is_there(layer):
     assert f"headrace.{layer}" in MODULES

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from headrace.distributed.links.peers import RETRY_SECONDS, Peers, may_come
-from headrace.distributed.master.machine import Farewells, Presence
-from headrace.distributed.master.registrations import Registrations
+from headrace.distributed.links.peers import Peers
+from headrace.distributed.master.access import AskDevices, ClusterAccess
+from headrace.distributed.master.machine import Presence
 from headrace.distributed.master.session import MasterSession
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps.steps import Steps
-from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.failures import to_error
-from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.worker import Worker
-from headrace.errors import AbortedError, CancelledError, OpError
+from headrace.errors import AbortedError, CancelledError
 from headrace.executor.threads import step_threads
-from headrace.placement.devices import DeviceAttributes
-
-#: ``ask(task, address, timeout)``: incarnation and devices of a task, over the control plane.
-AskDevices = Callable[[str, str, float], tuple[int, list[DeviceAttributes]]]
 
 
-class Master:
+class Master(ClusterAccess):
     """Sessions of one server.
 
     Args:
@@ -45,17 +37,8 @@ class Master:
         peers: Peers,
         ask_devices: AskDevices,
     ) -> None:
-        self.task = task
-        self.incarnation = incarnation
-        self.addresses = dict(addresses)
-        self.worker = worker
-        self.steps = steps
-        self.peers = peers
-        self.registrations = Registrations()
-        self._ask_devices = ask_devices
+        super().__init__(task, incarnation, addresses, worker, steps, peers, ask_devices)
         self._sessions: dict[int, MasterSession] = {}
-        self._closed = threading.Event()
-        self._farewells = Farewells(peers.timing.orphan, 2 * peers.timing.silence)
         self._presence = Presence(peers.timing.orphan)
         self._lock = threading.Lock()
 
@@ -93,30 +76,6 @@ class Master:
             self._sessions.pop(session.number, None)
         session.close()
 
-    def devices_of(self, task: str, timeout: float) -> tuple[int, list[DeviceAttributes]]:
-        """Incarnation and devices of a task; waits for it.
-
-        Raises:
-            UnavailableError: if it does not answer within ``timeout`` seconds.
-        """
-        if task == self.task:
-            return self.incarnation, self.worker.devices
-        address = self.addresses[task]
-        end = time.monotonic() + timeout
-        while True:
-            left = max(0.0, end - time.monotonic())
-            link = self.peers.link(task, address, left)
-            try:
-                incarnation, devices = self._ask_devices(task, address, max(0.05, left))
-            except OpError as error:
-                if not may_come(error) or time.monotonic() >= end:
-                    raise
-                self._closed.wait(RETRY_SECONDS)  # the link may be that of a task that is gone
-                continue
-            if incarnation == link.peer.incarnation:
-                return incarnation, devices
-            self.peers.started_again(task, incarnation)
-
     # -- events -----------------------------------------------------------------------------------
 
     def registered(self, link: Link, message: pb.Registered, buffers: list[Any]) -> None:
@@ -135,17 +94,6 @@ class Master:
             if session.client == peer:
                 text = f"The connection to the client was lost: {reason}"
                 self.steps.cancel_of(session, CancelledError(None, None, text))
-
-    def tell(self, task: str, incarnation: int, message: pb.DropPlans) -> None:
-        """Let a start of a task forget plans, now or when it can be reached."""
-        now = time.monotonic()
-        self._farewells.add(task, incarnation, message, now)
-        self._send_farewells(now)
-
-    def _send_farewells(self, now: float) -> None:
-        for link, message in self._farewells.due(now, self.peers.known):
-            with contextlib.suppress(PipeBroken):
-                link.send(pack(message), block=False)
 
     def tick(self, now: float) -> None:
         """Time has passed."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from headrace.distributed.master.access import ClusterAccess
 from headrace.distributed.master.machine import Membership
 from headrace.distributed.master.site import ClusterSite
 from headrace.distributed.protocol import step_pb2 as pb
@@ -26,9 +27,6 @@ from headrace.placement.devices import DeviceAttributes
 from headrace.settings import flags
 from headrace.step.pipeline import make_plan
 from headrace.step.request import PlanRequest
-
-if TYPE_CHECKING:
-    from headrace.distributed.master.master import Master
 
 _log = logging.getLogger("headrace.distributed")
 
@@ -66,12 +64,15 @@ class MasterSession:
     """One client's view of the cluster.
 
     Args:
+        master: what the session may use of its master.
         number: of the session, unique in the cluster.
         graph: the client's graph, or what was imported of it.
         client: who it is, for status.
     """
 
-    def __init__(self, master: Master, number: int, graph: Any, config: Any, client: str) -> None:
+    def __init__(
+        self, master: ClusterAccess, number: int, graph: Any, config: Any, client: str
+    ) -> None:
         self.master = master
         self.number = number
         self.graph = graph

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.distributed.wire.compress import precision_of
 from headrace.graph import devices as names
@@ -12,19 +12,16 @@ from headrace.partition.parts import Partition
 from headrace.passes.ir import StepGraph
 from headrace.placement.devices import DeviceAttributes, default_device
 from headrace.step.request import PlanRequest
-from headrace.step.site import Pins, Site
-
-if TYPE_CHECKING:
-    from headrace.distributed.master.session import ClusterPlan
+from headrace.step.site import Pins, PlanT, Site
 
 #: The devices of tasks, by their names; waits for those that are not there for so many seconds,
 #: None for as long as the session does.
 DevicesOf = Callable[[list[str], float | None], list[DeviceAttributes]]
 #: ``register(partition, describe, seconds)`` hands each task its part.
-Register = Callable[[Partition, Callable[[], str], float | None], "ClusterPlan"]
+Register = Callable[[Partition, Callable[[], str], float | None], PlanT]
 
 
-class ClusterSite(Site["ClusterPlan"]):
+class ClusterSite(Site[PlanT]):
     """What a session of a master may use.
 
     Args:
@@ -39,7 +36,7 @@ class ClusterSite(Site["ClusterPlan"]):
         tasks: Sequence[str],
         config: Any,
         devices_of: DevicesOf,
-        register: Register,
+        register: Register[PlanT],
     ) -> None:
         self.config = config
         self.pins = Pins()
@@ -58,7 +55,7 @@ class ClusterSite(Site["ClusterPlan"]):
 
     def lower(
         self, partition: Partition, describe: Callable[[], str], request: PlanRequest
-    ) -> ClusterPlan:
+    ) -> PlanT:
         return self._register(partition, describe, request.timeout)
 
     def _tasks_for(self, step: StepGraph) -> list[str]:

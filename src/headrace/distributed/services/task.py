@@ -14,7 +14,8 @@ from headrace.distributed.links.liveness import Probe
 from headrace.distributed.links.peers import Dial, Peers
 from headrace.distributed.links.timing import DEFAULT_TIMING, Timing
 from headrace.distributed.master.clients import ClientFrames
-from headrace.distributed.master.master import AskDevices, Master
+from headrace.distributed.master.access import AskDevices
+from headrace.distributed.master.master import Master
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps.steps import Steps
 from headrace.distributed.transport.base import PeerInfo, Pipe
