@@ -13,8 +13,8 @@ from typing import Any
 from headrace.distributed.links.liveness import Probe
 from headrace.distributed.links.peers import Dial, Peers
 from headrace.distributed.links.timing import DEFAULT_TIMING, Timing
-from headrace.distributed.master.clients import ClientFrames
 from headrace.distributed.master.access import AskDevices
+from headrace.distributed.master.clients import ClientFrames
 from headrace.distributed.master.master import Master
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps.steps import Steps
