@@ -197,7 +197,9 @@ def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
 
 
 class _Builder:
-    """What building one op type needs, worked out once."""
+    """What building one op type needs, worked out once: when the first such op is built, since
+    importing defines all op types and a program uses a few dozen.
+    """
 
     __slots__ = ("attr_defs", "inferred", "input_names", "known_kwargs", "op_def", "simple")
 
@@ -227,6 +229,8 @@ def apply_op(op_def: OpDef, args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
     try:
         op = add_node(op_def, args, kwargs)
     except CompositeOperand as operand:
+        # A SparseTensor or RaggedTensor says itself what the op means for it. It is asked only
+        # here, so that calls with tensors alone do not pay for it.
         result = operand.value._apply_op(op_def, list(args), kwargs)
         if result is NotImplemented:
             raise
@@ -276,6 +280,8 @@ def add_node(op_def: OpDef, args: Iterable[Any], kwargs: dict[str, Any]) -> Oper
         raise TypeError(
             f"{op_def.name} got an unexpected argument '{bad}'.{suggest(bad, builder.known_kwargs)}"
         )
+    # What is given comes first, for inputs are converted to the types that it says; what the inputs
+    # tell comes next; defaults come last.
     attrs: dict[str, Any] = {}
     for attr in builder.attr_defs:
         if attr.name in kwargs and kwargs[attr.name] is not None:
@@ -328,6 +334,8 @@ def output_types(op_def: OpDef, attrs: dict[str, Any]) -> list[DType]:
 
 
 def _convert_inputs(op_def: OpDef, values: list[Any], attrs: dict[str, Any]) -> list[Tensor]:
+    # Tensors settle the types before any number is converted, on whichever side it stands: in
+    # `2 / x` the number takes the type of x.
     for arg, value in zip(op_def.inputs, values, strict=True):
         if arg.type_attr is not None and arg.type_attr not in attrs:
             found = first_dtype(value)
@@ -525,6 +533,7 @@ def _create_by_name(
         return add_node(op_def, values, {**attrs, "name": name})
 
 
+# Handed to the graph, whose package comes before this one and does not know the definitions.
 Graph._create_by_name = _create_by_name
 
 PLACEHOLDER = define_op(

@@ -384,6 +384,7 @@ def define_op(
         host_params=_attr_params(host, attr_defs, name),
     )
     _OPS[name] = definition
+    # The module that called, for the message about a second definition.
     _DEFINED_IN[name] = sys._getframe(1).f_globals["__name__"]
     return definition
 

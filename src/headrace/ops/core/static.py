@@ -31,6 +31,7 @@ def static_value(tensor: Tensor) -> Array | None:
     if op.type == "Const":
         result: Array | None = op.attrs["value"]
         return result
+    # Kept in the graph, and gone with it.
     cache: dict[Operation, Any] = op.graph.__dict__.setdefault("_static_cache", {})
     if op not in cache:
         _compute(op, cache)
@@ -53,6 +54,7 @@ def _compute(wanted: Operation, cache: dict[Operation, Any]) -> None:
         if _is_computable(op, definition):
             sources = [] if definition.shape_only else [t.op for t in op.inputs]
             open_ = [s for s in sources if s.type != "Const" and s not in cache]
+            # One open input after the other: the first that is not known ends the search.
             if open_ and unknown.isdisjoint(open_):
                 stack.append(open_[0])
                 continue
@@ -68,6 +70,7 @@ def _compute(wanted: Operation, cache: dict[Operation, Any]) -> None:
 def _is_computable(op: Operation, definition: OpDef) -> bool:
     if not definition.effects.pure or not op.outputs:
         return False
+    # What has no inputs and is no constant (a placeholder ...) gets its value when it runs.
     return definition.shape_only or (definition.interpret is not None and bool(op.inputs))
 
 
@@ -109,7 +112,7 @@ def fold_values(
             result = function(  # type: ignore[misc]
                 *grouped(inputs, definition.group_sizes(attrs)), **{n: attrs[n] for n in names}
             )
-    except Exception:
+    except Exception:  # a kernel may raise anything; the step that runs the op will tell
         return None
     flat = list(result) if isinstance(result, (tuple, list)) else [result]
     if any(isinstance(f, list) for f in flat):
