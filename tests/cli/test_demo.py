@@ -8,15 +8,18 @@ from click.testing import CliRunner
 from headrace.cli import demo, main
 
 
-def test_a_short_demo_misses_its_targets_and_says_so(tmp_path):
-    options = ["--steps", "2", "--one-process", "--output-dir", str(tmp_path)]
+def test_a_short_demo_misses_its_targets_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path.parent)
+    options = ["--steps", "2", "--one-process", "--output-dir", tmp_path.name]
     result = CliRunner().invoke(main, ["demo", *options])
     assert result.exit_code == 1, result.output
     assert "missed" in result.output
     assert str(tmp_path / "learning-curves.png") in result.output
     assert (tmp_path / "learning-curves.png").read_bytes().startswith(b"\x89PNG")
-    assert list(tmp_path.glob("softmax-2*"))
-    assert list(tmp_path.glob("convnet-2*"))
+    for model in ("softmax", "convnet"):
+        assert list(tmp_path.glob(f"{model}-2*"))
+        # The whole path, as of the models of the cluster: it is to be pasted elsewhere.
+        assert f"Checkpoint of {model}, one process: {tmp_path / model}-2" in result.output
 
 
 @pytest.mark.slow

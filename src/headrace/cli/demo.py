@@ -5,6 +5,7 @@ Each model is trained in one process and by a cluster of processes; the results 
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -128,7 +129,7 @@ def train(model: DigitModel, digits: Datasets, demo: Demo, progress: Progress) -
                 )
         run.seconds = time.perf_counter() - began
         saved = model.saver.save(session, str(demo.output_dir / model.name), global_step=steps)
-        run.checkpoint = str(saved)
+        run.checkpoint = os.path.abspath(str(saved))
     return run
 
 
