@@ -30,8 +30,6 @@ from headrace.ops.nn.conv_api import depthwise_conv2d as depthwise_conv2d
 from headrace.ops.nn.conv_api import depthwise_conv2d_native as depthwise_conv2d_native
 from headrace.ops.nn.conv_api import depthwise_conv2d_native_backprop_filter as depthwise_conv2d_native_backprop_filter
 from headrace.ops.nn.conv_api import depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input
-from headrace.ops.nn.conv_api import dilation2d as dilation2d
-from headrace.ops.nn.conv_api import erosion2d as erosion2d
 from headrace.ops.nn.conv_api import separable_conv2d as separable_conv2d
 from headrace.ops.nn.ctc_api import ctc_beam_search_decoder as ctc_beam_search_decoder
 from headrace.ops.nn.ctc_api import ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2
@@ -43,6 +41,8 @@ from headrace.ops.nn.embedding import embedding_lookup as embedding_lookup
 from headrace.ops.nn.embedding import in_top_k as in_top_k
 from headrace.ops.nn.embedding_sparse import embedding_lookup_sparse as embedding_lookup_sparse
 from headrace.ops.nn.embedding_sparse import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+from headrace.ops.nn.morphology_api import dilation2d as dilation2d
+from headrace.ops.nn.morphology_api import erosion2d as erosion2d
 from headrace.ops.nn.normalization_api import batch_norm_with_global_normalization as batch_norm_with_global_normalization
 from headrace.ops.nn.normalization_api import batch_normalization as batch_normalization
 from headrace.ops.nn.normalization_api import fused_batch_norm as fused_batch_norm

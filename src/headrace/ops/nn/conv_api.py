@@ -8,7 +8,6 @@ a list of pairs, one for each dimension.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from headrace.graph.graph import get_default_graph
@@ -146,7 +145,12 @@ def conv2d_transpose(
     ``filter`` is ``[kh, kw, output channels, channels of value]``.
 
     Raises:
+        TypeError: if an argument is missing, or types differ.
         ValueError: if a convolution of ``output_shape`` would not have the shape of ``value``.
+
+    >>> filter = tf.zeros([3, 3, 5, 2])
+    >>> conv2d_transpose(tf.zeros([1, 4, 4, 2]), filter, [1, 8, 8, 5], strides=2).shape.as_list()
+    [1, 8, 8, 5]
     """
     value = either("input", input, "value", value)
     filter = either("filters", filters, "filter", filter)
@@ -540,60 +544,3 @@ def separable_conv2d(
             input, depthwise_filter, strides, padding, rate, None, data_format
         )
         return conv2d(between, point, 1, "VALID", data_format=data_format or "NHWC", name=scope)
-
-
-# -- greyscale morphology -----------------------------------------------------------------------
-
-
-@public("nn.dilation2d")
-def dilation2d(
-    input: Any,
-    filter: Any = None,
-    strides: Sequence[int] | None = None,
-    rates: Sequence[int] | None = None,
-    padding: str | None = None,
-    name: str | None = None,
-    filters: Any = None,
-    dilations: Any = None,
-) -> Tensor:
-    """The maximum over each window of the image plus the filter, channel by channel.
-
-    Args:
-        input: ``[n, h, w, c]``.
-        filter: ``[kh, kw, c]``.
-        strides, rates: ``[1, rows, columns, 1]``.
-
-    Raises:
-        TypeError: if an argument is missing.
-        ValueError: if shapes and padding do not fit.
-    """
-    filter = either("filters", filters, "filter", filter)
-    rates = either("dilations", dilations, "rates", rates)
-    required("dilation2d", filter=filter, strides=strides, rates=rates, padding=padding)
-    assert strides is not None
-    assert padding is not None
-    return raw.Dilation2D(input, filter, strides=strides, rates=rates, padding=padding, name=name)
-
-
-@public("nn.erosion2d")
-def erosion2d(
-    value: Any,
-    kernel: Any,
-    strides: Sequence[int],
-    rates: Sequence[int],
-    padding: str,
-    name: str | None = None,
-) -> Tensor:
-    """The minimum over each window of the image less the kernel, channel by channel.
-
-    Shapes are those of ``dilation2d``.
-
-    Raises:
-        ValueError: if shapes and padding do not fit.
-    """
-    with get_default_graph().name_scope(name or "erosion2d") as scope:
-        mirrored = raw.ReverseV2(kernel, [0, 1])
-        raised = raw.Dilation2D(
-            raw.Neg(value), mirrored, strides=strides, rates=rates, padding=padding
-        )
-        return raw.Neg(raised, name=scope)
