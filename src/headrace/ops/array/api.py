@@ -116,6 +116,11 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
     Raises:
         ValueError: if the static shape does not fit.
+        InvalidArgumentError: when run, if the shape does not fit.
+
+    >>> x = tf.placeholder(tf.float32)
+    >>> ensure_shape(x, [None, 3]).shape.as_list()
+    [None, 3]
     """
     wanted = shape if isinstance(shape, TensorShape) else TensorShape(shape)
     return raw.EnsureShape(x, shape=wanted, name=name)

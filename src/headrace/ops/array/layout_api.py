@@ -275,7 +275,12 @@ def matrix_diag_part(
     Arguments: see ``matrix_diag``; shorter diagonals are padded with ``padding_value``.
 
     Raises:
+        ValueError: if the rank is less than 2.
         InvalidArgumentError: when run, if there is no such diagonal.
+
+    >>> with tf.Session() as session:
+    ...     session.run(matrix_diag_part([[1, 2, 3], [4, 5, 6]])).tolist()
+    [1, 5]
     """
     if _is_default(k, 0):
         return raw.MatrixDiagPart(input, name=name)
@@ -291,7 +296,12 @@ def matrix_set_diag(
     """Matrices ``[..., m, n]`` with diagonals replaced. Arguments: see ``matrix_diag``.
 
     Raises:
+        ValueError: if the rank is less than 2, or the main diagonal is known to have another shape.
         InvalidArgumentError: when run, if ``diagonal`` does not have their shape.
+
+    >>> with tf.Session() as session:
+    ...     session.run(matrix_set_diag([[1, 2], [3, 4]], [7, 8])).tolist()
+    [[7, 2], [3, 8]]
     """
     if _is_default(k, 0):
         return raw.MatrixSetDiag(input, diagonal, name=name)

@@ -135,11 +135,14 @@ def lu(
     output_idx_type: Any = dtypes.int32,
     name: str | None = None,
 ) -> Any:
-    """``(lu, p)``: both triangular factors in one matrix, and the order of the rows.
+    """``(lu, p)``: both triangular factors in one ``[..., n, n]``, and the order of the rows.
 
     ``L @ U == tf.gather(input, p)`` for one matrix; the diagonal of ``L`` is 1 and not stored.
+    ``p`` is ``[..., n]``.
 
     Raises:
+        TypeError: if the input does not hold floats or complex numbers.
+        ValueError: if the matrices are not square.
         InvalidArgumentError: when run on a singular matrix.
     """
     return raw.Lu(input, output_idx_type=dtypes.as_dtype(output_idx_type), name=name)
@@ -150,7 +153,13 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     """The inverse of each ``[..., n, n]`` matrix, or of its adjoint.
 
     Raises:
+        TypeError: if the input does not hold floats or complex numbers.
+        ValueError: if the matrices are not square.
         InvalidArgumentError: when run on a singular matrix.
+
+    >>> with tf.Session() as session:
+    ...     session.run(matrix_inverse([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
     """
     return raw.MatrixInverse(input, adjoint=adjoint, name=name)
 
@@ -209,10 +218,16 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
 
     Args:
         matrix: ``[..., n, n]``.
-        rhs: ``[..., n, k]``.
+        rhs: ``[..., n, k]``, which the result has too.
 
     Raises:
+        TypeError: if they do not hold floats or complex numbers of one type.
+        ValueError: if the shapes do not fit.
         InvalidArgumentError: when run on a singular matrix.
+
+    >>> with tf.Session() as session:
+    ...     session.run(matrix_solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [8.0]])).tolist()
+    [[1.0], [2.0]]
     """
     return raw.MatrixSolve(matrix, rhs, adjoint=adjoint, name=name)
 
@@ -223,7 +238,13 @@ def matrix_triangular_solve(
 ) -> Tensor:
     """``matrix_solve`` for triangular matrices; the other triangle is not read.
 
+    Args:
+        matrix: ``[..., n, n]``.
+        rhs: ``[..., n, k]``, which the result has too.
+
     Raises:
+        TypeError: if they do not hold floats or complex numbers of one type.
+        ValueError: if the shapes do not fit.
         InvalidArgumentError: when run on a matrix with a zero on its diagonal.
     """
     return raw.MatrixTriangularSolve(matrix, rhs, lower=lower, adjoint=adjoint, name=name)

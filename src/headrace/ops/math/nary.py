@@ -105,6 +105,10 @@ def accumulate_n(
 
     Raises:
         ValueError: if ``inputs`` is no list of at least one tensor, or shapes or types differ.
+
+    >>> with tf.Session() as session:
+    ...     session.run(accumulate_n([[1, 2], [3, 4]])).tolist()
+    [4, 6]
     """
     tensors = _tensor_list(inputs, "accumulate_n")
     total = raw.AddN(tensors, name=name or "AccumulateNV2")

@@ -250,10 +250,15 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 @public("scalar_mul", "math.scalar_mul")
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
-    """``scalar * x``; IndexedSlices stay sparse.
+    """``scalar * x``, in the shape of ``x``; IndexedSlices stay sparse.
 
     Raises:
+        TypeError: if ``scalar`` does not fit the type of ``x``.
         ValueError: if ``scalar`` is known not to be a scalar.
+
+    >>> with tf.Session() as session:
+    ...     session.run(scalar_mul(2, [1, 2])).tolist()
+    [2, 4]
     """
     is_sparse = hasattr(x, "indices") and hasattr(x, "values")
     values = convert_to_tensor(x.values if is_sparse else x)

@@ -33,6 +33,8 @@ def _sorted(kind: str, empty: str) -> Callable[..., Tensor]:
         ``[last id + 1, ...]``; {empty} where an id does not occur.
 
     Raises:
+        TypeError: if ``data`` is not numeric, or the ids are no integers.
+        ValueError: if there is not one id for each row.
         InvalidArgumentError: when run with ids that are not sorted, or negative.
     """
     function.__name__ = function.__qualname__ = f"segment_{kind.lower()}"
@@ -63,6 +65,9 @@ def _unsorted(kind: str, empty: str) -> Callable[..., Tensor]:
         ``[num_segments, ...]``; {empty} where an id does not occur.
 
     Raises:
+        TypeError: if ``data`` is not numeric, or the ids are no integers.
+        ValueError: if ``num_segments`` is negative, or ``data.shape`` does not start with
+            ``segment_ids.shape``.
         InvalidArgumentError: when run with an id of at least ``num_segments``.
     """
     function.__name__ = function.__qualname__ = f"unsorted_segment_{kind.lower()}"

@@ -319,7 +319,9 @@ def softmax_cross_entropy_with_logits_v2(
     type are cast to that of the logits. Gradients flow to both.
 
     Raises:
-        ValueError: if a shape or the axis does not fit.
+        TypeError: if ``logits`` are no floats.
+        ValueError: if a shape or the axis does not fit, or labels or logits are missing.
+        InvalidArgumentError: when run, if shapes known only then do not fit.
     """
     axis = _one_of(axis, dim, "axis", "dim")
     with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits"):
