@@ -38,7 +38,10 @@ from headrace.ops.random.philox import (
     advance,
     block_at_jax,
     blocks_np,
-    groups_reserved,
+    blocks_of_multinomial,
+    blocks_of_shuffle,
+    blocks_of_truncated,
+    blocks_per_output,
     initial_state,
     stateless_state,
     stateless_state_jax,
@@ -77,9 +80,9 @@ def ulps(actual: Array, expected: Array) -> Array:
     return np.abs(actual.view(bits).astype(np.int64) - expected.view(bits).astype(np.int64))
 
 
-def seeded(run: int, op_type: str, count: int, *, rows: int | None = None) -> Array:
-    """The state of execution `run` of an op with the seeds of the golden file."""
-    return advance(initial_state(7, 11), run * groups_reserved(op_type, count, rows=rows))
+def seeded(run: int, blocks: int) -> Array:
+    """The state of execution `run` of an op that reserves so much, with the golden file's seeds."""
+    return advance(initial_state(7, 11), run * blocks)
 
 
 # State ------------------------------------------------------------------------------------------
@@ -139,17 +142,13 @@ def test_offsets_beyond_32_bits_agree_with_advance() -> None:
     )
 
 
-def test_groups_reserved() -> None:
-    assert groups_reserved("RandomUniform", 10) == 2560
-    assert [groups_reserved("RandomShuffle", n) for n in (0, 1, 2, 5, 6)] == [0, 0, 1, 1, 2]
-    assert groups_reserved("Multinomial", 3 * 21, rows=3) == 3 * 24 * 2 * 256
-    assert groups_reserved("Multinomial", 0, rows=0) == 0
-    assert groups_reserved("ParameterizedTruncatedNormal", 210) == 3 * 2 * 1000 * 103 // 4
-    assert groups_reserved("ParameterizedTruncatedNormal", 210, rows=3) == 3 * 2000 * 73 // 4
-    with pytest.raises(ValueError, match="'MatMul' is not a stateful random op"):
-        groups_reserved("MatMul", 1)
-    with pytest.raises(ValueError, match="needs rows, the batch size"):
-        groups_reserved("Multinomial", 1)
+def test_blocks_that_ops_reserve() -> None:
+    assert blocks_per_output(10) == 2560
+    assert [blocks_of_shuffle(n) for n in (0, 1, 2, 5, 6)] == [0, 0, 1, 1, 2]
+    assert blocks_of_multinomial(3, 21) == 3 * 24 * 2 * 256
+    assert blocks_of_multinomial(0, 0) == 0
+    assert blocks_of_truncated(210, None) == 3 * 2 * 1000 * 103 // 4
+    assert blocks_of_truncated(210, 3) == 3 * 2000 * 73 // 4
 
 
 # Pieces and threads -----------------------------------------------------------------------------
@@ -234,7 +233,7 @@ def test_sines_of_all_angles_are_the_librarys() -> None:
 @pytest.mark.parametrize("run", [0, 1])
 @pytest.mark.parametrize("name", FLOATS)
 def test_uniform_is_tensorflows(name: str, run: int) -> None:
-    actual = uniform_np(seeded(run, "RandomUniform", 13), (13,), FLOATS[name])
+    actual = uniform_np(seeded(run, blocks_per_output(13)), (13,), FLOATS[name])
     expected = GOLDEN[f"uniform_{name}/{run}"].view(FLOATS[name])
     np.testing.assert_array_equal(actual, expected)
 
@@ -242,16 +241,16 @@ def test_uniform_is_tensorflows(name: str, run: int) -> None:
 @pytest.mark.parametrize("run", [0, 1])
 @pytest.mark.parametrize("name", FLOATS)
 @pytest.mark.parametrize(
-    ("case", "op_type", "count", "kernel"),
+    ("case", "count", "kernel"),
     [
-        ("normal", "RandomStandardNormal", 101, normal_np),
-        ("truncated", "TruncatedNormal", 301, truncated_normal_np),
+        ("normal", 101, normal_np),
+        ("truncated", 301, truncated_normal_np),
     ],
 )
 def test_normal_is_tensorflows(
-    case: str, op_type: str, count: int, kernel: Callable[..., Array], name: str, run: int
+    case: str, count: int, kernel: Callable[..., Array], name: str, run: int
 ) -> None:
-    actual = kernel(seeded(run, op_type, count), (count,), FLOATS[name])
+    actual = kernel(seeded(run, blocks_per_output(count)), (count,), FLOATS[name])
     distance = ulps(actual, GOLDEN[f"{case}_{name}/{run}"].view(FLOATS[name]))
     assert distance.max() <= 3
     assert (distance == 0).mean() > 0.9
@@ -262,7 +261,7 @@ def test_uniform_with_wide_and_negative_seeds_is_tensorflows() -> None:
     for run in (0, 1):
         actual = uniform_np(state, (3, 5), np.float32)
         np.testing.assert_array_equal(actual, GOLDEN[f"uniform_wide_seeds/{run}"])
-        state = advance(state, groups_reserved("RandomUniform", 15))
+        state = advance(state, blocks_per_output(15))
 
 
 @pytest.mark.parametrize("run", [0, 1])
@@ -277,7 +276,7 @@ def test_uniform_with_wide_and_negative_seeds_is_tensorflows() -> None:
 )
 def test_integers_are_tensorflows(case: str, low: int, high: int, run: int) -> None:
     dtype = np.dtype(case.removesuffix("_whole"))
-    state = seeded(run, "RandomUniformInt", 13)
+    state = seeded(run, blocks_per_output(13))
     actual = uniform_int_np(state, (13,), low, high, dtype)
     expected = GOLDEN[f"uniform_{case}/{run}"]
     np.testing.assert_array_equal(actual, expected)
@@ -290,16 +289,16 @@ def test_integers_are_tensorflows(case: str, low: int, high: int, run: int) -> N
 
 @pytest.mark.parametrize("run", [0, 1])
 def test_shuffle_is_tensorflows(run: int) -> None:
-    order = shuffle_permutation_np(seeded(run, "RandomShuffle", 101), 101)
+    order = shuffle_permutation_np(seeded(run, blocks_of_shuffle(101)), 101)
     np.testing.assert_array_equal(order, GOLDEN[f"shuffle/{run}"])
-    order = shuffle_permutation_np(seeded(run, "RandomShuffle", 11), 11)
+    order = shuffle_permutation_np(seeded(run, blocks_of_shuffle(11)), 11)
     rows = np.arange(22).reshape(11, 2)
     np.testing.assert_array_equal(rows[order], GOLDEN[f"shuffle_rows/{run}"])
 
 
 @pytest.mark.parametrize("run", [0, 1])
 def test_multinomial_is_tensorflows(run: int) -> None:
-    state = seeded(run, "Multinomial", 63, rows=3)
+    state = seeded(run, blocks_of_multinomial(3, 21))
     expected = GOLDEN[f"multinomial/{run}"]
     np.testing.assert_array_equal(multinomial_np(state, LOGITS, 21, np.int64), expected)
     with jax.enable_x64(True):
@@ -310,14 +309,14 @@ def test_multinomial_is_tensorflows(run: int) -> None:
 @pytest.mark.parametrize("run", [0, 1])
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
 def test_gamma_is_tensorflows(name: str, run: int) -> None:
-    actual = gamma_np(seeded(run, "RandomGamma", 100), (25,), ALPHA.astype(name))
+    actual = gamma_np(seeded(run, blocks_per_output(100)), (25,), ALPHA.astype(name))
     assert ulps(actual, GOLDEN[f"gamma_{name}/{run}"]).max() <= (4 if name == "float64" else 1)
 
 
 @pytest.mark.parametrize("run", [0, 1])
 @pytest.mark.parametrize("name", ["float32", "int64"])
 def test_poisson_is_tensorflows(name: str, run: int) -> None:
-    state = seeded(run, "RandomPoissonV2", 100)
+    state = seeded(run, blocks_per_output(100))
     rate = RATE.astype(np.float32) if name == "float32" else RATE
     actual = poisson_np(state, (25,), rate, name)
     expected = GOLDEN[f"poisson_{name}/{run}"]
@@ -330,14 +329,14 @@ def test_poisson_is_tensorflows(name: str, run: int) -> None:
     ("case", "low", "high"), [("normal", -1.5, 3.0), ("uniform", -0.5, 0.7), ("tail", 2.0, 9.0)]
 )
 def test_bounded_normal_is_tensorflows(case: str, low: float, high: float, run: int) -> None:
-    state = seeded(run, "ParameterizedTruncatedNormal", 210)
+    state = seeded(run, blocks_of_truncated(210, None))
     actual = parameterized_truncated_normal_np(state, (3, 70), [0], [1], low, high, np.float32)
     np.testing.assert_allclose(actual, GOLDEN[f"bounded_{case}/{run}"], rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("run", [0, 1])
 def test_bounded_normal_by_rows_is_tensorflows(run: int) -> None:
-    state = seeded(run, "ParameterizedTruncatedNormal", 120, rows=3)
+    state = seeded(run, blocks_of_truncated(120, 3))
     parameters = ([0, 1, 2], [1, 2, 3], [-1, -2, 1.9], [9, 1.1, 2])
     actual = parameterized_truncated_normal_np(state, (3, 40), *parameters, np.float32)
     np.testing.assert_allclose(actual, GOLDEN[f"bounded_rows/{run}"], rtol=1e-6, atol=1e-7)
@@ -394,7 +393,7 @@ def test_one_program_serves_every_step() -> None:
     state = initial_state(1, 2)
     for _ in range(3):
         np.testing.assert_array_equal(draw(state), uniform_np(state, (5,), np.float32))
-        state = advance(state, groups_reserved("RandomUniform", 5))
+        state = advance(state, blocks_per_output(5))
     assert draw._cache_size() == 1
 
 

@@ -26,70 +26,77 @@ LOGITS = np.log(np.float32([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]]))
 SEEDS = {"seed": 11, "seed2": 5}
 
 
-def _by_hand(op_type: str, count: int, draw: Callable[[Any], Any], rows: int | None = None) -> Any:
-    """What two runs draw from a stream with the seeds above."""
+def _by_hand(blocks: int, draw: Callable[[Any], Any]) -> Any:
+    """What two runs that move by so many blocks draw from a stream with the seeds above."""
     state = philox.initial_state(11, 5)
-    after = philox.advance(state, philox.groups_reserved(op_type, count, rows=rows))
+    after = philox.advance(state, blocks)
     return draw(state), draw(after)
 
 
 OPS: dict[str, tuple[Callable[[], Any], Any]] = {
     "uniform": (
         lambda: raw.RandomUniform([3, 5], dtype=dtypes.float32, **SEEDS),
-        _by_hand("RandomUniform", 15, lambda s: fixed.uniform_np(s, (3, 5), np.float32)),
+        _by_hand(philox.blocks_per_output(15), lambda s: fixed.uniform_np(s, (3, 5), np.float32)),
     ),
     "normal": (
         lambda: raw.RandomStandardNormal([3, 5], dtype=dtypes.float64, **SEEDS),
-        _by_hand("RandomStandardNormal", 15, lambda s: fixed.normal_np(s, (3, 5), np.float64)),
+        _by_hand(philox.blocks_per_output(15), lambda s: fixed.normal_np(s, (3, 5), np.float64)),
     ),
     "truncated": (
         lambda: raw.TruncatedNormal([9], dtype=dtypes.float32, **SEEDS),
-        _by_hand("TruncatedNormal", 9, lambda s: truncated.truncated_normal_np(s, (9,), "f4")),
+        _by_hand(
+            philox.blocks_per_output(9), lambda s: truncated.truncated_normal_np(s, (9,), "f4")
+        ),
     ),
     "integers": (
         lambda: raw.RandomUniformInt([7], np.int64(-3), np.int64(10**12), **SEEDS),
-        _by_hand("RandomUniformInt", 7, lambda s: fixed.uniform_int_np(s, (7,), -3, 10**12, "i8")),
+        _by_hand(
+            philox.blocks_per_output(7), lambda s: fixed.uniform_int_np(s, (7,), -3, 10**12, "i8")
+        ),
     ),
     "shuffle": (
         lambda: raw.RandomShuffle(np.arange(24).reshape(12, 2), **SEEDS),
         _by_hand(
-            "RandomShuffle",
-            12,
+            philox.blocks_of_shuffle(12),
             lambda s: np.arange(24).reshape(12, 2)[host.shuffle_permutation_np(s, 12)],
         ),
     ),
     "shuffle_one_row": (lambda: raw.RandomShuffle([[1.0, 2.0]], **SEEDS), ([[1, 2]], [[1, 2]])),
     "multinomial": (
         lambda: raw.Multinomial(LOGITS, 9, output_dtype=dtypes.int32, **SEEDS),
-        _by_hand("Multinomial", 18, lambda s: host.multinomial_np(s, LOGITS, 9, np.int32), 2),
+        _by_hand(
+            philox.blocks_of_multinomial(2, 9),
+            lambda s: host.multinomial_np(s, LOGITS, 9, np.int32),
+        ),
     ),
     "gamma": (
         lambda: raw.RandomGamma([3], np.float32([0.5, 2.5]), **SEEDS),
-        _by_hand("RandomGamma", 6, lambda s: host.gamma_np(s, (3,), np.float32([0.5, 2.5]))),
+        _by_hand(
+            philox.blocks_per_output(6), lambda s: host.gamma_np(s, (3,), np.float32([0.5, 2.5]))
+        ),
     ),
     "poisson": (
         lambda: raw.RandomPoissonV2([3], np.float32([0.5, 40]), dtype=dtypes.int64, **SEEDS),
         _by_hand(
-            "RandomPoissonV2",
-            6,
+            philox.blocks_per_output(6),
             lambda s: host.poisson_np(s, (3,), np.float32([0.5, 40]), np.int64),
         ),
     ),
     "old_poisson": (
         lambda: raw.RandomPoisson([4], np.float64(3.5), **SEEDS),
-        _by_hand("RandomPoisson", 4, lambda s: host.poisson_np(s, (4,), np.float64(3.5), "f8")),
+        _by_hand(
+            philox.blocks_per_output(4), lambda s: host.poisson_np(s, (4,), np.float64(3.5), "f8")
+        ),
     ),
     "bounded": (
         lambda: raw.ParameterizedTruncatedNormal(
             [2, 4], np.float32([0, 5]), np.float32(1), np.float32([-1, 4]), np.float32(7), **SEEDS
         ),
         _by_hand(
-            "ParameterizedTruncatedNormal",
-            8,
+            philox.blocks_of_truncated(8, 2),
             lambda s: host.parameterized_truncated_normal_np(
                 s, (2, 4), np.float32([0, 5]), 1, np.float32([-1, 4]), 7, np.float32
             ),
-            2,
         ),
     ),
 }

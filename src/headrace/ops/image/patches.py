@@ -345,7 +345,7 @@ def _glimpse(
     # The attribute ``noise`` came later; its default leaves the choice to ``uniform_noise``.
     kind = "gaussian" if noise == "uniform" and not uniform_noise else noise
     outside = _noise(xp, kind, images, shape, rng)
-    blocks = philox.groups_reserved("RandomStandardNormal", int(np.prod(shape)))
+    blocks = philox.blocks_per_output(int(np.prod(shape)))
     advance = philox.advance if xp is np else philox.advance_jax
     return advance(rng, blocks), xp.where(inside[..., None], found, outside)
 

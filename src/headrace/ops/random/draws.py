@@ -60,12 +60,12 @@ def _from_shape_input(op: Operation) -> list[Dims]:
 def _define_float(name: str, draw_np: Draw, draw_jax: Draw) -> None:
     def kernel(shape: Any, *, rng: Any, dtype: DType) -> Any:
         dims = _dims_of(shape)
-        advanced = philox.advance_jax(rng, philox.groups_reserved(name, math.prod(dims)))
+        advanced = philox.advance_jax(rng, philox.blocks_per_output(math.prod(dims)))
         return advanced, _traced(draw_jax, rng, dims, dtype)
 
     def interpret(shape: Any, *, rng: Any, dtype: DType) -> Any:
         dims = _dims_of(shape)
-        advanced = philox.advance(rng, philox.groups_reserved(name, math.prod(dims)))
+        advanced = philox.advance(rng, philox.blocks_per_output(math.prod(dims)))
         return advanced, draw_np(rng, dims, dtype.np_dtype)
 
     define_op(
@@ -165,14 +165,14 @@ def _require_range(minval: Any, maxval: Any) -> None:
 
 def _uniform_int(shape: Any, minval: Any, maxval: Any, *, rng: Any, Tout: DType) -> Any:
     dims = _dims_of(shape)
-    groups = philox.groups_reserved("RandomUniformInt", math.prod(dims))
+    groups = philox.blocks_per_output(math.prod(dims))
     drawn = _ints_traced(rng, dims, minval, maxval, Tout.np_dtype)
     return philox.advance_jax(rng, groups), drawn
 
 
 def _uniform_int_np(shape: Any, minval: Any, maxval: Any, *, rng: Any, Tout: DType) -> Any:
     dims = _dims_of(shape)
-    groups = philox.groups_reserved("RandomUniformInt", math.prod(dims))
+    groups = philox.blocks_per_output(math.prod(dims))
     return philox.advance(rng, groups), _ints(rng, dims, minval, maxval, Tout.np_dtype)
 
 
@@ -222,7 +222,7 @@ define_op(
 
 def _shuffle_groups(value: Any) -> int:
     # TensorFlow's kernel draws nothing for a value of at most one element or row.
-    return philox.groups_reserved("RandomShuffle", value.shape[0] if value.size > 1 else 0)
+    return philox.blocks_of_shuffle(value.shape[0] if value.size > 1 else 0)
 
 
 def _shuffle(value: Any, *, rng: Any) -> Any:
@@ -285,8 +285,7 @@ def _multinomial_size(logits: Any, num_samples: Any) -> int:
 
 
 def _multinomial_groups(logits: Any, samples: int) -> int:
-    rows = logits.shape[0]
-    return philox.groups_reserved("Multinomial", rows * samples, rows=rows)
+    return philox.blocks_of_multinomial(logits.shape[0], samples)
 
 
 def _classes(state: Any, logits: Any, samples: int, dtype: DType) -> Any:
@@ -354,7 +353,7 @@ def _parameter_shape(op: Operation) -> list[Dims]:
 
 def _gamma(context: Any, shape: Any, alpha: Any) -> Any:
     dims = _dims_of(shape)
-    groups = philox.groups_reserved("RandomGamma", math.prod(dims) * alpha.size)
+    groups = philox.blocks_per_output(math.prod(dims) * alpha.size)
     return host.gamma_np(context.random_state(groups), dims, alpha)
 
 
@@ -379,7 +378,7 @@ define_op(
 
 def _poisson(context: Any, shape: Any, rate: Any, *, dtype: DType) -> Any:
     dims = _dims_of(shape)
-    groups = philox.groups_reserved("RandomPoisson", math.prod(dims) * rate.size)
+    groups = philox.blocks_per_output(math.prod(dims) * rate.size)
     return host.poisson_np(context.random_state(groups), dims, rate, dtype.np_dtype)
 
 
@@ -420,7 +419,7 @@ def _bounded(
             )
     single = means.size == stdevs.size == 1 and minvals.ndim == maxvals.ndim == 0
     rows = None if single else dims[0]
-    groups = philox.groups_reserved("ParameterizedTruncatedNormal", math.prod(dims), rows=rows)
+    groups = philox.blocks_of_truncated(math.prod(dims), rows)
     state = context.random_state(groups)
     return host.parameterized_truncated_normal_np(state, dims, *parameters, dtype.np_dtype)
 

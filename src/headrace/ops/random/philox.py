@@ -13,8 +13,9 @@ for traced programs, where the state is a traced `uint32[6]`, so that one compil
 every step.
 
 How an op uses it: `initial_state(seed, seed2)` when it is first run; each execution draws from the
-current state, then moves it with `advance(state, groups_reserved(op_type, n))` (`advance_jax` in
-a traced program). The amounts and the order of words are those of TensorFlow's CPU kernels.
+current state, then moves it with `advance(state, blocks_per_output(n))` (`advance_jax` in a traced
+program; some ops reserve other amounts). The amounts and the order of words are those of
+TensorFlow's CPU kernels.
 """
 
 from __future__ import annotations
@@ -51,17 +52,6 @@ _SCRAMBLE_KEY = (0x3EC8F720, 0x02461E29)
 
 State = NDArray[np.uint32]
 
-_PER_OUTPUT_OPS = frozenset(
-    {
-        "RandomUniform",
-        "RandomUniformInt",
-        "RandomStandardNormal",
-        "TruncatedNormal",
-        "RandomGamma",
-        "RandomPoisson",
-        "RandomPoissonV2",
-    }
-)
 _TRUNCATED_MAX_ITERATIONS = 1000
 _TRUNCATED_BATCH = 100
 
@@ -124,35 +114,34 @@ def stateless_state_jax(seed: jax.Array) -> jax.Array:
     return jnp.stack([mixed[0], mixed[1], zero, zero, mixed[2], mixed[3]])
 
 
-def groups_reserved(op_type: str, num_outputs: int, *, rows: int | None = None) -> int:
-    """Blocks that one execution of a stateful random op moves its counter by.
+# Blocks that one execution of a stateful op moves its counter by.
 
-    Args:
-      op_type: the type of the op, as "RandomUniform".
-      num_outputs: elements of the output; for RandomShuffle the size of dimension 0, or 0 when
-        the value has no elements (nothing is drawn then).
-      rows: for Multinomial the batch size (needed); for ParameterizedTruncatedNormal the size of
-        dimension 0, or None when all parameters are single values.
 
-    Raises:
-      ValueError: `op_type` draws no numbers from a stateful generator, or `rows` is missing.
+def blocks_per_output(num_outputs: int) -> int:
+    """For ops that reserve as much for each element of the output, however much they draw."""
+    return num_outputs * RESERVED_PER_OUTPUT
+
+
+def blocks_of_shuffle(size: int) -> int:
+    """For RandomShuffle of `size` elements or rows (0 for a value without elements).
+
+    One word for each swap; shuffling one element or none draws nothing.
     """
-    if op_type in _PER_OUTPUT_OPS:
-        return num_outputs * RESERVED_PER_OUTPUT
-    if op_type == "RandomShuffle":
-        # One word for each swap; shuffling one element or none draws nothing.
-        return 0 if num_outputs <= 1 else (num_outputs - 1 + WORDS - 1) // WORDS
-    if op_type == "Multinomial":
-        if rows is None:
-            raise ValueError("groups_reserved('Multinomial', ...) needs rows, the batch size")
-        if num_outputs == 0:
-            return 0
-        rounded_samples = (num_outputs // rows + WORDS - 1) // WORDS * WORDS
-        return rows * rounded_samples * 2 * RESERVED_PER_OUTPUT  # two words make a double
-    if op_type == "ParameterizedTruncatedNormal":
-        batches, samples = truncated_batches(num_outputs, rows)
-        return batches * 2 * _TRUNCATED_MAX_ITERATIONS * (samples + 3) // 4
-    raise ValueError(f"{op_type!r} is not a stateful random op")
+    return 0 if size <= 1 else (size - 1 + WORDS - 1) // WORDS
+
+
+def blocks_of_multinomial(rows: int, samples: int) -> int:
+    """For Multinomial of `samples` classes for each of `rows` rows: two words make a double."""
+    rounded_samples = (samples + WORDS - 1) // WORDS * WORDS
+    return rows * rounded_samples * 2 * RESERVED_PER_OUTPUT
+
+
+def blocks_of_truncated(num_outputs: int, rows: int | None) -> int:
+    """For ParameterizedTruncatedNormal; `rows` is the size of dimension 0, or None when all
+    parameters are single values.
+    """
+    batches, samples = truncated_batches(num_outputs, rows)
+    return batches * 2 * _TRUNCATED_MAX_ITERATIONS * (samples + 3) // 4
 
 
 def truncated_batches(num_outputs: int, rows: int | None) -> tuple[int, int]:
