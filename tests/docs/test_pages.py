@@ -29,12 +29,14 @@ EXECUTED = [
     DOCS / "from-tensorflow.md",
     DOCS / "from-jax-and-pytorch.md",
     DOCS / "accelerators.md",
+    DOCS / "profiling.md",
     pytest.param(DOCS / "slow-step.md", marks=pytest.mark.slow),
 ]
 
 
 @pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.stem)
-def test_page_prints_what_it_says(page):
+def test_page_prints_what_it_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     results = pages.run(page)
     assert results
     for block, printed in results:
