@@ -391,6 +391,8 @@ def hinge_loss(
 ) -> Tensor:
     """``max(0, 1 - y * logits)`` where ``y`` is -1 or 1 for labels 0 or 1, elementwise.
 
+    The loss of support vector machines: Cortes and Vapnik, "Support-vector networks" (1995).
+
     Arguments and shapes are those of `mean_squared_error`.
 
     Raises:

@@ -227,6 +227,8 @@ def precision(
 ) -> Metric:
     """True positives / (true positives + false positives), 0 when nothing was predicted.
 
+    Manning, Raghavan and Schuetze, "Introduction to information retrieval" (2008), section 8.3.
+
     Args:
         labels, predictions: of one shape; what is not 0 is positive.
         weights: None, a scalar, or a tensor of that rank that broadcasts to it.
@@ -252,6 +254,8 @@ def recall(
     name: str | None = None,
 ) -> Metric:
     """True positives / (true positives + false negatives), 0 when no label is positive.
+
+    Manning, Raghavan and Schuetze, "Introduction to information retrieval" (2008), section 8.3.
 
     Arguments, shapes and results are those of ``precision``.
 

@@ -38,6 +38,8 @@ def f1_score(
 ) -> Metric:
     """The best F1 score, 2 precision recall / (precision + recall), over all thresholds: a scalar.
 
+    Van Rijsbergen, "Information retrieval" (1979), chapter 7.
+
     Arguments and shapes are those of ``tf.metrics.sensitivity_at_specificity``.
 
     Raises:

@@ -292,6 +292,8 @@ def average_precision_at_k(
 ) -> Metric:
     """The mean over examples of the average precision at 1 to ``k``.
 
+    Manning, Raghavan and Schuetze, "Introduction to information retrieval" (2008), section 8.4.
+
     For one example: the sum of the precision at each place that holds a label, divided by the
     number of labels or ``k``, whichever is less.
 

@@ -214,6 +214,8 @@ def static_bidirectional_rnn(
 ) -> Any:
     """Run one cell forwards and another backwards over a list of inputs; see `static_rnn`.
 
+    Schuster and Paliwal, "Bidirectional recurrent neural networks" (1997).
+
     Args:
         inputs: a list with a tensor ``[batch, ...]`` (or a nest of such) for each step.
 

@@ -213,6 +213,9 @@ def depth_to_space(
 ) -> Tensor:
     """The inverse of ``space_to_depth``: ``[b, h, w, c]`` -> ``[b, h * s, w * s, c / (s * s)]``.
 
+    Shi et al., "Real-time single image and video super-resolution using an efficient sub-pixel
+    convolutional neural network" (2016), section 2.2.
+
     Args:
         block_size: s, 2 or more.
         data_format: "NHWC", "NCHW" or "NCHW_VECT_C".

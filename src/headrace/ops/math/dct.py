@@ -29,6 +29,8 @@ def dct(
 ) -> Tensor:
     """The discrete cosine transform along the last dimension.
 
+    Makhoul, "A fast cosine transform in one and two dimensions" (1980).
+
     Args:
         input: float32 or float64 ``[..., samples]``.
         type: 1 to 4.

@@ -39,6 +39,8 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """``x`` with ``A @ x == rhs``, given ``chol``, the Cholesky factor of ``A``.
 
+    Golub and Van Loan, "Matrix computations", section 4.2.
+
     Args:
         chol: ``[..., n, n]``, lower triangular.
         rhs: ``[..., n, k]``.
@@ -259,6 +261,8 @@ def matrix_solve_ls(
     name: str | None = None,
 ) -> Tensor:
     """``x`` that minimises ``|matrix @ x - rhs| ** 2 + l2_regularizer * |x| ** 2``.
+
+    The normal equations: Golub and Van Loan, "Matrix computations", section 5.3.2.
 
     Args:
         matrix: ``[..., m, n]``.

@@ -141,6 +141,8 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     """The polynomial with these coefficients (highest power first) at ``x``, by Horner's rule.
 
+    Knuth, "The art of computer programming", volume 2, section 4.6.4.
+
     Args:
         coeffs: a list of numbers or tensors, of shapes that broadcast with that of ``x``.
 

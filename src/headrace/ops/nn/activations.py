@@ -314,6 +314,8 @@ define_op(
 def relu(features: Any, name: str | None = None) -> Tensor:
     """``max(features, 0)``, elementwise, of any real type.
 
+    Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines" (2010).
+
     Returns:
         A tensor of the shape and type of ``features``.
 

@@ -525,6 +525,8 @@ def separable_conv2d(
 ) -> Tensor:
     """A depthwise convolution, then one of 1 x 1 that mixes the channels.
 
+    Chollet, "Xception: deep learning with depthwise separable convolutions" (2017).
+
     Args:
         depthwise_filter: ``[kh, kw, c, multiplier]``.
         pointwise_filter: ``[1, 1, c * multiplier, outputs]``.

@@ -67,6 +67,8 @@ def fused_batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Batch normalisation of ``x`` (rank 4 or 5) in one op.
 
+    Ioffe and Szegedy, "Batch normalization" (2015), algorithm 1.
+
     Args:
         x: float16, bfloat16 or float32.
         scale, offset: float32 ``[channels]``.

@@ -177,6 +177,9 @@ def fixed_unigram_candidate_sampler(
 ) -> Sampled:
     """Draw classes with given weights, each to the power ``distortion``.
 
+    A ``distortion`` of 0.75: Mikolov et al., "Distributed representations of words and phrases and
+    their compositionality" (2013), section 2.2.
+
     Args:
         vocab_file: a text file with the weight of a class as the last of the columns of each
             line, which commas separate.
