@@ -16,12 +16,22 @@ import headrace as tf
 #: The public namespaces, in the order of the pages; "" is `tf` itself.
 NAMESPACES = [
     "",
-    *("app", "bitwise", "compat", "config", "debugging", "distributions", "dtypes", "errors"),
+    *(
+        "app",
+        "bitwise",
+        "compat",
+        "config",
+        "data",
+        "debugging",
+        "distributions",
+        "dtypes",
+        "errors",
+    ),
     *("flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg"),
     *("logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn", "profiler"),
     *("python_io", "quantization", "queue", "ragged", "random", "resource_loader"),
     *("saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig"),
-    *("test", "train", "user_ops", "version", "nn.rnn_cell"),
+    *("test", "train", "user_ops", "version", "nn.rnn_cell", "data.experimental"),
 ]
 
 #: Those of `tf.contrib`; a test holds that none of its namespaces is left out.
@@ -29,7 +39,15 @@ CONTRIB = [
     f"contrib.{name}"
     for name in (
         *(f"boosted_trees.python.ops.{name}_ops" for name in ("model", "prediction", "training")),
-        *("cluster_resolver", "compiler.jit", "compiler.xla", "crf", "cudnn_rnn", "deprecated"),
+        *(
+            "cluster_resolver",
+            "compiler.jit",
+            "compiler.xla",
+            "crf",
+            "cudnn_rnn",
+            "data",
+            "deprecated",
+        ),
         *("distributions", "eager", "factorization", "framework", "gan", "gan.eval"),
         *("gan.features", "image", "layers", "learn", "learn.datasets", "learn.preprocessing"),
         *("legacy_seq2seq", "lookup", "losses", "metrics", "nn", "predictor", "rnn", "seq2seq"),

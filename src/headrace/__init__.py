@@ -110,6 +110,7 @@ __getattr__, __dir__ = _lazy(
         "compat",
         "config",
         "contrib",
+        "data",
         "distributions",
         "dtypes",
         "examples",

@@ -526,6 +526,7 @@ from headrace.api.behavior import load_op_library as load_op_library
 from headrace import compat as compat
 from headrace.api import config as config
 from headrace import contrib as contrib
+from headrace import data as data
 from headrace import distributions as distributions
 from headrace.api import dtypes as dtypes
 from headrace import examples as examples

@@ -187,8 +187,8 @@ class CancelledError(OpError):
     ...     try:
     ...         sess.run(q.enqueue(1.0))
     ...     except tf.errors.CancelledError as error:
-    ...         print(error.message)
-    FIFOQueue '_0_input' is closed.
+    ...         print(error.message)  # doctest: +ELLIPSIS
+    FIFOQueue '..._input' is closed.
     """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:

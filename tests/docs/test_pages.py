@@ -26,6 +26,7 @@ ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 EXECUTED = [
     *sorted((DOCS / "tutorials").glob("*.md")),
+    DOCS / "data.md",
     DOCS / "from-tensorflow.md",
     DOCS / "from-jax-and-pytorch.md",
     DOCS / "accelerators.md",

@@ -39,6 +39,7 @@ FAMILIES = (
     "sparse",
     "ragged",
     "parsing",
+    "datasets",
 )
 
 #: Families that use `tf.contrib`, or what later releases do otherwise: TensorFlow 1.15 makes them,

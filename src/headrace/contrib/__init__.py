@@ -7,6 +7,7 @@ _MODULES = (
     "boosted_trees",
     "crf",
     "cudnn_rnn",
+    "data",
     "cluster_resolver",
     "compiler",
     "deprecated",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import jax
 import numpy as np
@@ -30,6 +31,7 @@ from headrace.executor.region import Region, RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, owned
 from headrace.executor.touched import RegionState, may_block
 from headrace.graph.attrs import attrs_key
+from headrace.graph.dtypes import resource
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops.control import tensor_list_kernels as lists
 from headrace.ops.core import checks
@@ -91,6 +93,14 @@ class HostContext:
         """Run a function body on arrays."""
         return self.runner.interpreter(self.store).call(function, args)
 
+    def planned(self, function: FuncGraph) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """What runs a function body on arrays, again and again; several threads may call it."""
+        return self.runner.planned(function, self.store)
+
+    def handle(self, kind: str, container: str, name: str) -> ResourceHandle:
+        """The handle of a resource of this process."""
+        return ResourceHandle(kind, container, name)
+
 
 def is_plain_host_op(node: Node) -> bool:
     """Whether to run a node is no more than to call a function of this process."""
@@ -146,6 +156,29 @@ class HostRunner:
         self._compiled: dict[Any, Any] = {}
         self._regions: dict[Node, Region] = {}
         self.loops = BoundedLoops(self)
+        #: Makes a plan for a function body; set by who can.
+        self.plan_function: Callable[[FuncGraph], Callable[[Sequence[Any]], Any]] | None = None
+        self._planned: WeakKeyDictionary[FuncGraph, Callable[[Sequence[Any]], Any]] = (
+            WeakKeyDictionary()
+        )
+
+    def planned(
+        self, function: FuncGraph, store: ResourceStore
+    ) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """What runs a function body on arrays, for whoever runs it many times.
+
+        A plan of its own; a body that takes handles of resources is interpreted.
+        """
+        if self.plan_function is None or any(t.dtype is resource for t in function.all_inputs):
+            return partial(self.interpreter(store).call, function)
+        plan = self._planned.get(function)
+        if plan is None:
+            plan = self._planned[function] = self.plan_function(function)
+
+        def run(args: Sequence[Any]) -> Sequence[Any]:
+            return [lists.to_host(value) for value in plan(args)]
+
+        return run
 
     def interpreter(self, store: ResourceStore, step: Any = None) -> Interpreting:
         """An evaluation of single nodes; ``step`` (a StepContext) watches it."""

@@ -161,9 +161,9 @@ def _decode_node(node: NodeDef, producer_defaults: Mapping[str, Any]) -> NodePla
     op_def = find_op_def(node.op) or find_op_def(successor_of(node.op))
     if op_def is None and _OF_DATA.fullmatch(node.op):
         raise ValueError(
-            f"Node '{node.name}' is of type {node.op}: tf.data, which it belongs to, is not in "
-            "Headrace. Put placeholders in the place of what its iterators give (the outputs of "
-            "IteratorGetNext) before the graph is written, and feed them."
+            f"Node '{node.name}' is of type {node.op}, a part of tf.data that is not in "
+            "Headrace yet. Put placeholders in the place of what its iterators give (the outputs "
+            "of IteratorGetNext) before the graph is written, and feed them."
         )
     if op_def is None:
         raise ValueError(
@@ -521,7 +521,8 @@ def resolve_functions(node: NodePlan, inputs: Sequence[Tensor], library: Any) ->
     attrs = dict(node.attrs)
     bodies: list[Any] = []
     for name, kind in kinds.items():
-        dims = _argument_dims(node.op_def.attrs[name], attrs, inputs)
+        own = node.op_def.traits.own_arguments
+        dims = None if own else _argument_dims(node.op_def.attrs[name], attrs, inputs)
         if kind == "func":
             attrs[name] = library.body(attrs[name], dims)
             bodies.append(attrs[name])

@@ -29,7 +29,6 @@ REASONS = {
     "contrib.boosted_trees.estimator_batch": "Estimators are still to come; the ops on trees are "
     "there",
     "contrib.cluster_resolver": "clusters come from TF_CONFIG and tf.train.ClusterSpec",
-    "contrib.data": "tf.data is still to come",
     "contrib.distribute": "tf.distribute is still to come",
     "contrib.distributions.MultivariateNormalDiag": "tf.distributions.Normal has its components, "
     "each by itself",
@@ -45,7 +44,6 @@ REASONS = {
     "contrib.tensor_forest.client": "Estimators are still to come; RandomForestGraphs is there",
     "contrib.tpu": "TPUEstimator and its settings stand on Estimators, which are still to come",
     "contrib.timeseries": "it stands on Estimators, which are still to come",
-    "data": "tf.data is still to come",
     "distribute": "tf.distribute is still to come",
     "enable_eager_execution": "Headrace runs graphs; it has no eager mode",
     "enable_v2_behavior": "Headrace has the graphs and sessions of TensorFlow 1.x only",
@@ -65,7 +63,6 @@ REASONS = {
     "python.estimator": "Estimators are still to come",
     "python.feature_column": "feature columns are still to come",
     "python.keras": "tf.keras is still to come",
-    "python.data": "tf.data is still to come",
     "python.distribute": "tf.distribute is still to come",
     "python.tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
     "tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
@@ -177,12 +174,13 @@ class Namespace(ModuleType):
 
 #: The modules that are namespaces of the interface (those of contrib are all).
 _NAMES = """
-app audio autograph bitwise compat config contrib data debugging distribute distributions dtypes
-errors estimator examples feature_column flags gfile graph_util image initializers io io.gfile
-keras layers linalg logging lookup losses manip math metrics nest nn nn.rnn_cell profiler python_io
-quantization queue ragged random resource_loader saved_model saved_model.builder
-saved_model.constants saved_model.loader saved_model.main_op saved_model.signature_constants
-saved_model.signature_def_utils saved_model.tag_constants saved_model.utils sets signal sparse
-spectral strings summary sysconfig test train train.queue_runner user_ops version
+app audio autograph bitwise compat config contrib data data.experimental debugging distribute
+distributions dtypes errors estimator examples feature_column flags gfile graph_util image
+initializers io io.gfile keras layers linalg logging lookup losses manip math metrics nest nn
+nn.rnn_cell profiler python_io quantization queue ragged random resource_loader saved_model
+saved_model.builder saved_model.constants saved_model.loader saved_model.main_op
+saved_model.signature_constants saved_model.signature_def_utils saved_model.tag_constants
+saved_model.utils sets signal sparse spectral strings summary sysconfig test train
+train.queue_runner user_ops version
 """
 _NAMESPACES = frozenset(_NAMES.split())

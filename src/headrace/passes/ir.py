@@ -333,13 +333,17 @@ def function_step(function: FuncGraph, extra: tuple[str, ...] = ()) -> StepGraph
 
 def make_function_step(function: FuncGraph, extra: tuple[str, ...] = ()) -> StepGraph:
     """The same as `function_step`, made anew: for passes that change it."""
-    effects = [
+    more = [function.get_tensor_by_name(name) for name in extra]
+    return build_step([*function.outputs, *more], function.all_inputs, effects_of(function))
+
+
+def effects_of(function: FuncGraph) -> list[Operation]:
+    """The ops of a function that run though nothing uses them."""
+    return [
         op
         for op in function._ops
         if op.op_def.effects.writes or op.op_def.effects.external or op.op_def.effects.blocks
     ]
-    more = [function.get_tensor_by_name(name) for name in extra]
-    return build_step([*function.outputs, *more], function.all_inputs, effects)
 
 
 def partial_step(function: FuncGraph, tensors: Sequence[Tensor]) -> StepGraph:

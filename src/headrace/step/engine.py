@@ -22,8 +22,9 @@ from headrace.executor.region import RegionOptions
 from headrace.executor.resources import ResourceStore
 from headrace.executor.stages import PartTables
 from headrace.executor.tracing_step import StepContext, fill_metadata
+from headrace.graph.func_graph import FuncGraph
 from headrace.partition.parts import Part, Partition
-from headrace.passes.ir import StepGraph
+from headrace.passes.ir import StepGraph, effects_of
 from headrace.placement.devices import DeviceAttributes, default_device, local_devices
 from headrace.settings import flags
 from headrace.step.pipeline import Record, make_plan, place, prune
@@ -98,10 +99,16 @@ class ProcessEngine:
         self.devices = local_devices(config) if devices is None else devices
         self._options: dict[str, RegionOptions] = {}
         self._site = _ProcessSite(config, self.devices, self._lowered)
+        self.host.plan_function = self._function_plan
 
     def plan(self, request: PlanRequest) -> LocalPlan:
         """The plan for one kind of step."""
         return make_plan(request, self._site)
+
+    def _function_plan(self, function: FuncGraph) -> Callable[[Sequence[Any]], Any]:
+        """The plan of a function body that is no part of a step."""
+        effects = effects_of(function)
+        return self.plan(PlanRequest(function.outputs, function.all_inputs, effects)).run
 
     def part_plan(self, part: Part) -> LocalPlan:
         """The plan of this task's part of a step, which is placed and optimised already."""

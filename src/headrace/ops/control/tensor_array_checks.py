@@ -45,7 +45,7 @@ _DEEPEST = 32
 
 
 @dataclass(frozen=True)
-class Source:
+class ArraySource:
     """The positions of one use, as a tensor of the array's own graph."""
 
     tensor: Tensor
@@ -59,8 +59,8 @@ class Wanted:
     op: Operation
     array: str
     writes: bool
-    own: Source
-    others: tuple[Source, ...]
+    own: ArraySource
+    others: tuple[ArraySource, ...]
 
 
 @dataclass(frozen=True)
@@ -290,13 +290,13 @@ def _exclude(a: tuple[Step, ...], b: tuple[Step, ...]) -> bool:
 _LOGGED: WeakKeyDictionary[Operation, Tensor] = WeakKeyDictionary()
 
 
-def _source(entry: _Entry) -> Source:
+def _source(entry: _Entry) -> ArraySource:
     """The positions of a use, handed out by the operations around it."""
     op, use = entry.op, entry.use
     if not entry.path:
         if use.input is None:
-            return Source(op.outputs[0] if use.writes else op.inputs[0], COUNT)
-        return Source(op.inputs[use.input], AT)
+            return ArraySource(op.outputs[0] if use.writes else op.inputs[0], COUNT)
+        return ArraySource(op.inputs[use.input], AT)
     tensor = _LOGGED.get(op)
     if tensor is None:
         with op.graph._lock, op.graph.as_default(), op.graph.control_dependencies(None):
@@ -306,7 +306,7 @@ def _source(entry: _Entry) -> Source:
         if around.type in _BRANCHES or ("f" in around.attrs and "y_lists" not in around.attrs):
             name = saved_name(branch, name)
         (tensor,) = save(around, [name])
-    return Source(tensor, LOG)
+    return ArraySource(tensor, LOG)
 
 
 def _logged(op: Operation, use: uses.Use) -> Tensor:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 #: Hints on how to compute, not on what: any value will do.
-_HINTS = frozenset({"use_locking", "use_cudnn_on_gpu"})
+_HINTS = frozenset(
+    {"force_synchronous", "metadata", "use_cudnn_on_gpu", "use_locking", "use_unbounded_threadpool"}
+)
 #: Options that came later, with the value at which an op does what it always did.
 _NEUTRAL: dict[str, Any] = {
     "bad_indices_policy": "",
@@ -15,7 +17,9 @@ _NEUTRAL: dict[str, Any] = {
     "grad_x": False,
     "grad_y": False,
     "incompatible_shape_error": True,
+    "is_files": False,
     "multiply_linear_by_lr": False,
+    "replicate_on_split": False,
 }
 
 

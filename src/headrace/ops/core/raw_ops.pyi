@@ -397,6 +397,26 @@ class RawOps:
         timeout_ms: _Int | None = -1,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, list[Tensor]]: ...
+    def BatchDataset(
+        self,
+        input_dataset: _Any,
+        batch_size: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
+    def BatchDatasetV2(
+        self,
+        input_dataset: _Any,
+        batch_size: _Any,
+        drop_remainder: _Any,
+        *,
+        parallel_copy: _Bool | None = False,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def BatchMatMul(
         self,
         x: _Any,
@@ -699,6 +719,15 @@ class RawOps:
         T: _Type | None = ...,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor]: ...
+    def CacheDataset(
+        self,
+        input_dataset: _Any,
+        filename: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def Case(
         self,
         branch_index: _Any,
@@ -843,6 +872,15 @@ class RawOps:
         N: _Int | None = None,
         T: _Type | None = None,
         Tidx: _Type | None = ...,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def ConcatenateDataset(
+        self,
+        input_dataset: _Any,
+        another_dataset: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
     def Conj(
@@ -1087,6 +1125,14 @@ class RawOps:
         Tidx: _Type | None = ...,
         name: str | None = None,
     ) -> Tensor: ...
+    def DatasetToSingleElement(
+        self,
+        dataset: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> list[Tensor]: ...
     def DecisionTreeEnsembleResourceHandleOp(
         self,
         *,
@@ -1224,6 +1270,16 @@ class RawOps:
         T: _Type | None = None,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def DenseToSparseBatchDataset(
+        self,
+        input_dataset: _Any,
+        batch_size: _Any,
+        row_shape: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def DenseToSparseSetOperation(
         self,
         set1: _Any,
@@ -1375,6 +1431,17 @@ class RawOps:
         strides: Iterable[_Int],
         rates: Iterable[_Int],
         padding: _Text,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def DirectedInterleaveDataset(
+        self,
+        selector_input_dataset: _Any,
+        data_input_datasets: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        N: _Int | None = None,
+        stop_on_empty_dataset: _Bool | None = False,
         name: str | None = None,
     ) -> Tensor: ...
     def DisableCopyOnRead(
@@ -1738,11 +1805,43 @@ class RawOps:
         index_type: _Type | None = ...,
         name: str | None = None,
     ) -> Tensor: ...
+    def FilterDataset(
+        self,
+        input_dataset: _Any,
+        other_arguments: _Any,
+        *,
+        predicate: _Any,
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def FiniteOrZero(
         self,
         x: _Any,
         *,
         T: _Type | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def FixedLengthRecordDataset(
+        self,
+        filenames: _Any,
+        header_bytes: _Any,
+        record_bytes: _Any,
+        footer_bytes: _Any,
+        buffer_size: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def FixedLengthRecordDatasetV2(
+        self,
+        filenames: _Any,
+        header_bytes: _Any,
+        record_bytes: _Any,
+        footer_bytes: _Any,
+        buffer_size: _Any,
+        compression_type: _Any,
+        *,
         name: str | None = None,
     ) -> Tensor: ...
     def FixedLengthRecordReaderV2(
@@ -1775,6 +1874,17 @@ class RawOps:
         seed2: _Int | None = 0,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def FlatMapDataset(
+        self,
+        input_dataset: _Any,
+        other_arguments: _Any,
+        *,
+        f: _Any,
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def Floor(
         self,
         x: _Any,
@@ -2044,6 +2154,43 @@ class RawOps:
         T: _Type | None = None,
         name: str | None = None,
     ) -> Tensor: ...
+    def GroupByReducerDataset(
+        self,
+        input_dataset: _Any,
+        key_func_other_arguments: _Any,
+        init_func_other_arguments: _Any,
+        reduce_func_other_arguments: _Any,
+        finalize_func_other_arguments: _Any,
+        *,
+        key_func: _Any,
+        Tkey_func_other_arguments: Iterable[_Type] | None = None,
+        init_func: _Any,
+        Tinit_func_other_arguments: Iterable[_Type] | None = None,
+        reduce_func: _Any,
+        Treduce_func_other_arguments: Iterable[_Type] | None = None,
+        finalize_func: _Any,
+        Tfinalize_func_other_arguments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
+    def GroupByWindowDataset(
+        self,
+        input_dataset: _Any,
+        key_func_other_arguments: _Any,
+        reduce_func_other_arguments: _Any,
+        window_size_func_other_arguments: _Any,
+        *,
+        key_func: _Any,
+        Tkey_func_other_arguments: Iterable[_Type] | None = None,
+        reduce_func: _Any,
+        Treduce_func_other_arguments: Iterable[_Type] | None = None,
+        window_size_func: _Any,
+        Twindow_size_func_other_arguments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def GrowTreeEnsemble(
         self,
         tree_ensemble_handle: _Any,
@@ -2251,6 +2398,15 @@ class RawOps:
         T: _Type | None = None,
         name: str | None = None,
     ) -> Tensor: ...
+    def IgnoreErrorsDataset(
+        self,
+        input_dataset: _Any,
+        *,
+        log_warning: _Bool | None = False,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def Imag(
         self,
         input: _Any,
@@ -2339,6 +2495,19 @@ class RawOps:
         Tval: _Type | None = None,
         name: str | None = None,
     ) -> Operation: ...
+    def InterleaveDataset(
+        self,
+        input_dataset: _Any,
+        other_arguments: _Any,
+        cycle_length: _Any,
+        block_length: _Any,
+        *,
+        f: _Any,
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def Inv(
         self,
         x: _Any,
@@ -2387,6 +2556,76 @@ class RawOps:
         x: _Any,
         *,
         T: _Type | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def Iterator(
+        self,
+        *,
+        shared_name: _Text,
+        container: _Text,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
+    def IteratorFromStringHandle(
+        self,
+        string_handle: _Any,
+        *,
+        output_types: Iterable[_Type] | None = (),
+        output_shapes: Iterable[_Shape] | None = (),
+        name: str | None = None,
+    ) -> Tensor: ...
+    def IteratorFromStringHandleV2(
+        self,
+        string_handle: _Any,
+        *,
+        output_types: Iterable[_Type] | None = (),
+        output_shapes: Iterable[_Shape] | None = (),
+        name: str | None = None,
+    ) -> Tensor: ...
+    def IteratorGetNext(
+        self,
+        iterator: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> list[Tensor]: ...
+    def IteratorGetNextAsOptional(
+        self,
+        iterator: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
+    def IteratorGetNextSync(
+        self,
+        iterator: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> list[Tensor]: ...
+    def IteratorState(
+        self,
+        resource_handle: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def IteratorToStringHandle(
+        self,
+        resource_handle: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def IteratorV2(
+        self,
+        *,
+        shared_name: _Text,
+        container: _Text,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
     def L2Loss(
@@ -2649,6 +2888,13 @@ class RawOps:
         output_idx_type: _Type | None = ...,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor]: ...
+    def MakeIterator(
+        self,
+        dataset: _Any,
+        iterator: _Any,
+        *,
+        name: str | None = None,
+    ) -> Operation: ...
     def MakeQuantileSummaries(
         self,
         dense_float_features: _Any,
@@ -2662,6 +2908,21 @@ class RawOps:
         epsilon: _Float,
         name: str | None = None,
     ) -> tuple[list[Tensor], list[Tensor]]: ...
+    def MapAndBatchDataset(
+        self,
+        input_dataset: _Any,
+        other_arguments: _Any,
+        batch_size: _Any,
+        num_parallel_calls: _Any,
+        drop_remainder: _Any,
+        *,
+        f: _Any,
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        preserve_cardinality: _Bool | None = False,
+        name: str | None = None,
+    ) -> Tensor: ...
     def MapClear(
         self,
         *,
@@ -2672,6 +2933,19 @@ class RawOps:
         shared_name: _Text | None = '',
         name: str | None = None,
     ) -> Operation: ...
+    def MapDataset(
+        self,
+        input_dataset: _Any,
+        other_arguments: _Any,
+        *,
+        f: _Any,
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        use_inter_op_parallelism: _Bool | None = True,
+        preserve_cardinality: _Bool | None = False,
+        name: str | None = None,
+    ) -> Tensor: ...
     def MapIncompleteSize(
         self,
         *,
@@ -2913,6 +3187,15 @@ class RawOps:
         Tidx: _Type | None = ...,
         name: str | None = None,
     ) -> Tensor: ...
+    def MaxIntraOpParallelismDataset(
+        self,
+        input_dataset: _Any,
+        max_intra_op_parallelism: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def MaxPool(
         self,
         input: _Any,
@@ -3142,6 +3425,17 @@ class RawOps:
         T: _Type | None = None,
         name: str | None = None,
     ) -> Tensor: ...
+    def ModelDataset(
+        self,
+        input_dataset: _Any,
+        *,
+        algorithm: _Int | None = 0,
+        cpu_budget: _Int | None = 0,
+        ram_budget: _Int | None = 0,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def Mul(
         self,
         x: _Any,
@@ -3328,11 +3622,43 @@ class RawOps:
         TI: _Type | None = ...,
         name: str | None = None,
     ) -> Tensor: ...
+    def OneShotIterator(
+        self,
+        *,
+        dataset_factory: _Any,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        container: _Text | None = '',
+        shared_name: _Text | None = '',
+        name: str | None = None,
+    ) -> Tensor: ...
     def OnesLike(
         self,
         x: _Any,
         *,
         T: _Type | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def OptimizeDataset(
+        self,
+        input_dataset: _Any,
+        optimizations: _Any,
+        *,
+        optimization_configs: Iterable[_Text] | None = (),
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
+    def OptimizeDatasetV2(
+        self,
+        input_dataset: _Any,
+        optimizations_enabled: _Any,
+        optimizations_disabled: _Any,
+        optimizations_default: _Any,
+        *,
+        optimization_configs: Iterable[_Text] | None = (),
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
     def OptionalFromValue(
@@ -3359,6 +3685,15 @@ class RawOps:
     def OptionalNone(
         self,
         *,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def OptionsDataset(
+        self,
+        input_dataset: _Any,
+        *,
+        serialized_options: _Text,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
     def OrderedMapClear(
@@ -3468,6 +3803,32 @@ class RawOps:
         Tpaddings: _Type | None = ...,
         name: str | None = None,
     ) -> Tensor: ...
+    def PaddedBatchDataset(
+        self,
+        input_dataset: _Any,
+        batch_size: _Any,
+        padded_shapes: _Any,
+        padding_values: _Any,
+        *,
+        Toutput_types: Iterable[_Type] | None = None,
+        output_shapes: Iterable[_Shape],
+        N: _Int | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def PaddedBatchDatasetV2(
+        self,
+        input_dataset: _Any,
+        batch_size: _Any,
+        padded_shapes: _Any,
+        padding_values: _Any,
+        drop_remainder: _Any,
+        *,
+        parallel_copy: _Bool | None = False,
+        Toutput_types: Iterable[_Type] | None = None,
+        output_shapes: Iterable[_Shape],
+        N: _Int | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
     def PaddingFIFOQueueV2(
         self,
         *,
@@ -3494,6 +3855,68 @@ class RawOps:
         *,
         N: _Int | None = None,
         T: _Type | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def ParallelInterleaveDatasetV2(
+        self,
+        input_dataset: _Any,
+        other_arguments: _Any,
+        cycle_length: _Any,
+        block_length: _Any,
+        num_parallel_calls: _Any,
+        *,
+        f: _Any,
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        sloppy: _Bool | None = False,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def ParallelInterleaveDatasetV4(
+        self,
+        input_dataset: _Any,
+        other_arguments: _Any,
+        cycle_length: _Any,
+        block_length: _Any,
+        buffer_output_elements: _Any,
+        prefetch_input_elements: _Any,
+        num_parallel_calls: _Any,
+        *,
+        f: _Any,
+        deterministic: _Text | None = 'default',
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
+    def ParallelMapDataset(
+        self,
+        input_dataset: _Any,
+        other_arguments: _Any,
+        num_parallel_calls: _Any,
+        *,
+        f: _Any,
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        use_inter_op_parallelism: _Bool | None = True,
+        sloppy: _Bool | None = False,
+        preserve_cardinality: _Bool | None = False,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def ParallelMapDatasetV2(
+        self,
+        input_dataset: _Any,
+        other_arguments: _Any,
+        num_parallel_calls: _Any,
+        *,
+        f: _Any,
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        use_inter_op_parallelism: _Bool | None = True,
+        deterministic: _Text | None = 'default',
+        preserve_cardinality: _Bool | None = False,
         name: str | None = None,
     ) -> Tensor: ...
     def ParameterizedTruncatedNormal(
@@ -3688,6 +4111,18 @@ class RawOps:
         T: _Type | None = None,
         name: str | None = None,
     ) -> Tensor: ...
+    def PrefetchDataset(
+        self,
+        input_dataset: _Any,
+        buffer_size: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        slack_period: _Int | None = 0,
+        legacy_autotune: _Bool | None = True,
+        buffer_size_min: _Int | None = 0,
+        name: str | None = None,
+    ) -> Tensor: ...
     def PreventGradient(
         self,
         input: _Any,
@@ -3726,6 +4161,15 @@ class RawOps:
         shared_name: _Text | None = '',
         name: str | None = None,
     ) -> Tensor: ...
+    def PrivateThreadPoolDataset(
+        self,
+        input_dataset: _Any,
+        num_threads: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def Prod(
         self,
         input: _Any,
@@ -3754,6 +4198,16 @@ class RawOps:
         Tout: Iterable[_Type],
         name: str | None = None,
     ) -> list[Tensor]: ...
+    def PythonGeneratorDataset(
+        self,
+        args: _Any,
+        *,
+        token: _Text,
+        Targs: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def Qr(
         self,
         input: _Any,
@@ -4216,6 +4670,15 @@ class RawOps:
         row_partition_types: Iterable[_Text],
         name: str | None = None,
     ) -> Tensor: ...
+    def RandomDataset(
+        self,
+        seed: _Any,
+        seed2: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def RandomGamma(
         self,
         shape: _Any,
@@ -4319,6 +4782,16 @@ class RawOps:
         delta: _Any,
         *,
         Tidx: _Type | None = ...,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def RangeDataset(
+        self,
+        start: _Any,
+        stop: _Any,
+        step: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
     def Rank(
@@ -4430,6 +4903,20 @@ class RawOps:
         compression_type: _Text | None = '',
         name: str | None = None,
     ) -> Tensor: ...
+    def ReduceDataset(
+        self,
+        input_dataset: _Any,
+        initial_state: _Any,
+        other_arguments: _Any,
+        *,
+        f: _Any,
+        Tstate: Iterable[_Type] | None = None,
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        use_inter_op_parallelism: _Bool | None = True,
+        name: str | None = None,
+    ) -> list[Tensor]: ...
     def ReduceJoin(
         self,
         inputs: _Any,
@@ -4483,6 +4970,15 @@ class RawOps:
         features: _Any,
         *,
         T: _Type | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def RepeatDataset(
+        self,
+        input_dataset: _Any,
+        count: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
     def RequantizationRange(
@@ -5185,6 +5681,13 @@ class RawOps:
         shrink_axis_mask: _Int | None = 0,
         name: str | None = None,
     ) -> Operation: ...
+    def RestoreIteratorState(
+        self,
+        resource_handle: _Any,
+        state: _Any,
+        *,
+        name: str | None = None,
+    ) -> Operation: ...
     def RestoreV2(
         self,
         prefix: _Any,
@@ -5346,6 +5849,21 @@ class RawOps:
         _Tsaved: Iterable[_Type] | None = (),
         name: str | None = None,
     ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]: ...
+    def ScanDataset(
+        self,
+        input_dataset: _Any,
+        initial_state: _Any,
+        other_arguments: _Any,
+        *,
+        f: _Any,
+        Tstate: Iterable[_Type] | None = None,
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        preserve_cardinality: _Bool | None = False,
+        use_default_device: _Bool | None = True,
+        name: str | None = None,
+    ) -> Tensor: ...
     def ScatterNd(
         self,
         indices: _Any,
@@ -5515,6 +6033,17 @@ class RawOps:
         out_type: _Type | None = ...,
         name: str | None = None,
     ) -> list[Tensor]: ...
+    def ShardDataset(
+        self,
+        input_dataset: _Any,
+        num_shards: _Any,
+        index: _Any,
+        *,
+        require_non_empty: _Bool | None = False,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def ShardedFilename(
         self,
         basename: _Any,
@@ -5528,6 +6057,31 @@ class RawOps:
         basename: _Any,
         num_shards: _Any,
         *,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def ShuffleAndRepeatDataset(
+        self,
+        input_dataset: _Any,
+        buffer_size: _Any,
+        seed: _Any,
+        seed2: _Any,
+        count: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        reshuffle_each_iteration: _Bool | None = True,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def ShuffleDataset(
+        self,
+        input_dataset: _Any,
+        buffer_size: _Any,
+        seed: _Any,
+        seed2: _Any,
+        *,
+        reshuffle_each_iteration: _Bool | None = True,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
     def Sigmoid(
@@ -5572,6 +6126,15 @@ class RawOps:
         *,
         T: _Type | None = None,
         out_type: _Type | None = ...,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def SkipDataset(
+        self,
+        input_dataset: _Any,
+        count: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
     def Slice(
@@ -6098,6 +6661,15 @@ class RawOps:
         Tindices: _Type | None = ...,
         adjoint_a: _Bool | None = False,
         adjoint_b: _Bool | None = False,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def SparseTensorSliceDataset(
+        self,
+        indices: _Any,
+        values: _Any,
+        dense_shape: _Any,
+        *,
+        Tvalues: _Type | None = None,
         name: str | None = None,
     ) -> Tensor: ...
     def SparseToDense(
@@ -6720,12 +7292,29 @@ class RawOps:
         used_outputs: Iterable[_Int],
         name: str | None = None,
     ) -> list[Tensor]: ...
+    def TFRecordDataset(
+        self,
+        filenames: _Any,
+        compression_type: _Any,
+        buffer_size: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
     def TFRecordReaderV2(
         self,
         *,
         compression_type: _Text | None = '',
         container: _Text | None = '',
         shared_name: _Text | None = '',
+        name: str | None = None,
+    ) -> Tensor: ...
+    def TakeDataset(
+        self,
+        input_dataset: _Any,
+        count: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
     def TakeManySparseFromTensorsMap(
@@ -6737,6 +7326,17 @@ class RawOps:
         shared_name: _Text | None = '',
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def TakeWhileDataset(
+        self,
+        input_dataset: _Any,
+        other_arguments: _Any,
+        *,
+        predicate: _Any,
+        Targuments: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def Tan(
         self,
         x: _Any,
@@ -6775,6 +7375,14 @@ class RawOps:
         writes: _Bool,
         name: str | None = None,
     ) -> Operation: ...
+    def TensorDataset(
+        self,
+        components: _Any,
+        *,
+        Toutput_types: Iterable[_Type] | None = None,
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def TensorListAccumulate(
         self,
         input_handle: _Any,
@@ -6993,6 +7601,14 @@ class RawOps:
         bad_indices_policy: _Text | None = '',
         name: str | None = None,
     ) -> Tensor: ...
+    def TensorSliceDataset(
+        self,
+        components: _Any,
+        *,
+        Toutput_types: Iterable[_Type] | None = None,
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def TensorStridedSliceUpdate(
         self,
         input: _Any,
@@ -7027,6 +7643,14 @@ class RawOps:
         serialized_summary_metadata: _Any,
         *,
         T: _Type | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def TextLineDataset(
+        self,
+        filenames: _Any,
+        compression_type: _Any,
+        buffer_size: _Any,
+        *,
         name: str | None = None,
     ) -> Tensor: ...
     def TextLineReaderV2(
@@ -7154,6 +7778,14 @@ class RawOps:
         T: _Type | None = None,
         name: str | None = None,
     ) -> Tensor: ...
+    def UnbatchDataset(
+        self,
+        input_dataset: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def UnicodeDecode(
         self,
         input: _Any,
@@ -7218,6 +7850,14 @@ class RawOps:
         out_idx: _Type | None = ...,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor]: ...
+    def UniqueDataset(
+        self,
+        input_dataset: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def UniqueV2(
         self,
         x: _Any,
@@ -7388,6 +8028,18 @@ class RawOps:
         shared_name: _Text | None = '',
         name: str | None = None,
     ) -> Tensor: ...
+    def WindowDataset(
+        self,
+        input_dataset: _Any,
+        size: _Any,
+        shift: _Any,
+        stride: _Any,
+        drop_remainder: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def WriteAudioSummary(
         self,
         writer: _Any,
@@ -7502,5 +8154,14 @@ class RawOps:
         q: _Any,
         *,
         T: _Type | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def ZipDataset(
+        self,
+        input_datasets: _Any,
+        *,
+        N: _Int | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...

@@ -43,6 +43,8 @@ class Traits:
         light: NumPy computes it for integers in about the time that it takes to look at them.
         repeats: its function bodies run any number of times.
         calls_once: its function body runs exactly once.
+        own_arguments: its functions take values of their own (elements of a dataset) in the place
+            of its inputs.
         elementwise: each element of the outputs depends on one element of each input; inputs
             broadcast. Ragged tensors are taken by their flat values.
         keeps_zero: elementwise, of one input, and zero where that is zero: of a SparseTensor it
@@ -70,6 +72,7 @@ class Traits:
     computes: bool = True
     repeats: bool = False
     calls_once: bool = False
+    own_arguments: bool = False
     elementwise: bool = False
     keeps_zero: bool = False
     cheap: bool = False

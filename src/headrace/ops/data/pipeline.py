@@ -1,0 +1,280 @@
+"""What dataset ops are made of: sources, streams, and the run that they belong to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import CancelledError, InvalidArgumentError
+from headrace.graph.func_graph import FuncGraph
+from headrace.graph.tensor import Operation
+from headrace.ops.core.registry import PURE, Effects, NotDifferentiable, define_op
+from headrace.ops.core.traits import Traits
+
+#: One element: an array for each component. Streams with `Stream.rows` give indices instead.
+Element = tuple[Any, ...]
+#: What a stream needs to go on where it was: arrays, numbers, texts, lists and dicts of such.
+State = dict[str, Any]
+Function = Callable[..., Element]
+
+#: Functions of these ops take elements.
+ELEMENTS = Traits(own_arguments=True)
+NO_GRADIENT = NotDifferentiable("datasets hand over values; no gradient flows through them")
+
+
+class Iteration:
+    """One iteration, shared by the streams of a chain.
+
+    Args:
+        function: gives what calls a graph function on arrays, see `HostContext.planned`.
+    """
+
+    def __init__(
+        self, function: Callable[[FuncGraph], Callable[[Sequence[Any]], Sequence[Any]]]
+    ) -> None:
+        self._function = function
+        self._local = threading.local()
+        self.is_closed = False
+        #: Notified when the run is closed; streams wait with conditions on this lock.
+        self.lock = threading.Lock()
+        self._conditions: list[threading.Condition] = []
+
+    def function(self, body: FuncGraph, captured: Sequence[Any]) -> Function:
+        """Calls ``body`` on the components of elements. Raises OpError where an op of it does."""
+        planned = self._function(body)
+        more = list(captured)
+        return lambda *components: tuple(planned([*components, *more]))
+
+    def condition(self) -> threading.Condition:
+        """A condition that is notified when the run ends, too."""
+        made = threading.Condition()
+        with self.lock:
+            self._conditions.append(made)
+        return made
+
+    def drop(self, condition: threading.Condition) -> None:
+        """Nobody waits there any more."""
+        with self.lock:
+            self._conditions.remove(condition)
+
+    def close(self) -> None:
+        """Whoever waits is cancelled."""
+        self.is_closed = True
+        with self.lock:
+            conditions = list(self._conditions)
+        for condition in conditions:
+            with condition:
+                condition.notify_all()
+
+    def wait_for(self, condition: threading.Condition, ready: Callable[[], bool]) -> None:
+        """Wait; the caller holds ``condition``.
+
+        Raises:
+            CancelledError: if the run is closed.
+            OpError: as the step of the caller ends, if this thread runs one.
+        """
+
+        def over() -> bool:
+            return self.is_closed or ready()
+
+        step = getattr(self._local, "step", None)
+        if step is None:
+            condition.wait_for(over)
+        else:
+            step.wait_for(condition, over)
+        if self.is_closed:
+            raise CancelledError(None, None, "The iterator has been closed.")
+
+    def pull(self, stream: Stream, step: Any) -> Element:
+        """The next element for a step, which may be given up meanwhile. Raises StopIteration."""
+        self._local.step = step
+        try:
+            element: Element = next(stream)
+            return element if stream.rows is None else row(stream.rows, element)
+        finally:
+            self._local.step = None
+
+
+def row(arrays: Sequence[Any], index: Any) -> Element:
+    """One element of arrays that hold many."""
+    return tuple([a[index] if a.ndim > 1 else a[index : index + 1].reshape(()) for a in arrays])
+
+
+class Source:
+    """The value of a dataset op: what a sequence is, before anybody iterates."""
+
+    def stream(self, run: Iteration) -> Stream:
+        """Begin an iteration."""
+        raise NotImplementedError
+
+
+class Stream:
+    """An iteration over a source: gives elements until StopIteration.
+
+    A subclass has ``_next``, and ``_state`` and ``_go_on`` if it holds more than its inputs do.
+
+    Attributes:
+        rows: where set, elements are given as their indices into these arrays. What only hands
+            elements on moves a number in place of arrays; batches are gathered at once.
+        inputs: the streams that this one pulls from, in order.
+    """
+
+    rows: Sequence[Any] | None = None
+    inputs: Sequence[Stream] = ()
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> Any:
+        raise NotImplementedError
+
+    def next_many(self, count: int) -> list[Any]:
+        """The next ``count`` elements; fewer, or none, at the end."""
+        found = []
+        try:
+            for _ in range(count):
+                found.append(next(self))
+        except StopIteration:
+            pass
+        return found
+
+    def save(self) -> State:
+        """What `restore` needs to go on with the same elements."""
+        return {"own": self.own_state(), "inputs": [i.save() for i in self.inputs]}
+
+    def restore(self, state: State) -> None:
+        """Go on where another stream of the same source was saved."""
+        if len(state["inputs"]) != len(self.inputs):
+            message = "The saved state of the iterator is one of another dataset."
+            raise InvalidArgumentError(None, None, message)
+        for stream, saved in zip(self.inputs, state["inputs"], strict=True):
+            stream.restore(saved)
+        self.set_own_state(state["own"])
+
+    def own_state(self) -> Any:
+        """What this stream holds beside its inputs."""
+        return None
+
+    def set_own_state(self, state: Any) -> None:
+        """The inverse of `own_state`."""
+
+    def close(self) -> None:
+        """End: threads stop, files are closed. May be called twice."""
+        for stream in self.inputs:
+            stream.close()
+
+
+class _Whole(Stream):
+    """The elements of a stream of indices, as arrays."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.inputs = (stream,)
+        self._stream = stream
+        assert stream.rows is not None
+        self._arrays = stream.rows
+
+    def __next__(self) -> Any:
+        return row(self._arrays, next(self._stream))
+
+
+def whole(source: Source, run: Iteration) -> Stream:
+    """The stream of a source, with elements of arrays."""
+    stream = source.stream(run)
+    return stream if stream.rows is None else _Whole(stream)
+
+
+#: What some dataset ops declare beside their own attributes.
+TYPES = "output_types: list(type) >= 1, output_shapes: list(shape) >= 1"
+
+
+def define_dataset(
+    signature: str, make: Callable[..., Source], *, attrs: str = TYPES, effects: Effects = PURE
+) -> None:
+    """Register a dataset op.
+
+    Args:
+        signature: the inputs, as for `define_op`: ``"TakeDataset(input_dataset: variant, ..."``.
+        make: ``make(context, *inputs)``: the source.
+    """
+
+    def host(context: Any, *inputs: Any) -> Any:
+        return make(context, *inputs)
+
+    define_op(
+        f"{signature} -> handle: variant",
+        attrs=attrs,
+        shape=_scalar,
+        host=host,
+        effects=effects,
+        gradient=NO_GRADIENT,
+        traits=ELEMENTS,
+    )
+
+
+def _scalar(op: Operation) -> list[tuple[int, ...]]:
+    return [()]
+
+
+def stack(elements: Sequence[Element]) -> Element:
+    """Elements as one with a first axis more.
+
+    Raises:
+        InvalidArgumentError: if their shapes differ.
+    """
+    return tuple([_stacked(column, i) for i, column in enumerate(zip(*elements, strict=True))])
+
+
+def _stacked(values: Sequence[Any], component: int) -> Any:
+    first = values[0]
+    shape, dtype = first.shape, first.dtype
+    result = np.empty((len(values), *shape), dtype)
+    for i, value in enumerate(values):
+        if value.shape != shape:
+            message = (
+                f"Cannot batch tensors with different shapes in component {component}. First "
+                f"element had shape {list(shape)} and element {i} had shape {list(value.shape)}. "
+                "Dataset.padded_batch pads them to one shape."
+            )
+            raise InvalidArgumentError(None, None, message)
+        result[i] = value[()] if dtype.hasobject and not shape else value
+    return result
+
+
+def scalar(value: Any, name: str, least: int | None = None) -> int:
+    """An input that is one integer.
+
+    Raises:
+        InvalidArgumentError: if it is not, or below ``least``.
+    """
+    array = np.asarray(value)
+    if array.ndim:
+        message = f"{name} must be a scalar, but has shape {list(array.shape)}."
+        raise InvalidArgumentError(None, None, message)
+    number = int(array)
+    if least is not None and number < least:
+        bound = "greater than zero" if least == 1 else f"at least {least}"
+        raise InvalidArgumentError(None, None, f"{name} must be {bound}, but is {number}.")
+    return number
+
+
+def text(value: Any) -> str:
+    """An input that is one string."""
+    return bytes(np.asarray(value)[()]).decode()
+
+
+def texts(value: Any) -> list[str]:
+    """An input that is one string, or a vector of them."""
+    return [item.decode() for item in np.asarray(value, object).reshape(-1).tolist()]
+
+
+def as_string(value: bytes) -> Any:
+    """A scalar component."""
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+__all__ = ["Element", "Iteration", "Source", "State", "Stream"]
