@@ -3,6 +3,12 @@
 A process whose interpreter is held by one long C call sends no heartbeat, but it is not dead. The
 threads of gRPC's C core need no interpreter: they take a connection and answer its first frames. A
 process that has ended, is stopped, or cannot be reached, does not.
+
+    >>> from headrace.distributed.security.credentials import Security
+    >>> server = tf.train.Server.create_local_server()
+    >>> answers(server.target.removeprefix("grpc://"), Security(), timeout=10.0)
+    True
+    >>> server.stop()
 """
 
 from __future__ import annotations

@@ -1,4 +1,17 @@
-"""The links of one process to others: found, made on demand, and given up when silent."""
+"""The links of one process to others: found, made on demand, and given up when silent.
+
+In: the name of a task. Out: a link to it, over which it has spoken. Invariant: who was told that a
+link is lost never gets that link again. What it decides, it asks `links.LinkTable`; this has the
+sockets, the threads and the clock.
+
+    >>> from headrace.harness.cluster import with_cluster
+    >>> with tf.Graph().as_default(), with_cluster(worker=2) as cluster:
+    ...     with tf.device("/job:worker/task:1"):
+    ...         one = tf.constant(1.0) + 0.0
+    ...     with tf.Session(cluster.target("worker")) as session:  # the first step makes the link
+    ...         float(session.run(one))
+    1.0
+"""
 
 from __future__ import annotations
 
@@ -48,7 +61,7 @@ class Handler(Protocol):
         """A link is gone, and with it perhaps messages of any step that is open with its peer.
 
         What begins after this has returned uses no link that the peer has lost, either; see
-        `distributed.links`. Links that carried nothing go without a word.
+        `distributed.links.links`. Links that carried nothing go without a word.
         """
 
     def on_tick(self, now: float) -> None: ...

@@ -1,4 +1,12 @@
-"""How long tasks wait for each other."""
+"""How long tasks wait for each other.
+
+One place for all of it, since the times depend on each other: a task must be able to miss several
+heartbeats before it counts as silent, and a test runs with all of them shortened.
+
+    >>> quick = Timing(heartbeat=0.05, silence=0.4)
+    >>> quick.silence, quick.orphan
+    (0.4, 60.0)
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,11 @@
 
 Sans I/O: methods are events and tell what to do. The master tracks steps with it, and a worker
 that owns a loop over several tasks tracks the calls of its body.
+
+    >>> step = StepTracker(7, ["ps", "worker"], now=0.0, on_end=lambda s: print(s.results))
+    >>> step.done("ps", "variables")
+    >>> step.done("worker", "losses")
+    {'ps': 'variables', 'worker': 'losses'}
 """
 
 from __future__ import annotations
