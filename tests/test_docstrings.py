@@ -14,25 +14,29 @@ import headrace as tf
 _SHAPES = re.compile(r"\bshapes?\b|\brank\b|\bscalars?\b|\bvectors?\b|\bmatri(x|ces)\b|``\[")
 
 #: At least so many of the functions in `dir`; raise them with each lot of docstrings.
-_WITH_SHAPES = 694
-_WITH_ERRORS = 778
+_WITH_SHAPES = 699
+_WITH_ERRORS = 780
 
 
 def _functions():
-    found, modules = {}, set()
+    _walked()  # loads what is loaded on first use: after that, namespaces list the same each time
+    return _walked()
 
-    def walk(namespace, depth):
-        for name in dir(namespace):
-            value = None if name.startswith("_") else getattr(namespace, name)
-            if inspect.isfunction(value) and value.__module__.startswith("headrace"):
-                found[value] = inspect.getdoc(value) or ""
-            elif inspect.ismodule(value) and value.__name__.startswith("headrace."):
-                if depth == 2 or value in modules:
-                    continue
-                modules.add(value)
-                walk(value, depth + 1)
 
-    walk(tf, 0)
+def _walked():
+    # Level by level: what was imported before, and so where a module is met first, must not matter.
+    found, modules, level = {}, set(), [tf]
+    for _ in range(3):
+        below = []
+        for namespace in level:
+            for name in dir(namespace):
+                value = None if name.startswith("_") else getattr(namespace, name)
+                if inspect.isfunction(value) and value.__module__.startswith("headrace"):
+                    found[value] = inspect.getdoc(value) or ""
+                elif inspect.ismodule(value) and value.__name__.startswith("headrace."):
+                    below += [] if value in modules else [value]
+                    modules.add(value)
+        level = below
     return found
 
 
