@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-import op_record
 import pytest
 
 from headrace.graph.graph import default_graph_stack, default_session_stack
@@ -12,56 +11,8 @@ from headrace.ops.core import registry
 from headrace.ops.core.build import apply_op
 from headrace.settings import flags
 
-_recorder = pytest.StashKey[op_record.Recorder]()
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    text = "fail if the run leaves out the value, gradient or file of an op (for runs of all tests)"
-    parser.addoption("--op-record", action="store_true", help=text)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--op-record"):
-        config.stash[_recorder] = op_record.Recorder()
-        config.stash[_recorder].start()
-
-
-@pytest.fixture(autouse=True)
-def _record_ends(request: pytest.FixtureRequest):
-    yield
-    if _recorder in request.config.stash:
-        request.config.stash[_recorder].end_test()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node) -> None:
-    """Joins what a process of pytest-xdist recorded."""
-    if _recorder in node.config.stash:
-        for kind, names in node.workeroutput.get("op_record", {}).items():
-            node.config.stash[_recorder].found[kind].update(names)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    config = session.config
-    if _recorder not in config.stash:
-        return
-    recorder = config.stash[_recorder]
-    recorder.stop()
-    if hasattr(config, "workeroutput"):
-        config.workeroutput["op_record"] = {k: sorted(v) for k, v in recorder.found.items()}
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
-    if _recorder not in config.stash:
-        return
-    own = [d for name, d in registry.all_op_defs().items() if not name.startswith("Test")]
-    lacking = op_record.missing(own, config.stash[_recorder].found)
-    for kind, names in lacking.items():
-        terminalreporter.write_line(f"No test executes the {kind} of {len(names)} ops: {names}")
-    if lacking:
-        terminalreporter._session.exitstatus = pytest.ExitCode.TESTS_FAILED
+#: Which ops a run of all tests executes.
+pytest_plugins = ["op_record"]
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,8 @@
 """Which ops the suite executes: their values, their gradients, and their ways through files.
 
-`pytest --op-record` records in every process of a run, joins the records, and fails if an op of the
-registry has none: no list says which test covers which op. It is meant for runs of all tests.
+A plugin of pytest: a run of all tests records in every process, joins the records, and fails if an
+op of the registry has none, so no list says which test covers which op. Runs of some tests (paths,
+`-k`, `-m`) record nothing; `--op-record` makes them do so too.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ from functools import wraps
 from typing import Any
 from unittest.mock import patch
 
+import pytest
+
 from headrace.autodiff import gradients
 from headrace.executor import evaluate, stages
 from headrace.graph import graph_def
 from headrace.graph.dtypes import DType, resource, variant
 from headrace.graph_files import import_nodes
-from headrace.ops.core import static
+from headrace.ops.core import registry, static
 from headrace.ops.core.build import PLACEHOLDER
 from headrace.ops.core.registry import ArgDef, NotDifferentiable, OpDef
 from headrace.passes import fold
+
+_recorder = pytest.StashKey["Recorder"]()
 
 #: What is recorded of an op.
 KINDS = ("value", "gradient", "file")
@@ -175,3 +180,76 @@ def _may_carry(arg: ArgDef, d: OpDef) -> bool:
 
 def _carries(dtype: DType) -> bool:
     return dtype.is_floating or dtype.is_complex or dtype in (variant, resource)
+
+
+# -- hooks of pytest ----------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "fail if the run leaves out the value, gradient or file of an op, as runs of all do"
+    parser.addoption("--op-record", action="store_true", help=text)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    asked = config.option.op_record or is_of_all_tests(config)
+    if getattr(config, "workerinput", {}).get("op_record", asked):
+        config.stash[_recorder] = Recorder()
+        config.stash[_recorder].start()
+
+
+def is_of_all_tests(config: pytest.Config) -> bool:
+    """Whether a run takes every test but the slow ones: no paths, and nothing that picks tests."""
+    chosen = config.option
+    return (
+        config.args_source is pytest.Config.ArgsSource.TESTPATHS
+        and chosen.markexpr == "not slow"
+        and not any((chosen.keyword, chosen.collectonly, chosen.deselect, chosen.ignore))
+        and not any(getattr(chosen, name, False) for name in ("lf", "stepwise"))
+    )
+
+
+@pytest.fixture(autouse=True)
+def _record_ends(request: pytest.FixtureRequest) -> Any:
+    yield
+    if _recorder in request.config.stash:
+        request.config.stash[_recorder].end_test()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """The processes of pytest-xdist do what this one does."""
+    node.workerinput["op_record"] = _recorder in node.config.stash
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Joins what a process of pytest-xdist recorded."""
+    if _recorder in node.config.stash:
+        for kind, names in node.workeroutput.get("op_record", {}).items():
+            node.config.stash[_recorder].found[kind].update(names)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    config = session.config
+    if _recorder not in config.stash:
+        return
+    recorder = config.stash[_recorder]
+    recorder.stop()
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["op_record"] = {k: sorted(v) for k, v in recorder.found.items()}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    session = terminalreporter._session
+    ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    if _recorder not in config.stash or not ended or session.shouldfail or session.shouldstop:
+        return
+    own = [d for name, d in registry.all_op_defs().items() if not name.startswith("Test")]
+    lacking = missing(own, config.stash[_recorder].found)
+    for kind, names in lacking.items():
+        terminalreporter.write_line(f"No test executes the {kind} of {len(names)} ops: {names}")
+    if lacking:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

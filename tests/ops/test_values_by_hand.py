@@ -193,8 +193,10 @@ def test_summaries():
 
 def test_a_copy_made_on_each_read_may_be_left_out():
     variable = tf.get_variable("v", initializer=[1.0, 2.0])
-    with tf.control_dependencies([raw.DisableCopyOnRead(variable.handle)]):
+    left_out = raw.DisableCopyOnRead(variable.handle)
+    with tf.control_dependencies([left_out]):
         value = variable.read_value()
     with tf.Session() as session:
         session.run(variable.initializer)
+        assert session.run(left_out) is None
         assert session.run(value).tolist() == [1.0, 2.0]

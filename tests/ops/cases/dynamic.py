@@ -24,25 +24,3 @@ CASES = [
     ),
     OpCase("CheckNumerics", (X,), {"message": "bad"}, lambda x: x),
 ]
-_DYNAMIC = "tests/ops/array/test_dynamic.py"
-COVERED = {
-    **dict.fromkeys(
-        (
-            "Where",
-            "Unique",
-            "UniqueV2",
-            "UniqueWithCounts",
-            "UniqueWithCountsV2",
-            "ListDiff",
-            "DynamicPartition",
-            "DynamicStitch",
-            "ParallelDynamicStitch",
-            "Bincount",
-        ),
-        _DYNAMIC,
-    ),
-    **dict.fromkeys(
-        ("Assert", "Print", "PrintV2", "StringFormat"), "tests/ops/control/test_checking.py"
-    ),
-    **dict.fromkeys(("PyFunc", "PyFuncStateless"), "tests/ops/control/test_script.py"),
-}

@@ -244,28 +244,6 @@ CASES += [
     ),
 ]
 
-_FILES = "DecodeJpeg DecodeAndCropJpeg DecodePng DecodeGif DecodeBmp DecodeImage ExtractJpegShape"
-_WRITING = "EncodeJpeg EncodeJpegVariableQuality EncodePng"
-_SUPPRESSION = [f"NonMaxSuppression{v}" for v in ("", "V2", "V3", "V4", "V5", "WithOverlaps")]
-_SAMPLING = [f"SampleDistortedBoundingBox{v}" for v in ("", "V2")]
-COVERED = {
-    # Against TensorFlow 1.15, in tools/goldens/contrib_image.py.
-    "BipartiteMatch": "tests/golden/test_goldens.py",
-    **dict.fromkeys([*_FILES.split(), *_WRITING.split()], "tests/image/test_image_files.py"),
-    **dict.fromkeys(
-        [
-            *_SUPPRESSION,
-            *_SAMPLING,
-            "StatelessSampleDistortedBoundingBox",
-            "CombinedNonMaxSuppression",
-            "DrawBoundingBoxes",
-            "DrawBoundingBoxesV2",
-            "ExtractGlimpse",
-        ],
-        "tests/image/test_image_boxes.py",
-    ),
-}
-
 _VIEW = np.float32([[1.1, 0.2, -0.5, -0.1, 0.9, 0.3, 0.01, -0.02], [1, 0, 1.5, 0, 1, -0.5, 0, 0]])
 
 

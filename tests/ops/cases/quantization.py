@@ -91,24 +91,3 @@ for _options in (
     CASES.append(
         OpCase("QuantizeAndDequantizeV2", (X, np.float32(-5), np.float32(6)), _options, grad=())
     )
-
-COVERED = dict.fromkeys(
-    ["Dequantize", "QuantizedConcat"], "tests/ops/math/test_quantized.py"
-) | dict.fromkeys(
-    [
-        "QuantizeDownAndShrinkRange",
-        "QuantizedAdd",
-        "QuantizedAvgPool",
-        "QuantizedBiasAdd",
-        "QuantizedConv2D",
-        "QuantizedMatMul",
-        "QuantizedMaxPool",
-        "QuantizedMul",
-        "QuantizedRelu",
-        "QuantizedRelu6",
-        "QuantizedReluX",
-        "RequantizationRange",
-        "Requantize",
-    ],
-    "tests/ops/math/test_quantized_ops.py",
-)

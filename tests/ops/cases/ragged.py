@@ -41,8 +41,3 @@ CASES = [
         name="empty",
     ),
 ]
-
-COVERED = dict.fromkeys(
-    ("RaggedGather", "RaggedRange", "RaggedTensorToSparse", "RaggedTensorToTensor"),
-    "tests/ops/ragged/test_ragged.py",
-)

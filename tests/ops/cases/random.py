@@ -54,19 +54,3 @@ CASES = [
         grad=(),
     ),
 ]
-
-COVERED = dict.fromkeys(
-    (
-        "RandomUniform",
-        "RandomUniformInt",
-        "RandomStandardNormal",
-        "TruncatedNormal",
-        "RandomShuffle",
-        "Multinomial",
-        "RandomGamma",
-        "RandomPoisson",
-        "RandomPoissonV2",
-        "ParameterizedTruncatedNormal",
-    ),
-    "tests/ops/random/test_random_ops.py",
-)

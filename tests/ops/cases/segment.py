@@ -101,11 +101,3 @@ CASES = [
         for kind in ("Sum", "Mean", "SqrtN")
     ],
 ]
-
-COVERED = dict.fromkeys(
-    (
-        *[f"Segment{kind}" for kind in ("Sum", "Mean", "Prod", "Max", "Min")],
-        *[f"SparseSegment{kind}" for kind in ("Sum", "Mean", "SqrtN")],
-    ),
-    "tests/ops/math/test_segment.py",
-)

@@ -53,5 +53,3 @@ CASES = [
         )
     ],
 ]
-
-COVERED = {"Settled": "tests/contrib/test_seq2seq.py"}

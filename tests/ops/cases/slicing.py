@@ -135,4 +135,3 @@ CASES += [
         lambda n, b, dy: np.pad(dy, ((1, 1), (2, 0))),
     ),
 ]
-COVERED = {"ResourceStridedSliceAssign": "tests/ops/array/test_slicing.py"}

@@ -168,27 +168,3 @@ CASES = [
         expected=lambda r, g: (np.array([1.0, 2.0, 8.0]), np.float64(20)),
     ),
 ]
-
-COVERED = dict.fromkeys(
-    (
-        "DenseToDenseSetOperation",
-        "DenseToSparseSetOperation",
-        "DeserializeManySparse",
-        "DeserializeSparse",
-        "SerializeManySparse",
-        "SerializeSparse",
-        "SetSize",
-        "SparseAdd",
-        "SparseConcat",
-        "SparseCross",
-        "SparseFillEmptyRows",
-        "SparseReduceMaxSparse",
-        "SparseReduceSumSparse",
-        "SparseSlice",
-        "SparseSparseMaximum",
-        "SparseSparseMinimum",
-        "SparseSplit",
-        "SparseToSparseSetOperation",
-    ),
-    "tests/ops/sparse/test_sparse.py",
-)
