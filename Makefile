@@ -17,7 +17,7 @@ help:
 	@echo "make demo          learn handwritten digits, in one process and on a cluster"
 	@echo "make test          all checks and tests"
 	@echo "make test-slow     the slow tests, which 'make test' leaves out"
-	@echo "make check         ruff, mypy, import rules, size limits"
+	@echo "make check         ruff, mypy, pyright, stubs, import rules, size limits"
 	@echo "make format        let ruff rewrite what it can"
 	@echo "make bench         time Headrace against TensorFlow, side by side"
 	@echo "make bench-distributed  time clusters of both, side by side"
@@ -50,6 +50,9 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy --strict tests/typing/programs/*.py
+	$(BIN)/basedpyright --warnings
+	$(BIN)/python tools/make_stubs.py --check
+	$(BIN)/python tools/check_public_names.py
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_size.py
 

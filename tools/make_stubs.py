@@ -3,8 +3,10 @@
     python tools/make_stubs.py [--check]
 
 Each module that is a list of names, some of them late (`headrace.namespaces.lazy`) or marked where
-they are (`headrace.ops.core.public`), has a ``.pyi`` beside it: its imports, and those names as
-imports too. So has `raw` (`raw_stub.py`).
+they are (`headrace.ops.core.public`), has a ``.pyi``: its imports, and those names as imports too.
+So has `raw` (`raw_stub.py`). Namespaces of ``api/`` are found through the package's ``__path__``,
+which checkers do not read: the stub of each is where its name says, so that ``import headrace.nn``
+is known to them.
 ``--check`` writes nothing and ends with status 1 if a file is not what it would be.
 """
 
@@ -15,6 +17,7 @@ import ast
 import importlib
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
@@ -22,6 +25,7 @@ from typing import TypeGuard
 import raw_stub
 
 from headrace.namespaces.lazy import LATE
+from headrace.namespaces.missing import Namespace
 from headrace.ops.core.public import MARKED
 
 SRC = Path(__file__).resolve().parents[1] / "src"
@@ -80,6 +84,9 @@ def _lines(node: ast.stmt, module: str) -> list[str]:
                 if not (alias.asname or alias.name).startswith("_")
             )
         )
+    if isinstance(node, ast.AnnAssign) and _is_name(node.target):
+        is_private = node.target.id.startswith("_")
+        return [] if is_private else [f"{node.target.id}: {ast.unparse(node.annotation)}"]
     if isinstance(node, ast.Assign) and _is_name(node.targets[0]):
         name = node.targets[0].id
         if name == "__all__":
@@ -95,8 +102,6 @@ def _imports(module: str, name: str, asname: str) -> list[str]:
     """An import that counts as public: ``from x import y as y``."""
     if not module:
         return [f"import {name} as {asname}"]
-    if _in_api(f"{module}.{name}") or _in_api(module):
-        module = module.replace("headrace", "headrace.api", 1)
     if name == asname:
         return [f"from {module} import {name} as {name}"]
     return [f"from {module} import {name} as _{asname}", f"{asname} = _{asname}"]
@@ -106,13 +111,36 @@ def _is_name(node: ast.AST) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name)
 
 
-def _in_api(module: str) -> bool:
-    """Whether a module is one of the public namespaces, which are imported without ``api``."""
-    package, _, name = module.partition(".")
-    file = SRC / package / "api" / name.replace(".", "/")
-    return bool(name) and (file.is_dir() or file.with_suffix(".py").exists())
+def namespace_stub(module: str) -> str:
+    """The text of the stub of a namespace of ``api/`` that is no list: its public names."""
+    space = importlib.import_module(module)
+    home = module.replace("headrace", "headrace.api", 1)
+    lines = []
+    names = dir(space) if isinstance(space, Namespace) else space.__all__
+    for name in filter(lambda name: not name.startswith("_"), names):
+        inner = f"{module}.{name}"
+        source = module if inner in _namespaces() else home
+        lines.append(f"from {source} import {name} as {name}")
+    return HEAD.format(source=f"dir({module})") + "\n".join(lines) + "\n"
 
 
+def stub_path(module: str) -> Path:
+    """Where checkers look for a module; for one of ``api/`` it is not beside the source."""
+    path = SRC / module.replace(".", "/")
+    is_package = source_of(module).name == "__init__.py"
+    return path / "__init__.pyi" if is_package else path.with_suffix(".pyi")
+
+
+@cache
+def _namespaces() -> set[str]:
+    """The modules of ``api/``, under the names that they are imported by."""
+    root = SRC / "headrace" / "api"
+    paths = (path.relative_to(root).with_suffix("").parts for path in sorted(root.rglob("*.py")))
+    names = (".".join(parts).removesuffix("__init__").removesuffix(".") for parts in paths)
+    return {f"headrace.{name}" for name in names if name}
+
+
+@cache
 def _lists() -> list[str]:
     """The modules that consist of names from elsewhere, some of them late or marked."""
     found = []
@@ -130,7 +158,9 @@ def _lists() -> list[str]:
 def stubs() -> Iterator[tuple[Path, str]]:
     """Every stub file and its text."""
     for module in _lists():
-        yield source_of(module).with_suffix(".pyi"), stub_of(module, LATE.get(module, {}))
+        yield stub_path(module), stub_of(module, LATE.get(module, {}))
+    for module in _namespaces() - set(_lists()):
+        yield stub_path(module), namespace_stub(module)
     yield SRC / "headrace" / "ops" / "core" / "raw_ops.pyi", raw_stub.text()
 
 
@@ -144,6 +174,7 @@ def main(arguments: list[str]) -> int:
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path)
             if not check:
+                path.parent.mkdir(exist_ok=True)
                 path.write_text(text, encoding="utf-8")
     for path in stale:
         print(f"{path.relative_to(SRC)}: {'run tools/make_stubs.py' if check else 'written'}")

@@ -8,7 +8,7 @@ import sys as _sys
 from headrace.namespaces import missing as _missing
 from headrace.namespaces.lazy import lazy as _lazy
 
-_sys.modules[__name__].__class__ = _missing.Namespace
+_missing.make_namespace(_sys.modules[__name__])
 _missing.Namespace.home_of_old_names = "headrace.compat.old_names"
 
 #: Namespaces that are lists of names are in `api/`, and imported as ``headrace.nn``.

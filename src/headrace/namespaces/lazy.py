@@ -7,12 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-from headrace.namespaces.missing import attribute_error
+from headrace.namespaces.missing import LATE, attribute_error
 
 __all__ = ["LATE", "lazy"]
-
-#: For each module with late names, what they stand for: ``module:name``, or a module.
-LATE: dict[str, dict[str, str]] = {}
 
 
 def lazy(

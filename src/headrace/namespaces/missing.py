@@ -16,9 +16,20 @@ from typing import Any
 
 from headrace.errors import suggest
 
-__all__ = ["Namespace", "attribute_error", "is_known", "known_names", "reason"]
+__all__ = [
+    "LATE",
+    "Namespace",
+    "attribute_error",
+    "is_known",
+    "known_names",
+    "make_namespace",
+    "reason",
+]
 
 _FILE = Path(__file__).with_name("known_names.txt")
+
+#: For each module with late names (`lazy`), what they stand for: ``module:name``, or a module.
+LATE: dict[str, dict[str, str]] = {}
 
 #: Why a namespace, or a name, of TensorFlow is not here; the longest prefix that fits counts.
 REASONS = {
@@ -150,7 +161,15 @@ class Namespace(ModuleType):
         raise attribute_error(self.__name__, name, dir(self)) from None
 
     def __dir__(self) -> list[str]:
-        """Its public names: none that begins with "_", and no module that is no namespace."""
+        """Its public names: those of ``__all__``, if it has one, and its late ones.
+
+        Without ``__all__`` all but those that begin with "_" and modules that are no namespaces.
+        """
+        stated = vars(self).get("__all__")
+        if stated is not None:
+            dunder = [name for name in vars(self) if name.startswith("__")]
+            late = [name for name in LATE.get(self.__name__, ()) if not name.startswith("_")]
+            return sorted({*dunder, *stated, *late})
         return [name for name in super().__dir__() if self._is_public(name)]
 
     def _is_public(self, name: str) -> bool:
@@ -159,17 +178,27 @@ class Namespace(ModuleType):
         value = vars(self).get(name)
         if isinstance(value, ModuleType):
             path = value.__name__.partition(".")[2]
-            return path in _NAMESPACES or path.startswith("contrib.")
+            return path in _NAMESPACES or name in LATE.get(self.__name__, ())
         if isinstance(value, __future__._Feature):
             return False
         return getattr(value, "__module__", "") not in ("typing", "collections.abc")
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
+        self._adopt(name, value)
+
+    def _adopt(self, name: str, value: Any) -> None:
         if type(value) is ModuleType and value.__name__ == f"{self.__name__}.{name}":
             path = value.__name__.partition(".")[2]
-            if path in _NAMESPACES or path.startswith("contrib."):
-                value.__class__ = Namespace
+            if path in _NAMESPACES or path.startswith(("contrib.", "examples.")):
+                make_namespace(value)
+
+
+def make_namespace(module: ModuleType) -> None:
+    """Make a module a `Namespace`, and so the namespaces that were imported below it before."""
+    module.__class__ = Namespace
+    for name, value in list(vars(module).items()):
+        setattr(module, name, value)
 
 
 #: The modules that are namespaces of the interface (those of contrib are all).

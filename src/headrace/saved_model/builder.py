@@ -24,6 +24,8 @@ from headrace.saved_model import constants
 from headrace.saved_model.own_operations import leave_out_own_operations
 from headrace.train.saver import Saver
 
+__all__ = ["Builder", "SavedModelBuilder", "simple_save"]
+
 #: The key of the signature that names the operation to run after loading, as releases from 1.14
 #: on write it.
 INIT_OP_SIGNATURE_KEY = "__saved_model_init_op"

@@ -19,6 +19,8 @@ from headrace.saved_model import constants
 from headrace.saved_model.builder import INIT_OP_SIGNATURE_KEY
 from headrace.train.meta_graph import import_meta_graph
 
+__all__ = ["contains_saved_model", "load", "maybe_saved_model_directory", "parse_saved_model"]
+
 
 def maybe_saved_model_directory(export_dir: str | os.PathLike[str]) -> bool:
     """Whether a folder has the main file of a SavedModel."""

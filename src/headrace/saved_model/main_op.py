@@ -12,6 +12,8 @@ from headrace.ops.state.variables_api import (
     local_variables_initializer,
 )
 
+__all__ = ["main_op", "main_op_with_restore"]
+
 
 def main_op() -> Operation:
     """An operation that initialises all variables and tables."""

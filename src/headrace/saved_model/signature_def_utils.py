@@ -10,6 +10,14 @@ from headrace.graph.proto import SignatureDef
 from headrace.saved_model import signature_constants as keys
 from headrace.saved_model.utils import build_tensor_info
 
+__all__ = [
+    "build_signature_def",
+    "classification_signature_def",
+    "is_valid_signature",
+    "predict_signature_def",
+    "regression_signature_def",
+]
+
 
 def build_signature_def(
     inputs: Mapping[str, Any] | None = None,

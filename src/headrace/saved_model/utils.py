@@ -9,6 +9,8 @@ from headrace.graph.proto import TensorInfo
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.state.save_slices import prepend_name_scope
 
+__all__ = ["build_tensor_info", "get_tensor_from_tensor_info"]
+
 
 def build_tensor_info(tensor: Any) -> Any:
     """The TensorInfo of a Tensor or SparseTensor: name, type and static shape."""

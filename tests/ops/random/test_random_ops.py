@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import headrace.random as random_namespace
 import jax
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import pytest
 import headrace as tf
 import headrace.ops.array.shaping
 import headrace.ops.math.binary
+import headrace.random as random_namespace
 from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph

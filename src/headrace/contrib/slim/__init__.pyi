@@ -15,7 +15,6 @@ from headrace.contrib.layers import adaptive_clipping_fn as adaptive_clipping_fn
 from headrace.contrib.layers import apply_regularization as apply_regularization
 from headrace.contrib.layers import avg_pool2d as avg_pool2d
 from headrace.contrib.layers import avg_pool3d as avg_pool3d
-from headrace.contrib.layers import batch_moments as batch_moments
 from headrace.contrib.layers import batch_norm as batch_norm
 from headrace.contrib.layers import bias_add as bias_add
 from headrace.contrib.layers import bow_encoder as bow_encoder
@@ -32,12 +31,10 @@ from headrace.contrib.layers import convolution2d_in_plane as convolution2d_in_p
 from headrace.contrib.layers import convolution2d_transpose as convolution2d_transpose
 from headrace.contrib.layers import convolution3d as convolution3d
 from headrace.contrib.layers import convolution3d_transpose as convolution3d_transpose
-from headrace.contrib.layers import core as core
 from headrace.contrib.layers import dense_to_sparse as dense_to_sparse
 from headrace.contrib.layers import dropout as dropout
 from headrace.contrib.layers import elu as elu
 from headrace.contrib.layers import embed_sequence as embed_sequence
-from headrace.contrib.layers import embedding as embedding
 from headrace.contrib.layers import embedding_lookup_unique as embedding_lookup_unique
 from headrace.contrib.layers import flatten as flatten
 from headrace.contrib.layers import fully_connected as fully_connected
@@ -54,7 +51,6 @@ from headrace.contrib.layers import linear as linear
 from headrace.contrib.layers import max_pool2d as max_pool2d
 from headrace.contrib.layers import max_pool3d as max_pool3d
 from headrace.contrib.layers import maxout as maxout
-from headrace.contrib.layers import normalization as normalization
 from headrace.contrib.layers import one_hot_encoding as one_hot_encoding
 from headrace.contrib.layers import optimize_loss as optimize_loss
 from headrace.contrib.layers import optimizers as optimizers

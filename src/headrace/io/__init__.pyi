@@ -4,7 +4,7 @@ from headrace.files.tfrecord import TFRecordOptions as TFRecordOptions
 from headrace.files.tfrecord import TFRecordWriter as TFRecordWriter
 from headrace.files.tfrecord import tf_record_iterator as tf_record_iterator
 from headrace.graph_files.graph_util import write_graph as write_graph
-from headrace.api.io import gfile as gfile
+from headrace.io import gfile as gfile
 __all__ = ['FixedLenFeature', 'FixedLenSequenceFeature', 'PaddingFIFOQueue', 'PriorityQueue', 'QueueBase', 'RandomShuffleQueue', 'SparseFeature', 'VarLenFeature', 'decode_and_crop_jpeg', 'decode_base64', 'decode_bmp', 'decode_compressed', 'decode_csv', 'decode_gif', 'decode_image', 'decode_jpeg', 'decode_json_example', 'decode_png', 'decode_raw', 'deserialize_many_sparse', 'encode_base64', 'encode_jpeg', 'extract_jpeg_shape', 'is_jpeg', 'matching_files', 'parse_example', 'parse_sequence_example', 'parse_single_example', 'parse_single_sequence_example', 'parse_tensor', 'read_file', 'serialize_many_sparse', 'serialize_sparse', 'serialize_tensor', 'write_file', 'TFRecordCompressionType', 'TFRecordOptions', 'TFRecordWriter', 'gfile', 'tf_record_iterator', 'write_graph']
 from headrace.ops.image.files_api import decode_and_crop_jpeg as decode_and_crop_jpeg
 from headrace.ops.image.files_api import decode_bmp as decode_bmp
