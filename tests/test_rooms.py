@@ -117,6 +117,35 @@ def test_circles_of_modules_are_small():
     assert not circles, [sorted(c) for c in circles]
 
 
+#: Folders of tests that are no room of the product, and what is in them.
+OTHER_TESTS = {
+    "data": "files that tests read",
+    "golden": "results of TensorFlow",
+    "docs": "pages and notebooks",
+    "errors": "texts of errors, from whichever room",
+    "netns": "clusters between hosts",
+    "ops/cases": "the table of cases of all operations",
+    "packaging": "the wheel",
+    "process": "clusters of processes",
+    "programs": "whole programs",
+    "tools": "the programs under tools/",
+    "typing": "type checkers on programs of users",
+}
+
+
+def test_the_tests_mirror_the_rooms():
+    tests = ROOT / "tests"
+    levels = (tests, tests / "ops", tests / "distributed")
+    folders = {
+        path.relative_to(tests).as_posix()
+        for level in levels
+        for path in level.iterdir()
+        if path.is_dir() and list(path.glob("**/*.py"))
+    }
+    homeless = {f for f in folders if not (SRC / "headrace" / f).is_dir()}
+    assert homeless <= set(OTHER_TESTS)
+
+
 def test_every_circle_is_in_the_design():
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     table = text.partition("| room | modules that need each other |")[2].partition("\n\n")[0]
