@@ -35,7 +35,7 @@ def test_forward(case: OpCase) -> None:
 
 @every_case
 def test_shape_rule(case: OpCase) -> None:
-    op_cases.check_shapes(case)
+    op_cases.check_shape_rule(case)
 
 
 @every_case

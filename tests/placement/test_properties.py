@@ -11,7 +11,7 @@ from placement_cluster import step_of, task, tasks
 import headrace as tf
 from headrace.errors import InvalidArgumentError
 from headrace.graph import devices as names
-from headrace.placement.constraints import is_stateful
+from headrace.placement.constraints import is_anchored
 from headrace.placement.placer import place
 
 DEFAULT = "/job:master/replica:0/task:0/device:CPU:0"
@@ -112,7 +112,7 @@ def test_constraints_hold_and_groups_stay_together(seed):
         _check_groups(step)
         for node, constraint in asked.items():
             assert not constraint or names.matches(constraint, node.device)
-        assert decided == {n.name: n.device for n in step.nodes if is_stateful(n)}
+        assert decided == {n.name: n.device for n in step.nodes if is_anchored(n)}
 
 
 @some
@@ -160,7 +160,7 @@ def test_later_plans_leave_state_where_it_is(seed, other):
             assert not decided.keys() & before.keys()
             pinned.update(decided)
             for node in step.nodes:
-                if is_stateful(node):
+                if is_anchored(node):
                     assert node.device == pinned[node.name]
             _check_groups(step, before)
             with tf.device(rng.choice(CONSTRAINTS)):

@@ -26,12 +26,12 @@ _MISTAKES = (KeyError, AttributeError, AssertionError, NameError)
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory", "array is too big")
 
 
-def physical_memory() -> int:
-    """Bytes of memory of this machine."""
+def physical_memory(unknown: int = 1 << 62) -> int:
+    """Bytes of memory of this machine; ``unknown`` where the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):  # not on this system
-        return 1 << 62
+        return unknown
 
 
 MEMORY = physical_memory()

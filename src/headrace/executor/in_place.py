@@ -31,7 +31,7 @@ from headrace.executor.program import InPlace
 from headrace.executor.region import Region, RegionOptions, label_of
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, Transaction
 from headrace.executor.runnable import Runnable
-from headrace.executor.touched import RegionState, functions_of, has_loops
+from headrace.executor.touched import RegionState, functions_in, has_loops
 from headrace.executor.tracing_step import StepContext
 from headrace.passes.ir import Edge, Node, function_step
 from headrace.placement.cost import state_bytes
@@ -151,7 +151,7 @@ def _changes_parts(node: Node) -> bool:
         return True
     if node.op_def.lower is None:
         return False
-    return any(_changes_parts(n) for body in functions_of(node) for n in function_step(body).nodes)
+    return any(_changes_parts(n) for body in functions_in(node) for n in function_step(body).nodes)
 
 
 def waiting_changes(
@@ -220,7 +220,7 @@ class _Parting:
                 continue
             looks_at = node.op_def.checked_inputs(node.attrs)
             edges = node.inputs if looks_at is None else [node.inputs[i] for i in looks_at]
-            if settled.issuperset(edges) and not functions_of(node):
+            if settled.issuperset(edges) and not functions_in(node):
                 continue  # found out while the program is traced
             if node not in after:
                 wanted.add(node)

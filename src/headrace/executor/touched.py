@@ -42,7 +42,7 @@ class RegionState:
             self.writes.setdefault(handles[node.inputs[i]], node)
             self._made.add(handles[node.inputs[i]])
         if node.op_def.lower is not None:
-            bodies = functions_of(node)
+            bodies = functions_in(node)
             known = [handles[e] for e in node.inputs if e in handles]
             used = [h for h in known if isinstance(h, ResourceHandle)]
             self.add_bodies(node, bodies, used)
@@ -59,7 +59,7 @@ class RegionState:
                 if effects.random:
                     self.reads[random_stream(body_node)] = body_node
                     self.writes[random_stream(body_node)] = body_node
-                inner.extend(functions_of(body_node))
+                inner.extend(functions_in(body_node))
         for handle in used:
             if handle not in self.reads and handle not in self._made:
                 self.reads[handle] = node
@@ -74,7 +74,7 @@ def may_block(node: Node) -> bool:
         return node.op_def.effects.blocks
     p = prepared(node)
     if p.may_block is None:
-        inner = (n for body in functions_of(node) for n in function_step(body).nodes)
+        inner = (n for body in functions_in(node) for n in function_step(body).nodes)
         p.may_block = any(map(may_block, inner))
     return p.may_block
 
@@ -92,7 +92,7 @@ def touched_by(nodes: Iterable[Node]) -> list[StateKey]:
             found[handle_for(node)] = None
         if node.op_def.effects.random:
             found[random_stream(node)] = None
-        bodies = functions_of(node) if node.op_def.lower is not None else ()
+        bodies = functions_in(node) if node.op_def.lower is not None else ()
         for body in bodies:
             found.update(dict.fromkeys(touched_by(function_step(body).nodes)))
     return list(found)
@@ -101,13 +101,13 @@ def touched_by(nodes: Iterable[Node]) -> list[StateKey]:
 def has_loops(nodes: Iterable[Node]) -> bool:
     """Whether there is a loop among nodes and their function bodies."""
     return any(
-        n.op_def.traits.repeats or any(has_loops(function_step(f).nodes) for f in functions_of(n))
+        n.op_def.traits.repeats or any(has_loops(function_step(f).nodes) for f in functions_in(n))
         for n in nodes
         if n.op_def.lower is not None
     )
 
 
-def functions_of(node: Node) -> list[FuncGraph]:
+def functions_in(node: Node) -> list[FuncGraph]:
     """The function bodies among a node's attributes, nested attribute lists included."""
     found: list[FuncGraph] = []
 
@@ -125,4 +125,4 @@ def functions_of(node: Node) -> list[FuncGraph]:
     return found
 
 
-__all__ = ["RegionState", "functions_of", "has_loops", "is_integer_view", "may_block"]
+__all__ = ["RegionState", "functions_in", "has_loops", "is_integer_view", "may_block"]

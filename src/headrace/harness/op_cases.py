@@ -1,6 +1,6 @@
 """The op-case table: what an op must give, and the checks that hold for every op.
 
-A case names an op, its inputs and a NumPy reference. ``check_forward``, ``check_shapes``,
+A case names an op, its inputs and a NumPy reference. ``check_forward``, ``check_shape_rule``,
 ``check_gradient`` and ``check_round_trip`` are run on each by ``tests/ops/test_op_cases.py``.
 """
 
@@ -203,7 +203,7 @@ def check_forward(case: OpCase) -> None:
             assert_close(got, reference, text, case.rtol, case.atol)
 
 
-def check_shapes(case: OpCase) -> None:
+def check_shape_rule(case: OpCase) -> None:
     """The shape rule fits the outputs, whatever is known of the inputs."""
     arrays = case.flat_inputs()
     full = Built(case, arrays)

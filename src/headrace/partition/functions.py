@@ -50,12 +50,12 @@ class Body:
 Bodies = dict[Node, dict[Any, Body]]
 
 
-def bodies_of(partition: Partition) -> Iterator[Body]:
+def bodies_in(partition: Partition) -> Iterator[Body]:
     """The bodies in a partition that need several tasks, inner ones before outer ones."""
     for part in partition.parts.values():
         for bodies in part.tables.bodies.values():
             for body in bodies.values():
-                yield from bodies_of(body.partition)
+                yield from bodies_in(body.partition)
                 yield body
 
 
@@ -186,4 +186,4 @@ def _stand_in(handle: Node, user: Node) -> Node:
     return made
 
 
-__all__ = ["Bodies", "Body", "PlaceBody", "bodies_of", "constraints_of", "cut_bodies"]
+__all__ = ["Bodies", "Body", "PlaceBody", "bodies_in", "constraints_of", "cut_bodies"]

@@ -55,10 +55,10 @@ class Group:
 
         Random ops do not: until their first plan has pinned them, they may be anywhere.
         """
-        return any(is_stateful(n) and not n.op_def.effects.random for n in self.nodes)
+        return any(is_anchored(n) and not n.op_def.effects.random for n in self.nodes)
 
 
-def is_stateful(node: Node) -> bool:
+def is_anchored(node: Node) -> bool:
     """Whether a node must stay where it ran first: it owns state or touches the world outside."""
     effects = node.op_def.effects
     return bool(node.op_def.makes_handle or effects.random or effects.external or effects.blocks)
@@ -79,7 +79,7 @@ class _Members:
         self.wanted = [n.device if n.op_def is not FEED else "" for n in nodes]
         self.pinned = [""] * len(nodes)
         if pinned:
-            self.pinned = [pinned.get(n.name, "") if is_stateful(n) else "" for n in nodes]
+            self.pinned = [pinned.get(n.name, "") if is_anchored(n) else "" for n in nodes]
         #: The members of each set with more than one, by root.
         self.sets: dict[int, list[int]] = {}
         #: What stands behind the numbers of absent ops.
@@ -174,7 +174,7 @@ class _Members:
             op = self.absent[i - len(self.nodes)]
             return self.pinned_names.get(op.name) or op.device if op is not None else ""
         node = self.nodes[i]
-        return (self.pinned_names.get(node.name, "") if is_stateful(node) else "") or node.device
+        return (self.pinned_names.get(node.name, "") if is_anchored(node) else "") or node.device
 
     def _op(self, i: int) -> Any:
         return self.nodes[i].op if i < len(self.nodes) else self.absent[i - len(self.nodes)]

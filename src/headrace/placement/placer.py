@@ -24,7 +24,7 @@ from headrace.graph import devices as names
 from headrace.passes.ir import FEED, Node
 from headrace.placement.constraints import (
     Group,
-    is_stateful,
+    is_anchored,
     make_groups,
     soften,
     unknown_device,
@@ -77,7 +77,7 @@ def place(
     if log_device_placement:
         for node in nodes:
             _log.warning("%s: (%s): %s", node.name, node.type, node.device)
-    return {n.name: n.device for n in nodes if is_stateful(n) and n.name not in pinned}
+    return {n.name: n.device for n in nodes if is_anchored(n) and n.name not in pinned}
 
 
 def _is_plain(nodes: Sequence[Node], devices: DeviceSet, pinned: Mapping[str, str]) -> bool:
@@ -88,7 +88,7 @@ def _is_plain(nodes: Sequence[Node], devices: DeviceSet, pinned: Mapping[str, st
     if any(n.device or n.colocation for n in nodes):
         return False
     return not pinned or all(
-        pinned.get(n.name, default.name) == default.name for n in nodes if is_stateful(n)
+        pinned.get(n.name, default.name) == default.name for n in nodes if is_anchored(n)
     )
 
 

@@ -21,7 +21,7 @@ from headrace.errors import AbortedError, CancelledError, OpError
 from headrace.executor.errands import Limit
 from headrace.graph import devices as names
 from headrace.graph.proto import ConfigProto, GraphDef
-from headrace.partition.functions import bodies_of
+from headrace.partition.functions import bodies_in
 from headrace.partition.parts import Part, Partition
 from headrace.placement.devices import DeviceAttributes
 from headrace.settings import flags
@@ -159,7 +159,7 @@ class MasterSession:
         plan = RegisteredPlan.of(self.master.steps.number(), partition)
         registered: list[RegisteredPlan] = []
         try:
-            for body in bodies_of(partition):
+            for body in bodies_in(partition):
                 body.plan = RegisteredPlan.of(self.master.steps.number(), body.partition)
                 registered.append(body.plan)
                 self._register_parts(body.plan.number, body.partition, timeout)

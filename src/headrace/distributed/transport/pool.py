@@ -7,7 +7,6 @@ as the copy itself; so large blocks go back to a pool when the last array over t
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 import time
 from collections import deque
@@ -16,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.executor.borrowed import lend
+from headrace.executor.failures import physical_memory
 
 __all__ = [
     "ALIGNMENT",
@@ -23,11 +23,13 @@ __all__ = [
     "ReceivePool",
     "address_of",
     "aligned",
-    "physical_memory",
     "receive_pool",
     "size_class",
     "split_small",
 ]
+
+#: Bytes that a machine is taken to have whose system does not say.
+UNKNOWN_MEMORY: Final = 8 << 30
 
 ALIGNMENT: Final = 64  # what XLA needs to take an array without a copy
 _POOLED: Final = 256 << 10  # smaller blocks come from the allocator's own caches
@@ -69,14 +71,6 @@ def size_class(nbytes: int) -> int:
     """
     step = max(4096, 1 << max(0, (nbytes - 1).bit_length() - 4))
     return -(-nbytes // step) * step
-
-
-def physical_memory() -> int:
-    """Bytes of memory of this machine; 8 GiB where the system does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 8 << 30
 
 
 def split_small(data: memoryview, sizes: list[int]) -> list[Bytes]:
@@ -206,4 +200,4 @@ class ReceivePool:
             self._idle -= size
 
 
-receive_pool: Final = ReceivePool(idle_limit=max(256 << 20, physical_memory() // 8))
+receive_pool: Final = ReceivePool(idle_limit=max(256 << 20, physical_memory(UNKNOWN_MEMORY) // 8))

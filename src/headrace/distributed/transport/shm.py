@@ -23,8 +23,9 @@ import numpy as np
 
 from headrace.distributed.transport.base import PipeBroken, as_bytes, nbytes_of
 from headrace.distributed.transport.framing import ENTRY, IN_SEGMENT, NEW_SEGMENT
-from headrace.distributed.transport.pool import Bytes, physical_memory, size_class
+from headrace.distributed.transport.pool import UNKNOWN_MEMORY, Bytes, size_class
 from headrace.executor.borrowed import lend
+from headrace.executor.failures import physical_memory
 
 if sys.platform == "linux":
     import fcntl
@@ -140,10 +141,12 @@ def _memory_left() -> int:
                     return int(line.split()[1]) << 10
     except OSError:
         pass
-    return physical_memory()
+    return physical_memory(UNKNOWN_MEMORY)
 
 
-shared_budget: Final = Budget(physical_memory() // 4, physical_memory() // 8)
+shared_budget: Final = Budget(
+    physical_memory(UNKNOWN_MEMORY) // 4, physical_memory(UNKNOWN_MEMORY) // 8
+)
 
 
 class Slab:

@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace.graph.shapes import broadcast_static, compatible_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops.array.fill import unbroadcast
+from headrace.ops.array.fill import sum_to_shape
 from headrace.ops.core import checks, requirements
 from headrace.ops.core.array_util import (
     both,
@@ -132,7 +132,7 @@ def _select_v2_gradient(op: Operation, grad: Tensor) -> list[Any]:
     grad = convert_to_tensor(grad)
     zero = raw.ZerosLike(grad)
     parts = raw.SelectV2(condition, grad, zero), raw.SelectV2(condition, zero, grad)
-    return [None, unbroadcast(parts[0], t), unbroadcast(parts[1], e)]
+    return [None, sum_to_shape(parts[0], t), sum_to_shape(parts[1], e)]
 
 
 define_op(

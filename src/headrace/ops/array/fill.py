@@ -109,7 +109,7 @@ def _broadcast_to(xp: Any, x: Any, shape: Any) -> Any:
     return xp.broadcast_to(x, _checked_sizes(shape, "shape"))
 
 
-def unbroadcast(grad: Tensor, source: Tensor) -> Tensor:
+def sum_to_shape(grad: Tensor, source: Tensor) -> Tensor:
     """Sum ``grad`` back to the shape of ``source``, which was broadcast to the shape of grad."""
     grad = convert_to_tensor(grad)
     wide, narrow = grad.dims, source.dims
@@ -132,7 +132,7 @@ define_op(
     attrs="T: type, Tidx: index = int32",
     shape=_broadcast_to_shape,
     **both(_broadcast_to),
-    gradient=lambda op, grad: [unbroadcast(grad, op.inputs[0]), None],
+    gradient=lambda op, grad: [sum_to_shape(grad, op.inputs[0]), None],
     static=(1,),
     traits=Traits(elements_of=slice(1)),
 )

@@ -22,9 +22,9 @@ from headrace.graph.graph import Graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.control import tensor_array_uses as uses
 from headrace.ops.control.flow import calls_of, first_argument, save, saved_name
-from headrace.ops.control.tensor_list import scalar_shape
 from headrace.ops.control.tensor_list_kernels import TensorList
 from headrace.ops.core import checks
+from headrace.ops.core.array_util import scalar_shape
 from headrace.ops.core.build import constant, raw
 from headrace.ops.core.checks import NeedsValue
 from headrace.ops.core.registry import CHECKS, define_op

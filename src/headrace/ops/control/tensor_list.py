@@ -16,6 +16,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.control import tensor_list_kernels as lists
 from headrace.ops.control.tensor_list_kernels import TensorList, Uniformity
 from headrace.ops.core import checks
+from headrace.ops.core.array_util import scalar_shape
 from headrace.ops.core.build import constant, raw
 from headrace.ops.core.checks import NeedsValue
 from headrace.ops.core.registry import CHECKS, define_op
@@ -73,10 +74,6 @@ def unwritten_value(element_shape: Any, dtype: Any, index: Any) -> Any:
             "element_shape is not fully defined. Write the element first.",
         )
     return np.zeros(dims, dtype.np_dtype)
-
-
-def scalar_shape(op: Operation) -> list[Dims]:
-    return [()]
 
 
 # -- making lists -------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from headrace.ops.control.tensor_list import (
     fixed_index,
     get_host,
     known_shape,
-    scalar_shape,
     set_item,
     shape_input,
     uniform,
@@ -27,6 +26,7 @@ from headrace.ops.control.tensor_list import (
 )
 from headrace.ops.control.tensor_list_kernels import TensorList
 from headrace.ops.core import checks
+from headrace.ops.core.array_util import scalar_shape
 from headrace.ops.core.build import constant, raw
 from headrace.ops.core.checks import NeedsValue
 from headrace.ops.core.registry import CHECKS, define_op

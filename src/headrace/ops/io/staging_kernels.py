@@ -24,7 +24,7 @@ def _invalid(message: str) -> InvalidArgumentError:
     return InvalidArgumentError(None, None, message)
 
 
-def size_of(values: Values) -> int:
+def bytes_of_values(values: Values) -> int:
     """Bytes that arrays take; a string counts with its length."""
     total = 0
     for value in values:
@@ -52,7 +52,7 @@ class _Area(HostResource):
 
     def _checked_size(self, values: Values) -> int:
         """The bytes of values; raises ResourceExhaustedError if they can never fit."""
-        added = size_of(values)
+        added = bytes_of_values(values)
         if self._limit and added > self._limit:
             message = (
                 f"Attempted to insert tensors with combined size of '{added}' bytes into Staging "
@@ -110,7 +110,7 @@ class StagingAreaResource(_Area):
         with self._changed:
             self._wait(lambda: bool(self._staged), step)
             values = self._staged.popleft()
-            self._bytes -= size_of(values)
+            self._bytes -= bytes_of_values(values)
             self._changed.notify_all()
             return values
 
@@ -221,7 +221,7 @@ class MapStagingAreaResource(_Area):
             own.pop(index, None)
         if not own:
             del self._whole[key]
-        self._bytes -= size_of(values)
+        self._bytes -= bytes_of_values(values)
         self._changed.notify_all()
 
     def size(self) -> int:

@@ -12,6 +12,7 @@ from headrace.graph.composite import CompositeTensor, composite_function
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.core.array_util import like_first
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
@@ -21,7 +22,6 @@ from headrace.ops.math.elementwise_util import (
     Kernel,
     broadcast_shape,
     lifted,
-    like_first,
     unbroadcast,
 )
 

@@ -15,11 +15,15 @@ from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import requirements
+from headrace.ops.core.array_util import like_first
 from headrace.ops.core.build import apply_op, convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import NotDifferentiable, OpDef, define_op
 from headrace.ops.core.static import static_value
-from headrace.ops.math.elementwise_util import NUMBERS, REALS, like_first
+from headrace.ops.math.elementwise_util import (
+    NUMBERS,
+    REALS,
+)
 
 Grads = list[Tensor | None]
 

@@ -13,7 +13,7 @@ from headrace.graph.composite import composite_function
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core import flops, requirements
-from headrace.ops.core.array_util import both
+from headrace.ops.core.array_util import both, like_first
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
@@ -29,7 +29,6 @@ from headrace.ops.math.elementwise_util import (
     SIGNED,
     conj,
     flat_function,
-    like_first,
     scalar,
     unary,
 )

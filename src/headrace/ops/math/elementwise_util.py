@@ -13,6 +13,7 @@ from jax import lax
 
 from headrace.graph.shapes import broadcast_static
 from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.ops.core.array_util import like_first
 from headrace.ops.core.build import apply_op, raw
 from headrace.ops.core.registry import (
     PURE,
@@ -37,11 +38,6 @@ NUMBERS = "numeric"
 
 BOOLEAN = NotDifferentiable("the result is boolean")
 INTEGER = NotDifferentiable("the result is of an integer type")
-
-
-def like_first(op: Operation) -> list[Dims]:
-    """Shape rule: the shape of the first input."""
-    return [op.inputs[0].dims]
 
 
 def broadcast_shape(op: Operation) -> list[Dims]:

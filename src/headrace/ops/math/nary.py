@@ -16,12 +16,16 @@ from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import flops
-from headrace.ops.core.array_util import both
+from headrace.ops.core.array_util import both, like_first
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import ELEMENTWISE
-from headrace.ops.math.elementwise_util import INTEGER, NUMBERS, REALS, like_first
+from headrace.ops.math.elementwise_util import (
+    INTEGER,
+    NUMBERS,
+    REALS,
+)
 
 # -- sums ---------------------------------------------------------------------------------------
 

@@ -14,12 +14,15 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import broadcast_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import checks, flops, requirements
+from headrace.ops.core.array_util import like_first
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.old_arguments import cross_entropy_arguments
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import CHECKS, NotDifferentiable, define_op, index_check
 from headrace.ops.core.traits import Traits
-from headrace.ops.math.elementwise_util import FLOATS, like_first
+from headrace.ops.math.elementwise_util import (
+    FLOATS,
+)
 
 
 def _shifted(logits: Any) -> Any:
