@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from headrace.graph.tensor import Dims
 from headrace.ops.core import array_util
-from headrace.ops.math import elementwise_util
 from headrace.passes.ir import Edge, Node, StepGraph
 
 #: A node behind which more effects lie keeps its control edges: they are fewer.
 _MANY = 16
 #: Shape rules of ops that have, with one input, nothing to refuse.
-_TAKE_ANY_SHAPE = (array_util.like_first, elementwise_util.like_first)
+_TAKE_ANY_SHAPE = (array_util.like_first,)
 
 
 def drop_dead_control(step: StepGraph) -> int:
