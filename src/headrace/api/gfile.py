@@ -24,37 +24,66 @@ Open = GFile
 
 
 def Exists(filename: Any) -> bool:
-    """Whether there is such a file or directory."""
+    """Whether there is such a file or directory.
+
+    Raises:
+        UnimplementedError: if nothing is known of the scheme of the path.
+    """
     return system.exists(filename)
 
 
 def IsDirectory(dirname: Any) -> bool:
-    """Whether a path is a directory; False where there is nothing."""
+    """Whether a path is a directory; False where there is nothing.
+
+    Raises:
+        UnimplementedError: if nothing is known of the scheme of the path.
+    """
     return system.is_directory(dirname)
 
 
 def ListDirectory(dirname: Any) -> list[str]:
-    """The names in a directory, sorted. Raises NotFoundError if it is not a directory."""
+    """The names in a directory, sorted.
+
+    Raises:
+        NotFoundError: if it is not a directory.
+    """
     return system.list_directory(dirname)
 
 
 def MkDir(dirname: Any) -> None:
-    """Make a directory. Raises NotFoundError if the one above it does not exist."""
+    """Make a directory; one that is there stays.
+
+    Raises:
+        NotFoundError: if the one above it does not exist.
+    """
     system.make_directory(dirname)
 
 
 def MakeDirs(dirname: Any) -> None:
-    """Make a directory and all above it. Raises FailedPreconditionError if a file is there."""
+    """Make a directory and all above it.
+
+    Raises:
+        FailedPreconditionError: if a file is there.
+    """
     system.make_directories(dirname)
 
 
 def Remove(filename: Any) -> None:
-    """Delete a file. Raises NotFoundError; FailedPreconditionError for a directory."""
+    """Delete a file.
+
+    Raises:
+        NotFoundError: if there is none.
+        FailedPreconditionError: if it is a directory.
+    """
     system.remove(filename)
 
 
 def DeleteRecursively(dirname: Any) -> None:
-    """Delete a directory with all in it. Raises NotFoundError."""
+    """Delete a directory with all in it.
+
+    Raises:
+        NotFoundError: if there is none.
+    """
     system.remove_tree(dirname)
 
 
@@ -84,7 +113,11 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
 
 
 def Stat(filename: Any) -> FileStatistics:
-    """``length``, ``mtime_nsec`` and ``is_directory`` of a file. Raises NotFoundError."""
+    """``length``, ``mtime_nsec`` and ``is_directory`` of a file.
+
+    Raises:
+        NotFoundError: if there is none.
+    """
     return system.stat(filename)
 
 

@@ -69,6 +69,10 @@ def set_difference(
     """The elements of each row of ``a`` that ``b`` does not have, or the other way round.
 
     Arguments and errors are those of ``set_intersection``.
+
+    Raises:
+        TypeError: if types differ or are floating.
+        ValueError, InvalidArgumentError: if shapes do not fit.
     """
     return _operation(a, b, "a-b" if aminusb else "b-a", validate_indices)
 
@@ -77,6 +81,10 @@ def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     """The elements that a row of ``a`` or of ``b`` has, each once, in order.
 
     Arguments and errors are those of ``set_intersection``.
+
+    Raises:
+        TypeError: if types differ or are floating.
+        ValueError, InvalidArgumentError: if shapes do not fit.
     """
     return _operation(a, b, "union", validate_indices)
 

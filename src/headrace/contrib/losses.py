@@ -48,7 +48,11 @@ def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
 
 
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Any:
-    """The sum of all losses. Raises ValueError if there are none."""
+    """The sum of all losses, a scalar.
+
+    Raises:
+        ValueError: if there are none.
+    """
     return _get_total_loss(add_regularization_losses, name)
 
 
@@ -101,7 +105,18 @@ def _pair(predictions: Any, labels: Any) -> tuple[Tensor, Tensor]:
 def absolute_difference(
     predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
 ) -> Tensor:
-    """``|predictions - labels|``."""
+    """``|predictions - labels|``.
+
+    Args:
+        predictions, labels: numbers of the same shape.
+        weights: a scalar, or one for each example or element.
+
+    Returns:
+        The weighted mean, a float32 scalar.
+
+    Raises:
+        ValueError: if shapes differ, ``labels`` are None, or ``weights`` do not fit.
+    """
     with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as scope:
         values, truth = _pair(predictions, labels)
         return compute_weighted_loss(raw.Abs(raw.Sub(values, truth)), weights, scope=scope)
@@ -111,7 +126,22 @@ def absolute_difference(
 def mean_squared_error(
     predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
 ) -> Tensor:
-    """``(predictions - labels) ** 2``."""
+    """``(predictions - labels) ** 2``.
+
+    Args:
+        predictions, labels: numbers of the same shape.
+        weights: a scalar, or one for each example or element.
+
+    Returns:
+        The weighted mean, a float32 scalar.
+
+    Raises:
+        ValueError: if shapes differ, ``labels`` are None, or ``weights`` do not fit.
+
+    >>> loss = tf.contrib.losses.mean_squared_error([[1.0, 2.0]], [[0.0, 4.0]])
+    >>> float(Session().run(loss))
+    2.5
+    """
     with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as scope:
         values, truth = _pair(predictions, labels)
         return compute_weighted_loss(raw.SquaredDifference(values, truth), weights, scope=scope)
@@ -125,7 +155,18 @@ def log_loss(
     epsilon: float = 1e-7,
     scope: str | None = None,
 ) -> Tensor:
-    """The negative log of the probability that ``predictions`` give to ``labels``."""
+    """The negative log of the probability that ``predictions`` give to ``labels``.
+
+    Args:
+        predictions, labels: numbers of the same shape.
+        weights: a scalar, or one for each example or element.
+
+    Returns:
+        The weighted mean, a float32 scalar.
+
+    Raises:
+        ValueError: if shapes differ, ``labels`` are None, or ``weights`` do not fit.
+    """
     with name_scope(scope, "log_loss", [predictions, labels, weights]) as scope:
         values, truth = _pair(predictions, labels)
         of_one = raw.Mul(truth, raw.Log(values + epsilon))
@@ -135,7 +176,11 @@ def log_loss(
 
 @add_arg_scope
 def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Tensor:
-    """``max(0, 1 - y * logits)`` of each element, not reduced, for labels 0 and 1."""
+    """``max(0, 1 - y * logits)`` of each element, not reduced, for labels 0 and 1.
+
+    Raises:
+        ValueError: if the shapes differ, or ``labels`` are None.
+    """
     with name_scope(scope, "hinge_loss", [logits, labels]):
         values, truth = _pair(logits, labels)
         ones = raw.OnesLike(truth)
@@ -151,6 +196,12 @@ def mean_pairwise_squared_error(
     """The mean squared difference of the differences of pairs of elements of an example.
 
     ``weights`` are a number or ``[batch]``. Pairs of an element with itself count too.
+
+    Returns:
+        A float32 scalar.
+
+    Raises:
+        ValueError: if the shapes differ, ``labels`` are None, or ``weights`` do not fit.
     """
     given = [predictions, labels, weights]
     with name_scope(scope, "mean_pairwise_squared_error", given):
@@ -178,7 +229,15 @@ def cosine_distance(
     scope: str | None = None,
     dim: int | None = None,
 ) -> Tensor:
-    """One less the inner product along ``axis`` of vectors of length 1."""
+    """One less the inner product along ``axis`` of vectors of length 1.
+
+    Returns:
+        The weighted mean, a float32 scalar.
+
+    Raises:
+        ValueError: if no axis is given, the shapes differ, ``labels`` are None, or ``weights`` do
+            not fit.
+    """
     axis = one_of("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("You must specify 'axis'.")
@@ -196,7 +255,19 @@ def sigmoid_cross_entropy(
     label_smoothing: float = 0,
     scope: str | None = None,
 ) -> Tensor:
-    """Cross entropy of labels that do not exclude each other."""
+    """Cross entropy of labels that do not exclude each other.
+
+    Args:
+        logits, multi_class_labels: ``[batch, classes]``.
+        weights: a scalar, or ``[batch]``, or one for each element.
+        label_smoothing: how far labels are moved towards 1/2, from 0 to 1.
+
+    Returns:
+        The weighted mean, a scalar of the type of ``logits``.
+
+    Raises:
+        ValueError: if the shapes differ, or ``weights`` do not fit.
+    """
     given = [logits, multi_class_labels, weights]
     with name_scope(scope, "sigmoid_cross_entropy_loss", given) as scope:
         logits = convert_to_tensor(logits)
@@ -218,7 +289,19 @@ def softmax_cross_entropy(
     label_smoothing: float = 0,
     scope: str | None = None,
 ) -> Tensor:
-    """Cross entropy of labels that are distributions over classes."""
+    """Cross entropy of labels that are distributions over classes.
+
+    Args:
+        logits, onehot_labels: ``[batch, classes]``.
+        weights: a scalar, or ``[batch]``.
+        label_smoothing: how far labels are moved towards 1/classes, from 0 to 1.
+
+    Returns:
+        The weighted mean, a scalar of the type of ``logits``.
+
+    Raises:
+        ValueError: if the shapes differ, or ``weights`` do not fit.
+    """
     with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels, weights]) as scope:
         logits = convert_to_tensor(logits)
         labels = cast(onehot_labels, logits.dtype)
@@ -236,7 +319,11 @@ def softmax_cross_entropy(
 def sparse_softmax_cross_entropy(
     logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None
 ) -> Tensor:
-    """Cross entropy of class numbers (of shape ``[batch]`` or ``[batch, 1]``)."""
+    """Cross entropy of class numbers (of shape ``[batch]`` or ``[batch, 1]``).
+
+    Raises:
+        ValueError: if ``logits`` have another number of rows, or ``weights`` do not fit.
+    """
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as scope:
         labels = reshape(labels, [-1])
         losses = softmax.sparse_softmax_cross_entropy_with_logits(

@@ -12,37 +12,66 @@ from headrace.files.system import FileStatistics
 
 
 def exists(path: Any) -> bool:
-    """Whether there is such a file or directory."""
+    """Whether there is such a file or directory.
+
+    Raises:
+        UnimplementedError: if nothing is known of the scheme of the path.
+    """
     return system.exists(path)
 
 
 def isdir(path: Any) -> bool:
-    """Whether a path is a directory; False where there is nothing."""
+    """Whether a path is a directory; False where there is nothing.
+
+    Raises:
+        UnimplementedError: if nothing is known of the scheme of the path.
+    """
     return system.is_directory(path)
 
 
 def listdir(path: Any) -> list[str]:
-    """The names in a directory, sorted. Raises NotFoundError if it is not a directory."""
+    """The names in a directory, sorted.
+
+    Raises:
+        NotFoundError: if it is not a directory.
+    """
     return system.list_directory(path)
 
 
 def mkdir(path: Any) -> None:
-    """Make a directory. Raises NotFoundError if the one above it does not exist."""
+    """Make a directory; one that is there stays.
+
+    Raises:
+        NotFoundError: if the one above it does not exist.
+    """
     system.make_directory(path)
 
 
 def makedirs(path: Any) -> None:
-    """Make a directory and all above it. Raises FailedPreconditionError if a file is there."""
+    """Make a directory and all above it.
+
+    Raises:
+        FailedPreconditionError: if a file is there.
+    """
     system.make_directories(path)
 
 
 def remove(path: Any) -> None:
-    """Delete a file. Raises NotFoundError; FailedPreconditionError for a directory."""
+    """Delete a file.
+
+    Raises:
+        NotFoundError: if there is none.
+        FailedPreconditionError: if it is a directory.
+    """
     system.remove(path)
 
 
 def rmtree(path: Any) -> None:
-    """Delete a directory with all in it. Raises NotFoundError."""
+    """Delete a directory with all in it.
+
+    Raises:
+        NotFoundError: if there is none.
+    """
     system.remove_tree(path)
 
 
@@ -52,17 +81,31 @@ def glob(pattern: Any) -> list[str]:
 
 
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Copy a file. Raises NotFoundError, AlreadyExistsError."""
+    """Copy a file.
+
+    Raises:
+        NotFoundError: if ``src`` does not exist.
+        AlreadyExistsError: if ``dst`` exists and ``overwrite`` is False.
+    """
     system.copy(src, dst, overwrite)
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Move a file or directory. Raises NotFoundError, AlreadyExistsError."""
+    """Move a file or directory.
+
+    Raises:
+        NotFoundError: if ``src`` does not exist.
+        AlreadyExistsError: if ``dst`` exists and ``overwrite`` is False.
+    """
     system.rename(src, dst, overwrite)
 
 
 def stat(path: Any) -> FileStatistics:
-    """``length``, ``mtime_nsec`` and ``is_directory`` of a file. Raises NotFoundError."""
+    """``length``, ``mtime_nsec`` and ``is_directory`` of a file.
+
+    Raises:
+        NotFoundError: if there is none.
+    """
     return system.stat(path)
 
 
