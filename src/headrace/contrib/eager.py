@@ -17,7 +17,11 @@ __all__ = [
 
 
 def enable_eager_execution(*args: Any, **kwargs: Any) -> NoReturn:
-    """There is no eager mode. Raises RuntimeError."""
+    """There is no eager mode.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError(
         "Headrace runs graphs; it has no eager mode. Build the model as a graph and run it in a "
         "tf.Session."

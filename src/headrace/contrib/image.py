@@ -110,6 +110,11 @@ def rotate(
     """Images turned anticlockwise around their centres.
 
     ``angles``: radians, a number or one for each image. Other arguments: see ``transform``.
+
+    Raises:
+        TypeError: if images have not 2 to 4 dimensions, or ``angles`` more than one.
+        ValueError: if the interpolation is neither "NEAREST" nor "BILINEAR".
+        InvalidArgumentError: in the step, if there are several angles but not one for each image.
     """
     with name_scope(name, "rotate"):
         given = convert_to_tensor(images, name="images")
@@ -122,7 +127,12 @@ def rotate(
 def translate(
     images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None
 ) -> Tensor:
-    """Images moved by ``[dx, dy]`` pixels, for all or one for each. Others: see ``transform``."""
+    """Images moved by ``[dx, dy]`` pixels, for all or one for each. Others: see ``transform``.
+
+    Raises:
+        TypeError: if images have not 2 to 4 dimensions.
+        ValueError: if a translation has not 2 numbers.
+    """
     with name_scope(name, "translate"):
         transforms = translations_to_projective_transforms(translations)
         return transform(images, transforms, interpolation)
@@ -131,7 +141,11 @@ def translate(
 def angles_to_projective_transforms(
     angles: Any, image_height: Any, image_width: Any, name: str | None = None
 ) -> Tensor:
-    """Transforms ``[angles, 8]`` that turn images of a size by angles in radians."""
+    """Transforms ``[angles, 8]`` that turn images of a size by angles in radians.
+
+    Raises:
+        TypeError: if ``angles`` are neither a scalar nor a vector.
+    """
     with name_scope(name, "angles_to_projective_transforms"):
         turned = _rows(angles, 0, "angles")
         cosine, sine = raw.Cos(turned), raw.Sin(turned)
@@ -146,7 +160,12 @@ def angles_to_projective_transforms(
 
 
 def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Tensor:
-    """Transforms ``[translations, 8]`` that move images by ``[dx, dy]``."""
+    """Transforms ``[translations, 8]`` that move images by ``[dx, dy]``.
+
+    Raises:
+        TypeError: if ``translations`` are neither ``[2]`` nor ``[n, 2]``.
+        ValueError: if one has not 2 numbers.
+    """
     with name_scope(name, "translations_to_projective_transforms"):
         moves = _rows(translations, 1, "translations")
         x, y = raw.Unpack(raw.Neg(moves), num=2, axis=1)
@@ -170,7 +189,12 @@ def compose_transforms(*transforms: Any) -> Tensor:
 
 
 def flat_transforms_to_matrices(transforms: Any) -> Tensor:
-    """Transforms ``[8]`` or ``[n, 8]`` as matrices ``[n, 3, 3]``."""
+    """Transforms ``[8]`` or ``[n, 8]`` as matrices ``[n, 3, 3]``.
+
+    Raises:
+        TypeError: if their rank is neither 1 nor 2.
+        ValueError: if they cannot be made 3 by 3.
+    """
     with name_scope(None, "flat_transforms_to_matrices"):
         rows = _rows(transforms, 1, "transforms")
         whole = raw.PadV2(rows, [[0, 0], [0, 1]], 1.0)
@@ -178,7 +202,12 @@ def flat_transforms_to_matrices(transforms: Any) -> Tensor:
 
 
 def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
-    """Matrices ``[3, 3]`` or ``[n, 3, 3]`` as transforms ``[n, 8]``."""
+    """Matrices ``[3, 3]`` or ``[n, 3, 3]`` as transforms ``[n, 8]``.
+
+    Raises:
+        TypeError: if their rank is neither 2 nor 3.
+        ValueError: if they are not 3 by 3.
+    """
     with name_scope(None, "matrices_to_flat_transforms"):
         rows = raw.Reshape(_rows(transform_matrices, 2, "transform_matrices"), [-1, 9])
         first, last = raw.SplitV(rows, [8, 1], 1, num_split=2)

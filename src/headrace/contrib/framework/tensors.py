@@ -47,7 +47,11 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
-    """``tensor``, which must be a number. Raises ValueError if its static shape says otherwise."""
+    """``tensor``, which must be a scalar.
+
+    Raises:
+        ValueError: if its static shape says otherwise, or is unknown.
+    """
     with name_scope(name, "assert_scalar", [tensor]):
         result = convert_to_tensor(tensor)
         if result.shape.rank != 0:
@@ -59,7 +63,11 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 
 
 def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
-    """``tensor``, which must be a whole number. Raises ValueError if it is not."""
+    """``tensor``, which must be an integer scalar.
+
+    Raises:
+        ValueError: if it is not.
+    """
     with name_scope(name, "assert_scalar_int", [tensor]):
         tensor = convert_to_tensor(tensor)
         if not tensor.dtype.is_integer:
@@ -89,7 +97,11 @@ def convert_to_tensor_or_sparse_tensor(
 
 
 def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Graph:
-    """The graph of tensors and operations. Raises ValueError if they have several."""
+    """The graph of tensors and operations.
+
+    Raises:
+        ValueError: if they have several, or one of them is not in ``graph``.
+    """
     if graph is None:
         return graph_of(op_input_list)
     for item in op_input_list:
@@ -109,7 +121,11 @@ def get_placeholders(graph: Graph) -> list[Tensor]:
 
 
 def reduce_sum_n(tensors: Sequence[Any], name: str | None = None) -> Any:
-    """The sum of all elements of all tensors. Raises ValueError if there are none."""
+    """The sum of all elements of all tensors, a scalar.
+
+    Raises:
+        ValueError: if there are none, or their types differ.
+    """
     if not tensors:
         raise ValueError("No tensors provided.")
     with name_scope(name, "reduce_sum_n", tensors) as scope:
@@ -126,7 +142,11 @@ def remove_squeezable_dimensions(
 
 
 def with_shape(expected_shape: Any, tensor: Any) -> Tensor:
-    """``tensor`` with a static shape. Raises ValueError if its own contradicts."""
+    """``tensor`` with a static shape.
+
+    Raises:
+        ValueError: if its own contradicts.
+    """
     result = convert_to_tensor(tensor)
     known = expected_shape
     if isinstance(expected_shape, Tensor):
@@ -139,7 +159,11 @@ def with_shape(expected_shape: Any, tensor: Any) -> Tensor:
 
 
 def with_same_shape(expected_tensor: Any, tensor: Any) -> Tensor:
-    """``tensor`` with the static shape of another. Raises ValueError if its own contradicts."""
+    """``tensor`` with the static shape of another.
+
+    Raises:
+        ValueError: if its own contradicts.
+    """
     return with_shape(convert_to_tensor(expected_tensor).shape, tensor)
 
 

@@ -39,7 +39,11 @@ def local_variable(
     name: str | None = None,
     use_resource: bool | None = None,
 ) -> Variable:
-    """A variable of this process only: in LOCAL_VARIABLES, neither trained nor saved."""
+    """A variable of this process only: in LOCAL_VARIABLES, neither trained nor saved.
+
+    Raises:
+        ValueError: if the shape of ``initial_value`` is unknown and ``validate_shape`` is True.
+    """
     return _in_collection(GraphKeys.LOCAL_VARIABLES, initial_value, validate_shape, name)
 
 
@@ -49,7 +53,11 @@ def global_variable(
     name: str | None = None,
     use_resource: bool | None = None,
 ) -> Variable:
-    """A variable in GLOBAL_VARIABLES that is not trained."""
+    """A variable in GLOBAL_VARIABLES that is not trained.
+
+    Raises:
+        ValueError: if the shape of ``initial_value`` is unknown and ``validate_shape`` is True.
+    """
     return _in_collection(GraphKeys.GLOBAL_VARIABLES, initial_value, validate_shape, name)
 
 
@@ -145,7 +153,11 @@ def add_model_variable(var: Any) -> None:
 def zero_initializer(
     ref: Variable, use_locking: bool = True, name: str = "zero_initializer"
 ) -> Any:
-    """An update of a variable to zeros; gives the zeros."""
+    """An update of a variable to zeros; gives the zeros.
+
+    Raises:
+        ValueError: if the rank of the variable is unknown.
+    """
     return ref.assign(np.zeros(ref.shape.as_list(), ref.dtype.np_dtype), name=name)
 
 
@@ -279,7 +291,11 @@ def filter_variables(
 
 
 def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None) -> Any:
-    """The global step given, checked, or that of the graph."""
+    """The global step given, checked, or that of the graph; None if it has none.
+
+    Raises:
+        TypeError: if the one given is not an integer scalar.
+    """
     if global_step_tensor is None:
         return get_global_step(graph)
     assert_global_step(global_step_tensor)
@@ -290,7 +306,12 @@ def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None)
 
 
 def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Any, dict[Any, Any]]:
-    """An op that sets variables, and the values that it must be fed."""
+    """An op that sets variables, and the values that it must be fed.
+
+    Raises:
+        ValueError: if there is no such variable, or a value has another number of elements than its
+            variable; other shapes of the same size are taken.
+    """
     assigned, feed = [], {}
     for name, value in var_names_to_values.items():
         var = get_unique_variable(name)
@@ -302,7 +323,11 @@ def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Any, dic
 
 
 def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """A function of a session that sets variables."""
+    """A function of a session that sets variables.
+
+    Raises:
+        ValueError: as `assign_from_values`.
+    """
     assign, feed = assign_from_values(var_names_to_values)
     return lambda session: session.run(assign, feed)
 
