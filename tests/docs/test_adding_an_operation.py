@@ -74,7 +74,7 @@ def test_the_printed_diff_adds_an_operation(tmp_path):
 
     run(tmp_path, "tools/make_stubs.py")
     package = tmp_path / "src" / "headrace"
-    for stub in ("__init__.pyi", "api/math.pyi"):
+    for stub in ("__init__.pyi", "math.pyi"):
         assert "import cube as cube\n" in (package / stub).read_text()
     assert "def Cube(" in (package / "ops" / "core" / "raw_ops.pyi").read_text()
 
