@@ -12,6 +12,7 @@ import pytest
 import headrace as tf
 import headrace.compat
 from headrace.namespaces import missing
+from headrace.ops.core.public import MARKED
 
 NAMESPACES = [tf, tf.nn, tf.layers, tf.math, tf.train, tf.losses, tf.image, tf.contrib.layers]
 
@@ -69,3 +70,14 @@ def test_functions_of_layers_have_their_own_names(name):
 def test_every_name_in_dir_of_an_inner_module_is_there(name):
     module = import_module(f"headrace.compat.{name}")
     assert [n for n in dir(module) if not hasattr(module, n)] == []
+
+
+@pytest.mark.parametrize("name", sorted(MARKED["math"]))
+def test_functions_made_from_tables_lead_to_where_they_are(name):
+    function = MARKED["math"][name].value
+    found = import_module(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part)
+    assert found is function
+    assert function.__doc__
+    assert inspect.signature(function).return_annotation is not inspect.Signature.empty

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
 __all__ = ["MARKED", "Marked", "public"]
@@ -33,7 +34,8 @@ MARKED: dict[str, dict[str, Marked]] = {}
 def public(*paths: str) -> Callable[[T], T]:
     """Marks a function or class as ``tf.<path>``, for each path: ``@public("sin", "math.sin")``.
 
-    `ops.every.fill` gives a namespace what is marked for it.
+    `ops.every.fill` gives a namespace what is marked for it. A function that was made from a row of
+    a table gets its name and its module here: those of the mark, where it is found.
 
     Raises:
         ValueError: if something has one of these names already.
@@ -48,6 +50,14 @@ def public(*paths: str) -> Callable[[T], T]:
                 other = names[name].module
                 raise ValueError(f"{module} marks tf.{path}, as {other} has done.")
             names[name] = Marked(value, module)
+        if isinstance(value, FunctionType) and _is_from_table(value):
+            value.__name__ = value.__qualname__ = paths[0].rpartition(".")[2]
+            value.__module__ = module
         return value
 
     return mark
+
+
+def _is_from_table(function: FunctionType) -> bool:
+    """Whether a function has another name than its code, and wraps no function that had it."""
+    return function.__name__ != function.__code__.co_name and not hasattr(function, "__wrapped__")
