@@ -71,6 +71,7 @@ def make_plan(request: PlanRequest, site: Site[PlanT]) -> PlanT:
 def prune(request: PlanRequest, record: Record) -> StepGraph:
     """What the fetches and targets need, cut at the feeds; old control flow as functions."""
     fetches, feeds, targets = request.fetches, request.feeds, request.targets
+    # Stages know loops as one node with functions; graphs from files may have Switch and Merge.
     by_functions = raised(fetches, feeds, targets)
     if by_functions is not None:
         fetches, feeds, targets = by_functions
@@ -92,7 +93,7 @@ def place(
 
 def rewrite(step: StepGraph, site: Site[PlanT], record: Record) -> None:
     """Leave less to compute and to send."""
-    if site.tasks:
+    if site.tasks:  # a loop would ask another task for its variables in each iteration
         read_before_loops(step)
     record.changes = optimize(step) if is_wanted(site.config) else {}
     record.left = len(step.nodes)

@@ -40,7 +40,7 @@ class Pins:
         Args:
             function: the name of the one whose nodes these are, "" for those of a step.
         """
-        with self._lock:
+        with self._lock:  # two first plans at once must not put one variable in two places
             pinned = self._bodies.setdefault(function, {}) if function else self.nodes
             pinned.update(place(nodes, available, pinned=pinned, **options))
 

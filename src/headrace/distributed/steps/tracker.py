@@ -122,6 +122,8 @@ class StepTracker:
 
     def _fail(self, error: OpError, now: float) -> list[str]:
         first = self.error is None
+        # Errors may overtake each other: a task that was told to stop may be heard before the one
+        # whose failure was the reason. The user gets to see the reason.
         if self.error is None or (_derived(self.error) and not _derived(error)):
             self.error = error
         if not first:
