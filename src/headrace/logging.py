@@ -66,7 +66,11 @@ def get_logger() -> _logging.Logger:
 
 
 def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log ``msg % args`` at ``level``."""
+    """Log ``msg % args`` at ``level``, one of Python's logging levels.
+
+    Raises:
+        TypeError: if ``level`` is no integer.
+    """
     get_logger().log(level, msg, *args, **_from_caller(kwargs))
 
 
@@ -106,24 +110,41 @@ def TaskLevelStatusMessage(msg: Any) -> None:
 
 
 def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log ``msg % args`` at ``level``, which is one of Python's logging levels."""
+    """Log ``msg % args`` at ``level``, which is one of Python's logging levels.
+
+    Raises:
+        TypeError: if ``level`` is no integer.
+    """
     get_logger().log(level, msg, *args, **_from_caller(kwargs))
 
 
 def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
-    """Log ``msg % args`` at ``level`` if ``condition`` holds."""
+    """Log ``msg % args`` at ``level`` if ``condition`` holds.
+
+    Raises:
+        TypeError: if ``level`` is no integer.
+    """
     if condition:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
 def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Log the first of every ``n`` calls from the same line."""
+    """Log the first of every ``n`` calls from the same line.
+
+    Raises:
+        TypeError: if ``level`` is no integer.
+        ZeroDivisionError: if ``n`` is 0.
+    """
     if _count() % n == 0:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
 def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Log the first ``n`` calls from the same line."""
+    """Log the first ``n`` calls from the same line.
+
+    Raises:
+        TypeError: if ``level`` is no integer.
+    """
     if _count() < n:
         get_logger().log(level, msg, *args, stacklevel=2)
 
@@ -141,7 +162,12 @@ def get_verbosity() -> int:
 
 
 def set_verbosity(v: Any) -> None:
-    """Log messages from level ``v`` on: `DEBUG`, `INFO`, `WARN`, `ERROR`, `FATAL`, or its name."""
+    """Log messages from level ``v`` on: `DEBUG`, `INFO`, `WARN`, `ERROR`, `FATAL`, or its name.
+
+    Raises:
+        ValueError: if ``v`` is a string that names no level.
+        TypeError: if ``v`` is neither an integer nor a string.
+    """
     get_logger()
     for name in _LOGGERS:
         _logging.getLogger(name).setLevel(v)

@@ -102,7 +102,14 @@ def _as_float(image: Tensor) -> Tensor:
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """Brightness of colours, ``0.2989 R + 0.587 G + 0.114 B``: one channel instead of three.
 
-    The type stays.
+    Args:
+        images: numbers of shape ``[..., 3]``.
+
+    Returns:
+        A tensor of shape ``[..., 1]`` and the same dtype.
+
+    Raises:
+        ValueError: if the last dimension is not 3, or the images are strings.
     """
     with get_default_graph().name_scope(name or "rgb_to_grayscale") as scope:
         images = convert_to_tensor(images, name="images")
@@ -114,8 +121,14 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Three equal channels instead of one.
 
+    Args:
+        images: of shape ``[..., 1]`` and rank 2 at least.
+
+    Returns:
+        A tensor of shape ``[..., 3]`` and the same dtype.
+
     Raises:
-        ValueError: if the last dimension is not 1.
+        ValueError: if the last dimension is not 1, or the rank is below 2.
     """
     with get_default_graph().name_scope(name or "grayscale_to_rgb") as scope:
         images = convert_to_tensor(images, name="images")
@@ -142,12 +155,34 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
-    """Hue, saturation and value of colours in [0, 1]; all of them are in [0, 1] too."""
+    """Hue, saturation and value of colours in [0, 1]; all of them are in [0, 1] too.
+
+    Args:
+        images: floating of shape ``[..., 3]``.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ValueError: if the last dimension is not 3.
+        TypeError: if the images are not floating.
+    """
     return raw.RGBToHSV(images, name=name)
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Colours in [0, 1] of hue, saturation and value in [0, 1]."""
+    """Colours in [0, 1] of hue, saturation and value in [0, 1].
+
+    Args:
+        images: floating of shape ``[..., 3]``.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ValueError: if the last dimension is not 3.
+        TypeError: if the images are not floating.
+    """
     return raw.HSVToRGB(images, name=name)
 
 
@@ -186,22 +221,66 @@ _YUV_TO_RGB = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.5806218
 
 
 def rgb_to_yiq(images: Any) -> Tensor:
-    """The YIQ colours of NTSC, of floating RGB."""
+    """The YIQ colours of NTSC, of RGB.
+
+    Args:
+        images: floating of shape ``[..., 3]``.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ValueError: if the last dimension is not 3.
+        TypeError: if the images are integers or strings.
+    """
     return _mixed(convert_to_tensor(images, name="images"), _RGB_TO_YIQ)
 
 
 def yiq_to_rgb(images: Any) -> Tensor:
-    """RGB of floating YIQ colours; the result may leave [0, 1]."""
+    """RGB of YIQ colours; the result may leave [0, 1].
+
+    Args:
+        images: floating of shape ``[..., 3]``.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ValueError: if the last dimension is not 3.
+        TypeError: if the images are integers or strings.
+    """
     return _mixed(convert_to_tensor(images, name="images"), _YIQ_TO_RGB)
 
 
 def rgb_to_yuv(images: Any) -> Tensor:
-    """The YUV colours of PAL, of floating RGB."""
+    """The YUV colours of PAL, of RGB.
+
+    Args:
+        images: floating of shape ``[..., 3]``.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ValueError: if the last dimension is not 3.
+        TypeError: if the images are integers or strings.
+    """
     return _mixed(convert_to_tensor(images, name="images"), _RGB_TO_YUV)
 
 
 def yuv_to_rgb(images: Any) -> Tensor:
-    """RGB of floating YUV colours; the result may leave [0, 1]."""
+    """RGB of YUV colours; the result may leave [0, 1].
+
+    Args:
+        images: floating of shape ``[..., 3]``.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ValueError: if the last dimension is not 3.
+        TypeError: if the images are integers or strings.
+    """
     return _mixed(convert_to_tensor(images, name="images"), _YUV_TO_RGB)
 
 
@@ -212,6 +291,15 @@ def per_image_standardization(image: Any) -> Tensor:
     """``(x - mean) / max(deviation, 1 / sqrt(elements))`` of each image: float32.
 
     Values are taken as they are: integers are not scaled to [0, 1].
+
+    Args:
+        image: numbers of shape ``[..., height, width, channels]``.
+
+    Returns:
+        A float32 tensor of the same shape.
+
+    Raises:
+        ValueError: if the rank is below 3.
     """
     with get_default_graph().name_scope("per_image_standardization") as scope:
         image = cast(image_tensor(image), dtypes.float32)
@@ -224,7 +312,18 @@ def per_image_standardization(image: Any) -> Tensor:
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """``delta`` added to images, where 1 is from black to white."""
+    """``delta`` added to images, where 1 is from black to white.
+
+    Args:
+        image: numbers of any shape.
+        delta: a scalar, or a tensor that broadcasts to the shape of ``image``.
+
+    Returns:
+        A tensor of the shape and dtype of ``image``.
+
+    Raises:
+        ValueError: if ``image`` is a string tensor, or ``delta`` does not broadcast.
+    """
     with get_default_graph().name_scope("adjust_brightness"):
         image = convert_to_tensor(image, name="image")
         light = _as_float(image)
@@ -244,7 +343,18 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Distances from the mean of each channel of each image, times ``contrast_factor``."""
+    """Distances from the mean of each channel of each image, times ``contrast_factor``.
+
+    Args:
+        images: numbers of shape ``[..., height, width, channels]``.
+        contrast_factor: a scalar.
+
+    Returns:
+        A tensor of the shape and dtype of ``images``.
+
+    Raises:
+        ValueError: if the rank is below 3, the images are strings, or the factor is no scalar.
+    """
     with get_default_graph().name_scope("adjust_contrast"):
         images = convert_to_tensor(images, name="images")
         factor = convert_to_tensor(contrast_factor, dtypes.float32)
@@ -293,7 +403,19 @@ def _non_negative(gamma: Tensor) -> Tensor:
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """The hue of images turned by ``delta`` of a circle."""
+    """The hue of images turned by ``delta`` of a circle.
+
+    Args:
+        image: RGB numbers of shape ``[..., 3]``.
+        delta: a scalar.
+
+    Returns:
+        A tensor of the shape and dtype of ``image``.
+
+    Raises:
+        ValueError: if the last dimension is not 3, the images are strings, or the amount is no
+            scalar.
+    """
     with get_default_graph().name_scope(name or "adjust_hue"):
         image = convert_to_tensor(image, name="image")
         adjusted = raw.AdjustHue(_as_float(image), convert_to_tensor(delta, dtypes.float32))
@@ -314,7 +436,19 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
-    """The saturation of colours times ``saturation_factor``, at most 1."""
+    """The saturation of colours times ``saturation_factor``, at most 1.
+
+    Args:
+        image: RGB numbers of shape ``[..., 3]``.
+        saturation_factor: a scalar.
+
+    Returns:
+        A tensor of the shape and dtype of ``image``.
+
+    Raises:
+        ValueError: if the last dimension is not 3, the images are strings, or the amount is no
+            scalar.
+    """
     with get_default_graph().name_scope(name or "adjust_saturation"):
         image = convert_to_tensor(image, name="image")
         factor = convert_to_tensor(saturation_factor, dtypes.float32)
@@ -333,7 +467,20 @@ def random_saturation(image: Any, lower: float, upper: float, seed: int | None =
 
 
 def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
-    """The image after it was a JPEG file of ``jpeg_quality`` (0 to 100)."""
+    """The image after it was a JPEG file of ``jpeg_quality``.
+
+    Args:
+        image: numbers of shape ``[height, width, channels]``, with 1 or 3 channels.
+        jpeg_quality: an integer scalar from 0 to 100; another one fails the step with
+            InvalidArgumentError.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ValueError: if the rank is not 3.
+        TypeError: if the image is a string tensor.
+    """
     with get_default_graph().name_scope(name or "adjust_jpeg_quality"):
         image = convert_to_tensor(image, name="image")
         pixels = convert_image_dtype(image, dtypes.uint8)

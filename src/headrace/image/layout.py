@@ -80,12 +80,32 @@ def _exchanged(image: Tensor) -> Tensor:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """Mirror images: the first column becomes the last."""
+    """Mirror images: the first column becomes the last.
+
+    Args:
+        image: ``[height, width, channels]``, or ``[batch, height, width, channels]``, of any dtype.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ValueError: if the rank is neither 3 nor 4.
+    """
     return _flip(image, 1, "flip_left_right")
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """Turn images upside down: the first row becomes the last."""
+    """Turn images upside down: the first row becomes the last.
+
+    Args:
+        image: ``[height, width, channels]``, or ``[batch, height, width, channels]``, of any dtype.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ValueError: if the rank is neither 3 nor 4.
+    """
     return _flip(image, 0, "flip_up_down")
 
 
@@ -97,12 +117,32 @@ def _flip(image: Any, axis: int, name: str) -> Tensor:
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """Mirror each image with probability one half."""
+    """Mirror each image with probability one half.
+
+    Args:
+        image: ``[height, width, channels]``, or ``[batch, height, width, channels]``, of any dtype.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ValueError: if the rank is neither 3 nor 4.
+    """
     return _random_flip(image, 1, seed, "random_flip_left_right")
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """Turn each image upside down with probability one half."""
+    """Turn each image upside down with probability one half.
+
+    Args:
+        image: ``[height, width, channels]``, or ``[batch, height, width, channels]``, of any dtype.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ValueError: if the rank is neither 3 nor 4.
+    """
     return _random_flip(image, 0, seed, "random_flip_up_down")
 
 
@@ -123,7 +163,17 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
 
 
 def transpose(image: Any, name: str | None = None) -> Tensor:
-    """Exchange rows and columns of images."""
+    """Exchange rows and columns of images.
+
+    Args:
+        image: ``[height, width, channels]``, or ``[batch, height, width, channels]``, of any dtype.
+
+    Returns:
+        A tensor of the same dtype and shape ``[..., width, height, channels]``.
+
+    Raises:
+        ValueError: if the rank is neither 3 nor 4.
+    """
     with get_default_graph().name_scope(name or "transpose"):
         image = image_tensor(image)
         _rank(image)

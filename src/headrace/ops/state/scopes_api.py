@@ -95,19 +95,45 @@ def graph_of(values: Any) -> Graph:
 
 @public("control_dependencies")
 def control_dependencies(control_inputs: Any) -> Any:
-    """A ``with`` block whose ops run after ``control_inputs``; None lifts outer dependencies."""
+    """A ``with`` block whose ops run after ``control_inputs``.
+
+    Args:
+        control_inputs: a list of operations and tensors (of any shape: only that they are computed
+            matters), or None, which lifts the dependencies of the blocks around.
+
+    Ops made before the block get no dependency, even where the block uses them.
+
+    Raises:
+        TypeError: if ``control_inputs`` is no list, or holds something that is no tensor and no
+            operation.
+        ValueError: if one of them belongs to another graph.
+    """
     return get_default_graph().control_dependencies(control_inputs)
 
 
 @public("device")
 def device(device_name_or_function: Any) -> Any:
-    """A ``with`` block whose ops get a device constraint; inner blocks win."""
+    """A ``with`` block whose ops get a device constraint; inner blocks win.
+
+    Args:
+        device_name_or_function: a name such as ``"/job:worker/task:1/gpu:0"`` of which parts may
+            be left out, a DeviceSpec, a function from an operation to a name, or None, which lifts
+            the constraints of the blocks around.
+
+    Raises:
+        ValueError: if the name is malformed. Whether the device exists shows when the graph runs.
+        TypeError: if it is none of these.
+    """
     return get_default_graph().device(device_name_or_function)
 
 
 @public("colocate_with")
 def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
-    """A ``with`` block whose ops share the device of ``op``."""
+    """A ``with`` block whose ops share the device of ``op``, a tensor or an operation.
+
+    Raises:
+        TypeError: if ``op`` is neither.
+    """
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
@@ -119,19 +145,35 @@ def container(container_name: str) -> Any:
 
 @public("add_to_collection")
 def add_to_collection(name: Any, value: Any) -> None:
-    """Append ``value`` to a collection of the default graph."""
+    """Append ``value`` to a collection of the default graph.
+
+    Raises:
+        RuntimeError: if the graph is finalized.
+        TypeError: if ``name`` cannot be the key of a dict.
+    """
     get_default_graph().add_to_collection(name, value)
 
 
 @public("add_to_collections")
 def add_to_collections(names: Any, value: Any) -> None:
-    """Append ``value`` to several collections of the default graph."""
+    """Append ``value`` to several collections of the default graph.
+
+    Raises:
+        RuntimeError: if the graph is finalized.
+        TypeError: if ``names`` cannot be iterated.
+    """
     get_default_graph().add_to_collections(names, value)
 
 
 @public("get_collection")
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """A copy of a collection; with ``scope``, only items whose name matches it as a regex."""
+    """A copy of a collection; with ``scope``, only items whose name matches it as a regex.
+
+    A collection that nobody has added to is empty.
+
+    Raises:
+        re.error: if ``scope`` is no regular expression.
+    """
     return get_default_graph().get_collection(key, scope)
 
 

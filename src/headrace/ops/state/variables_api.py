@@ -24,7 +24,11 @@ from headrace.ops.state.variables import Variable
 
 @public("global_variables")
 def global_variables(scope: str | None = None) -> list[Any]:
-    """All global variables; with ``scope``, those whose name matches it as a regex."""
+    """All global variables; with ``scope``, those whose name matches it as a regex.
+
+    Raises:
+        re.error: if ``scope`` is no regular expression.
+    """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
@@ -36,25 +40,41 @@ def all_variables() -> list[Any]:
 
 @public("trainable_variables")
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """The variables that optimisers train by default."""
+    """The variables that optimisers train by default; ``scope`` chooses by name (a regex).
+
+    Raises:
+        re.error: if ``scope`` is no regular expression.
+    """
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 @public("local_variables")
 def local_variables(scope: str | None = None) -> list[Any]:
-    """Variables that belong to this process only and are not saved."""
+    """Variables of this process only, which are not saved; ``scope`` chooses by name (a regex).
+
+    Raises:
+        re.error: if ``scope`` is no regular expression.
+    """
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 @public("model_variables")
 def model_variables(scope: str | None = None) -> list[Any]:
-    """Variables that inference needs."""
+    """Variables that inference needs; ``scope`` chooses by name (a regex).
+
+    Raises:
+        re.error: if ``scope`` is no regular expression.
+    """
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 @public("moving_average_variables")
 def moving_average_variables(scope: str | None = None) -> list[Any]:
-    """Variables of which moving averages are kept."""
+    """Variables of which moving averages are kept; ``scope`` chooses by name (a regex).
+
+    Raises:
+        re.error: if ``scope`` is no regular expression.
+    """
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
@@ -63,7 +83,15 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 
 @public("variables_initializer", "initializers.variables")
 def variables_initializer(var_list: Any, name: str = "init") -> Operation:
-    """An operation that gives the listed variables their initial values, all in one step."""
+    """An operation that gives the listed variables their initial values, all in one step.
+
+    Args:
+        var_list: variables of any shapes; where it is empty the operation does nothing.
+
+    Raises:
+        AttributeError: if an element has no ``initializer``, for instance a tensor.
+        TypeError: if ``var_list`` is a single variable.
+    """
     if var_list:
         return group(*[v.initializer for v in var_list], name=name)
     return no_op(name)
@@ -71,13 +99,16 @@ def variables_initializer(var_list: Any, name: str = "init") -> Operation:
 
 @public("global_variables_initializer", "initializers.global_variables")
 def global_variables_initializer() -> Operation:
-    """An operation that gives all global variables their initial values."""
+    """An operation that gives all global variables that exist by now their initial values.
+
+    Call it after the variables and the optimisers are made: what is made later is not included.
+    """
     return variables_initializer(global_variables())
 
 
 @public("local_variables_initializer", "initializers.local_variables")
 def local_variables_initializer() -> Operation:
-    """An operation that gives all local variables their initial values."""
+    """An operation that gives all local variables that exist by now their initial values."""
     return variables_initializer(local_variables())
 
 
@@ -101,7 +132,11 @@ def initialize_local_variables() -> Operation:
 
 @public("is_variable_initialized")
 def is_variable_initialized(variable: Any) -> Tensor:
-    """A bool scalar: whether the variable has a value."""
+    """A bool scalar: whether the variable has a value.
+
+    Raises:
+        TypeError: if ``variable`` is a tensor that no variable holds.
+    """
     result: Tensor = variable_of(variable).is_initialized()
     return result
 
@@ -123,7 +158,14 @@ def assert_variables_initialized(var_list: Any = None) -> Any:
 def report_uninitialized_variables(
     var_list: Any = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """A 1-D string tensor: the names of the variables that have no value yet."""
+    """The names of the variables that have no value yet: a string vector, ``[missing]``.
+
+    Args:
+        var_list: variables to ask; by default all global and local ones.
+
+    Raises:
+        TypeError: if an element is a tensor that no variable holds.
+    """
     chosen = _global_and_local(var_list)
     graph = get_default_graph()
     with graph.name_scope(name):
@@ -212,7 +254,19 @@ def assign(
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Add ``value`` to a variable. Returns the new value."""
+    """Add ``value`` to a variable.
+
+    Args:
+        ref: the variable, or a value read from it.
+        value: of the variable's dtype and shape.
+
+    Returns:
+        The new value, a tensor of the variable's shape.
+
+    Raises:
+        TypeError: if ``ref`` is a tensor that no variable holds, or ``value`` has another dtype.
+        ValueError: if the shape of ``value`` is another than that of the variable.
+    """
     return variable_of(ref).assign_add(value, name=name)
 
 
@@ -220,7 +274,19 @@ def assign_add(
 def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Subtract ``value`` from a variable. Returns the new value."""
+    """Subtract ``value`` from a variable.
+
+    Args:
+        ref: the variable, or a value read from it.
+        value: of the variable's dtype and shape.
+
+    Returns:
+        The new value, a tensor of the variable's shape.
+
+    Raises:
+        TypeError: if ``ref`` is a tensor that no variable holds, or ``value`` has another dtype.
+        ValueError: if the shape of ``value`` is another than that of the variable.
+    """
     return variable_of(ref).assign_sub(value, name=name)
 
 
@@ -229,7 +295,11 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     """Add 1 to an integer scalar variable.
 
     Returns:
-        The value before; the step fails with OutOfRangeError once it is ``limit``.
+        The value before, a scalar; the step fails with OutOfRangeError once it is ``limit``.
+
+    Raises:
+        TypeError: if the variable is neither int32 nor int64, or ``ref`` is a tensor that
+            no variable holds.
     """
     variable = variable_of(ref)
     if variable.dtype not in (dtypes.int32, dtypes.int64):
@@ -245,10 +315,20 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 def scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Set rows ``indices`` of a variable to ``updates`` (one row each, or a scalar).
+    """Set rows ``indices`` of a variable to ``updates``.
+
+    Args:
+        ref: a variable of shape ``[rows, ...]``.
+        indices: int32 or int64 of any shape.
+        updates: of shape ``indices.shape + ref.shape[1:]``, or a scalar.
 
     Returns:
-        The new value. A step with an index out of range fails with InvalidArgumentError.
+        The new value of the variable. The step fails with InvalidArgumentError if an index is out
+        of range, and with FailedPreconditionError if the variable has no value yet.
+
+    Raises:
+        TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
+        ValueError: if the shape of ``updates`` does not fit.
     """
     return variable_of(ref)._scatter("Update", indices, updates, name)
 
@@ -257,7 +337,21 @@ def scatter_update(
 def scatter_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Add ``updates`` to rows ``indices``; rows named twice get both. Returns the new value."""
+    """Add ``updates`` to rows ``indices`` of a variable; a row named twice gets both.
+
+    Args:
+        ref: a variable of shape ``[rows, ...]``.
+        indices: int32 or int64 of any shape.
+        updates: of shape ``indices.shape + ref.shape[1:]``, or a scalar.
+
+    Returns:
+        The new value of the variable. The step fails with InvalidArgumentError if an index is out
+        of range, and with FailedPreconditionError if the variable has no value yet.
+
+    Raises:
+        TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
+        ValueError: if the shape of ``updates`` does not fit.
+    """
     return variable_of(ref)._scatter("Add", indices, updates, name)
 
 
@@ -265,7 +359,21 @@ def scatter_add(
 def scatter_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Subtract ``updates`` from rows ``indices``. Returns the new value."""
+    """Subtract ``updates`` from rows ``indices`` of a variable.
+
+    Args:
+        ref: a variable of shape ``[rows, ...]``.
+        indices: int32 or int64 of any shape.
+        updates: of shape ``indices.shape + ref.shape[1:]``, or a scalar.
+
+    Returns:
+        The new value of the variable. The step fails with InvalidArgumentError if an index is out
+        of range, and with FailedPreconditionError if the variable has no value yet.
+
+    Raises:
+        TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
+        ValueError: if the shape of ``updates`` does not fit.
+    """
     return variable_of(ref)._scatter("Sub", indices, updates, name)
 
 
@@ -273,7 +381,21 @@ def scatter_sub(
 def scatter_mul(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Multiply rows ``indices`` by ``updates``. Returns the new value."""
+    """Multiply rows ``indices`` of a variable by ``updates``.
+
+    Args:
+        ref: a variable of shape ``[rows, ...]``.
+        indices: int32 or int64 of any shape.
+        updates: of shape ``indices.shape + ref.shape[1:]``, or a scalar.
+
+    Returns:
+        The new value of the variable. The step fails with InvalidArgumentError if an index is out
+        of range, and with FailedPreconditionError if the variable has no value yet.
+
+    Raises:
+        TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
+        ValueError: if the shape of ``updates`` does not fit.
+    """
     return variable_of(ref)._scatter("Mul", indices, updates, name)
 
 
@@ -281,7 +403,21 @@ def scatter_mul(
 def scatter_div(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Divide rows ``indices`` by ``updates``. Returns the new value."""
+    """Divide rows ``indices`` of a variable by ``updates``.
+
+    Args:
+        ref: a variable of shape ``[rows, ...]``.
+        indices: int32 or int64 of any shape.
+        updates: of shape ``indices.shape + ref.shape[1:]``, or a scalar.
+
+    Returns:
+        The new value of the variable. The step fails with InvalidArgumentError if an index is out
+        of range, and with FailedPreconditionError if the variable has no value yet.
+
+    Raises:
+        TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
+        ValueError: if the shape of ``updates`` does not fit.
+    """
     return variable_of(ref)._scatter("Div", indices, updates, name)
 
 
@@ -289,7 +425,21 @@ def scatter_div(
 def scatter_min(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Lower rows ``indices`` to ``updates`` where these are less. Returns the new value."""
+    """Lower rows ``indices`` of a variable to ``updates`` where these are less.
+
+    Args:
+        ref: a variable of shape ``[rows, ...]``.
+        indices: int32 or int64 of any shape.
+        updates: of shape ``indices.shape + ref.shape[1:]``, or a scalar.
+
+    Returns:
+        The new value of the variable. The step fails with InvalidArgumentError if an index is out
+        of range, and with FailedPreconditionError if the variable has no value yet.
+
+    Raises:
+        TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
+        ValueError: if the shape of ``updates`` does not fit.
+    """
     return variable_of(ref)._scatter("Min", indices, updates, name)
 
 
@@ -297,7 +447,21 @@ def scatter_min(
 def scatter_max(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Raise rows ``indices`` to ``updates`` where these are greater. Returns the new value."""
+    """Raise rows ``indices`` of a variable to ``updates`` where these are greater.
+
+    Args:
+        ref: a variable of shape ``[rows, ...]``.
+        indices: int32 or int64 of any shape.
+        updates: of shape ``indices.shape + ref.shape[1:]``, or a scalar.
+
+    Returns:
+        The new value of the variable. The step fails with InvalidArgumentError if an index is out
+        of range, and with FailedPreconditionError if the variable has no value yet.
+
+    Raises:
+        TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
+        ValueError: if the shape of ``updates`` does not fit.
+    """
     return variable_of(ref)._scatter("Max", indices, updates, name)
 
 
@@ -305,7 +469,22 @@ def scatter_max(
 def scatter_nd_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Set the slices at ``indices`` ([..., depth]) to ``updates``. Returns the new value."""
+    """Set the slices at ``indices`` of a variable to ``updates``.
+
+    Args:
+        ref: a variable.
+        indices: int32 or int64 of shape ``[..., depth]``: each row names a slice by its first
+            ``depth`` coordinates, so ``depth`` is at most the rank of ``ref``.
+        updates: of shape ``indices.shape[:-1] + ref.shape[depth:]``.
+
+    Returns:
+        The new value of the variable. The step fails with InvalidArgumentError if an index is out
+        of range, and with FailedPreconditionError if the variable has no value yet.
+
+    Raises:
+        TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
+        ValueError: if the shape of ``updates`` does not fit, or ``depth`` is too large.
+    """
     return variable_of(ref)._scatter_nd("Update", indices, updates, name)
 
 
@@ -313,7 +492,22 @@ def scatter_nd_update(
 def scatter_nd_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Add ``updates`` to the slices at ``indices`` ([..., depth]). Returns the new value."""
+    """Add ``updates`` to the slices at ``indices`` of a variable.
+
+    Args:
+        ref: a variable.
+        indices: int32 or int64 of shape ``[..., depth]``: each row names a slice by its first
+            ``depth`` coordinates, so ``depth`` is at most the rank of ``ref``.
+        updates: of shape ``indices.shape[:-1] + ref.shape[depth:]``.
+
+    Returns:
+        The new value of the variable. The step fails with InvalidArgumentError if an index is out
+        of range, and with FailedPreconditionError if the variable has no value yet.
+
+    Raises:
+        TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
+        ValueError: if the shape of ``updates`` does not fit, or ``depth`` is too large.
+    """
     return variable_of(ref)._scatter_nd("Add", indices, updates, name)
 
 
@@ -321,7 +515,22 @@ def scatter_nd_add(
 def scatter_nd_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Subtract ``updates`` from the slices at ``indices``. Returns the new value."""
+    """Subtract ``updates`` from the slices at ``indices`` of a variable.
+
+    Args:
+        ref: a variable.
+        indices: int32 or int64 of shape ``[..., depth]``: each row names a slice by its first
+            ``depth`` coordinates, so ``depth`` is at most the rank of ``ref``.
+        updates: of shape ``indices.shape[:-1] + ref.shape[depth:]``.
+
+    Returns:
+        The new value of the variable. The step fails with InvalidArgumentError if an index is out
+        of range, and with FailedPreconditionError if the variable has no value yet.
+
+    Raises:
+        TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
+        ValueError: if the shape of ``updates`` does not fit, or ``depth`` is too large.
+    """
     return variable_of(ref)._scatter_nd("Sub", indices, updates, name)
 
 
