@@ -61,6 +61,9 @@ def scalar(
     Returns:
         A string scalar: a serialised Summary, for ``FileWriter.add_summary``. Running it raises
         InvalidArgumentError if the value is no scalar.
+
+    Raises:
+        TypeError: if ``tensor`` is of no real type, or ``name`` is no string.
     """
     with summary_scope(name, family, "ScalarSummary") as (tag, scope):
         value = raw.ScalarSummary(np.asarray(tag.encode(), object), tensor, name=scope)
@@ -72,7 +75,11 @@ def histogram(
 ) -> Tensor:
     """A summary of how ``values`` (any shape, a real type) are spread.
 
-    Running it raises InvalidArgumentError if one of them is not finite.
+    Returns:
+        A string scalar. Running it raises InvalidArgumentError if a value is not finite.
+
+    Raises:
+        TypeError: if ``values`` are of no real type.
     """
     with summary_scope(name, family, "HistogramSummary") as (tag, scope):
         value = raw.HistogramSummary(np.asarray(tag.encode(), object), values, name=scope)
@@ -92,6 +99,13 @@ def image(
         tensor: ``[batch, height, width, channels]`` with 1 (grey), 3 (RGB) or 4 channels (RGBA).
             uint8 is shown as it is. Floats are stretched: the largest becomes 255, or, where some
             are negative, 0 becomes the middle grey. Pixels that are not finite are red.
+
+    Returns:
+        A string scalar. Running it raises InvalidArgumentError if the shape is another.
+
+    Raises:
+        TypeError: if ``tensor`` is neither uint8 nor floating.
+        ValueError: if ``max_outputs`` is below 1.
     """
     with summary_scope(name, family, "ImageSummary") as (tag, scope):
         value = raw.ImageSummary(
@@ -113,6 +127,12 @@ def audio(
     Args:
         tensor: float32 ``[batch, frames]`` or ``[batch, frames, channels]``, in [-1, 1].
         sample_rate: frames per second, a float scalar.
+
+    Returns:
+        A string scalar.
+
+    Raises:
+        ValueError: if ``max_outputs`` is below 1.
     """
     with summary_scope(name, family, "AudioSummaryV2") as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtypes.float32, name="sample_rate")
@@ -168,7 +188,12 @@ def merge(
 ) -> Tensor:
     """One summary with the values of all ``inputs`` (string tensors).
 
-    Running it raises InvalidArgumentError if two of them have the same tag.
+    Returns:
+        A string scalar. Running it raises InvalidArgumentError if two inputs have the same tag.
+
+    Raises:
+        ValueError: if ``inputs`` are empty.
+        TypeError: if they are no list, or one of them is no string tensor.
     """
     with get_default_graph().name_scope(clean_tag(name) or "Merge"):
         value = raw.MergeSummary(list(inputs), name=name or "MergeSummary")
@@ -182,10 +207,13 @@ def merge(
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Tensor | None:
-    """All summaries of a collection as one, or None if there are none.
+    """All summaries of a collection as one string scalar, or None if there are none.
 
     Args:
         scope: a regular expression; only summaries whose name begins with a match.
+
+    Raises:
+        re.error: if ``scope`` is no regular expression.
     """
     found = get_default_graph().get_collection(key, scope=scope)
     return merge(found, name=name) if found else None

@@ -49,10 +49,25 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * decay_rate ** (global_step / decay_steps)``; in steps if ``staircase``.
+    """``learning_rate * decay_rate ** (global_step / decay_steps)``.
+
+    Args:
+        learning_rate: a floating scalar.
+        global_step: a number, or a scalar tensor of any real type.
+        decay_steps: a scalar.
+        staircase: round the exponent down to an integer, so that the rate falls in steps.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
 
     Raises:
         ValueError: if ``global_step`` is None.
+        TypeError: if ``learning_rate`` is not floating.
+
+    >>> rate = tf.train.exponential_decay(1.0, 20, decay_steps=10, decay_rate=0.5)
+    >>> with tf.Session() as sess:
+    ...     print(sess.run(rate))
+    0.25
     """
     with get_default_graph().name_scope(name or "ExponentialDecay") as scope:
         rate, step = _start(learning_rate, global_step, "exponential_decay")
@@ -70,7 +85,20 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
+    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
+
+    Args:
+        learning_rate: a floating scalar.
+        global_step: a number, or a scalar tensor of any real type.
+        decay_steps: a scalar.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: if ``global_step`` is None.
+        TypeError: if ``learning_rate`` is not floating.
+    """
     with get_default_graph().name_scope(name or "NaturalExpDecay"):
         decay = raw.Exp(raw.Neg(convert_to_tensor(decay_rate, dtypes.float32)))
         return exponential_decay(learning_rate, global_step, decay_steps, decay, staircase)
@@ -84,7 +112,20 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``."""
+    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
+
+    Args:
+        learning_rate: a floating scalar.
+        global_step: a number, or a scalar tensor of any real type.
+        decay_steps: a scalar.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: if ``global_step`` is None.
+        TypeError: if ``learning_rate`` is not floating.
+    """
     with get_default_graph().name_scope(name or "InverseTimeDecay") as scope:
         rate, step = _start(learning_rate, global_step, "inverse_time_decay")
         fraction = raw.RealDiv(step, _cast(decay_steps, rate))
@@ -106,6 +147,18 @@ def polynomial_decay(
     """From ``learning_rate`` to ``end_learning_rate`` along a power of the remaining steps.
 
     With ``cycle`` the span grows by ``decay_steps`` each time the step passes its end.
+
+    Args:
+        learning_rate: a floating scalar.
+        global_step: a number, or a scalar tensor of any real type.
+        decay_steps: a scalar.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: if ``global_step`` is None.
+        TypeError: if ``learning_rate`` is not floating.
     """
     with get_default_graph().name_scope(name or "PolynomialDecay") as scope:
         rate, step = _start(learning_rate, global_step, "polynomial_decay")
@@ -124,6 +177,14 @@ def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
     """``values[i]`` where ``x`` lies at or below ``boundaries[i]`` and above the one before.
+
+    Args:
+        x: a scalar, usually the global step.
+        boundaries: rising scalars of the dtype of ``x``.
+        values: scalars of one dtype, one more than ``boundaries``.
+
+    Returns:
+        A scalar of the dtype of ``values``.
 
     Raises:
         ValueError: if there is not exactly one value more than boundaries, or types differ.
@@ -178,7 +239,20 @@ def cosine_decay(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Half a cosine wave down to ``alpha * learning_rate`` (Loshchilov and Hutter, ICLR 2017)."""
+    """Half a cosine wave down to ``alpha * learning_rate`` (Loshchilov and Hutter, ICLR 2017).
+
+    Args:
+        learning_rate: a floating scalar.
+        global_step: a number, or a scalar tensor of any real type.
+        decay_steps: a scalar.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: if ``global_step`` is None.
+        TypeError: if ``learning_rate`` is not floating.
+    """
     with get_default_graph().name_scope(name or "CosineDecay"):
         rate, step = _start(learning_rate, global_step, "cosine_decay")
         return _floor_at(rate, _half_cosine(_completed(rate, step, decay_steps)), alpha)
@@ -196,6 +270,18 @@ def cosine_decay_restarts(
     """Cosine decay that starts again: each period ``t_mul`` longer, each start ``m_mul`` lower.
 
     Source: SGDR (Loshchilov and Hutter, ICLR 2017).
+
+    Args:
+        learning_rate: a floating scalar.
+        global_step: a number, or a scalar tensor of any real type.
+        first_decay_steps: a scalar: the length of the first period.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: if ``global_step`` is None.
+        TypeError: if ``learning_rate`` is not floating.
     """
     with get_default_graph().name_scope(name or "SGDRDecay"):
         rate, step = _start(learning_rate, global_step, "cosine_decay_restarts")
@@ -225,7 +311,20 @@ def linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """A cosine under a straight line (Bello et al., ICML 2017)."""
+    """A cosine under a straight line (Bello et al., ICML 2017).
+
+    Args:
+        learning_rate: a floating scalar.
+        global_step: a number, or a scalar tensor of any real type.
+        decay_steps: a scalar.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: if ``global_step`` is None.
+        TypeError: if ``learning_rate`` is not floating.
+    """
     with get_default_graph().name_scope(name or "LinearCosineDecay"):
         rate, step = _start(learning_rate, global_step, "linear_cosine_decay")
         return _linear_cosine(rate, step, decay_steps, num_periods, alpha, beta, None)
@@ -242,7 +341,20 @@ def noisy_linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """Linear cosine decay with noise on the line (Bello et al., ICML 2017)."""
+    """Linear cosine decay with noise on the line (Bello et al., ICML 2017).
+
+    Args:
+        learning_rate: a floating scalar.
+        global_step: a number, or a scalar tensor of any real type.
+        decay_steps: a scalar.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: if ``global_step`` is None.
+        TypeError: if ``learning_rate`` is not floating.
+    """
     with get_default_graph().name_scope(name or "NoisyLinearCosineDecay"):
         rate, step = _start(learning_rate, global_step, "noisy_linear_cosine_decay")
         capped = raw.Minimum(step, _cast(decay_steps, rate))

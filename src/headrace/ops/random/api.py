@@ -254,6 +254,10 @@ def random_gamma(
 
     Returns:
         ``shape + broadcast(alpha, beta).shape``, with gradients with respect to both.
+
+    Raises:
+        ValueError: if ``dtype`` is not floating.
+        TypeError: if ``alpha`` or ``beta`` have another dtype.
     """
     wanted = _floating(dtype)
     with get_default_graph().name_scope(name or "random_gamma"):
@@ -281,6 +285,9 @@ def random_poisson(
         lam: the means, a floating or integer tensor.
         shape: 1-D integers: how many to draw for each mean.
         dtype: float16, float32, float64, int32 or int64.
+
+    Raises:
+        TypeError: if ``lam`` or ``dtype`` is of another type.
     """
     with get_default_graph().name_scope(name or "random_poisson"):
         sizes = shape_argument(shape)
@@ -299,7 +306,17 @@ def stateless_uniform(
     dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """``random_uniform`` of which ``seed``, two integers (a tensor), alone tells the numbers."""
+    """``random_uniform`` of which ``seed``, two integers (a tensor), alone tells the numbers.
+
+    Args:
+        shape: 1-D integers: the shape of the result.
+        seed: an int32 or int64 vector of two numbers.
+
+    Raises:
+        ValueError: if ``seed`` has another shape than ``[2]``, or ``dtype`` is neither
+            floating, int32 nor int64, or ``maxval`` is missing for an integer ``dtype``.
+        TypeError: if ``seed`` is of no integer type.
+    """
     wanted = _number(dtype)
     maxval = _upper_bound(maxval, wanted)
     with get_default_graph().name_scope(name or "stateless_random_uniform") as scope:
@@ -325,7 +342,16 @@ def stateless_normal(
     dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """``random_normal`` of which ``seed``, two integers (a tensor), alone tells the numbers."""
+    """``random_normal`` of which ``seed``, two integers (a tensor), alone tells the numbers.
+
+    Args:
+        shape: 1-D integers: the shape of the result.
+        seed: an int32 or int64 vector of two numbers.
+
+    Raises:
+        ValueError: if ``seed`` has another shape than ``[2]``, or ``dtype`` is not floating.
+        TypeError: if ``seed`` is of no integer type.
+    """
     default = "stateless_random_normal"
     return _stateless("StatelessRandomNormal", default, shape, seed, mean, stddev, dtype, name)
 
@@ -339,7 +365,16 @@ def stateless_truncated_normal(
     dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """``truncated_normal`` of which ``seed``, two integers (a tensor), alone tells the numbers."""
+    """``truncated_normal`` of which ``seed``, two integers (a tensor), alone tells the numbers.
+
+    Args:
+        shape: 1-D integers: the shape of the result.
+        seed: an int32 or int64 vector of two numbers.
+
+    Raises:
+        ValueError: if ``seed`` has another shape than ``[2]``, or ``dtype`` is not floating.
+        TypeError: if ``seed`` is of no integer type.
+    """
     default = "stateless_truncated_normal"
     return _stateless("StatelessTruncatedNormal", default, shape, seed, mean, stddev, dtype, name)
 
@@ -371,7 +406,21 @@ def stateless_multinomial(
     output_dtype: Any = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """``multinomial`` of which ``seed``, two integers (a tensor), alone tells the indices."""
+    """``multinomial`` of which ``seed``, two integers (a tensor), alone tells the indices.
+
+    Args:
+        logits: real numbers of shape ``[batch, classes]``.
+        num_samples: an integer scalar.
+        seed: an int32 or int64 vector of two numbers.
+        output_dtype: int32 or int64.
+
+    Returns:
+        Indices of classes, ``[batch, num_samples]``.
+
+    Raises:
+        ValueError: if ``logits`` or ``seed`` have another shape.
+        TypeError: if ``logits`` or ``output_dtype`` are of another type.
+    """
     with get_default_graph().name_scope(name or "stateless_multinomial"):
         return raw.StatelessMultinomial(
             convert_to_tensor(logits, name="logits"),
