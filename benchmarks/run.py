@@ -1,10 +1,11 @@
 """Time Headrace against TensorFlow and plain JAX, side by side, and print the table.
 
-    python benchmarks/run.py [--only NAME ...] [--repeat N] [--quick] [--json FILE]
+    python benchmarks/run.py [--only NAME ...] [--repeat N] [--quick] [--json FILE] [--before TREE]
 
 Each side is a process of its own. Repetitions are interleaved, so that a change in the machine's
 load meets every side; medians are compared. TensorFlow's interpreter is taken from
-`HEADRACE_PEER_PYTHON` or `.peer-venv` (see `tools/peer/README.md`).
+`HEADRACE_PEER_PYTHON` or `.peer-venv` (see `tools/peer/README.md`). With `--before`, the peer is
+another checkout of Headrace, and no work may take more than 1.05 of its time there.
 """
 
 from __future__ import annotations
@@ -31,23 +32,33 @@ sys.path.insert(0, str(HERE))
 from workloads import WORKLOADS, Workload  # noqa: E402
 
 MAX_ITERATIONS = 5000
+#: The most that work may take, as a ratio to an earlier state of Headrace.
+NOT_SLOWER = 1.05
 
 
 class Side:
-    """A child process that times workloads; see `side.py` for the protocol."""
+    """A child process that times workloads; see `side.py` for the protocol.
 
-    def __init__(self, name: str, python: str, log: Path, cache: str) -> None:
+    Args:
+        tree: the checkout whose Headrace and workloads the sides "headrace" and "before" run.
+    """
+
+    def __init__(self, name: str, python: str, log: Path, cache: str, tree: Path) -> None:
         self.name = name
         environment = os.environ | {
             "HEADRACE_COMPILE_CACHE": cache,
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
-            "PYTHONPATH": str(HERE.parent / "src") if name == "headrace" else "",
+            "PYTHONPATH": str(tree / "src") if name in ("headrace", "before") else "",
         }
         self._log = log
         with log.open("a") as errors:
             self._process = subprocess.Popen(
-                [python, str(HERE / "side.py"), name],
+                [
+                    python,
+                    str(tree / "benchmarks" / "side.py"),
+                    "headrace" if name == "before" else name,
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -121,9 +132,12 @@ class Bench:
     seconds: float
     log: Path
     cache: str
+    before: Path | None = None
 
     def start(self, name: str, cache: str | None = None) -> Side:
-        return Side(name, self.pythons[name], self.log, self.cache if cache is None else cache)
+        tree = self.before if name == "before" and self.before is not None else HERE.parent
+        own_cache = f"{self.cache}/{name}" if cache is None else cache
+        return Side(name, self.pythons[name], self.log, own_cache, tree)
 
     @contextlib.contextmanager
     def fresh(self, name: str) -> Iterator[Side]:
@@ -138,6 +152,9 @@ class Bench:
         """Time one workload on all its sides, repetition by repetition in turn."""
         row = Row(workload.name, workload.title, workload.baseline, workload.target)
         names = [name for name in workload.sides if name in sides]
+        if "before" in sides:
+            names.append("before")
+            row.baseline, row.target = "before", NOT_SLOWER
         iterations: dict[str, int] = {}
         for _ in range(min(self.repeat, 3) if workload.alone else self.repeat):
             for name in names:
@@ -182,14 +199,15 @@ def _duration(seconds: float | None) -> str:
 
 def table_of(rows: list[Row]) -> Table:
     """The printed table: medians, the ratio, and whether the target is met."""
-    table = Table(title="Headrace against TensorFlow (graph sessions) and plain JAX")
-    for heading in ("work", "Headrace", "TensorFlow", "JAX", "ratio", "target", ""):
+    before = any(row.baseline == "before" for row in rows)
+    sides = ("headrace", "before") if before else ("headrace", "tensorflow", "jax")
+    titles = {"headrace": "Headrace", "before": "before", "tensorflow": "TensorFlow", "jax": "JAX"}
+    peers = "itself, before" if before else "TensorFlow (graph sessions) and plain JAX"
+    table = Table(title=f"Headrace against {peers}")
+    for heading in ("work", *[titles[side] for side in sides], "ratio", "target", ""):
         table.add_column(heading, justify="left" if heading == "work" else "right")
     for row in rows:
-        cells = [
-            "failed" if side in row.errors else _duration(row.median(side))
-            for side in ("headrace", "tensorflow", "jax")
-        ]
+        cells = ["failed" if side in row.errors else _duration(row.median(side)) for side in sides]
         ratio = row.ratio
         verdict = "" if ratio is None else "[green]met" if ratio <= row.target else "[red]missed"
         shown = "-" if ratio is None else f"{ratio:.2f}"
@@ -222,6 +240,9 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=0.4, help="length of a repetition")
     parser.add_argument("--quick", action="store_true", help="3 repetitions of 0.1 s")
     parser.add_argument("--sides", nargs="+", default=["headrace", "tensorflow", "jax"])
+    parser.add_argument(
+        "--before", type=Path, metavar="TREE", help="a checkout of Headrace as it was"
+    )
     parser.add_argument("--json", type=Path, default=HERE / "results" / "results.json")
     return parser.parse_args(arguments)
 
@@ -229,9 +250,12 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
 def main() -> int:
     options = options_of()
     console = Console()
-    peer = peer_python()
+    peer = None if options.before else peer_python()
     pythons = {"headrace": sys.executable, "jax": sys.executable}
-    if peer is None:
+    if options.before:
+        pythons = {"headrace": sys.executable, "before": sys.executable}
+        options.sides = list(pythons)
+    elif peer is None:
         console.print(
             "TensorFlow is not here, so only Headrace and JAX are timed. To make its environment: "
             "[bold]make peer[/] (see tools/peer/README.md), or set HEADRACE_PEER_PYTHON."
@@ -245,7 +269,7 @@ def main() -> int:
     repeat, seconds = (3, 0.1) if options.quick else (options.repeat, options.seconds)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as cache:
-        bench = Bench(pythons, repeat, seconds, log, cache)
+        bench = Bench(pythons, repeat, seconds, log, cache, options.before)
         sides: dict[str, Side] = {}
         try:
             for name in pythons:
