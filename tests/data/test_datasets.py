@@ -320,3 +320,47 @@ def test_a_generator_is_no_part_of_a_graph_file():
         pytest.raises(tf.errors.UnimplementedError, match="Build the graph again with Dataset"),
     ):
         session.run(following)
+
+
+def test_records_of_csv_files_that_do_not_fit(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n3\n")
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"Expect 2 fields but have 1 in record 1 of .*a\.csv"
+    ):
+        elements(tf.data.experimental.CsvDataset(str(path), [0, 0], header=True))
+    path.write_text("a\n1\nx\n")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not a valid int32: x"):
+        elements(tf.data.experimental.CsvDataset(str(path), [0], header=True))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="strictly increasing"):
+        elements(tf.data.experimental.CsvDataset(str(path), [0, 0], select_cols=[1, 0]))
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "what"),
+    [
+        ({"label_name": "c"}, ValueError, r"one of the columns \['a', 'b'\], not 'c'"),
+        ({"select_columns": ["b", "a"]}, ValueError, "in order"),
+        ({"select_columns": ["z"]}, ValueError, "no column 'z'"),
+        ({"select_columns": [5]}, ValueError, "outside of the 2 columns"),
+        ({"header": False}, ValueError, "Cannot infer column names"),
+        ({"column_names": ["a", "a"]}, ValueError, "duplicate"),
+        ({"file_pattern": "/nowhere/*.csv"}, ValueError, "No files match"),
+    ],
+)
+def test_what_make_csv_dataset_refuses(tmp_path, options, kind, what):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(kind, match=what):
+        tf.data.experimental.make_csv_dataset(
+            **{"file_pattern": str(path), "batch_size": 2, **options}
+        )
+
+
+def test_guessed_types(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("i,l,f,d,s,none\n1,2,3,4,5,\n-7,5000000000,.5,1e300,x,\n")
+    dataset = tf.data.experimental.make_csv_dataset(str(path), 2, num_epochs=1, shuffle=False)
+    types = [dataset.output_types[name].name for name in ("i", "l", "f", "d", "s", "none")]
+    assert types == ["int32", "int64", "float32", "float64", "string", "string"]
+    assert dataset.output_shapes["i"].as_list() == [None]

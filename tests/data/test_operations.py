@@ -270,6 +270,30 @@ DATASETS = {
         STRING,
         [b"one", b""],
     ),
+    "CSVDataset": (
+        of_file(
+            b'n,t\n5,"x\ny"\n,z\n',
+            lambda p: raw.FilterDataset(
+                raw.CSVDataset(
+                    p,
+                    "",
+                    np.int64(9),
+                    True,
+                    ",",
+                    True,
+                    "",
+                    np.int64([0]),
+                    [np.int64([7])],
+                    **NUMBER,
+                ),
+                [],
+                predicate=body(lambda x: x > 0),
+                **NUMBER,
+            ),
+        ),
+        NUMBER,
+        [5, 7],
+    ),
     "FixedLengthRecordDataset": (
         of_file(b"Habcd", lambda p: raw.FixedLengthRecordDataset(p, *map(np.int64, (1, 2, 0, 9)))),
         STRING,

@@ -309,3 +309,49 @@ def iterators(tf: Any, session: Any) -> dict[str, Any]:
     found["optional"] = np.array([session.run([has, value]) for _ in range(3)], np.int64)
     found["optional_end"] = session.run(has)
     return found
+
+
+@golden(with_session=True)
+def columns(tf: Any, session: Any) -> dict[str, Any]:
+    """CSV files, and Examples in TFRecord files."""
+    experimental = tf.data.experimental
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder)
+        rows = b'id,size,kind,big\n1,1.5,a,3000000000\n2,,"b, c",4\n3,2,"d ""e""\nf",5\n'
+        (path / "a.csv").write_bytes(rows)
+        (path / "b.csv").write_bytes(b"id,size,kind,big\n9,8.5,NA,7\n")
+        names = [str(path / "a.csv"), str(path / "b.csv")]
+        defaults = [tf.int32, [0.5], tf.string, tf.constant([0], tf.int64)]
+        with tf.python_io.TFRecordWriter(str(path / "examples")) as writer:
+            for i in range(5):
+                feature = {
+                    "x": tf.train.Feature(float_list=tf.train.FloatList(value=[i, i + 0.5])),
+                    "y": tf.train.Feature(int64_list=tf.train.Int64List(value=[i] * (i % 3))),
+                }
+                example = tf.train.Example(features=tf.train.Features(feature=feature))
+                writer.write(example.SerializeToString())
+        features = {"x": tf.FixedLenFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)}
+        return several(
+            tf,
+            session,
+            rows=experimental.CsvDataset(names, defaults, header=True),
+            selected=experimental.CsvDataset(names, [[""], ["7"]], header=True, select_cols=[2, 3]),
+            missing=experimental.CsvDataset(
+                names[1], [[""], [""]], header=True, na_value="NA", select_cols=[1, 2]
+            ),
+            made=experimental.make_csv_dataset(
+                names, 3, label_name="id", num_epochs=1, shuffle=False
+            ),
+            chosen=experimental.make_csv_dataset(
+                names, 2, select_columns=["size", "big"], num_epochs=2, shuffle=False
+            ),
+            shuffled=experimental.make_csv_dataset(
+                names[0], 2, num_epochs=2, shuffle_buffer_size=3, shuffle_seed=5
+            ),
+            examples=experimental.make_batched_features_dataset(
+                str(path / "examples"), 2, features, num_epochs=1, shuffle=False
+            ),
+            labels=experimental.make_batched_features_dataset(
+                str(path / "examples"), 2, features, label_key="x", num_epochs=1, shuffle=False
+            ),
+        )

@@ -10,6 +10,7 @@ from headrace.data import TFRecordDataset as TFRecordDataset
 from headrace.data.experimental import (
     AUTOTUNE,
     Counter,
+    CsvDataset,
     Optional,
     RandomDataset,
     Reducer,
@@ -23,6 +24,8 @@ from headrace.data.experimental import (
     group_by_reducer,
     group_by_window,
     ignore_errors,
+    make_batched_features_dataset,
+    make_csv_dataset,
     make_saveable_from_iterator,
     map_and_batch,
     parallel_interleave,
@@ -98,6 +101,7 @@ def reduce_dataset(dataset: Dataset, reducer: Reducer) -> Any:
 __all__ = [
     "AUTOTUNE",
     "Counter",
+    "CsvDataset",
     "Dataset",
     "FixedLengthRecordDataset",
     "Iterator",
@@ -117,6 +121,8 @@ __all__ = [
     "group_by_reducer",
     "group_by_window",
     "ignore_errors",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
     "make_saveable_from_iterator",
     "map_and_batch",
     "padded_batch_and_drop_remainder",

@@ -3,6 +3,7 @@
 from headrace.data.dataset import AUTOTUNE
 from headrace.data.optionals import Optional, get_next_as_optional
 from headrace.data.options import OptimizationOptions, ThreadingOptions
+from headrace.data.records import CsvDataset, make_batched_features_dataset, make_csv_dataset
 from headrace.data.resampling import rejection_resample, sample_from_datasets
 from headrace.data.saveable import make_saveable_from_iterator
 from headrace.data.transformations import (
@@ -31,6 +32,7 @@ from headrace.data.transformations import (
 __all__ = [
     "AUTOTUNE",
     "Counter",
+    "CsvDataset",
     "OptimizationOptions",
     "Optional",
     "RandomDataset",
@@ -46,6 +48,8 @@ __all__ = [
     "group_by_reducer",
     "group_by_window",
     "ignore_errors",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
     "make_saveable_from_iterator",
     "map_and_batch",
     "parallel_interleave",

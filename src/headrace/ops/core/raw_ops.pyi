@@ -685,6 +685,22 @@ class RawOps:
         *,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def CSVDataset(
+        self,
+        filenames: _Any,
+        compression_type: _Any,
+        buffer_size: _Any,
+        header: _Any,
+        field_delim: _Any,
+        use_quote_delim: _Any,
+        na_value: _Any,
+        select_cols: _Any,
+        record_defaults: _Any,
+        *,
+        output_types: Iterable[_Type] | None = None,
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def CTCBeamSearchDecoder(
         self,
         inputs: _Any,

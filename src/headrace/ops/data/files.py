@@ -82,7 +82,7 @@ def _check(stream: Any) -> None:
         raise DataLossError(None, None, f"{stream.path}: {stream.damage}")
 
 
-def _lines(compression: str) -> Reader:
+def lines_reader(compression: str) -> Reader:
     def read(path: str, position: int) -> Iterator[tuple[bytes, int]]:
         stream = open_stream(path, compression)
         try:
@@ -140,7 +140,7 @@ define_dataset(
 define_dataset(
     "TextLineDataset(filenames: string, compression_type: string, buffer_size: int64)",
     lambda context, filenames, compression, buffer_size: _Files(
-        texts(filenames), _lines(check_compression(text(compression)))
+        texts(filenames), lines_reader(check_compression(text(compression)))
     ),
     attrs="",
 )
