@@ -67,7 +67,7 @@ class Folder(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         owner = import_module(self._package)
-        if not name.startswith("_") and name in dir(owner):
+        if not name.startswith("_") and hasattr(owner, name):
             return getattr(owner, name)
         if name in _FILES:
             return Folder(self._package, f"{self._path}.{name}")
