@@ -49,6 +49,7 @@ class Claims:
         self.writers: dict[Hashable, list[_Claim]] = {}
         #: Keys whose arrays a program is being given that changes them in place: who reads waits.
         self.replaced: set[Hashable] = set()
+        # The array is kept beside its identity, so that no other object gets that meanwhile.
         self.lent: dict[int, tuple[Any, list[int]]] = {}
 
     def are_free(self, keys: Iterable[Hashable]) -> bool:
@@ -56,6 +57,8 @@ class Claims:
         own = threading.get_ident()
         for key in keys:
             for thread, is_given_up in self.writers.get(key, ()):
+                # Own claims are of the blocks around this one. A step that was given up counts as
+                # long as its program takes the array: there is no way back from that.
                 if thread != own and (key in self.replaced or not is_given_up()):
                     return False
         return True
@@ -70,6 +73,7 @@ class Claims:
             self.waiting += 1
             try:
                 left = check()
+                # A step that is given up notifies nobody: so this looks again now and then.
                 self.freed.wait(_LOOK if left is None else min(left, _LOOK))
             finally:
                 self.waiting -= 1
@@ -101,6 +105,7 @@ class Claims:
         own = threading.get_ident()
         for key in keys:
             owners = self.writers[key]
+            # The last one: blocks of one thread lie in each other, and the inner one ends first.
             del owners[max(i for i, (thread, _) in enumerate(owners) if thread == own)]
             if not owners:
                 del self.writers[key]
@@ -126,6 +131,7 @@ class Claims:
         """The arrays, with copies of those that others read."""
         own = threading.get_ident()
         found = [self.lent.get(id(a)) for a in arrays]
+        # What only this thread was lent it may give away: it has it among its arguments.
         return [
             a if lent is None or all(t == own for t in lent[1]) else a.copy()
             for a, lent in zip(arrays, found, strict=True)
@@ -192,6 +198,7 @@ class held:
         self._keys = keys = [store.claim_key(k) for k in writes]
         with store.lock:
             if keys:
+                # All keys at once, so that two steps never wait for each other's.
                 claims.wait_until_free(keys, self._check)
                 claims.claim(keys, self._is_given_up)
             try:

@@ -63,6 +63,7 @@ class Access:
             return
         sizes = _sizes(handles)
         large = {k for k in written if sizes.get(k, 0.0) >= _LARGE_VARIABLE}
+        # What is overwritten whole, without a look at the old value, is no change in place.
         large &= {k for n in nodes for k in self.of(n).reads}
         if sum(sizes[k] for k in large) >= LARGE_STATE:
             self.large = frozenset(large)
@@ -95,9 +96,11 @@ class Access:
         for node in self.nodes:
             sources = {source for source, _ in node.inputs} | set(node.control)
             state = self.of(node)
+            # Whoever uses a variable follows the last change of it ...
             for key in (*state.reads, *state.writes):
                 if key in last_write:
                     sources.add(last_write[key])
+            # ... and a change follows all that reads the value before it.
             for key in state.writes:
                 sources.update(readers.pop(key, ()))
                 last_write[key] = node
@@ -177,10 +180,12 @@ def waiting_changes(
     least = 0
     for node in nodes:
         if node in after:
-            continue
+            continue  # it moves with the changes
         apart = is_host(node) or devices != {node.device}
         state = access.of(node)
         reads = any(isinstance(k, ResourceHandle) for k in state.reads)
+        # A read fails where the variable has no value. What may fail within a region of the same
+        # device can share the stage of the changes: `make_region` parts it there.
         if is_host(node) or state.may_fail or reads:
             least = max(least, stage[node] + apart)
     return (after, least) if any(stage[n] < least for n in changes) else (set(), 0)
@@ -188,6 +193,7 @@ def waiting_changes(
 
 def _settled(nodes: Sequence[Node], given: Iterable[Edge]) -> set[Edge]:
     """The edges whose values are known while a program is traced: shapes, and what follows."""
+    # Nodes come in order: what a node takes has been looked at before it.
     found = set(given)
     for node in nodes:
         d = node.op_def
@@ -216,6 +222,7 @@ class _Parting:
         inside = set(self.nodes)
         for node in self.nodes:
             state = access.of(node)
+            # Loops count as well: a step may be given up while they run.
             if not (has_loops([node]) or (state.may_fail and node not in early)):
                 continue
             looks_at = node.op_def.checked_inputs(node.attrs)
@@ -225,6 +232,7 @@ class _Parting:
             if node not in after:
                 wanted.add(node)
             elif node.op_def.early_check is not None:
+                # The change itself checks, early: what it looks at must be there by then.
                 sources = (node.inputs[i][0] for i in node.op_def.early_check.inputs)
                 wanted.update(s for s in sources if s in inside and s not in after)
         self.first_nodes = access.needed_by(wanted)
@@ -237,6 +245,7 @@ class _Parting:
         """Nodes of the first part that the rest computes again: what XLA would copy to hand it
         over, and what has to be known before compiling."""
         found: set[Node] = set()
+        # From the rest backwards, with the inputs of each node whose values it is compiled for.
         stack = [(n, self._static(n)) for n in rest]
         visited = set()
         while stack:
@@ -246,6 +255,7 @@ class _Parting:
                 if source not in self.first_nodes or (source, edge in static) in visited:
                     continue
                 if edge in static:
+                    # Known while the rest is traced: by its shape, or from inputs known then.
                     if source.op_def.shape_only:
                         needs: set[Edge] = set()
                     elif source.op_def.interpret is not None and source.op_def.effects.pure:
@@ -300,6 +310,7 @@ def make_region(
     if not parting.first:
         in_place = InPlace(is_large=True, ordered=access.partial)
         return Region(nodes, dynamic, static, outputs, handles, options, in_place)
+    # What crosses from the first to the rest are further outputs of the first.
     rest_dynamic, rest_static, rest_handles = inputs(parting.rest, set(parting.rest))
     wanted = {*outputs, *rest_dynamic, *rest_static}
     rest_own = set(parting.rest) - parting.both
@@ -366,6 +377,7 @@ class PartedRegion:
         """Run once, as a region does."""
         values = dict(zip(self._edges, (*dynamic, *static), strict=True))
         with held(store, (), self.written, Watch(store, context).check):
+            # What the first writes must not be seen if the rest fails: a transaction holds it back.
             if not self.first.written:
                 self._run_parts(store, values, context)
             else:

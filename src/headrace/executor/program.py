@@ -106,6 +106,8 @@ class Program:
         donated = list(range(len(region.donated))) if self.donates else []
         spare = len(self.recycled.positions)
         count = len(region.donated) + len(region.kept) + len(region.dynamic)
+        # The arrays to be recycled come behind the inputs. The trace does not use them, so JAX
+        # would drop these arguments, were it not for `keep_unused`.
         donated += range(count, count + spare)
         has_loops = region.has_loops
 
@@ -162,6 +164,7 @@ class Program:
         traced = self.function.trace(*args)  # type: ignore[attr-defined]
         self.is_long = takes_long(traced.jaxpr.jaxpr)
         region = self.region
+        # Not for large state: to keep the old values would take its memory twice.
         if self.is_long and self.donates and region.donated and not region.in_place.is_large:
             raise _MayStop
         return traced
@@ -194,12 +197,14 @@ class Program:
             return result
 
     def _call(self, args: Sequence[Any]) -> Any:
+        # It has been compiled.
         if self.proven or self.needed is not None:
             return self.function(*args)
         self._traced(args)
         if self.region.has_loops or self.is_long:  # the call is no part of compiling
             timed(self, args, lambda: self._compiled(args))
             return self.function(*args)
+        # XLA computes in the background: the first call takes as long as compiling does.
         return timed(self, args, lambda: self.function(*args))
 
     def _part_with(self, why: Exception) -> None:
@@ -221,6 +226,7 @@ class Program:
         """Trace the nodes; returns their values, and state after them."""
         region = self.region
         state_keys = (*region.donated, *region.kept)
+        # The arguments are state first, then what comes in.
         state: dict[StateKey, Any] = dict(zip(state_keys, args, strict=False))
         tracing = Tracing(state, region.platform, region.in_place.ordered)
         polls = None
@@ -234,6 +240,7 @@ class Program:
         sink = CheckSink(tracing, region.touched.checked, self.messages) if collects else _ignore
         with checks.collecting(sink):
             tracing.evaluate_all(region.nodes, values)
+        # No check was traced: the program has no outcome to hand back.
         if not (isinstance(sink, CheckSink) and sink.used):
             state.pop(CheckSink.KEY, None)
         if tracing.bytes > LARGE:
@@ -246,6 +253,8 @@ class Program:
         region = self.region
         values, state = self._evaluate(args, collects=not self.checks_first, token=token)
         failed = state.get(CheckSink.KEY)
+        # A step that is given up, or whose check fails, must leave the old values, but XLA has
+        # taken their memory by then. Whoever called tries again with another kind of program.
         if self.donates and region.donated:
             if self.asks:
                 raise _MayStop

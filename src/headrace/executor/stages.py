@@ -113,6 +113,7 @@ class Staging:
                 return True  # makes handles of handles
             return any(h is None or h in text_variables for h in handles)
 
+        # An assertion in a program makes it one that may fail; see `_IN_PLACE`.
         assertions = {n for n in self.nodes if n.type == "Assert"}
         if assertions and self._bytes_written() > _IN_PLACE:
             inside: set[Node] = set()
@@ -142,6 +143,8 @@ class Staging:
     def stages(self) -> dict[Node, int]:
         """The stage of each node, from 0; never before the stage that partitioning gave it."""
         stage = self._levels(set(), 0)
+        # With one stage there is nothing to wait for. Parts of a step over several tasks have their
+        # stages from partitioning, and others must see a change before an op of this step waits.
         if len(set(stage.values())) > 1 and not (
             self.tables.groups or any(map(may_block, self.nodes))
         ):
@@ -163,6 +166,7 @@ class Staging:
             for edge in node.inputs:
                 source = edge[0]
                 if source in self.inside:
+                    # XLA orders what a region holds: within it no stage of its own is needed.
                     joined = (
                         not host
                         and not self.is_host(source)
@@ -188,6 +192,7 @@ def postpone_reads(staging: Staging, stage: dict[Node, int]) -> None:
     Args:
         stage: that of each node; changed.
     """
+    # The regions as they would be, and those among them that only look up.
     groups: dict[tuple[int, str], list[Node]] = {}
     for node in staging.nodes:
         if not staging.is_host(node):
@@ -196,6 +201,7 @@ def postpone_reads(staging: Staging, stage: dict[Node, int]) -> None:
     found = {k: g for k, g in groups.items() if k[0] < last and all(map(_looks_up, g))}
     if not any(n.op_def.effects.reads for group in found.values() for n in group):
         return
+    # A node may move up to what is noticed, and up to its first user.
     limits = [stage[n] - staging.is_host(n) for n in staging.nodes if _is_noticed(n)]
     users: dict[Node, list[tuple[Node, Edge | None]]] = {}
     for node in staging.nodes:
@@ -205,6 +211,7 @@ def postpone_reads(staging: Staging, stage: dict[Node, int]) -> None:
             users.setdefault(source, []).append((node, None))
     for (now, device), group in found.items():
         least = min((at for at in limits if at >= now - 1), default=last)
+        # Backwards, so that the stage of each user is final.
         for node in reversed(group):
             latest = least
             for user, taken in users.get(node, [(node, None)]):
@@ -280,8 +287,10 @@ class StaticNeeds:
             return []
         here = source in self.staging.inside and source.device == consumer.device
         if here and not self.staging.is_host(source):
+            # The program knows the shape as it is traced, the value is not needed.
             if source.op_def.shape_only:
                 return []
+            # It is computed while the program is traced, if its own inputs are known then.
             if source.op_def.interpret is not None and source.op_def.effects.pure:
                 return [(source, inner) for inner in source.inputs]
         self.pairs.add((consumer, edge))

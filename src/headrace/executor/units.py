@@ -99,6 +99,7 @@ class UnitBuilder:
                 order = told_apart[node][1] if told_apart else rank(bits)
                 key = (stage[node], order, node.device, bits)
             groups.setdefault(key, []).append(node)
+        # One unit for each group, in the order of stages and ranks.
         unit_of: dict[Node, Unit] = {}
         users: dict[Edge, list[Node]] = {}
         for node in self.nodes:
@@ -110,6 +111,7 @@ class UnitBuilder:
             unit = self._unit(members, key[2] == "host", wanted, users)
             result.append(unit)
             unit_of.update(dict.fromkeys(members, unit))
+        # What each unit waits for, without those that do nothing.
         idle = {u for u in result if u.region is not None and u.region.is_idle}
         for unit in result:
             members = [unit.node] if unit.node is not None else unit.region.nodes  # type: ignore[union-attr]
@@ -136,6 +138,7 @@ class UnitBuilder:
             unit.outputs = [self.slots.of((node, i)) for i in range(len(node.dtypes))]
             return unit
         own = set(members)
+        # Only what leaves the region: XLA keeps no other values.
         outputs = [
             (n, i)
             for n in members
