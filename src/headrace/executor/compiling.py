@@ -65,6 +65,7 @@ def _ordinal(number: int) -> str:
 
 def _inputs(program: Program, args: Any) -> str:
     edges = program.region.dynamic
+    # Arguments are state, then what comes in, then arrays to be recycled and a token.
     values = args[len(program.region.donated) + len(program.region.kept) :][: len(edges)]
     named = [
         f"{node.name if ':' in node.name else f'{node.name}:{index}'} {tuple(value.shape)}"

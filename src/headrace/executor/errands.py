@@ -69,6 +69,7 @@ class _Outcome:
 
     def __init__(self) -> None:
         self._there = threading.Lock()
+        # A lock that is taken until the work is done: cheaper than an Event.
         self._there.acquire()
         self.value: Any = None
         self.error: BaseException | None = None
@@ -102,6 +103,7 @@ def in_time(
         DeadlineExceededError: if it takes longer than ``limit``.
     """
     outcome = _Outcome()
+    # With the caller's context variables, as if the caller did the work itself.
     if not step_threads.submit(outcome.run, contextvars.copy_context(), call):
         return call()  # no thread starts while the interpreter ends
     until = limit.deadline + grace
@@ -111,6 +113,7 @@ def in_time(
             if limit.clock() >= until:
                 raise limit.error()
     except BaseException:
+        # From here on the work, which goes on, writes nothing.
         limit.left = True
         leave()
         raise

@@ -103,6 +103,7 @@ class Prepared:
         self.may_block: bool | None = None
         #: Input shapes that the shape rule has accepted; None when the graph's own shapes say all.
         self.seen_shapes: set[Any] | None = None
+        # Full shapes were looked at as the graph was built.
         if self.pure and any(not _is_full(source.dims[i]) for source, i in node.inputs):
             self.seen_shapes = set()
 
@@ -238,6 +239,7 @@ class Evaluation:
         """Call an implementation with the state it reads, and store the state it returns."""
         effects = p.effects
         handles = {i: args[i] for i in (*effects.reads, *effects.writes)}
+        # Handles give way to the values they stand for; None for what is only written.
         for i, handle in handles.items():
             args[i] = self.read(handle, node) if i in effects.reads else None
         inputs = grouped(args, p.groups)
@@ -250,6 +252,7 @@ class Evaluation:
         writes = effects.writes
         if not writes:
             return as_outputs(result, p.outputs)
+        # New values first, one for each written input, then the outputs.
         everything = result if isinstance(result, (tuple, list)) else (result,)
         for i, value in zip(writes, everything, strict=False):
             self.write(handles[i], value)
@@ -265,6 +268,7 @@ def raise_as(node: Node | None, error: Exception, args: Sequence[Any]) -> NoRetu
         raise kernel_error(node, error, args) from error
     if error.op is not None or node is None or node.op is None:
         raise error
+    # A kernel knows nothing of the graph: only here the error gets its op.
     raise with_op(error, node.op) from error.__cause__
 
 
@@ -343,6 +347,7 @@ class Tracing(Evaluation):
             try:
                 outputs = d.lower(self, node, args)
             except NeedsHost as signal:
+                # The node of a body cannot go to the host alone: the whole op does.
                 signal.node = node
                 raise
             if not self.ordered:
@@ -351,6 +356,7 @@ class Tracing(Evaluation):
             return self._read_before(node, [k for k in self.ordered if k in args], outputs)
         if d.kernel is None:
             raise NeedsHost(node, "runs outside XLA")
+        # XLA compiles for such values: what only the run tells makes the node one for the host.
         for i in _flat_static(p):
             if not is_concrete(args[i]):
                 raise NeedsHost(node, f"input {i} must be known before the program is compiled")
@@ -365,11 +371,13 @@ class Tracing(Evaluation):
             return outputs
         if p.seen_shapes is not None:
             check_shapes(node, args, p.seen_shapes)
+        # Known and small: computed now, so that shapes made of it are known as well.
         if p.interpret is not None and p.outputs and foldable(node, args):
             with np.errstate(all="ignore"), checks.collecting(None):
                 return as_outputs(p.interpret(*grouped(args, p.groups)), p.outputs)
         inputs = grouped(in_order(node, args), p.groups)
         outputs = as_outputs(p.kernel(*inputs), p.outputs)  # type: ignore[misc]
+        # What takes a view of a variable reads the variable.
         if self._whole:
             found = [self._whole[id(a)][0] for a in args if id(a) in self._whole]
             outputs = self._read_before(node, found, outputs)
@@ -386,11 +394,13 @@ class Tracing(Evaluation):
         """
         if not keys:
             return outputs
+        # A view costs nothing by itself: whoever takes from it reads the variable.
         if node.op_def.traits.is_view:
             for value in outputs:
                 self._whole[id(value)] = (keys[0], value)
             return outputs
         keys = list(dict.fromkeys(keys))
+        # Both go through one barrier: the state after it depends on what was read before it.
         traced = [i for i, value in enumerate(outputs) if isinstance(value, jax.core.Tracer)]
         held = [self.state[k] for k in keys]
         values = ([outputs[i] for i in traced], held)
@@ -473,6 +483,7 @@ class Interpreting(Evaluation):
         if self.interrupt is not None:
             self.interrupt()
         if self.allowance is not None:
+            # One more than the nodes: a body without any would be free, and its loop never counted.
             self.allowance -= len(step.nodes) + 1
             if self.allowance < 0:
                 raise TookTooLong
@@ -510,6 +521,7 @@ class Interpreting(Evaluation):
                 d.provide(self.store, handle, node)
             return (handle,)
         if d.lower is not None:
+            # A long loop in a region that is interpreted may be a program by itself.
             if self.run_loop is not None and d.traits.repeats:
                 return self.run_loop(node, args, self)
             found: Sequence[Any] = d.lower(self, node, args)

@@ -78,6 +78,7 @@ class HostContext:
 
     def random_state(self, groups: int) -> Any:
         """The Philox state that this run draws from; the op's state moves ``groups`` blocks on."""
+        # Read and moved on under the lock: two runs at once must not draw the same numbers.
         stream = random_stream(self.node)
         with self.store.lock:
             state = self.store.get(stream)
@@ -245,6 +246,7 @@ class HostRunner:
     ) -> Sequence[Any]:
         """Run a kernel that has no NumPy form: compiled alone, and kept by type and attributes."""
         p = prepared(node)
+        # Batches are filled up, so that one program serves several sizes; see `executor.batches`.
         args, size = filled(node, args)
         static = flat_static(node)
         key = (
@@ -257,6 +259,7 @@ class HostRunner:
         entry = self._compiled.get(key)
         if entry is None:
             if len(self._compiled) >= _MOST_ALONE:
+                # The oldest one goes: dictionaries keep the order of insertion.
                 del self._compiled[next(iter(self._compiled))]
             entry = self._compiled[key] = _SingleOp(node, {i: args[i] for i in static})
         if p.pure:
@@ -273,6 +276,7 @@ class HostRunner:
             UnimplementedError: if the node cannot be traced even alone.
         """
         edges = node.inputs
+        # A region of one node: what comes in is sorted as `UnitBuilder` does it.
         fixed = {i for i in flat_static(node)}
         handles = {e: a for e, a in zip(edges, args, strict=True) if isinstance(a, ResourceHandle)}
         dynamic = [(i, e) for i, e in enumerate(edges) if i not in fixed and e not in handles]
@@ -426,6 +430,7 @@ class _Calling(Interpreting):
         self, function: FuncGraph, args: Sequence[Any], extra: tuple[str, ...] = ()
     ) -> list[Any]:
         body = self.bodies.get((function, tuple(extra)))
+        # The tasks that the body needs run it as a step of its own, which the owner starts.
         if body is not None:
             return [lists.to_host(v) for v in self.step.call_body(body.plan, args)]
         # State is held for this body only: one that runs elsewhere may wait for another step.

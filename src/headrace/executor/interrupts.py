@@ -111,6 +111,7 @@ class Watch:
     def answer(self, loop: int, done: int, first: int) -> int:
         """Up to which iteration a loop goes on that has done so many; -1: it ends."""
         try:
+            # Handlers of signals were put off until here; see `executor.signals`.
             if self._signals is not None:
                 self._signals.deliver()
         except BaseException as error:  # it is raised where the program was called
@@ -125,6 +126,7 @@ class Watch:
         now = time.monotonic()
         asked, chunk = self._loops.get(loop, (self._began, first))
         took = now - asked
+        # A chunk that is too short doubles, one that is too long becomes what it should have been.
         if took < _CHUNK / 2:
             chunk = min(2 * chunk, _MOST)
         elif took > 2 * _CHUNK:
@@ -175,6 +177,7 @@ class LoopPolls:
         Args:
             seconds: estimated, of one iteration; ``most``: how many there are, if that is known.
         """
+        # To ask costs a callback, and so short a loop ends soon by itself.
         if most is not None and most * seconds <= SHORT_LOOP:
             return None
         self.used += 1
@@ -215,6 +218,7 @@ def wait_until_ready(arrays: Sequence[Any], watch: Watch) -> None:
     if watch.context is None or watch.context.deadline is None:
         jax.block_until_ready(arrays)  # type: ignore[no-untyped-call]
         return
+    # Short pauses first, so that what takes a moment is not made longer by looking.
     pause = _LOOK_FIRST
     for array in arrays:
         while not is_ready(array):

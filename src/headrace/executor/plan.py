@@ -78,6 +78,7 @@ class LocalPlan:
         self._describe = self.describe_units if describe is None else describe
         self._slots = Slots()
         self._known = known_values(step.nodes)
+        # Some resources come into being with the handle, before any op uses them.
         for node in step.nodes:
             if node.op_def.provide is not None:
                 node.op_def.provide(store, self._known[(node, 0)], node)
@@ -124,6 +125,7 @@ class LocalPlan:
 
     def _scheduled(self, units: list[Unit]) -> Schedule:
         template: list[Any] = [None] * len(self._slots.index)
+        # The table that each step copies: the values that the graph itself tells.
         for edge, slot in self._slots.index.items():
             if edge in self._known:
                 value = self._known[edge]
@@ -144,6 +146,7 @@ class LocalPlan:
         calls = [u.call for u in units if u.call is not None]
         if self.is_stepped or len(calls) < len(units):
             return None
+        # Host ops take NumPy arrays, and the direct way brings none back from a device.
         on_device = any(isinstance(template[slot], jax.Array) for u in units for slot in u.inputs)
         return None if on_device else calls
 
@@ -157,6 +160,7 @@ class LocalPlan:
             return False
         found = False
         may_fail_later = False
+        # Backwards, since what matters to a unit is whether a later one may fail.
         for unit in reversed(units):
             region = unit.region
             if region is None:
@@ -183,6 +187,7 @@ class LocalPlan:
             return self._run_stepped(feeds, context)
         schedule = self._schedule
         table = self._table(feeds)
+        # The short way, for steps of host ops: those of queue runners come here all the time.
         if schedule.direct is not None and context is None:
             with np.errstate(all="ignore"):
                 for call in schedule.direct:
@@ -203,6 +208,7 @@ class LocalPlan:
         With a ``context`` whoever gives up the step need not wait for what is being computed, if
         that changes no variable: it is finished and dropped.
         """
+        # XLA computes in the background: without a fetch nobody would see that it fails.
         if not self._fetch_slots:
             for unit in self._schedule.units:
                 if unit.region is not None:
@@ -232,6 +238,7 @@ class LocalPlan:
                 self._run_unit(unit, table, context, self.store)
                 return
             except NeedsHost as signal:
+                # One of its nodes needs the host after all: the unit becomes several for good.
                 self._split(unit, signal)
         table += self._schedule.template[len(table) :]
         for part in unit.parts or ():
@@ -242,6 +249,7 @@ class LocalPlan:
         units = schedule.units
         if not schedule.transactional:
             units = self._run_units(units, table, context, self.store)
+        # All writes at the end, or none of them; or what is left of a step that was split.
         if units:
             touched = self._touched
             watch = Watch(self.store, context)
@@ -264,9 +272,11 @@ class LocalPlan:
                 self._run_unit(units[done], table, context, store)
                 done += 1
             except NeedsHost as signal:
+                # Nothing of the unit has run. Its parts take its place, in later steps as well.
                 parts, template = self._split(units[done], signal)
                 table += template[len(table) :]
                 units = [*units[:done], *parts, *units[done + 1 :]]
+                # With host ops the step may fail behind a write: from here on writes wait.
                 if store is self.store and self._schedule.transactional:
                     return units[done:]
         return []
@@ -278,6 +288,7 @@ class LocalPlan:
         """
         if self._blocks:
             return self.run(feeds, context)
+        # On the nodes of the step, without units: so each op has a time of its own.
         values: Values = {f: (v,) for f, v in zip(self.step.feeds, feeds, strict=True)}
         touched = self._touched
         check = Watch(self.store, context).check
@@ -317,6 +328,7 @@ class LocalPlan:
             node, kind = unit.node, unit.node.type  # type: ignore[union-attr]
         else:
             node, kind = region.nodes[0], "Region"
+            # Compiling gets an entry of its own, so that traces do not show it as computing.
             done = region.compiled
             if done is not None:
                 end = done.began + done.seconds
@@ -350,6 +362,7 @@ class LocalPlan:
         with self.store.lock:
             if unit.parts is None:
                 region = unit.region
+                # It runs on the host already: to split once more would never end.
                 if region is None or signal.node in self._force_host:
                     raise _cannot_run(signal)
                 self._force_host.add(signal.node)
@@ -375,7 +388,8 @@ class LocalPlan:
                     return False
                 from_host.update(unit.outputs)
             elif not region.is_proven or unit.static or from_host.intersection(unit.inputs):
-                return False  # its sizes may depend on values
+                # What it is compiled for, or shapes that host ops give, may be others next time.
+                return False
         return True
 
     def describe(self) -> str:

@@ -72,8 +72,10 @@ def runs_before_compiling(
     alone = _compiled_alone(nodes)
     if flags.interpret == "always" or all(map(_only_stores, nodes)):
         return NEVER
+    # Some op can neither be interpreted nor compiled alone.
     if alone is None:
         return 0
+    # What it takes to interpret once, against what it takes to compile.
     parts = list(_with_bodies(nodes, outputs))
     together = sum(_seconds_to_compile(part, ends) for part, ends, _ in parts)
     if alone * _COMPILE_ALONE > _SMALL_PART * together:
@@ -81,8 +83,10 @@ def runs_before_compiling(
     work = sum(times * _work(part) for part, _, times in parts)
     if work > flags.interpret_limit and not _only_fills(nodes, outputs, work):
         return 0
+    # A run on NumPy is over before a program would be called.
     if costs_less(nodes, call):
         return NEVER
+    # XLA takes so long for such nests that interpreting comes first, until it has cost as much.
     if _depth(nodes) > _MANY_LEVELS:
         return math.ceil(together / sum(t * _seconds_to_interpret(p, 0) for p, _, t in parts))
     compiling = _seconds_to_compile(nodes, outputs)
