@@ -37,6 +37,7 @@ class FuncGraph(Graph):
         self._container = outer._container
         self._gradient_overrides = list(outer._gradient_overrides)
         self._attr_scopes = list(outer._attr_scopes)
+        # Copies: blocks that are opened inside end inside.
         self._devices.entries = list(outer._devices.entries)
         self._devices._merged = outer._devices._merged
 
@@ -58,6 +59,7 @@ class FuncGraph(Graph):
         """The inner stand-in of an outer tensor; made on first use."""
         inner = self.captures.get(tensor)
         if inner is None:
+            # Captures go inwards only: a tensor of a sibling or inner body has no value here.
             if not self._encloses(tensor.graph):
                 return super().capture(tensor)
             # An argument waits for nothing: not for what surrounds its first use, either, or its
@@ -111,6 +113,7 @@ def trace(
     Returns the body and what ``function`` returned; the caller sets ``body.outputs``.
     """
     outer = default_graph_stack.current()
+    # Unique among all functions of the outermost graph: random streams are told apart by it.
     with outer._lock:
         unique = f"{name}_{len(outer.outermost._functions)}"
     body = FuncGraph(unique, outer, placeholder)

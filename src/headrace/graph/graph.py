@@ -82,6 +82,7 @@ class Graph:
                     "Graph is finalized and cannot be modified: it refuses operation "
                     f"'{name or op_def.name}'."
                 )
+            # A body takes in what it uses of the graphs around it; a plain graph refuses here.
             local = tuple(t if t.op.graph is self else self.capture(t) for t in inputs)
             op = Operation(self, self._op_name(name or op_def.name), op_def, local, attrs)
             op.site = user_site()

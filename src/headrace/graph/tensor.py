@@ -230,6 +230,7 @@ class Operation:
         self.colocation: tuple[str, ...] = ()
         self.site: SourceSite | None = None
         self.outputs: tuple[Tensor, ...] = ()
+        # From 1 on once the graph has registered it; till then it is in no list.
         self._id = -1
 
     @property
@@ -302,6 +303,7 @@ class Operation:
         if tensor.graph is not self.graph:
             raise ValueError(f"{tensor.name} belongs to another graph than {self.name!r}.")
         self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
+        # An op may take a tensor at several inputs: it is its consumer until the last one goes.
         if old not in self.inputs and self in old._consumers:
             old._consumers.remove(self)
         tensor._consumers.append(self)

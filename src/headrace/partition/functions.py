@@ -116,8 +116,10 @@ def _cut(
     """The parts of a body; None if the task of ``node`` can run it alone."""
     owner = task_of(node.device)
     args = node.inputs[first_argument(node.attrs) :]
+    # Most bodies name no device: they need not be placed to see that the owner can run them.
     if not _constraints(function) and not any(_is_foreign(e, owner, known) for e in args):
         return None
+    # A step of its own, since it is changed; `function_step` is shared.
     step = make_function_step(function, saved)
     _bind_handles(step, args, known)
     for inner in step.nodes:
@@ -155,6 +157,7 @@ def _bind_handles(step: StepGraph, args: Sequence[Edge], known: dict[Edge, Any])
 def _handle(source: Node) -> Node:
     """A handle like the one that ``source`` makes or hands on, on its device."""
     device = source.device
+    # Past ops that only hand the handle on, to the one whose name and attributes tell it.
     while not source.op_def.makes_handle:
         source = source.inputs[0][0]
     made = Node(source.op_def, source.name, [], source.attrs, source.dtypes, source.dims, source.op)

@@ -172,6 +172,7 @@ class _TaskCut:
         self.extra: list[Node] = []
 
     def cut(self) -> Partition:
+        # Numbers that keep nodes apart: nodes of one device with equal ones may share a region.
         components = _components(self.staging, self.stage, self.task)
         apart = waits_apart(self.staging.nodes, self.staging.is_host, self.bodies)
         keys = {n: (rank(apart.get(n)), apart.get(n), components.get(n, 0)) for n in self.stage}
@@ -235,6 +236,7 @@ class _TaskCut:
                 f"{source.device}: what uses a resource must run on its device.",
             )
         size = static_bytes(dtype, dims)
+        # Small tensors share a message; a large or unknown one goes as soon as it is there.
         own = index if size is None or size > LARGE_BYTES else None
         transfer, send, recv = self._transfer(source, self.task[user], own)
         transfer.tensors.append(
@@ -301,6 +303,7 @@ class _TaskCut:
                 constants.append((position, self.known[edge]))
             else:
                 fetches.setdefault(self.task[edge[0]], []).append((position, edge))
+                # A part there must be, if only to hand the value back.
                 members.setdefault(self.task[edge[0]], [])
         parts = {
             task: self._part(task, nodes, fetches.get(task, []))

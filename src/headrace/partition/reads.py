@@ -80,6 +80,7 @@ class _Uses:
         first = first_argument(op.attrs)
         runs = op.op_def.traits.repeats or op.op_def.traits.calls_once
         for function, _ in calls_of(op.attrs):
+            # The body of a loop gives each loop variable to its next turn: that is no use.
             handed_on = {position} if function is op.attrs.get("body") else set()
             self._visit(function, position - first, handed_on, certain and runs)
 
@@ -127,6 +128,7 @@ def _substitute(
     """Give a loop the values of variables in the place of their handles."""
     for i, op in chosen.items():
         handle = known[node.inputs[i]]
+        # A changed variable is read anew for each loop, behind what that waits for.
         if _is_changed(step, handle, known):
             node.inputs[i] = _read(step, node, node.inputs[i], op, after=True)
         else:
@@ -263,6 +265,7 @@ class _BodyCopy:
         changed = {i: self.replaced[t] for i, t in enumerate(op.inputs) if t in self.replaced}
         op_def, attrs, device = op.op_def, dict(op.attrs), op.device
         types: Sequence[Any] = [t.dtype for t in op.outputs]
+        # The argument is the value now: nothing is left to read, and any device will do.
         if changed and op.type == _READ:
             op_def, attrs, device = get_op_def("Identity"), {"T": types[0]}, ""
         elif changed:

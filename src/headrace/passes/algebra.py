@@ -97,6 +97,7 @@ def _transpose_once(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | N
     first, then = inner.attrs["value"], outer.attrs["value"]
     if not _takes(found["x"], first) or not np.array_equal(np.sort(then), np.arange(first.size)):
         return None
+    # Axis i of the result is axis then[i] of the inner one, and that is axis first[then[i]] of x.
     order = first[then]
     if np.array_equal(order, np.arange(order.size)):
         return found["x"]

@@ -38,6 +38,7 @@ def drop_dead_control(step: StepGraph) -> int:
             continue
         wanted: dict[Node, None] = {}
         for source in node.control:
+            # Found once for each source: many nodes wait for the same.
             if source not in behind:
                 behind[source] = _effects_behind(source)
             wanted.update(dict.fromkeys(behind[source]))
@@ -57,6 +58,7 @@ def _effects_behind(node: Node) -> list[Node]:
     while stack:
         current = stack.pop()
         if has_effect(current) or may_refuse_shapes(current):
+            # What lies behind it need not be found: it waits for that itself.
             found[current] = None
             if len(found) > _MANY:
                 return [node]

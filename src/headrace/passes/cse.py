@@ -30,6 +30,7 @@ def merge_common(step: StepGraph) -> int:
     first: dict[Any, Node] = {}
     mapping: dict[Edge, Edge] = {}
     for node in step.nodes:
+        # Nodes come in order, so that users of merged nodes can be equal in turn.
         node.inputs = [mapping.get(e, e) for e in node.inputs]
         key = _key(node)
         if key is None:

@@ -193,6 +193,7 @@ def build_step(
     feed_nodes = {t: feed_node(t) for t in feeds}
     # Waiting for a placeholder that is fed is waiting for nothing.
     fed_ops = {t.op for t in feeds if t.op.type == "Placeholder"}
+    # Filled further down, when it is known what is needed.
     nodes: dict[Operation, Node] = {}
     taken: dict[Tensor, Node] = {}
 
@@ -205,6 +206,7 @@ def build_step(
             node = taken.get(tensor) or taken.setdefault(tensor, _taken(tensor))
         return node, tensor.value_index
 
+    # What lies behind a feed is not looked at: its value comes from the caller.
     needed: list[Operation] = [t.op for t in fetches if t not in feed_nodes]
     needed += targets
     found: dict[Operation, None] = {}
@@ -221,6 +223,7 @@ def build_step(
         node.inputs = [edge(t) for t in op.inputs]
         node.control = [nodes[c] for c in op.control_inputs if c not in fed_ops]
     fetched = [edge(t) for t in fetches]
+    # They take what the Switch takes, which has been wired by now.
     for tensor, node in taken.items():
         whole = nodes[tensor.op]
         node.inputs, node.control = list(whole.inputs), list(whole.control)

@@ -45,6 +45,7 @@ def materialize(step: StepGraph) -> int:
     for node in step.nodes:
         for source in {n for n, _ in node.inputs}:
             users[source] = users.get(source, 0) + 1
+    # A fetch is a user as well.
     for node in {n for n, _ in step.fetches}:
         users[node] = users.get(node, 0) + 1
     #: Operations that one more user of a value repeats.
@@ -53,6 +54,7 @@ def materialize(step: StepGraph) -> int:
     for node in step.nodes:
         if not node.op_def.traits.cheap:
             continue
+        # The op itself, and all the cheap ones before it up to the last barrier.
         size = 1 + sum(repeated.get(n, 0) for n in {n for n, _ in node.inputs})
         if size > LIMIT and users.get(node, 0) > 1:
             kept[(node, 0)] = _barrier(node)

@@ -112,6 +112,7 @@ def match(pattern: Any, edge: Edge, found: Bindings, root: bool = False) -> bool
         return False
     if pattern.name and found.setdefault(pattern.name, edge) != edge:
         return False
+    # Each order starts from what was bound before: a failed attempt leaves no bindings.
     orders = [pattern.inputs]
     if pattern.commutes:
         orders.append(pattern.inputs[::-1])
@@ -150,6 +151,7 @@ class Rewriter:
     ) -> Edge:
         """A new node in the place of ``like``: same output type, device and user's line."""
         definition = get_op_def(type_name)
+        # Defaults, then what both ops have in common, then what the rule says.
         full = {a.name: a.default for a in definition.attrs.values() if a.has_default}
         full.update({k: v for k, v in like.attrs.items() if k in definition.attrs})
         full.update(attrs or {})

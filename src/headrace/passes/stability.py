@@ -94,6 +94,7 @@ def _spread_over_sum(position: int, patterns: tuple[Match, ...]) -> Build:
             return None
         if not any(match(p, e, {}) for e in total.inputs for p in patterns):
             return None
+        # The same gradient op for each term, added up as the terms were.
         terms = []
         for edge in total.inputs:
             inputs = list(node.inputs)
@@ -161,6 +162,7 @@ def _spreads(node: Node) -> bool:
 
 def _log_sum_exp_gradient(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
     """spread(g / sum(exp(x))) * exp(x) = spread(g) * exp(x - spread(log(sum(exp(x)))))."""
+    # Back from the product through what has spread the gradient of the sum to the shape of x.
     chain: list[Node] = []
     edge = found["spread"]
     while _spreads(edge[0]):

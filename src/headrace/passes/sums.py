@@ -37,6 +37,7 @@ _SMALL = 1 << 16
 def join_sums(step: StepGraph) -> int:
     """Join the products and column sums that AddN adds up; returns how many it joined."""
     users, known = _users(step)
+    # A term that somebody else uses is computed anyway: joining would do its work twice.
     private = {n for n, count in users.items() if count == 1 and n not in known}
     mapping: dict[Edge, Edge] = {}
     joined = 0
@@ -52,6 +53,7 @@ def join_sums(step: StepGraph) -> int:
             if len(terms) > 1 and _pays(key, terms):
                 joined += len(terms)
                 _replace_terms(node, terms, _JOIN[key[0]](step, terms))
+        # All terms have become one: the sum is that.
         if len(node.inputs) == 1 and node in users and node not in known:
             only = node.inputs[0][0]
             only.attrs = carry(node.attrs, only.attrs)

@@ -145,6 +145,7 @@ class LinkTable:
             if end.theirs not in (0, roll.number) or not roll.number:
                 raise ValueError(f"its number was {end.theirs}, and is {roll.number} now")
             end.theirs = roll.number
+            # All that this start of the peer has said: rolls on two links overtake each other.
             known = self._remember((link.peer.task, link.peer.incarnation), roll)
             gone = [k for k, e in ends.items() if e.theirs and known.without(e.theirs)]
             if end.own or link in gone:
@@ -178,10 +179,12 @@ class LinkTable:
             end = ends.pop(link, None)
             if not ends:
                 self._ends.pop((task, link.peer.incarnation), None)
+            # We have never spoken on it: it has carried nothing.
             if end is None or not end.own:
                 return False, []
             if self._current.get(task) is link:
                 del self._current[task]
+                # The newest of those that are left.
                 usable = [(e.own, k) for k, e in ends.items() if e.used]
                 if usable:
                     self._current[task] = max(usable, key=lambda u: u[0])[1]

@@ -168,6 +168,7 @@ class Peers:
         if link is not None:
             return link
         with self._lock:
+            # One thread dials a task; the others wait for its link.
             dialling = self._dialling.setdefault(task, threading.Lock())
         if not dialling.acquire(timeout=timeout):
             reason = f"no answer at {address} for {timeout:.1f} s"
@@ -186,12 +187,14 @@ class Peers:
                 return link
             left = began + timeout - self._clock()
             try:
+                # In bites, so that a long wait is logged now and then.
                 pipe, peer = self._dial(address, task, max(0.05, min(left, NOTICE_SECONDS)))
                 made = self.adopt(pipe, peer, dialled=True)
                 if pipe.kind == _FALLBACK:
                     self._fallbacks[made] = address, self._clock() + self.timing.data_port
                 return self._answered(made, began + timeout - self._clock())
             except (OpError, PipeBroken) as error:
+                # A wrong answer stays wrong; a task that is not there may still come.
                 if isinstance(error, OpError) and not may_come(error):
                     raise
                 why = error.message if isinstance(error, OpError) else error.reason
@@ -258,6 +261,7 @@ class Peers:
             link.send(pack(message), block=False)
 
     def _lost(self, link: Link, reason: str) -> None:
+        # The peer hears of it first: no step that begins later may use what is lost.
         concerns, others = self._table.lost(link)
         self._wake()
         for other, roll in others:

@@ -159,6 +159,7 @@ class MasterSession:
         plan = RegisteredPlan.of(self.master.steps.number(), partition)
         registered: list[RegisteredPlan] = []
         try:
+            # Inner bodies first: a part that calls a body needs the number of its plan.
             for body in bodies_in(partition):
                 body.plan = RegisteredPlan.of(self.master.steps.number(), body.partition)
                 registered.append(body.plan)
@@ -166,6 +167,7 @@ class MasterSession:
             registered.append(plan)
             self._register_parts(plan.number, partition, timeout)
         except BaseException:
+            # What some tasks have registered already must not stay there.
             for made in registered:
                 self.drop_plan(made.number, made.tasks)
             raise
@@ -173,6 +175,7 @@ class MasterSession:
 
     def _register_parts(self, plan: int, partition: Partition, timeout: float) -> None:
         remote = [p for t, p in partition.parts.items() if t != self.master.task]
+        # All tasks make their parts at the same time; answers may come before the own one is done.
         waiting = self.master.registrations.expect(plan, [p.task for p in remote])
         try:
             for part in remote:
@@ -238,6 +241,7 @@ class MasterSession:
         return self.master.steps.run(plan, feeds, options)
 
     def _find_again(self, task: str) -> Link:
+        # The short way, for a task that is there and still the one that was met.
         link = self.master.peers.known(task)
         if link is None or not self._members.is_member(task, link.peer.incarnation):
             link = self.find(task, self.master.peers.timing.reconnect)

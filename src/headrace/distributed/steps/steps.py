@@ -144,6 +144,7 @@ class Steps:
         self.task = task
         self.worker = worker
         self.peers = peers
+        # A random start for each process, so that numbers need no agreement.
         self._numbers = itertools.count(secrets.randbits(40) << 24)
         self._open: dict[int, StepTracker] = {}
 
@@ -164,12 +165,14 @@ class Steps:
         """
         if not plan.feeds:  # every fetch is a constant, or fed
             return {}
+        # Taken until the last task has answered: cheaper than an Event.
         ended = threading.Lock()
         ended.acquire()
         number = self.number()
         tracker = StepTracker(
             number, plan.feeds, time.monotonic(), lambda _: ended.release(), options.owner
         )
+        # Answers and losses find the step from now on, before any task is asked.
         self._open[number] = tracker
         _log.debug("Step %016x begins at %s", number, _Tasks(plan))
         try:
@@ -195,6 +198,7 @@ class Steps:
         self, tracker: StepTracker, plan: RegisteredPlan, feeds: Sequence[Any], options: StepOptions
     ) -> None:
         """Tell every task to run its part; the own part comes last, in this thread."""
+        # The own part may block this thread; the others begin meanwhile.
         left = [t for t in plan.feeds if t != self.task]
         if self.task in plan.feeds:
             left.append(self.task)
@@ -247,6 +251,7 @@ class Steps:
             return
         if ended.acquire(timeout=limit.remaining()):
             return
+        # Too late: all are told to stop. The step ends when they have, or when that takes long.
         waiting = ", ".join(sorted(tracker.tasks))
         text = f"Step {tracker.number:016x} did not finish within {limit}"
         self.cancel(tracker, DeadlineExceededError(None, None, f"{text}; it waits for {waiting}."))
@@ -304,6 +309,7 @@ class Steps:
             if peer not in tracker.members:
                 continue
             error = unavailable(peer, tracker.number, reason)
+            # Over which it was asked; there may be several links to one task.
             link = tracker.links.get(peer)
             if link is None or link.lost:
                 stop = tracker.lost(peer, error, now)

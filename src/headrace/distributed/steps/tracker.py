@@ -142,6 +142,7 @@ class StepTracker:
         with self._lock:
             if self._over or self.tasks:
                 return
+            # Once only, whichever thread comes first.
             self._over = True
         self._on_end(self)
 

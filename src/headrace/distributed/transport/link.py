@@ -193,6 +193,7 @@ class Link:
 
     def _silent(self, now: float) -> float:
         """For how many seconds nothing has come."""
+        # If this process itself was stopped, the silence is not the peer's.
         late = now - self._ticked > self._timeout * _LATE
         self._ticked = now
         bytes_in = self.pipe.progress[0]

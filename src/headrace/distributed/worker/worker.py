@@ -153,6 +153,7 @@ class Worker:
                 self.peers.link(task, addresses.get(task, ""), self.peers.timing.send)
             with self._lock:
                 self._parts[plan] = registered
+            # False if the master has dropped it meanwhile, and that message found nothing to drop.
             kept = self.machine.plan_ready(plan, registered.peers)
         finally:
             if not kept:
@@ -205,6 +206,7 @@ class Worker:
         registered = self._parts.get(plan)
         context = None
         if registered is not None:
+            # Made before the machine is asked: from its answer on tensors may come for the run.
             context = PartContext(self, step, registered, reply, trace)
             try:
                 context.run = registered.plan.begin(feeds, context)
@@ -401,6 +403,7 @@ class WorkerFrames:
     def register_part(self, link: Link, message: pb.RegisterPart, buffers: list[Any]) -> None:
         master = (link.peer.task, link.peer.incarnation)
         self.worker.expect(message.plan, message.session, master)
+        # Making a plan takes long: the thread that reads the link must go on reading.
         step_threads.submit(self._register, link, message, buffers)
 
     def _register(self, link: Link, message: pb.RegisterPart, buffers: list[Any]) -> None:
