@@ -129,8 +129,10 @@ class _ListLoop:
             return None
         sizes = [g.size for g in given if isinstance(g, _Rows)]
         lengths = {given[i].size for i in self._sequences}
+        # Without elements there is nothing to make room for; sequences of two lengths are an error.
         if not sizes or not all(sizes) or len(lengths) > 1:
             return None
+        # What a program is made for, the number of elements apart.
         form = tuple([g.form if isinstance(g, _Rows) else np.shape(g) for g in given])
         room = self._room(form, max(sizes))
         if room is None:
@@ -228,6 +230,7 @@ class _ListLoop:
     ) -> list[Any] | None:
         """Run the program; None if it cannot be, or fails: then interpreting tells how."""
         store = _PrivateStore(base)
+        # On copies of the references: if the program fails, the loop is interpreted from the start.
         state: list[StateKey] = list(dict.fromkeys([*region.touched.reads, *region.written]))
         for key in state:
             value = base.get(key)
@@ -241,6 +244,7 @@ class _ListLoop:
         except OpError:
             return None
         results = list(results)
+        # It was to go on beyond the bound: interpreted this time, with more room the next.
         if not self._is_scan and np.asarray(results.pop()):
             self._bound *= 2
             return None
@@ -305,6 +309,7 @@ class _Rows:
             Uniformity: if the elements differ in shape.
         """
         size = np.int32(self.size)
+        # The buffer of an earlier loop has that room already.
         if self._whole is not None and lists.capacity(self._whole) == room:
             return TensorList(buffer=self._whole, size=size)
         buffer = np.zeros((room, *self.sample.shape), self.sample.dtype)

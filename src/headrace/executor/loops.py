@@ -72,6 +72,7 @@ class _BoundedLoop:
         self, args: Sequence[Any], store: ResourceStore, context: StepContext | None
     ) -> list[Any] | None:
         while not self.impossible:
+            # Each attempt starts from the same inputs, so what the last one gave can be dropped.
             region = self._region(args)
             if region.written:
                 self.impossible = True  # a second attempt would write twice
@@ -98,6 +99,7 @@ class _BoundedLoop:
 
     def _compile(self, args: Sequence[Any]) -> Region:
         node = self.node
+        # The same loop with a bound, and one output more: whether it was to go on.
         bounded = Node(
             node.op_def,
             node.name,

@@ -39,6 +39,7 @@ class ResourceHandle:
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __new__(cls, kind: str, container: str, name: str) -> ResourceHandle:
+        # Weakly kept: handles of graphs that are gone go with them.
         key = (kind, container, name)
         with cls._lock:
             handle = cls._all.get(key)
@@ -175,6 +176,7 @@ class Transaction(ResourceStore):
     def get(self, key: StateKey) -> Any:
         if key in self._values:
             return self._values[key]
+        # Own writes first, then what was there at the begin, then what the store has.
         value = self._begin.get(key)
         return self._base.get(key) if value is None else value
 
@@ -197,6 +199,7 @@ class Transaction(ResourceStore):
         if not self._values:
             return
         with self.lock:
+            # Asked under the lock, right before the writes.
             if check is not None:
                 check()
             for key, value in self._values.items():

@@ -57,6 +57,7 @@ class Flow:
             for i, u in enumerate(self.units)
             if u.node is not None and u.node.op_def is RECV
         }
+        # A Recv waits for no unit: it is done when its tensors come.
         incoming = set(self.arrivals.values())
         self.first = [i for i, n in enumerate(self.needs) if n == 0 and i not in incoming]
         self.heavy = [_is_heavy(u) for u in self.units]
@@ -163,6 +164,7 @@ class StepRun:
     def _after(self, index: int) -> list[int]:
         self._left -= 1
         ready = []
+        # Under the lock of who calls: units end in several threads.
         needs = self._needs
         for user in self.flow.users[index]:
             needs[user] -= 1
@@ -230,9 +232,11 @@ class Driver:
         flow = run.flow
         while ready:
             index = ready.pop()
+            # A patient thread runs the last ready unit itself: handing it on would only cost time.
             if flow.heavy[index] and (ready or not patient):
                 step_threads.submit(self.drive, run, [index], True)
                 continue
+            # Others of the step may still run: the last one of them ends it.
             if not run.enter(index):
                 self._failed(run)
                 return

@@ -137,6 +137,7 @@ def _is_idle(node: Node) -> bool:
 
 def _drop_idle_ends(step: StepGraph) -> None:
     """Drop idle nodes that nobody waits for: a step ends when every part has, in whatever order."""
+    # Backwards, since what only idle nodes wait for becomes idle in turn.
     users: dict[Node, int] = {}
     for node in step.nodes:
         for source in _sources(node):

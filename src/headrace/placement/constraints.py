@@ -113,6 +113,7 @@ class _Members:
         Raises:
             InvalidArgumentError: if they must and no device can satisfy both.
         """
+        # The earlier one leads, whichever way round they are given.
         first, second = sorted((self.find(a), self.find(b)))
         if first == second:
             return

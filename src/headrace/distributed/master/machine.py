@@ -98,11 +98,13 @@ class Farewells:
     def _keeps(
         self, told: _Farewell, now: float, find: Callable[[str], Any], ready: list[tuple[Any, Any]]
     ) -> bool:
+        # Sent. A link that lives on has carried it; one that is lost soon may not have.
         if told.link is not None and not told.link.lost:
             return now - told.sent <= self._settle
         link = find(told.task)
         if link is None:
             return now - told.since <= self._keep
+        # Another start of the task: it knows of no such plan.
         if link.peer.incarnation != told.incarnation:
             return False
         told.link, told.sent = link, now

@@ -120,6 +120,7 @@ class Budget:
         with self._lock:
             if self.used + nbytes > self.limit or self.segments >= _MOST_SEGMENTS:
                 return False
+            # Others need memory, too, and the stream serves as well.
             if nbytes > _memory_left() // 2:
                 return False
             self.used += nbytes
@@ -263,6 +264,7 @@ class SharedMemory:
                 slab.idle_since = now
                 self._free.setdefault(slab.array.nbytes, []).append(slab)
                 self._idle += slab.array.nbytes
+            # Idle slabs are kept for the next frames, but not without bound: the oldest go.
             while self._idle > self._budget.idle_limit:
                 oldest = min((free[0] for free in self._free.values()), key=_idle_since)
                 self._drop(oldest)
@@ -324,6 +326,7 @@ class SharedMemory:
         if slab.descriptor >= 0:
             os.close(slab.descriptor)
         else:
+            # The peer has it mapped: it is told to let go of it.
             self._dropped.append(slab.number)
 
     # The peer's slabs.
@@ -350,6 +353,7 @@ class SharedMemory:
         except IndexError:
             raise PipeBroken(f"segment {segment} came without its descriptor") from None
         try:
+            # Reading behind the end of a segment that shrank would kill this process by a signal.
             if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
                 raise PipeBroken(f"segment {segment} could shrink while it is read")
             size = os.fstat(descriptor).st_size
@@ -405,6 +409,7 @@ class SharedMemory:
         received, returned, dropped = _CONTROL.unpack_from(head)
         if len(head) != _CONTROL.size + 4 * (returned + dropped):
             raise PipeBroken("malformed frame: a control message of the wrong length")
+        # A peer that counts wrongly would let the sender wait for ever, or not at all.
         if not self.acked <= received <= self.sent:
             raise PipeBroken(f"the peer acknowledged {received} of {self.sent} bytes")
         numbers = struct.unpack_from(f"<{returned + dropped}I", head, _CONTROL.size)

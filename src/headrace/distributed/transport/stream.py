@@ -198,6 +198,7 @@ class StreamPipe(Pipe):
             self._closed = True
             self._break("the pipe was closed on this side")
             thread = self._thread
+        # A pipe that was never started has no reader that would clean up.
         if thread is None:
             self._tear_down()
         elif thread is not threading.current_thread():
@@ -243,6 +244,7 @@ class StreamPipe(Pipe):
         for buffer in buffers:
             if type(buffer) is Staged:
                 buffer.slab.descriptor = -1
+        # What is in shared memory does not fill the socket: the peer has to say what it has.
         flags = WANT_ACK if shared and self._count_shared(shared) else 0
         bodies[0] = frame_bytes(DATA, flags, head, b"".join(table), inline)
         return _Item(_joined(bodies), descriptors)
@@ -269,6 +271,7 @@ class StreamPipe(Pipe):
             returns = self._returns_frame(memory)
             item.parts.insert(0, returns)
             item.left += len(returns)
+        # Mostly the socket takes the whole frame, and no other thread is needed.
         if not self._queue:
             try:
                 count = self._channel.write(item.parts, item.descriptors, False)
@@ -298,6 +301,7 @@ class StreamPipe(Pipe):
                     return
                 item = self._queue[0]
             try:
+                # Without the lock: senders only queue meanwhile.
                 count = self._channel.write(item.parts, item.descriptors, True)
             except OSError as error:
                 with self._lock:
@@ -353,6 +357,7 @@ class StreamPipe(Pipe):
         else:
             reason = self._broken
         self.fail(reason)
+        # Nobody writes any more when the channel is closed.
         if self._writer is not None:
             self._writer.join()
         self._tear_down()

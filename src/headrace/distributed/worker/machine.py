@@ -145,6 +145,7 @@ class WorkerMachine:
     def _drop(self, plans: Iterable[int]) -> None:
         for plan in plans:
             self._plans.pop(plan, None)
+        # Masters without plans need not be watched.
         masters = {p.master for p in self._plans.values()}
         for master in self._masters.keys() - masters:
             del self._masters[master]
@@ -158,6 +159,7 @@ class WorkerMachine:
         """Sessions whose masters were away for long; their plans are dropped by this."""
         with self._lock:
             for master, seen in list(self._masters.items()):
+                # The own task cannot be away.
                 if master == OWN or present(master):
                     self._masters[master] = now
                 elif now - seen <= self._orphan:
@@ -182,6 +184,7 @@ class WorkerMachine:
                 reason = self._ended[step]
                 self._ended[step] = ""
                 return Refuse(step, plan, reason) if reason else None
+            # Tensors that overtook this message.
             held = self._held.pop(step, None)
             known = self._plans.get(plan)
             if known is None or not known.ready or run is None:
