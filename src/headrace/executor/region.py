@@ -48,6 +48,8 @@ from headrace.settings import flags
 _nothing = contextlib.nullcontext()
 #: A region keeps the programs of this many combinations of shapes and static values.
 MAX_PROGRAMS = 256
+#: So many outputs are named where a region is.
+_SHOWN = 4
 
 
 class Region:
@@ -156,6 +158,7 @@ class Region:
             return self._read(store, self.reads_only, context)
         if self.takes_lists:
             dynamic = list(map(lists.to_program, dynamic))
+        # The quick ways first, with the lock held: they wait for nothing.
         with store.lock:
             program = self._program(dynamic, static)
             interprets = self.waiting.interprets(program.turn, dynamic)
@@ -171,7 +174,7 @@ class Region:
                 try:
                     return self.interpret(store, dynamic, static, program, watch, values)
                 except TookTooLong:
-                    self.waiting.give_up(program.turn)
+                    self.waiting.give_up(program.turn)  # what it did is dropped; it compiles now
             return self._run_patiently(program, store, dynamic, watch, values)
 
     @cached_property
@@ -223,7 +226,7 @@ class Region:
         """The values of variables. XLA reuses no buffer of which such a view is alive."""
         claims = store.claims
         with store.lock:
-            if claims.replaced:
+            if claims.replaced:  # a program is being given one of them
                 check = Watch(store, context).check
                 claims.wait_until_there(map(store.claim_key, handles), check)
             values, pending = store.get_all(handles), []
@@ -234,7 +237,7 @@ class Region:
                     pending.append(value)
             if not pending:
                 return [np.asarray(v) for v in values]
-            store.claims.lend(pending)
+            store.claims.lend(pending)  # nobody changes them in place meanwhile
         try:
             wait_until_ready(pending, Watch(store, context))
             return [np.asarray(v) for v in values]
@@ -287,7 +290,7 @@ class Region:
         if context is not None:
             context.check_deadline()
         claims = store.claims
-        if claims.writers:
+        if claims.writers:  # mostly there are none
             keys = [store.claim_key(k) for k in self.written]
             check = Watch(store, context).check
             claims.wait_until_free(keys, check)
@@ -321,13 +324,13 @@ class Region:
         for all from its call on; the others do so in the end, if nothing comes in between.
         """
         args = self._args(program, store, dynamic, list(values.values()))
-        values.clear()
+        values.clear()  # so that `_move` can let go of one after another
         if not program.proven:
             self._move(store, args)
         saved: list[Any] = []
         explain = partial(self._explain, program, store, dynamic)
         new_state: list[Any] = []
-        before = store.get_all(self.written)
+        before = store.get_all(self.written)  # for `_take_back`
         with self.options.scope(), watch:
             try:
                 if not program.proven and self.donated:
@@ -352,14 +355,15 @@ class Region:
             except Exception as error:
                 self._take_back(store, before, new_state)
                 self._raise_explained(error, program, store, dynamic, args, saved)
-        if watch.raised is not None:
+        if watch.raised is not None:  # by a signal handler, while a loop asked
             self._take_back(store, before, new_state)
             raise watch.raised
         if watch.stopped:
-            watch.check()
+            watch.check()  # what a loop gives that was ended means nothing
         program.proven = True
         if outcome is not None:
             raise_failed(outcome, program.messages, explain)
+        # Nothing has been written yet: a step that was given up meanwhile changes nothing.
         if not donates:
             with store.lock:
                 watch.check()
@@ -434,7 +438,7 @@ class Region:
         if needed < LARGE:
             return []
         if self.platform == "cpu" and needed < sum(a.nbytes for a in state):
-            np.empty(needed, np.uint8)
+            np.empty(needed, np.uint8)  # raises if there is not so much
             return []
         return [np.array(a) for a in state]
 
@@ -490,7 +494,7 @@ class Region:
         if isinstance(key, RandomStream):
             with store.lock:
                 value = store.get(key)
-                if value is None:
+                if value is None:  # no other run has begun it meanwhile
                     store.put(key, value := initial_stream(node))
             return value
         if key in self.touched.optional:
@@ -552,10 +556,6 @@ def _static_key(value: Any) -> Any:
         return tuple([None if item is None else _static_key(item) for item in value.items or ()])
     array = np.asarray(value)
     return (array.dtype.str, array.shape, array.tobytes())
-
-
-#: So many outputs are named where a region is.
-_SHOWN = 4
 
 
 class RegionOptions:

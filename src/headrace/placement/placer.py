@@ -83,6 +83,7 @@ def place(
 def _is_plain(nodes: Sequence[Node], devices: DeviceSet, pinned: Mapping[str, str]) -> bool:
     """Whether nothing asks for any device but the default one."""
     default = devices.default
+    # With an accelerator, or a limit, there is something to choose although nobody asks.
     if devices.default_host is not default or default.memory_limit_bytes:
         return False
     if any(n.device or n.colocation for n in nodes):
@@ -119,6 +120,7 @@ class _Placer:
         feasible: Feasible = {}
         for group in open_groups:
             choices = self._choices(group, hosts if group.is_host else candidates)
+            # Who has no choice is placed first: the simulation starts from where the others are.
             if len(choices) == 1:
                 self._decide(group, choices[0])
             else:
@@ -199,6 +201,7 @@ class _Placer:
             fitting = [d for d in candidates if names.matches(group.wanted, d.name)]
             if not fitting:
                 found = self.devices.fitting(group.wanted)
+                # The own task if it has such a device: nothing crosses the network then.
                 own = [d for d in found if d.task == self.devices.default.task]
                 task = (own or found)[0].task
                 same = [d for d in found if d.task == task]

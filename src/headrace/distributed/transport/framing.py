@@ -106,6 +106,7 @@ class FrameReader:
         )
         if check != crc32(self._view[low + 4 : low + _HEADER.size]) or magic != _MAGIC:
             raise PipeBroken("malformed frame: what arrived is no frame header")
+        # Before anything is allocated: the sizes are only what the peer says.
         problem = check_frame(self._limits, head_bytes, count, inline)
         if problem:
             raise PipeBroken(f"refused: {problem}")
@@ -128,6 +129,7 @@ class FrameReader:
         return Frame(kind, flags, head, buffers, shared)
 
     def _buffers(self, entries: list[tuple[int, int, int]], inline: int) -> tuple[list[Any], int]:
+        # The sizes in the table must add up, or the next frame would begin somewhere in this one.
         total = sum(size for size, _, flags in entries if not flags or flags == CHECKED)
         if total != inline:
             raise PipeBroken(f"malformed frame: buffers of {total} bytes in a body of {inline}")
@@ -136,6 +138,7 @@ class FrameReader:
         waiting = shared = 0
         for size, segment, flags in entries:
             in_stream = not flags or flags == CHECKED
+            # Small ones are cut from the window together, large ones are read to where they stay.
             if in_stream and size < _DIRECT:
                 if waiting + size > _WINDOW // 2:
                     buffers += self._small(small, waiting)
@@ -190,6 +193,7 @@ class FrameReader:
         """Has at least `count` bytes at `_low`; makes or frees room where needed."""
         there = self._high - self._low
         capacity = len(self._view)
+        # A window that had to grow becomes small again as soon as it can.
         if count > capacity or (capacity > _WINDOW and max(count, there) <= _WINDOW):
             fresh = memoryview(bytearray(max(count, _WINDOW)))
             fresh[:there] = self._view[self._low : self._high]
