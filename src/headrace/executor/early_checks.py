@@ -126,6 +126,7 @@ def covered_by(node: Node, handles: Mapping[Edge, Any]) -> Covered | None:
     while table[0].op_def.traits.hands_on == "value" and table not in handles:
         table = table[0].inputs[0]
     handle = handles.get(table)
+    # A trial with a number of rows that is no other size: if that is the limit, rows are meant.
     rows, others = (7, *_ANY_DIMS), [_ANY_DIMS] * (len(node.inputs) - 1)
     if not isinstance(handle, ResourceHandle) or rule.limit(node.attrs, [rows, *others]) != 7:
         return None
@@ -176,8 +177,10 @@ class EarlyChecks:
         changing = reshaped(nodes, self._known)
         for node in nodes:
             covered = covered_by(node, self._known)
+            # What holds for the rows that there are may not hold for those after an assignment.
             if covered is not None and covered[1] in changing:
                 covered = None
+            # If an earlier check looks at the same elements and rows, that one is enough.
             if covered not in self._covered:
                 check = self._proven(node) or self._of(node)
                 if check is None or not check.lasts(changing):
@@ -250,6 +253,7 @@ class EarlyChecks:
             if check.views:
                 self._evaluate(check.views, arrays, values, store, host)
             check.test(limit, [self._value(e, arrays, values) for e in check.edges])
+            # It has held for good: later runs go without it.
             if check.is_fixed:
                 self.checks = [c for c in self.checks if c is not check]
 

@@ -53,6 +53,7 @@ def _floating(
     """Groups of one unconstrained node that depends on such nodes only, and is cheap to make."""
     found: set[Group] = set()
     floats: set[Node] = set()
+    # What it costs to send, as if to the first device of another task.
     here = candidates[0]
     there = next((d for d in candidates if d.task != here.task), here)
     for node, group in zip(nodes, group_of, strict=True):
@@ -150,6 +151,7 @@ class _Simulation:
             pending[i] = len(sources)
             for j in sources:
                 users[j].append(i)
+        # By the time at which they become ready, of equals in the order of the step.
         ready = [(0.0, i) for i, count in enumerate(pending) if count == 0]
         ready_at = [0.0] * len(self.nodes)
         end = self.end
@@ -194,6 +196,7 @@ class _Simulation:
         node, devices, compute = self.nodes[i], self.devices, self.costs.compute_seconds
         earliest = min(arrivals)
         home = arrivals.index(earliest)
+        # Of equals the device that has most of the inputs.
         if arrivals.count(earliest) > 1:
             local = self._bytes_by_device(i)
             equal = [k for k, a in enumerate(arrivals) if a == earliest]
@@ -202,6 +205,7 @@ class _Simulation:
         best = home
         best_end = max(earliest, self.idle_at[self.processor[choices[home]]]) + at_home
         for k, device in enumerate(choices):
+            # Not where moving the inputs takes longer than the work itself.
             if k == home or at_home <= arrivals[k] - earliest:
                 continue
             if arrivals[k] == earliest and self._is_light(i, choices[home], device, at_home):

@@ -154,6 +154,7 @@ class Listener:
                 return
             self._closed = True
             greeting = dict(self._greeting)
+        # In order: no new pipe of this process, no new connection, then an end to the greetings.
         _local.pop(self.endpoint, None)
         self._wake_write.send(b"x")
         self._thread.join()
@@ -281,6 +282,7 @@ class Listener:
         context = None if local_socket else self.security.server_context()
         if local_socket:
             _check_user(sock)
+        # From here on the TLS socket stands for the connection: who makes room shuts that.
         if context is not None:
             sock = context.wrap_socket(sock, server_side=True)
             with self._lock:
