@@ -161,7 +161,11 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """The path of the latest checkpoint of a directory; None if there is none."""
+    """The path of the latest checkpoint of a directory; None if there is none.
+
+    Raises:
+        TypeError: if ``checkpoint_dir`` is no text.
+    """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None or not state.model_checkpoint_path:
         return None
@@ -173,7 +177,11 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint (of any format) at this path."""
+    """Whether there is a checkpoint (of any format) at this path.
+
+    Raises:
+        TypeError: if the path is no text.
+    """
     prefix = as_path(checkpoint_prefix)
     if system.exists(index_path(prefix)):
         return True

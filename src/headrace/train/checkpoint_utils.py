@@ -66,7 +66,11 @@ def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
 
 
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
-    """Names and shapes of all tensors of a checkpoint, sorted by name."""
+    """Names and shapes of all tensors of a checkpoint, sorted by name.
+
+    Raises:
+        NotFoundError: if there is no checkpoint.
+    """
     shapes = load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map()
     return [(name, shapes[name]) for name in sorted(shapes)]
 

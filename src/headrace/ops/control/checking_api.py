@@ -51,6 +51,12 @@ def Print(
 
     Args:
         message: put in front; first_n: print only so many times; summarize: elements of each (3).
+
+    ``input_`` and the tensors in ``data`` may have any shape and dtype.
+
+    Raises:
+        ValueError: if ``input_`` is None.
+        TypeError: if ``data`` is no list.
     """
     return raw.Print(
         input_,
@@ -64,7 +70,14 @@ def Print(
 
 @public("check_numerics", "debugging.check_numerics")
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """``tensor``, checked to hold no NaN and no infinity when it is computed."""
+    """``tensor``, checked to hold no NaN and no infinity when it is computed.
+
+    The tensor is floating, of any shape, and comes back as it is.
+
+    Raises:
+        TypeError: if ``tensor`` is not floating.
+        InvalidArgumentError: when run, if an element is NaN or infinite.
+    """
     return raw.CheckNumerics(tensor, message=message, name=name)
 
 
@@ -76,7 +89,15 @@ def verify_tensor_all_finite(
     x: Any = None,
     message: Any = None,
 ) -> Tensor:
-    """``t`` (or ``x``), checked to hold no NaN and no infinity; ``msg`` begins the error."""
+    """``t`` (or ``x``), checked to hold no NaN and no infinity; ``msg`` begins the error.
+
+    The tensor is floating, of any shape, and comes back as it is.
+
+    Raises:
+        ValueError: if the tensor or the message is missing.
+        TypeError: if the tensor is not floating.
+        InvalidArgumentError: when run, if an element is NaN or infinite.
+    """
     value, text = (t if x is None else x), (msg if message is None else message)
     if value is None or text is None:
         raise ValueError("verify_tensor_all_finite needs a tensor and a message.")
@@ -89,7 +110,13 @@ def verify_tensor_all_finite(
 
 @public("add_check_numerics_ops")
 def add_check_numerics_ops() -> Operation:
-    """An operation that checks every floating tensor that the graph has so far."""
+    """An operation that checks every floating tensor that the graph has so far.
+
+    The tensors may have any shape.
+
+    Raises:
+        InvalidArgumentError: when the operation runs, if an element is NaN or infinite.
+    """
     graph = get_default_graph()
     made: list[Operation] = []
     for op in graph.get_operations():
@@ -159,7 +186,8 @@ def _binary(kind: str, symbol: str, op: str, compare: Any) -> Callable[..., Oper
 
     check.__name__ = check.__qualname__ = kind
     check.__doc__ = (
-        f"An operation that fails unless ``x {symbol} y`` for all elements (broadcast).\n\n"
+        f"An operation that fails unless ``x {symbol} y`` for all elements.\n\n"
+        "    ``x`` and ``y`` have one dtype and shapes that broadcast.\n\n"
         "    Raises:\n"
         "        InvalidArgumentError: at once if the values are known, else when the graph runs.\n"
     )
@@ -212,7 +240,12 @@ def _signed(kind: str, symbol: str, op: str, compare: Any) -> Callable[..., Oper
             return _require_all(getattr(raw, op)(tensor, zero), known, shown, summarize, scope)
 
     check.__name__ = check.__qualname__ = kind
-    check.__doc__ = f"An operation that fails unless ``x {symbol} 0`` for all elements."
+    check.__doc__ = (
+        f"An operation that fails unless ``x {symbol} 0`` for all elements, whatever the shape.\n\n"
+        "    Raises:\n"
+        "        TypeError: if ``x`` does not hold real numbers.\n"
+        "        InvalidArgumentError: at once if the values are known, else when the graph runs.\n"
+    )
     return check
 
 
@@ -244,6 +277,13 @@ def assert_near(
     """An operation that fails unless ``|x - y| <= atol + rtol * |y|`` for all elements.
 
     Tolerances are ten times the machine precision unless given.
+
+    ``x`` and ``y`` are floating, of one dtype, with shapes that broadcast.
+
+    Raises:
+        TypeError: if ``x`` is not floating.
+        ValueError: if the shapes do not broadcast, or ``y`` is a tensor of another dtype.
+        InvalidArgumentError: at once if the values are known, else when the graph runs.
     """
     with get_default_graph().name_scope(name or "assert_near") as scope:
         left = convert_to_tensor(x, name="x")
@@ -289,11 +329,23 @@ def _ordered(x: Any, op: str, name: str) -> Tensor:
 
 @public("is_non_decreasing", "debugging.is_non_decreasing")
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether no element (in row-major order) is less than the one before it."""
+    """Whether no element (in row-major order) is less than the one before it.
+
+    ``x`` has any shape; the result is a bool scalar, true where ``x`` has fewer than two elements.
+
+    Raises:
+        TypeError: if ``x`` does not hold real numbers.
+    """
     return _ordered(x, "LessEqual", name or "is_non_decreasing")
 
 
 @public("is_strictly_increasing", "debugging.is_strictly_increasing")
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether each element (in row-major order) is greater than the one before it."""
+    """Whether each element (in row-major order) is greater than the one before it.
+
+    ``x`` has any shape; the result is a bool scalar, true where ``x`` has fewer than two elements.
+
+    Raises:
+        TypeError: if ``x`` does not hold real numbers.
+    """
     return _ordered(x, "Less", name or "is_strictly_increasing")

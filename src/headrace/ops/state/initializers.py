@@ -460,25 +460,41 @@ class Identity(Initializer):
 
 @public("initializers.lecun_normal")
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
-    """Truncated normal numbers of stddev ``sqrt(1 / inputs)``."""
+    """Truncated normal numbers of stddev ``sqrt(1 / inputs)``.
+
+    Called with a shape and a dtype, it gives a tensor of both; ``inputs`` counts what feeds one
+    output. From LeCun et al., "Efficient BackProp" (1998), section 4.6.
+    """
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
 @public("initializers.lecun_uniform")
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
-    """Uniform numbers within ``sqrt(3 / inputs)``."""
+    """Uniform numbers within ``sqrt(3 / inputs)``.
+
+    Called with a shape and a dtype, it gives a tensor of both; ``inputs`` counts what feeds one
+    output. From LeCun et al., "Efficient BackProp" (1998), section 4.6.
+    """
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 
 @public("initializers.he_normal")
 def he_normal(seed: int | None = None) -> VarianceScaling:
-    """Truncated normal numbers of stddev ``sqrt(2 / inputs)``."""
+    """Truncated normal numbers of stddev ``sqrt(2 / inputs)``.
+
+    Called with a shape and a dtype, it gives a tensor of both; ``inputs`` counts what feeds one
+    output. From He et al., "Delving Deep into Rectifiers" (2015), section 2.2.
+    """
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
 @public("initializers.he_uniform")
 def he_uniform(seed: int | None = None) -> VarianceScaling:
-    """Uniform numbers within ``sqrt(6 / inputs)``."""
+    """Uniform numbers within ``sqrt(6 / inputs)``.
+
+    Called with a shape and a dtype, it gives a tensor of both; ``inputs`` counts what feeds one
+    output. From He et al., "Delving Deep into Rectifiers" (2015), section 2.2.
+    """
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 

@@ -132,25 +132,50 @@ def string_to_hash_bucket_strong(
 
 @public("strings.length")
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """The length of each string, int32, in bytes or in characters (``unit="UTF8_CHAR"``)."""
+    """The length of each string, int32, in bytes or in characters (``unit="UTF8_CHAR"``).
+
+    Takes strings of any shape and gives lengths of the same shape.
+
+    Raises:
+        TypeError: if ``input`` holds no strings.
+        ValueError: if ``unit`` is neither.
+    """
     return raw.StringLength(_strings(input), unit=unit, name=name)
 
 
 @public("string_strip", "strings.strip")
 def string_strip(input: Any, name: str | None = None) -> Tensor:
-    """Each string without ASCII white space at its ends."""
+    """Each string without ASCII white space at its ends.
+
+    Takes strings of any shape and gives strings of the same shape.
+
+    Raises:
+        TypeError: if ``input`` holds no strings.
+    """
     return raw.StringStrip(_strings(input), name=name)
 
 
 @public("strings.lower")
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Each string in lower case: ASCII letters, or all with ``encoding="utf-8"``."""
+    """Each string in lower case: ASCII letters, or all with ``encoding="utf-8"``.
+
+    Takes strings of any shape and gives strings of the same shape.
+
+    Raises:
+        TypeError: if ``input`` holds no strings.
+    """
     return raw.StringLower(_strings(input), encoding=encoding, name=name)
 
 
 @public("strings.upper")
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Each string in upper case: ASCII letters, or all with ``encoding="utf-8"``."""
+    """Each string in upper case: ASCII letters, or all with ``encoding="utf-8"``.
+
+    Takes strings of any shape and gives strings of the same shape.
+
+    Raises:
+        TypeError: if ``input`` holds no strings.
+    """
     return raw.StringUpper(_strings(input), encoding=encoding, name=name)
 
 
@@ -212,7 +237,13 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 
 @public("encode_base64", "io.encode_base64")
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """Each string in base64 for the web (``-`` and ``_``), with ``=`` at the end if ``pad``."""
+    """Each string in base64 for the web (``-`` and ``_``), with ``=`` at the end if ``pad``.
+
+    Takes strings of any shape and gives strings of the same shape.
+
+    Raises:
+        TypeError: if ``input`` holds no strings.
+    """
     return raw.EncodeBase64(_strings(input), pad=pad, name=name)
 
 
