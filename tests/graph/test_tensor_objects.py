@@ -18,3 +18,15 @@ def test_shapes_under_the_names_that_older_programs_use() -> None:
     x = tf.placeholder(tf.float32, [None, 3])
     assert x._shape.as_list() == x._shape_as_list() == [None, 3]
     assert tf.placeholder(tf.float32)._shape_as_list() is None
+
+
+def test_who_consumes_a_tensor_after_inputs_are_rewired() -> None:
+    with tf.Graph().as_default():
+        x, other = tf.constant(1.0), tf.constant(2.0)
+        both = tf.add(x, x).op
+        both._update_input(0, other)
+        assert (x.consumers(), other.consumers()) == ([both], [both])
+        both._update_input(1, other)
+        assert (x.consumers(), other.consumers()) == ([], [both, both])
+        both._update_input(0, x)
+        assert (x.consumers(), other.consumers()) == ([both], [both])

@@ -303,8 +303,8 @@ class Operation:
         if tensor.graph is not self.graph:
             raise ValueError(f"{tensor.name} belongs to another graph than {self.name!r}.")
         self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
-        # An op may take a tensor at several inputs: it is its consumer until the last one goes.
-        if old not in self.inputs and self in old._consumers:
+        # An op may take a tensor at several inputs: it is one of its consumers for each.
+        if self in old._consumers:
             old._consumers.remove(self)
         tensor._consumers.append(self)
         self.graph._mutations += 1
