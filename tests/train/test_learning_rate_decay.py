@@ -170,3 +170,8 @@ def test_what_schedules_refuse() -> None:
         tf.train.piecewise_constant(step, [1.5], [0.1, 0.2])
     with pytest.raises(ValueError, match="same dtype"):
         tf.train.piecewise_constant(step, [1], [np.float32(0.1), np.float64(0.2)])
+
+
+def test_natural_exp_decay_without_a_step_names_itself():
+    with pytest.raises(ValueError, match="required for natural_exp_decay"):
+        tf.train.natural_exp_decay(0.1, None, 1, 0.5)

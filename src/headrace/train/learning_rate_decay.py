@@ -99,6 +99,8 @@ def natural_exp_decay(
         ValueError: if ``global_step`` is None.
         TypeError: if ``learning_rate`` is not floating.
     """
+    if global_step is None:
+        raise ValueError("global_step is required for natural_exp_decay.")
     with get_default_graph().name_scope(name or "NaturalExpDecay"):
         decay = raw.Exp(raw.Neg(convert_to_tensor(decay_rate, dtypes.float32)))
         return exponential_decay(learning_rate, global_step, decay_steps, decay, staircase)
