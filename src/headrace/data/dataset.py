@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from headrace.ops.core.static import static_value
 from headrace.ops.data.generators import Registered
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.state.scopes_api import get_seed
+
+if TYPE_CHECKING:
+    from headrace.data.iterators import Iterator
 
 #: Lets the runtime choose a number.
 AUTOTUNE = -1
@@ -196,7 +199,9 @@ class Dataset:
         return Dataset(raw.ZipDataset(variants, **flat_attrs(structure)), structure)
 
     @staticmethod
-    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Any:
+    def list_files(
+        file_pattern: Any, shuffle: bool | None = None, seed: int | None = None
+    ) -> Dataset:
         """The names of files that match patterns, in a random order unless ``shuffle=False``.
 
         Raises:
@@ -468,13 +473,13 @@ class Dataset:
 
     # -- iterators ------------------------------------------------------------------------------
 
-    def make_one_shot_iterator(self) -> Any:
+    def make_one_shot_iterator(self) -> Iterator:
         """See `tf.data.make_one_shot_iterator`."""
         from headrace.data.iterators import make_one_shot_iterator
 
         return make_one_shot_iterator(self)
 
-    def make_initializable_iterator(self, shared_name: str | None = None) -> Any:
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
         """See `tf.data.make_initializable_iterator`."""
         from headrace.data.iterators import make_initializable_iterator
 

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import TensorShape
-from headrace.graph.tensor import Operation
+from headrace.graph.tensor import Operation, Tensor
 from headrace.layers import arguments
 from headrace.layers.arguments import known, smart_cond
 from headrace.layers.base import InputSpec, Layer
@@ -433,7 +433,7 @@ def batch_normalization(
     fused: bool | None = None,
     virtual_batch_size: int | None = None,
     adjustment: Any = None,
-) -> Any:
+) -> Tensor:
     """`BatchNormalization`, made and called on ``inputs``.
 
     Ioffe and Szegedy, "Batch normalization" (2015), algorithms 1 and 2; ``renorm``: Ioffe, "Batch
@@ -476,7 +476,8 @@ def batch_normalization(
         _reuse=reuse,
         _scope=name,
     )
-    return layer.apply(inputs, training=training)
+    normalized: Tensor = layer.apply(inputs, training=training)
+    return normalized
 
 
 __all__ = ["BatchNormalization", "batch_normalization"]

@@ -192,7 +192,8 @@ def compute_spectral_norm(w_tensor: Any, power_iteration_rounds: int = 1, name: 
             initializer=tf.random_normal_initializer(),
             trainable=False,
         )
-        u, v = kept, None
+        u: Any = kept
+        v: Any = None
         for _ in range(power_iteration_rounds):
             v = tf.nn.l2_normalize(tf.matmul(tf.transpose(w), u))
             u = tf.nn.l2_normalize(tf.matmul(w, v))

@@ -302,7 +302,7 @@ def _bahdanau_score(
 ) -> Any:
     layer = mechanism.query_layer
     hidden = expand_dims(layer(query) if layer else query, 1) + mechanism.keys
-    v = get_variable("attention_v", [units], dtype=query.dtype)
+    v: Any = get_variable("attention_v", [units], dtype=query.dtype)
     if normalize:
         start = initializers.constant_initializer(math.sqrt(1.0 / units))
         g = get_variable("attention_g", dtype=query.dtype, initializer=start, shape=())

@@ -301,7 +301,7 @@ def get_variable(
     constraint: Any = None,
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
-) -> Any:
+) -> Variable:
     """The variable ``name`` of the open variable scope: made, or shared as its ``reuse`` says.
 
     Args:
@@ -319,7 +319,7 @@ def get_variable(
         ValueError: if the variable exists and must not, is missing and must exist, or is shared
             with another shape or type; or if there is no shape to make it with.
     """
-    return get_variable_scope().get_variable(
+    made: Variable = get_variable_scope().get_variable(
         store_of(),
         name,
         shape=shape,
@@ -337,6 +337,7 @@ def get_variable(
         synchronization=synchronization,
         aggregation=aggregation,
     )
+    return made
 
 
 def get_slot_variable(
@@ -367,7 +368,7 @@ def get_local_variable(
     collections: Any = None,
     *args: Any,
     **kwargs: Any,
-) -> Any:
+) -> Variable:
     """`get_variable` for a variable of this process only: not trained, not saved."""
     keys = list(collections or ())
     if GraphKeys.LOCAL_VARIABLES not in keys:
