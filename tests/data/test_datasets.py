@@ -11,6 +11,8 @@ import pytest
 import headrace as tf
 
 Dataset = tf.data.Dataset
+X = tf.data.experimental
+REDUCER = X.Reducer(lambda key: 0, lambda state, x: state, lambda state: state)
 
 
 @pytest.fixture(autouse=True)
@@ -166,6 +168,14 @@ def test_errors_of_a_session(make, kind, what):
         (lambda d: Dataset.from_tensor_slices(([1, 2], [1])), ValueError, r"differ: \[2, 1\]"),
         (lambda d: Dataset.from_generator(3, tf.int32), TypeError, "must be callable"),
         (lambda d: list(d), RuntimeError, "make_one_shot_iterator"),
+        (lambda d: d.apply(X.take_while(lambda x: x)), ValueError, "scalar boolean"),
+        (lambda d: d.apply(X.group_by_reducer(lambda x: x, 3)), TypeError, "must be a Reducer"),
+        (lambda d: d.apply(X.group_by_reducer(lambda x: 1.5, REDUCER)), ValueError, "tf.int64"),
+        (lambda d: Dataset.zip((d, d)).apply(X.unique()), TypeError, "single tensors"),
+        (lambda d: Dataset.zip((d, d)).apply(X.dense_to_sparse_batch(2, [1])), TypeError, "single"),
+        (lambda d: tf.data.get_output_types(3), TypeError, "Dataset or Iterator, not 3"),
+        (lambda d: X.make_saveable_from_iterator(d), TypeError, "Expected a tf.data.Iterator"),
+        (lambda d: tf.data.make_one_shot_iterator(3), TypeError, "Expected a tf.data.Dataset"),
         (lambda d: d.reduce(0.0, lambda s, x: (s, x)), ValueError, "."),
     ],
 )

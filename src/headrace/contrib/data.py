@@ -42,14 +42,27 @@ Transformation = Callable[[Dataset], Dataset]
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Transformation:
-    """`Dataset.batch` without a last batch that is smaller."""
+    """`Dataset.batch` without a last batch that is smaller: all have the same static shape.
+
+    Raises:
+        InvalidArgumentError: when the graph runs, if ``batch_size`` is below 1.
+    """
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
 def padded_batch_and_drop_remainder(
     batch_size: Any, padded_shapes: Any, padding_values: Any = None
 ) -> Transformation:
-    """`Dataset.padded_batch` without a last batch that is smaller."""
+    """`Dataset.padded_batch` without a last batch that is smaller.
+
+    Args:
+        padded_shapes, padding_values: in the structure of an element; -1 or None in a shape is for
+            the largest size in a batch.
+
+    Raises:
+        ValueError: if the padded shapes do not fit those of elements.
+        InvalidArgumentError: when the graph runs, if an element is larger than its shape.
+    """
     return lambda dataset: dataset.padded_batch(
         batch_size, padded_shapes, padding_values, drop_remainder=True
     )
@@ -58,7 +71,11 @@ def padded_batch_and_drop_remainder(
 def sloppy_interleave(
     map_func: Callable[..., Dataset], cycle_length: Any, block_length: Any = 1
 ) -> Transformation:
-    """`Dataset.interleave`."""
+    """`Dataset.interleave`; elements keep their shapes.
+
+    Raises:
+        TypeError: if ``map_func`` returns no dataset.
+    """
     return parallel_interleave(map_func, cycle_length, block_length, sloppy=True)
 
 
@@ -73,6 +90,12 @@ def sliding_window_batch(
     Args:
         stride: an older name of ``window_shift``, which is 1 by default.
         window_stride: how many elements apart those of a window lie.
+
+    Returns:
+        elements of shape ``[window_size, ...]``.
+
+    Raises:
+        ValueError: if both ``stride`` and ``window_shift`` are given.
     """
     if stride is not None and window_shift is not None:
         raise ValueError("Cannot specify both `stride` and `window_shift`.")
@@ -91,7 +114,11 @@ def sliding_window_batch(
 
 
 def reduce_dataset(dataset: Dataset, reducer: Reducer) -> Any:
-    """What a `Reducer` makes of all elements: tensors."""
+    """What a `Reducer` makes of all elements: tensors, of the shapes that it gives them.
+
+    Raises:
+        TypeError, ValueError: if a new state is of another type or structure than the first.
+    """
     from headrace.ops.core.build import convert_to_tensor
 
     start = reducer.init_func(convert_to_tensor(0, "int64"))

@@ -23,18 +23,44 @@ from headrace.data.options import Options
 from headrace.data.readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 
 
+def _check(value: Any) -> None:
+    if not isinstance(value, (Dataset, Iterator)):
+        raise TypeError(f"Expected a tf.data.Dataset or Iterator, not {value!r:.100}.")
+
+
 def get_output_types(dataset_or_iterator: Any) -> Any:
-    """The dtype of each component of an element, in the structure of an element."""
+    """The dtype of each component of an element, in the structure of one.
+
+    Elements may be scalars or of any shape.
+
+    Raises:
+        TypeError: if that is neither a dataset nor an iterator.
+    """
+    _check(dataset_or_iterator)
     return dataset_or_iterator.output_types
 
 
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
-    """The static shape of each component of an element."""
+    """The static shape of each component of an element, in the structure of one.
+
+    Elements may be scalars or of any shape.
+
+    Raises:
+        TypeError: if that is neither a dataset nor an iterator.
+    """
+    _check(dataset_or_iterator)
     return dataset_or_iterator.output_shapes
 
 
 def get_output_classes(dataset_or_iterator: Any) -> Any:
-    """`tf.Tensor` or `tf.SparseTensor` for each component of an element."""
+    """`tf.Tensor` or `tf.SparseTensor` for each component of an element, in the structure of one.
+
+    Elements may be scalars or of any shape.
+
+    Raises:
+        TypeError: if that is neither a dataset nor an iterator.
+    """
+    _check(dataset_or_iterator)
     return dataset_or_iterator.output_classes
 
 

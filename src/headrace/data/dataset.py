@@ -379,10 +379,7 @@ class Dataset:
             ValueError: if it does not give a boolean scalar.
         """
         function = ElementFunction(predicate, [self._structure], "filter")
-        leaf = function.output
-        fits = type(leaf) is Component and leaf.dtype == dtypes.bool
-        if not fits or not leaf.shape.is_compatible_with([]):
-            raise ValueError(f"`predicate` must return a scalar boolean tensor, not {leaf!r}.")
+        check_predicate(function.output)
         body = function.body
         return self._same(raw.FilterDataset, function.captured, predicate=body)
 
@@ -491,6 +488,19 @@ class Dataset:
 
     def __copy__(self) -> Self:
         return self
+
+
+def check_predicate(structure: Any) -> None:
+    """Raise ValueError unless a function gives a boolean scalar."""
+    fits = type(structure) is Component and structure.dtype == dtypes.bool
+    if not fits or not structure.shape.is_compatible_with([]):
+        raise ValueError(f"`predicate` must return a scalar boolean tensor, not {structure!r}.")
+
+
+def check_dataset(value: Any) -> None:
+    """Raise TypeError unless ``value`` is a dataset."""
+    if not isinstance(value, Dataset):
+        raise TypeError(f"Expected a tf.data.Dataset, not {value!r:.100}.")
 
 
 def dataset_seeds(seed: Any) -> tuple[Tensor, Tensor]:

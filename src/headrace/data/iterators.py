@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from headrace.data import structure as nested
-from headrace.data.dataset import Dataset
+from headrace.data.dataset import Dataset, check_dataset
 from headrace.data.functions import copied_by_value
 from headrace.data.structure import flat_attrs
 from headrace.graph.graph import get_default_graph
@@ -158,23 +158,41 @@ class Iterator:
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    """An iterator that begins by itself, once in each session.
+    """An iterator that begins by itself, once in each session. Elements have the dataset's shapes.
 
     Raises:
+        TypeError: if ``dataset`` is none.
         ValueError: if the dataset depends on placeholders, variables or other state.
     """
+    check_dataset(dataset)
     factory = copied_by_value(dataset._variant_tensor)
     resource = raw.OneShotIterator(dataset_factory=factory, **flat_attrs(dataset._structure))
     return Iterator(resource, None, dataset._structure)
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    """An iterator that begins, or begins anew, when its ``initializer`` runs."""
+    """An iterator that begins, or begins anew, when its ``initializer`` runs.
+
+    Elements have the types and shapes of the dataset's.
+
+    Args:
+        shared_name: sessions of one server share the iteration under it.
+
+    Raises:
+        TypeError: if ``dataset`` is none.
+    """
+    check_dataset(dataset)
     resource = raw.IteratorV2(
         container="", shared_name=shared_name or "", **flat_attrs(dataset._structure)
     )
     initializer = raw.MakeIterator(dataset._variant_tensor, resource)
     return Iterator(resource, initializer, dataset._structure)
+
+
+def check_iterator(value: Any) -> None:
+    """Raise TypeError unless ``value`` is an iterator."""
+    if not isinstance(value, Iterator):
+        raise TypeError(f"Expected a tf.data.Iterator, not {value!r:.100}.")
 
 
 __all__ = ["Iterator", "make_initializable_iterator", "make_one_shot_iterator"]

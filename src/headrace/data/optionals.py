@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.data import structure as nested
-from headrace.data.iterators import Iterator
+from headrace.data.iterators import Iterator, check_iterator
 from headrace.data.structure import flat_attrs
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import raw
@@ -57,7 +57,12 @@ class Optional:
 
 
 def get_next_as_optional(iterator: Iterator) -> Optional:
-    """The next element of an iterator, or none at its end, as an `Optional`."""
+    """The next element of an iterator, of its shapes, or none at its end, as an `Optional`.
+
+    Raises:
+        TypeError: if ``iterator`` is none.
+    """
+    check_iterator(iterator)
     made = raw.IteratorGetNextAsOptional(
         iterator._iterator_resource, **flat_attrs(iterator._structure)
     )

@@ -103,6 +103,8 @@ def make_csv_dataset(
 ) -> Dataset:
     """Batches of CSV files: dicts of columns, and the labels beside them if they have a name.
 
+    Each column of a batch has the shape ``[batch_size]``; the last batch may be smaller.
+
     Args:
         file_pattern: names or patterns of files; column_names: by default those in the first line.
         column_defaults: as for `CsvDataset`; by default types are guessed from the first rows.
@@ -276,6 +278,8 @@ def make_batched_features_dataset(
     drop_final_batch: bool = False,
 ) -> Dataset:
     """Batches of Example protos: dicts of features, and the labels beside them if they have a key.
+
+    Features have the shapes that `tf.parse_example` gives for a vector of ``batch_size``.
 
     Args:
         file_pattern: names or patterns of files; features: as for `tf.parse_example`.

@@ -30,7 +30,11 @@ def rejection_resample(
     Args:
         class_func: the class of an element, an integer scalar below the number of classes.
         target_dist: how often each class shall come; initial_dist: how often it does, counted
-            while the dataset runs if None.
+            while the dataset runs if None. Both are vectors of one size.
+
+    Raises:
+        ValueError: if the size of ``target_dist`` is not known.
+        InvalidArgumentError: when the graph runs, if a class is not below it.
     """
     return lambda dataset: _resampled(dataset, class_func, target_dist, initial_dist, seed)
 
@@ -42,6 +46,10 @@ def sample_from_datasets(
 
     Args:
         weights: one for each dataset, or a dataset of such vectors; equal by default.
+
+    Raises:
+        ValueError: if there is another number of weights than of datasets.
+        TypeError: if datasets have elements of different types.
     """
     return choose_from_datasets(datasets, _choices(len(datasets), weights, seed))
 

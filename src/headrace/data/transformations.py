@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.data import structure as nested
-from headrace.data.dataset import AUTOTUNE, Dataset, _int64, dataset_seeds
+from headrace.data.dataset import AUTOTUNE, Dataset, _int64, check_predicate, dataset_seeds
 from headrace.data.functions import ElementFunction
 from headrace.data.structure import Component, flat_attrs
 from headrace.graph import dtypes
@@ -20,7 +20,12 @@ Transformation = Callable[[Dataset], Dataset]
 
 
 def unbatch() -> Transformation:
-    """Elements along the first axis of each component: the inverse of `Dataset.batch`."""
+    """Elements along the first axis of each component: the inverse of `Dataset.batch`.
+
+    Raises:
+        ValueError: if a component is a scalar.
+        InvalidArgumentError: when the graph runs, if first axes differ.
+    """
 
     def apply(dataset: Dataset) -> Dataset:
         structure = nested.map_leaves(lambda leaf: leaf.unbatched(), dataset._structure)
@@ -31,7 +36,11 @@ def unbatch() -> Transformation:
 
 
 def enumerate_dataset(start: Any = 0) -> Transformation:
-    """Pairs of a number, from ``start`` on, and an element."""
+    """Pairs of a number (int64, a scalar), from ``start`` on, and an element.
+
+    Raises:
+        TypeError: if ``start`` is no integer.
+    """
 
     def apply(dataset: Dataset) -> Dataset:
         first = _int64(start, "start")
@@ -47,7 +56,12 @@ def map_and_batch(
     drop_remainder: Any = False,
     num_parallel_calls: Any = None,
 ) -> Transformation:
-    """`Dataset.map`, then `Dataset.batch`."""
+    """`Dataset.map`, then `Dataset.batch`: components of shape ``[batch_size, ...]``.
+
+    Raises:
+        ValueError: if both ways to say how many calls there are at a time are given.
+        InvalidArgumentError: when the graph runs, if ``batch_size`` is below 1.
+    """
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError(
             "The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive."
@@ -59,7 +73,14 @@ def map_and_batch(
 
 
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
-    """Shuffled epochs one after another, with one buffer for all."""
+    """Shuffled epochs one after another, with one buffer for all; elements keep their shapes.
+
+    Args:
+        buffer_size: how many elements to choose from; count: epochs, None for no end.
+
+    Raises:
+        InvalidArgumentError: when the graph runs, if ``buffer_size`` is below 1.
+    """
 
     def apply(dataset: Dataset) -> Dataset:
         size, times = (
@@ -72,17 +93,29 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) ->
 
 
 def take_while(predicate: Callable[..., Any]) -> Transformation:
-    """The elements before the first for which ``predicate`` gives False."""
+    """The elements before the first for which ``predicate`` gives False.
+
+    Raises:
+        ValueError: if it does not give a boolean scalar.
+    """
 
     def apply(dataset: Dataset) -> Dataset:
         function = ElementFunction(predicate, [dataset._structure], "take_while")
+        check_predicate(function.output)
         return dataset._same(raw.TakeWhileDataset, function.captured, predicate=function.body)
 
     return apply
 
 
 def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
-    """Elements that ``scan_func(state, element)`` gives, beside the state for the next one."""
+    """Elements that ``scan_func(state, element)`` gives, beside the state for the next one.
+
+    Args:
+        initial_state: a nested structure; states keep its types and shapes.
+
+    Raises:
+        TypeError: if ``scan_func`` gives no pair, or a state of another type.
+    """
 
     def apply(dataset: Dataset) -> Dataset:
         state = nested.of_value(initial_state)
@@ -135,9 +168,7 @@ def group_by_window(
 
     def apply(dataset: Dataset) -> Dataset:
         key_leaf, window = Component(dtypes.int64, []), nested.of_value(dataset)
-        keys = ElementFunction(key_func, [dataset._structure], "key_func")
-        if not (keys.output.dtype is dtypes.int64 and keys.output.shape.is_compatible_with([])):
-            raise ValueError(f"`key_func` must return a scalar tf.int64, not {keys.output!r}.")
+        keys = _keys(key_func, dataset)
         sizes = ElementFunction(size_of, [key_leaf], "window_size_func")
         reduced = ElementFunction(reduce_func, [key_leaf, window], "reduce_func", spread=False)
         if not hasattr(reduced.output, "structure"):
@@ -156,6 +187,15 @@ def group_by_window(
         return Dataset(variant, structure)
 
     return apply
+
+
+def _keys(key_func: Callable[..., Any], dataset: Dataset) -> ElementFunction:
+    """The function of elements that gives their keys."""
+    keys = ElementFunction(key_func, [dataset._structure], "key_func")
+    leaf = keys.output
+    if type(leaf) is not Component or leaf.dtype is not dtypes.int64 or leaf.shape.ndims:
+        raise ValueError(f"`key_func` must return a scalar tf.int64, not {leaf!r}.")
+    return keys
 
 
 class Reducer:
@@ -184,11 +224,21 @@ class Reducer:
 
 
 def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
-    """For each key, in their order, what a `Reducer` makes of the elements that have it."""
+    """For each key, in their order, what a `Reducer` makes of the elements that have it.
+
+    Args:
+        key_func: the key of an element, an int64 scalar.
+
+    Raises:
+        TypeError: if ``reducer`` is none.
+        ValueError: if ``key_func`` gives something else.
+    """
+    if not isinstance(reducer, Reducer):
+        raise TypeError(f"`reducer` must be a Reducer, not {reducer!r:.100}.")
 
     def apply(dataset: Dataset) -> Dataset:
         key_leaf = Component(dtypes.int64, [])
-        keys = ElementFunction(key_func, [dataset._structure], "key_func")
+        keys = _keys(key_func, dataset)
         begin = ElementFunction(reducer.init_func, [key_leaf], "init_func")
         state = begin.output
         step = ElementFunction(
@@ -233,6 +283,10 @@ def bucket_by_sequence_length(
         bucket_boundaries: upper bounds (excluded) of the lengths in a bucket, but for the last.
         bucket_batch_sizes: the size of batches for each bucket, one more.
         pad_to_bucket_boundary: pad to the bound less one; lengths above the last are an error.
+
+    Raises:
+        ValueError: unless there is one batch size more than bounds.
+        InvalidArgumentError: when the graph runs, if an element is too long for the last bound.
     """
     if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
         raise ValueError("len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1")
@@ -270,10 +324,17 @@ def bucket_by_sequence_length(
 
 
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
-    """Batches of vectors of different sizes as sparse tensors of ``[batch] + row_shape``."""
+    """Batches of tensors of different sizes as sparse tensors of ``[batch] + row_shape``.
+
+    Raises:
+        TypeError: if elements are not single tensors.
+        InvalidArgumentError: when the graph runs, if one does not fit ``row_shape``.
+    """
 
     def apply(dataset: Dataset) -> Dataset:
         leaf = dataset._structure
+        if type(leaf) is not Component:
+            raise TypeError(f"Elements must be single tensors, but are {leaf!r:.100}.")
         shape = TensorShape(row_shape)
         made = nested.SparseComponent(leaf.dtype, TensorShape([None]).concatenate(shape))
         dims = [-1 if size is None else size for size in shape.as_tuple or ()]
@@ -289,13 +350,23 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
 
 
 def ignore_errors() -> Transformation:
-    """The elements that can be computed; those whose functions fail are left out."""
+    """The elements, of the same shapes, but for those whose functions fail."""
     return lambda dataset: dataset._same(raw.IgnoreErrorsDataset)
 
 
 def unique() -> Transformation:
-    """Each value once, where it comes first."""
-    return lambda dataset: dataset._same(raw.UniqueDataset)
+    """Each scalar or tensor once, where it comes first.
+
+    Raises:
+        TypeError: if elements are not single tensors.
+    """
+
+    def apply(dataset: Dataset) -> Dataset:
+        if type(dataset._structure) is not Component:
+            raise TypeError(f"Elements must be single tensors: {dataset._structure!r:.100}.")
+        return dataset._same(raw.UniqueDataset)
+
+    return apply
 
 
 def parallel_interleave(
@@ -306,7 +377,13 @@ def parallel_interleave(
     buffer_output_elements: Any = None,
     prefetch_input_elements: Any = None,
 ) -> Transformation:
-    """`Dataset.interleave`; the order is the same with and without ``sloppy``."""
+    """`Dataset.interleave`; order and shapes are the same with and without ``sloppy``.
+
+    Raises:
+        TypeError: if ``map_func`` returns no dataset.
+        InvalidArgumentError: when the graph runs, if ``cycle_length`` or ``block_length`` is
+            below 1.
+    """
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 
@@ -343,7 +420,7 @@ def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -
 
 
 def get_single_element(dataset: Dataset) -> Any:
-    """The tensors of the one element of a dataset.
+    """The tensors of the one element of a dataset, in its structure and of its shapes.
 
     Raises:
         InvalidArgumentError: when the graph runs, if it has none or more.
@@ -368,7 +445,11 @@ class RandomDataset(Dataset):
 
 
 def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
-    """Numbers from ``start`` on, ``step`` apart, without end."""
+    """Numbers from ``start`` on, ``step`` apart, without end: scalars of ``dtype``.
+
+    Raises:
+        TypeError: if ``start`` or ``step`` is no integer.
+    """
     by = _int64(step, "step")
     dataset = Dataset.range(0, dtypes.int64.max).map(lambda i: _int64(start, "start") + i * by)
     return dataset.map(lambda i: raw.Cast(i, DstT=dtypes.as_dtype(dtype)))
