@@ -59,3 +59,19 @@ def test_setdiff1d_takes_vectors():
 def test_sufficient_statistics_names_an_axis_that_is_not_there():
     with pytest.raises(ValueError, match=r"axis 3 is out of valid range \[-1, 1\)"):
         tf.nn.sufficient_statistics([1.0, 2.0], [3])
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda: tf.is_variable_initialized(3), "Expected a tf.Variable, but got 3"),
+        (lambda: tf.assign([1.0], 2.0), r"Expected a tf.Variable, but got \[1.0\]"),
+        (lambda: tf.assign_add([1.0], 2.0), "Expected a tf.Variable"),
+        (lambda: tf.variables_initializer([tf.constant(1)]), "Expected variables, but got <tf.T"),
+        (lambda: tf.set_random_seed("x"), "must be an integer or None, not 'x'"),
+        (lambda: tf.set_random_seed(1.5), "must be an integer or None, not 1.5"),
+    ],
+)
+def test_what_is_no_variable_and_no_seed(call, what):
+    with tf.Graph().as_default(), pytest.raises(TypeError, match=what):
+        call()

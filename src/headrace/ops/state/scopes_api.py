@@ -185,7 +185,13 @@ def get_collection_ref(key: Any) -> list[Any]:
 
 @public("set_random_seed", "random.set_random_seed")
 def set_random_seed(seed: int | None) -> None:
-    """Set the seed of the default graph: random ops made later get fixed seeds of their own."""
+    """Set the seed of the default graph: random ops made later get fixed seeds of their own.
+
+    Raises:
+        TypeError: if ``seed`` is neither an integer nor None.
+    """
+    if seed is not None and not hasattr(seed, "__index__"):
+        raise TypeError(f"The seed of a graph must be an integer or None, not {seed!r:.100}.")
     get_default_graph().seed = seed
 
 

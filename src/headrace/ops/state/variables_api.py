@@ -89,10 +89,12 @@ def variables_initializer(var_list: Any, name: str = "init") -> Operation:
         var_list: variables of any shapes; where it is empty the operation does nothing.
 
     Raises:
-        AttributeError: if an element has no ``initializer``, for instance a tensor.
-        TypeError: if ``var_list`` is a single variable.
+        TypeError: if ``var_list`` is a single variable, or an element is none.
     """
     if var_list:
+        others = [v for v in var_list if not hasattr(v, "initializer")]
+        if others:
+            raise TypeError(f"Expected variables, but got {others[0]!r:.100}.")
         return group(*[v.initializer for v in var_list], name=name)
     return no_op(name)
 
@@ -211,6 +213,8 @@ def variable_of(ref: Any) -> Any:
         TypeError: if ``ref`` is a value that no variable holds.
     """
     if not isinstance(ref, Tensor):
+        if not hasattr(ref, "assign"):  # what libraries make of variables has that
+            raise TypeError(f"Expected a tf.Variable, but got {ref!r:.100}.")
         return ref
     handle = ref
     if ref.op.type in ("ReadVariableOp", "Identity") and ref.op.inputs:
