@@ -187,3 +187,13 @@ def _circles(edges: dict[str, set[str]]) -> list[set[str]]:
         if node not in index:
             visit(node)
     return components
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_contracts():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = {c["id"]: c["layers"] for c in contracts["contracts"] if "layers" in c}
+    page = (ROOT / "docs" / "design.md").read_text()
+    for letter, name in (("s", "stages"), ("o", "rooms-of-ops"), ("d", "rooms-of-distributed")):
+        drawn = dict(re.findall(rf'\b({letter}\d+)\["([^"]+)"\]', page))
+        assert list(drawn) == [f"{letter}{i}" for i in range(len(drawn))]
+        assert [label.replace(" · ", " | ") for label in drawn.values()] == layers[name]
