@@ -214,6 +214,8 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
 def central_crop(image: Any, central_fraction: float) -> Tensor:
     """The middle of images: ``central_fraction`` of each side.
 
+    Images have the shape ``[height, width, channels]``, or with a batch before; the dtype stays.
+
     Raises:
         ValueError: if the fraction is not in (0, 1].
     """
@@ -252,6 +254,8 @@ def crop_to_bounding_box(
 ) -> Tensor:
     """The part of images that begins at the offsets and has the target size.
 
+    Images have the shape ``[height, width, channels]``, or with a batch before; the dtype stays.
+
     Raises:
         ValueError: if it does not lie within the image; InvalidArgumentError when run, where that
             is not known before.
@@ -281,6 +285,8 @@ def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
     """Images of the target size with zeros around what begins at the offsets.
+
+    Images have the shape ``[height, width, channels]``, or with a batch before; the dtype stays.
 
     Raises:
         ValueError: if the image does not fit; InvalidArgumentError when run, where that is not
@@ -313,6 +319,8 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
     """Images of the target size: sides that are longer are cut, shorter ones padded with zeros.
 
     Both happen around the centre.
+
+    The shape is ``[height, width, channels]``, or that with a batch before; the dtype stays.
 
     Raises:
         ValueError: if a target is not above 0, or the image has neither 3 nor 4 dimensions.

@@ -10,8 +10,8 @@ from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.ops.state.initializers import Zeros
 from headrace.ops.state.variable_scope import get_variable
+from headrace.ops.state.variable_updates import variable_of
 from headrace.ops.state.variables import Variable
-from headrace.ops.state.variables_api import variable_of
 
 __all__ = [
     "assert_global_step",

@@ -16,8 +16,8 @@ from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.control import basic
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.variable_updates import variable_of
 from headrace.ops.state.variables import Variable
-from headrace.ops.state.variables_api import variable_of
 from headrace.train import slot_creator
 
 GradVar = tuple[Any, Any]

@@ -88,6 +88,8 @@ def sparse_tensor_to_dense(
 ) -> Tensor:
     """The dense tensor of a SparseTensor; ``default_value`` (zero, "") where it has no element.
 
+    The result has the dense shape and the dtype of ``sp_input``; the default is a scalar.
+
     Raises:
         InvalidArgumentError: when the graph runs, if a place is outside, or (when they are
             validated) the places are not in row-major order, each once.
@@ -107,7 +109,7 @@ def sparse_tensor_to_dense(
 
 @public("sparse.from_dense")
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The elements of a dense tensor that are not zero (or empty strings)."""
+    """What is not zero (or an empty string) in a tensor; it keeps the dtype and the shape."""
     with _scope(name, "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
         zero = b"" if tensor.dtype is dtypes.string else tensor.dtype.np_dtype.type(0)
@@ -215,7 +217,7 @@ def _known_shape(sp: SparseTensor) -> list[int] | None:
 
 @public("sparse_reorder", "sparse.reorder")
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The same elements in row-major order of their places."""
+    """The same elements in row-major order of their places; dense shape and dtype stay."""
     sp_input = as_sparse(sp_input)
     indices, values = raw.SparseReorder(
         sp_input.indices, sp_input.values, sp_input.dense_shape, name=name
@@ -270,7 +272,10 @@ def _reshaped(old: list[int] | None, wanted: Tensor) -> list[int] | None:
 
 @public("sparse_transpose", "sparse.transpose")
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """Axes permuted: axis ``i`` of the result is axis ``perm[i]``; reversed when it is None."""
+    """Axes permuted: axis ``i`` of the result is axis ``perm[i]``; reversed when it is None.
+
+    ``perm`` is an integer vector with one entry per dimension; the dtype stays.
+    """
     sp_input = as_sparse(sp_input)
     with _scope(name, "SparseTranspose"):
         if perm is None:
@@ -396,6 +401,8 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
     """The elements inside the box that begins at ``start`` and has ``size``.
 
+    Both are int64 vectors with one entry per dimension; the dtype stays.
+
     Raises:
         ValueError, InvalidArgumentError: if start and size have not one entry per dimension.
     """
@@ -426,6 +433,8 @@ def sparse_split(
     split_dim: Any = None,
 ) -> list[SparseTensor]:
     """Cut into ``num_split`` parts along ``axis``; the first have one more if it does not divide.
+
+    The parts have the rank and the dtype of ``sp_input``.
 
     Raises:
         ValueError: if arguments are not given by keyword, or one is absent.
@@ -460,6 +469,8 @@ def sparse_concat(
     expand_nonconcat_dims: bool | None = None,
 ) -> SparseTensor:
     """SparseTensors joined along ``axis``.
+
+    All have one rank and dtype, which the result has too.
 
     Args:
         expand_nonconcat_dim: let other dimensions differ: the result has the largest sizes.
@@ -505,6 +516,8 @@ def sparse_fill_empty_rows(
     sp_input: Any, default_value: Any, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
     """Rows without elements get ``default_value`` in their first column.
+
+    ``default_value`` is a scalar of the dtype of ``sp_input``; the rows' answer is a bool vector.
 
     Returns:
         The tensor, and for each row whether it was empty.

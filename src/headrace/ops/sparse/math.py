@@ -220,7 +220,10 @@ for _name in __all__:
 
 @public("sparse_mask", "sparse.mask")
 def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
-    """IndexedSlices without the rows whose index is among ``mask_indices``."""
+    """IndexedSlices without the rows whose index is among ``mask_indices``.
+
+    ``mask_indices`` is an integer vector; the values left keep their shape per row and dtype.
+    """
     with _scope(name, "sparse_mask"):
         kept, places = setdiff1d(a.indices, mask_indices)
         return IndexedSlices(raw.GatherV2(a.values, places, 0), kept, a.dense_shape)

@@ -269,7 +269,10 @@ def _only(axis: int, count: int, rank: int) -> list[int]:
 
 @public("fixed_size_partitioner")
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """Split along ``axis`` into ``num_shards`` parts, or fewer when there are fewer elements."""
+    """Split along ``axis`` into ``num_shards`` parts, or fewer when there are fewer elements.
+
+    Returns a function from ``shape`` and ``dtype`` to a list with the parts along each axis.
+    """
 
     def partitioner(shape: TensorShape, **_: Any) -> list[int]:
         dims = TensorShape(shape).as_list()
@@ -293,6 +296,8 @@ def variable_axis_size_partitioner(
     max_shards: int | None = None,
 ) -> Partitioner:
     """Split along ``axis`` so that no part is larger than ``max_shard_bytes``.
+
+    Returns a function from ``shape`` and ``dtype`` to a list with the parts along each axis.
 
     Raises:
         ValueError: if a size is not positive.
@@ -326,7 +331,10 @@ def min_max_variable_partitioner(
     min_slice_size: int = 256 << 10,
     bytes_per_string_element: int = 16,
 ) -> Partitioner:
-    """Split along ``axis`` into at most ``max_partitions`` parts of at least ``min_slice_size``."""
+    """Split along ``axis`` into at most ``max_partitions`` parts of at least ``min_slice_size``.
+
+    Returns a function from ``shape`` and ``dtype`` to a list with the parts along each axis.
+    """
 
     def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
         dims: Any = TensorShape(shape).as_list()

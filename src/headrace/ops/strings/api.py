@@ -95,6 +95,8 @@ def string_to_hash_bucket(
 ) -> Tensor:
     """A hash of each string modulo ``num_buckets``, int64; the first of TensorFlow's hashes.
 
+    The strings may have any shape; the result has the same.
+
     Raises:
         ValueError: if ``num_buckets`` is below 1.
     """
@@ -105,6 +107,8 @@ def string_to_hash_bucket(
 @public("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
     """FarmHash's Fingerprint64 of each string modulo ``num_buckets``, int64.
+
+    The strings may have any shape; the result has the same.
 
     Raises:
         ValueError: if ``num_buckets`` is below 1.
@@ -117,6 +121,8 @@ def string_to_hash_bucket_strong(
     input: Any, num_buckets: int, key: Any, name: str | None = None
 ) -> Tensor:
     """SipHash-2-4 of each string modulo ``num_buckets``, int64.
+
+    The strings may have any shape; the result has the same.
 
     Args:
         key: two integers; who does not know them cannot make strings meet in one bucket.
@@ -227,6 +233,8 @@ def regex_replace(
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     """Whether all of each string matches a regular expression in RE2's syntax, bool.
 
+    The strings may have any shape, the result has the same; ``pattern`` is a scalar string.
+
     Raises:
         InvalidArgumentError: when run, if ``pattern`` is no regular expression.
     """
@@ -250,6 +258,8 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
 @public("decode_base64", "io.decode_base64")
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
     """What ``encode_base64`` encoded, padded or not.
+
+    Strings of any shape; the result has the same shape and dtype.
 
     Raises:
         InvalidArgumentError: when run, if a string is no base64 for the web.
@@ -494,6 +504,8 @@ def unicode_transcode(
     name: str | None = None,
 ) -> Tensor:
     """Each string in another encoding.
+
+    Strings of any shape; the result has the same shape and dtype.
 
     Args:
         input_encoding: any that Python knows; ``output_encoding``: "UTF-8", "UTF-16-BE" or
