@@ -53,7 +53,7 @@ check: $(STAMP)
 	$(BIN)/basedpyright --warnings
 	$(BIN)/python tools/make_stubs.py --check
 	$(BIN)/python tools/check_public_names.py
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/check_size.py
 
 format: $(STAMP)
