@@ -1,5 +1,5 @@
 """Programs and data readers that go with the tutorials."""
 
-from headrace.namespaces.lazy import lazy
+from headrace.namespaces.lazy import lazy as _lazy
 
-__getattr__, __dir__ = lazy(__name__, modules=("tutorials",))
+__getattr__, __dir__ = _lazy(__name__, modules=("tutorials",))

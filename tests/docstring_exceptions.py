@@ -1,0 +1,132 @@
+"""The public functions for which a shape, or an error, has no meaning; by what they are about.
+
+Each group says why. A name that ends in a point stands for its whole namespace. Nothing that takes
+or returns a tensor may hide here: `handles_tensors` decides that by its signature, and
+tests/test_docstrings.py fails on one that does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+NO_SHAPE = {
+    "the process: its switches, devices, flags, log and files; none of them has a shape": """
+        app. config. flags. logging. resource_loader. sysconfig. get_logger gfile. io.gfile.
+        control_flow_v2_enabled enable_control_flow_v2 disable_control_flow_v2
+        enable_eager_execution disable_eager_execution executing_eagerly
+        enable_tensor_equality disable_tensor_equality enable_v2_behavior disable_v2_behavior
+        enable_v2_tensorshape enable_resource_variables disable_resource_variables
+        resource_variables_enabled load_library load_file_system_library
+        test.benchmark_config test.create_local_cluster test.gpu_device_name
+        test.is_built_with_cuda test.is_built_with_gpu_support test.is_built_with_rocm
+        test.is_gpu_available test.main test.test_src_dir_path
+        contrib.eager.enable_eager_execution contrib.eager.executing_eagerly
+        contrib.eager.in_eager_mode contrib.eager.in_graph_mode contrib.eager.list_devices
+        contrib.eager.num_gpus""",
+    "Python objects: texts, classes, decorators, plain values": """
+        compat.as_bytes compat.as_str compat.as_str_any compat.dimension_value
+        compat.forward_compatibility_horizon compat.forward_compatible compat.path_to_str errors.
+        nest.is_nested nest.flatten_dict_items nest.is_sequence_or_composite
+        contrib.framework.add_arg_scope contrib.framework.arg_scope
+        contrib.framework.arg_scope_func_key contrib.framework.arg_scoped_arguments
+        contrib.framework.current_arg_scope contrib.framework.has_arg_scope
+        contrib.framework.deprecated contrib.framework.deprecated_arg_values
+        contrib.framework.deprecated_args contrib.training.parse_values""",
+    "a graph's books: collections, scopes, devices, seeds, and ops that have no output": """
+        NoGradient add_to_collection add_to_collections get_collection get_collection_ref
+        colocate_with container device get_default_graph reset_default_graph get_default_session
+        get_seed set_random_seed get_variable_scope init_scope no_op
+        make_template tables_initializer wire_precision
+        contrib.framework.get_name_scope contrib.framework.prepend_name_scope
+        contrib.framework.strip_name_scope""",
+    "variables as a list, or an op over all of them: each keeps the shape it has": """
+        all_variables global_variables local_variables model_variables trainable_variables
+        moving_average_variables global_variables_initializer local_variables_initializer
+        initialize_all_variables initialize_local_variables initialize_variables
+        assert_variables_initialized
+        contrib.framework.filter_variables contrib.framework.get_local_variables
+        contrib.framework.get_model_variables contrib.framework.get_trainable_variables
+        contrib.framework.get_variables contrib.framework.get_variables_by_name
+        contrib.framework.get_variables_by_suffix contrib.framework.get_variables_to_restore
+        contrib.framework.get_variable_full_name""",
+    "graphs, signatures and checkpoints as files or messages": """
+        graph_util.convert_variables_to_constants graph_util.extract_sub_graph
+        graph_util.must_run_on_cpu graph_util.remove_training_nodes graph_util.write_graph
+        saved_model.contains_saved_model saved_model.is_valid_signature saved_model.load
+        saved_model.loader.parse_saved_model saved_model.main_op.main_op
+        saved_model.main_op_with_restore test.assert_equal_graph_def
+        summary.get_summary_description train.NewCheckpointReader train.checkpoint_exists
+        train.checkpoints_iterator train.export_meta_graph train.import_meta_graph
+        train.generate_checkpoint_state_proto train.get_checkpoint_mtimes
+        train.get_checkpoint_state train.latest_checkpoint train.load_checkpoint
+        train.remove_checkpoint train.summary_iterator train.update_checkpoint_state
+        contrib.util.ops_used_by_graph_def contrib.util.stripped_op_list_for_graph
+        contrib.testing.assert_summary contrib.testing.latest_event_file
+        contrib.testing.latest_events contrib.testing.latest_summaries
+        contrib.testing.simple_values_from_events contrib.testing.to_summary_proto
+        contrib.summary.eval_dir""",
+    "the loop around the steps: sessions, threads, placement of variables, reports": """
+        profiler.advise profiler.profile train.MonitoredTrainingSession train.add_queue_runner
+        train.basic_train_loop train.replica_device_setter train.start_queue_runners
+        contrib.predictor.from_saved_model""",
+}
+
+NO_ERROR = {
+    "they answer from what is there, for any argument": """
+        control_flow_v2_enabled executing_eagerly resource_variables_enabled
+        get_default_graph get_default_session get_logger get_variable_scope
+        compat.as_str_any compat.dimension_value compat.path_to_str errors.suggest
+        flags.defined_by_absl is_numeric_tensor is_tensor nest.is_nested
+        nest.is_sequence_or_composite logging.get_verbosity
+        resource_loader.get_data_files_path resource_loader.get_path_to_datafile
+        resource_loader.get_root_dir_with_all_resources resource_loader.readahead_file_path
+        saved_model.is_valid_signature test.benchmark_config test.gpu_device_name
+        test.is_built_with_cuda test.is_built_with_gpu_support test.is_built_with_rocm
+        test.is_gpu_available graph_util.must_run_on_cpu""",
+    "switches to what already holds, and empty functions": """
+        disable_control_flow_v2 disable_eager_execution disable_resource_variables
+        disable_tensor_equality disable_v2_behavior disable_v2_tensorshape
+        enable_control_flow_v2 enable_resource_variables init_scope no_op no_regularizer
+        logging.flush""",
+    "logging, which takes any message": """
+        logging.TaskLevelStatusMessage logging.debug logging.error logging.fatal logging.info
+        logging.warn logging.warning""",
+    "ops over whatever the graph's collections hold": """
+        all_variables global_variables_initializer initialize_all_variables
+        initialize_local_variables local_variables_initializer tables_initializer
+        saved_model.main_op.main_op""",
+    "initializers whose only argument is a seed: they meet the shape when they are called": """
+        initializers.he_normal initializers.he_uniform initializers.lecun_normal
+        initializers.lecun_uniform""",
+}
+
+_TENSOR_TYPES = re.compile(r"\b(Tensor|SparseTensor\w*|RaggedTensor\w*|IndexedSlices|Variable)\b")
+_TENSOR_NAMES = """
+    a alpha audio b bias biases boxes cond contents data elems features filter grad
+    gradients image images img1 img2 indices input input_ input_tensor inputs labels logits loss
+    matrix mean params pred predictions ref rhs scores segment_ids sp_input splits targets tensor
+    tensor_list tensors tensors_list updates values weights x y
+"""
+
+_PLAIN = ("str", "int", "float", "bool")
+
+
+def listed(table, name):
+    """The group of ``table`` that ``name`` or its namespace is in, or None."""
+    namespaces = {name[: at + 1] for at, letter in enumerate(name) if letter == "."}
+    for reason, names in table.items():
+        if {name, *namespaces} & set(names.split()):
+            return reason
+    return None
+
+
+def handles_tensors(function):
+    """Whether the signature takes or returns a tensor, by its annotations and usual names."""
+    signature = inspect.signature(function)
+    annotations = [signature.return_annotation]
+    for parameter in signature.parameters.values():
+        if parameter.name in _TENSOR_NAMES.split() and parameter.annotation not in _PLAIN:
+            return True
+        annotations.append(parameter.annotation)
+    return any(_TENSOR_TYPES.search(str(each)) for each in annotations)
