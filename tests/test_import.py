@@ -8,16 +8,19 @@ import sys
 
 import pytest
 
-#: Processor time in seconds, once Python has compiled the modules.
-_LIMIT = 1.0
+#: Processor time of Headrace's own modules, in that of importing JAX: about 0.45. A machine that is
+#: slow or busy is so for both.
+_LIMIT = 0.7
 
 _PROGRAM = """
 import time
 begin = time.process_time()
+import jax
+middle = time.process_time()
 import headrace as tf
-took = time.process_time() - begin
+end = time.process_time()
 import sys
-print(took)
+print((end - middle) / (middle - begin))
 print(*sorted({m.partition(".")[0] for m in sys.modules}))
 """
 
@@ -34,9 +37,9 @@ def test_importing():
             timeout=110,
             env=environment,
         )
-        took, modules = done.stdout.splitlines()
-        if float(took) < _LIMIT:
+        ratio, modules = done.stdout.splitlines()
+        if float(ratio) < _LIMIT:
             break
-    assert float(took) < _LIMIT
+    assert float(ratio) < _LIMIT
     heavy = "PIL absl keras matplotlib ray rich tensorboard tensorflow unittest"
     assert not set(heavy.split()) & set(modules.split())
