@@ -52,6 +52,7 @@ CASES = {
     ),
     "matrix_factorization": Case(["--steps=400"], "ratio", most=0.1),
     "monitored_training": Case([], "accuracy", least=0.9),
+    "padded_batches": Case(["--steps=150"], "accuracy", least=0.97),
     "policy_gradient": Case(["--steps=150"], "reached", least=0.95),
     "records_input": Case(
         [],
@@ -59,6 +60,7 @@ CASES = {
         least=0.93,
         golden="which records a batch has depends on threads, in TensorFlow too",
     ),
+    "records_dataset": Case([*MNIST, "--epochs=2"], "accuracy", least=0.83),
     "saved_model_export": Case([], "difference", most=1e-5),
     "seq2seq_attention": Case(["--steps=100"], "accuracy", least=0.9),
     "slim_convnet": Case([*MNIST, "--steps=100"], "accuracy", least=0.9),
