@@ -89,4 +89,5 @@ with tf.Session() as sess:
             while True:
                 total += sess.run(right)
         except tf.errors.OutOfRangeError:
-            print("epoch %d accuracy %.4f" % (epoch, total / float(mnist.test.num_examples)))
+            print("epoch %d is done" % epoch)
+            print("accuracy %.4f" % (total / float(mnist.test.num_examples)))
