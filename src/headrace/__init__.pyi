@@ -172,6 +172,7 @@ from headrace.ops.control.functional import foldl as foldl
 from headrace.ops.control.functional import foldr as foldr
 from headrace.ops.control.functional import map_fn as map_fn
 from headrace.ops.control.functional import scan as scan
+from headrace.ops.control.jax_call_api import from_jax as from_jax
 from headrace.ops.control.script import py_func as py_func
 from headrace.ops.control.tensor_array import TensorArray as TensorArray
 from headrace.ops.core.build import constant as constant

@@ -1,9 +1,11 @@
 """Every op goes to a GraphDef and back, made from its definition alone."""
 
+import numpy as np
 import pytest
 
 from headrace.graph_files.export_graph import graph_def_for_files
 from headrace.harness.op_cases import check_in_files, smallest
+from headrace.ops.control.jax_programs import trace
 from headrace.ops.core.registry import all_op_defs
 
 #: Attributes that have to fit each other or the inputs, which a definition does not say.
@@ -23,6 +25,7 @@ ATTRS = {
     },
     "Einsum": {"equation": "a->a"},
     "FixedUnigramCandidateSampler": {"unigrams": (0.5,)},
+    "JaxCall": {"program": trace(lambda x: [x], [()], [np.float32], []).program},
 }
 
 #: Ops with function bodies have tests of their own, for a body has to fit its op; and control flow

@@ -56,6 +56,7 @@ def test_the_readme_lists_every_extra():
     text = (ROOT / "README.md").read_text()
     assert re.findall(r"^\| `([a-z]+)` \|", text, re.MULTILINE) == [
         "demo",
+        "keras",
         "lmdb",
         "security",
         "rdma",

@@ -26,6 +26,11 @@ with tf.Session() as session:
 
 # What each extra is for, done once.
 _USES = {
+    "keras": """
+import os
+os.environ["KERAS_BACKEND"] = "jax"
+import h5py, keras
+""",
     "lmdb": """
 import lmdb, headrace as tf
 with lmdb.open("base") as base, base.begin(write=True) as change:
@@ -174,7 +179,10 @@ def test_commands_of_the_readme(clean, tmp_path):
     assert _run(script, "run", program, "--steps=3", cwd=tmp_path)
 
 
-@pytest.mark.parametrize("extra", ["demo", "lmdb", "security", "rdma", "tensorboard", "docs"])
+EXTRAS = ["demo", "keras", "lmdb", "security", "rdma", "tensorboard", "docs"]
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
 def test_extra(clean, wheel, extra, tmp_path):
     if extra == "rdma" and sys.platform != "linux":
         pytest.skip("the extra rdma is for Linux")

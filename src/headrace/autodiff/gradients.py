@@ -286,7 +286,9 @@ class _Backward:
         return grads
 
     def _with_zeros(self, op: Operation, out_grads: list[Gradient]) -> list[Gradient]:
-        """Rules expect a gradient for every differentiable output."""
+        """Rules expect a gradient for every differentiable output, unless they say otherwise."""
+        if op.op_def.traits.partial_gradients:
+            return [None if g is None else convert_to_tensor(g) for g in out_grads]
         return [
             raw.ZerosLike(t) if g is None and is_differentiable(t.dtype) else g
             for t, g in zip(op.outputs, out_grads, strict=True)

@@ -2644,6 +2644,19 @@ class RawOps:
         output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
+    def JaxCall(
+        self,
+        args: _Any,
+        *,
+        Tin: Iterable[_Type] | None = None,
+        Tout: Iterable[_Type],
+        program: _Text,
+        backward: _Text | None = '',
+        wrt: Iterable[_Int] | None = (),
+        differentiable: Iterable[_Int] | None = (),
+        kept: Iterable[_Int] | None = (),
+        name: str | None = None,
+    ) -> list[Tensor]: ...
     def L2Loss(
         self,
         t: _Any,

@@ -60,6 +60,8 @@ class Traits:
             (Ops of ours that are written as others have a rule instead, see `ops.export_graph`.)
         as_shape: ``as_shape(op)``: of an op whose output may list the sizes of a shape, what the
             graph tells of that shape, with None for each size that it does not tell.
+        partial_gradients: its gradient rule takes None for each output that nothing uses, where
+            others get zeros.
         shared: it owns state that the workers of a cluster share: `tf.train.replica_device_setter`
             puts it on parameter servers.
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
@@ -82,6 +84,7 @@ class Traits:
     batch: Batch | None = None
     only_here: str = ""
     as_shape: Callable[[Operation], Dims] | None = None
+    partial_gradients: bool = False
     shared: bool = False
     flops: Callable[[Operation], int] | None = None
 
