@@ -26,6 +26,8 @@ NAMESPACES = [
         "distributions",
         "dtypes",
         "errors",
+        "estimator",
+        "estimator.export",
     ),
     *("flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg"),
     *("logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn", "profiler"),

@@ -113,6 +113,7 @@ __getattr__, __dir__ = _lazy(
         "data",
         "distributions",
         "dtypes",
+        "estimator",
         "examples",
         "flags",
         "gfile",

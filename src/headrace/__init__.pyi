@@ -530,6 +530,7 @@ from headrace import contrib as contrib
 from headrace import data as data
 from headrace import distributions as distributions
 from headrace import dtypes as dtypes
+from headrace import estimator as estimator
 from headrace import examples as examples
 from headrace import flags as flags
 from headrace import gfile as gfile

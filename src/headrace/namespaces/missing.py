@@ -58,7 +58,6 @@ REASONS = {
     "distribute": "tf.distribute is still to come",
     "enable_eager_execution": "Headrace runs graphs; it has no eager mode",
     "enable_v2_behavior": "Headrace has the graphs and sessions of TensorFlow 1.x only",
-    "estimator": "Estimators are still to come",
     "feature_column": "feature columns are still to come",
     "function": "Headrace builds graphs from calls, it does not trace Python functions",
     "GradientTape": "Headrace runs graphs; use tf.gradients",
@@ -71,7 +70,6 @@ REASONS = {
     "load_file_system_library": "file systems come through fsspec",
     "python.debug": "the command line debugger is not there; session.describe() shows a plan",
     "python.eager": "Headrace runs graphs; it has no eager mode",
-    "python.estimator": "Estimators are still to come",
     "python.feature_column": "feature columns are still to come",
     "python.keras": "tf.keras is still to come",
     "python.distribute": "tf.distribute is still to come",
@@ -204,7 +202,8 @@ def make_namespace(module: ModuleType) -> None:
 #: The modules that are namespaces of the interface (those of contrib are all).
 _NAMES = """
 app audio autograph bitwise compat config contrib data data.experimental debugging distribute
-distributions dtypes errors estimator examples feature_column flags gfile graph_util image
+distributions dtypes errors estimator estimator.experimental estimator.export
+estimator.inputs estimator.tpu examples feature_column flags gfile graph_util image
 initializers io io.gfile keras layers linalg logging lookup losses manip math metrics nest nn
 nn.rnn_cell profiler python_io quantization queue ragged random resource_loader saved_model
 saved_model.builder saved_model.constants saved_model.loader saved_model.main_op

@@ -1,0 +1,25 @@
+# Written by tools/make_stubs.py from __init__.py; do not edit.
+from headrace.estimator.estimator import Estimator as Estimator
+from headrace.estimator import export as export
+from headrace.estimator.mode_keys import ModeKeys as ModeKeys
+from headrace.estimator.run_config import RunConfig as RunConfig
+from headrace.estimator.spec import EstimatorSpec as EstimatorSpec
+from headrace.estimator.warm_start import VocabInfo as VocabInfo
+from headrace.estimator.warm_start import WarmStartSettings as WarmStartSettings
+from headrace.train.basic_session_run_hooks import FeedFnHook as FeedFnHook
+from headrace.train.basic_session_run_hooks import FinalOpsHook as FinalOpsHook
+from headrace.train.basic_session_run_hooks import GlobalStepWaiterHook as GlobalStepWaiterHook
+from headrace.train.basic_session_run_hooks import LoggingTensorHook as LoggingTensorHook
+from headrace.train.basic_session_run_hooks import NanLossDuringTrainingError as NanLossDuringTrainingError
+from headrace.train.basic_session_run_hooks import NanTensorHook as NanTensorHook
+from headrace.train.basic_session_run_hooks import ProfilerHook as ProfilerHook
+from headrace.train.basic_session_run_hooks import SecondOrStepTimer as SecondOrStepTimer
+from headrace.train.basic_session_run_hooks import StepCounterHook as StepCounterHook
+from headrace.train.basic_session_run_hooks import StopAtStepHook as StopAtStepHook
+from headrace.train.saving_hooks import CheckpointSaverHook as CheckpointSaverHook
+from headrace.train.saving_hooks import CheckpointSaverListener as CheckpointSaverListener
+from headrace.train.saving_hooks import SummarySaverHook as SummarySaverHook
+from headrace.train.session_run_hook import SessionRunArgs as SessionRunArgs
+from headrace.train.session_run_hook import SessionRunContext as SessionRunContext
+from headrace.train.session_run_hook import SessionRunHook as SessionRunHook
+from headrace.train.session_run_hook import SessionRunValues as SessionRunValues

@@ -1,0 +1,487 @@
+"""Estimator: one object that trains, evaluates and predicts with what a ``model_fn`` builds."""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from headrace import logging
+from headrace.errors import OpError
+from headrace.estimator.callables import argument_names, described
+from headrace.estimator.checkpoints import global_step_of, required_checkpoint
+from headrace.estimator.endless import EndlessInputHook, warn_if_endless
+from headrace.estimator.input_results import Inputs, inputs_of
+from headrace.estimator.loops import evaluate_spec, predict_spec, train_spec
+from headrace.estimator.mode_keys import ModeKeys
+from headrace.estimator.placement import TaskType
+from headrace.estimator.run_config import RunConfig, default_session_config
+from headrace.estimator.spec import EstimatorSpec
+from headrace.estimator.warm_start import warm_start_settings
+from headrace.files.paths import as_path
+from headrace.graph.graph import Graph, get_default_graph
+from headrace.ops.state.scopes_api import device, set_random_seed
+from headrace.train.basic_session_run_hooks import StopAtStepHook
+from headrace.train.checkpoint_state import latest_checkpoint
+from headrace.train.checkpoint_utils import list_variables, load_variable
+from headrace.train.device_setter import replica_device_setter
+from headrace.train.evaluation import StopAfterNEvalsHook
+from headrace.train.global_step import create_global_step
+from headrace.train.saving_hooks import CheckpointSaverListener
+from headrace.train.session_run_hook import SessionRunHook
+from headrace.train.warm_starting_util import warm_start
+
+__all__ = ["Estimator"]
+
+_MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "self", "config"}
+
+
+class Estimator:
+    """Trains, evaluates and predicts with the model that ``model_fn`` builds.
+
+    Checkpoints and summaries go to ``model_dir``: training goes on from the latest checkpoint
+    there, evaluation and prediction use it.
+
+    Args:
+        model_fn: ``model_fn(features, labels, mode, params, config)`` returns an EstimatorSpec;
+            arguments other than ``features`` may be missing.
+        model_dir: a directory; by default that of ``config``, or a temporary one.
+        config: a `tf.estimator.RunConfig`.
+        params: hyperparameters, handed to ``model_fn`` and input functions that take ``params``.
+        warm_start_from: a checkpoint, a directory, a SavedModel or `WarmStartSettings`: where
+            variables begin while ``model_dir`` has no checkpoint.
+
+    Raises:
+        ValueError: if ``model_fn`` takes other arguments, ``config`` has another directory, or a
+            subclass replaces a method of Estimator.
+
+    >>> def model_fn(features, labels, mode):
+    ...     step = tf.train.get_global_step()
+    ...     return tf.estimator.EstimatorSpec(
+    ...         mode, predictions=2 * features, loss=tf.reduce_sum(features),
+    ...         train_op=step.assign_add(1)
+    ...     )
+    >>> estimator = tf.estimator.Estimator(model_fn, "doubled")
+    >>> numbers = lambda: tf.data.Dataset.range(4).batch(2)
+    >>> list(map(int, estimator.predict(numbers)))
+    [0, 2, 4, 6]
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., EstimatorSpec],
+        model_dir: Any = None,
+        config: RunConfig | None = None,
+        params: Any = None,
+        warm_start_from: Any = None,
+    ) -> None:
+        self._assert_members_are_not_overridden()
+        self._config = _with_directory(config, model_dir)
+        if model_fn is None:
+            raise ValueError("model_fn must be provided to Estimator.")
+        _check_arguments(model_fn, params)
+        self._model_fn = model_fn
+        self._params = copy.deepcopy(params or {})
+        self._warm_start_settings = warm_start_settings(warm_start_from)
+        self._device_fn = self._config.device_fn or _device_function(self._config)
+        logging.info("Using config: %s", vars(self._config))
+
+    def _assert_members_are_not_overridden(self) -> None:
+        mine = {n for n in vars(Estimator) if not n.startswith("__")}
+        free = {"model_fn", "_assert_members_are_not_overridden", "_call_model_fn"}
+        for kind in type(self).__mro__:
+            if kind is Estimator:
+                return
+            if kind.__module__.startswith("headrace."):
+                continue
+            replaced = sorted((mine - free) & vars(kind).keys())
+            if replaced:
+                raise ValueError(
+                    "Subclasses of Estimator cannot override members of Estimator. "
+                    f"{kind} does override {replaced}"
+                )
+
+    @property
+    def model_dir(self) -> str:
+        """Where checkpoints and summaries are."""
+        return str(self._config.model_dir)
+
+    @property
+    def config(self) -> RunConfig:
+        """How it runs."""
+        return copy.deepcopy(self._config)
+
+    @property
+    def params(self) -> Any:
+        """The hyperparameters, a copy."""
+        return copy.deepcopy(self._params)
+
+    @property
+    def model_fn(self) -> Callable[..., EstimatorSpec]:
+        """``model_fn(features, labels, mode, config)``, bound to the hyperparameters."""
+
+        def public_model_fn(
+            features: Any, labels: Any, mode: str, config: RunConfig
+        ) -> EstimatorSpec:
+            return self._call_model_fn(features, labels, mode, config)
+
+        return public_model_fn
+
+    def get_variable_value(self, name: str) -> Any:
+        """The value of a variable in the latest checkpoint, an array.
+
+        Raises:
+            ValueError: if there is no checkpoint. NotFoundError: if it has no such variable.
+        """
+        return load_variable(required_checkpoint(self.model_dir), name)
+
+    def get_variable_names(self) -> list[str]:
+        """The names of all variables in the latest checkpoint.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        return [name for name, _ in list_variables(required_checkpoint(self.model_dir))]
+
+    def latest_checkpoint(self) -> str | None:
+        """The path of the latest checkpoint, or None."""
+        return latest_checkpoint(self.model_dir)
+
+    def eval_dir(self, name: str | None = None) -> str:
+        """Where the metrics of an evaluation are written: ``eval``, or ``eval_<name>``."""
+        return os.path.join(self.model_dir, f"eval_{name}" if name else "eval")
+
+    # -- train -------------------------------------------------------------------------------
+
+    def train(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Iterable[SessionRunHook] | None = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Iterable[CheckpointSaverListener] | None = None,
+    ) -> Estimator:
+        """Train from the latest checkpoint on, until the input ends or so many steps are made.
+
+        Args:
+            input_fn: gives a `tf.data.Dataset` of pairs (features, labels), or such a pair of
+                tensors (or dictionaries of them).
+            hooks: SessionRunHooks of the loop.
+            steps: so many steps; ``max_steps``: up to this global step. At most one.
+            saving_listeners: CheckpointSaverListeners.
+
+        Returns:
+            The Estimator.
+
+        Raises:
+            ValueError: for impossible steps, and if this task is no one to train.
+            TypeError: if a hook or listener is none.
+        """
+        if self._config.task_type in (TaskType.EVALUATOR, TaskType.PS):
+            raise ValueError(
+                "Train has been called wrong configuration. Please use "
+                "tf.estimator.train_and_evaluate which calls proper API according to given "
+                f"configuration: this task is {self._config.task_type}."
+            )
+        if steps is not None and max_steps is not None:
+            raise ValueError("Can not provide both steps and max_steps.")
+        _check_positive("steps", steps)
+        _check_positive("max_steps", max_steps)
+        if max_steps is not None and max_steps <= global_step_of(self.model_dir):
+            logging.info("Skipping training since max_steps has already saved.")
+            return self
+        all_hooks = _hooks(hooks)
+        if steps is not None or max_steps is not None:
+            all_hooks.append(StopAtStepHook(steps, max_steps))
+        loss = self._train_model(input_fn, all_hooks, _listeners(saving_listeners))
+        logging.info("Loss for final step: %s.", loss)
+        return self
+
+    def _train_model(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: list[SessionRunHook],
+        listeners: list[CheckpointSaverListener],
+    ) -> Any:
+        with Graph().as_default() as graph, graph.device(self._device_fn):
+            inputs, spec = self._build(input_fn, ModeKeys.TRAIN)
+            self._warm_start(None)
+            return train_spec(spec, self._config, [*inputs.hooks, *hooks], listeners)
+
+    # -- evaluate ----------------------------------------------------------------------------
+
+    def evaluate(
+        self,
+        input_fn: Callable[..., Any],
+        steps: int | None = None,
+        hooks: Iterable[SessionRunHook] | None = None,
+        checkpoint_path: Any = None,
+        name: str | None = None,
+    ) -> dict[str, Any]:
+        """The metrics of a checkpoint, over so many batches or to the end of the input.
+
+        They are written as summaries to `eval_dir` too.
+
+        Args:
+            input_fn: as for `train`.
+            steps: so many batches; to the end of the input if None.
+            hooks: SessionRunHooks of the loop.
+            checkpoint_path: a checkpoint; by default the latest one. Without any, variables have
+                their initial values.
+            name: tells several evaluations from each other.
+
+        Returns:
+            Numbers by name: the metrics of the model, its mean ``loss`` and the ``global_step``.
+
+        Raises:
+            ValueError: if ``steps`` is not positive, or a metric has the name of one of these.
+        """
+        all_hooks = _hooks(hooks)
+        _check_positive("steps", steps)
+        path = self._checkpoint(checkpoint_path, "evaluate")
+        with Graph().as_default():
+            inputs, spec = self._build(input_fn, ModeKeys.EVAL)
+            self._warm_start(path)
+            if steps is None:
+                advice = "Give evaluate(..., steps=...) or EvalSpec(steps=...)."
+                warn_if_endless(inputs, "evaluation goes on", advice)
+                all_hooks.append(EndlessInputHook(inputs.function))
+            else:
+                all_hooks.append(StopAfterNEvalsHook(steps))
+            return evaluate_spec(
+                spec, self._config, [*inputs.hooks, *all_hooks], path, self.eval_dir(name)
+            )
+
+    # -- predict -----------------------------------------------------------------------------
+
+    def predict(
+        self,
+        input_fn: Callable[..., Any],
+        predict_keys: Sequence[str] | None = None,
+        hooks: Iterable[SessionRunHook] | None = None,
+        checkpoint_path: Any = None,
+        yield_single_examples: bool = True,
+    ) -> Iterator[Any]:
+        """Yield the predictions for each example, or each batch, to the end of the input.
+
+        Args:
+            input_fn: gives a dataset or features; labels are left out.
+            predict_keys: which of the predictions to give, if they are a dictionary.
+            hooks: SessionRunHooks of the loop.
+            checkpoint_path: a checkpoint; by default the latest one.
+            yield_single_examples: False for whole batches.
+
+        Raises:
+            ValueError: if no key is known, predictions are no dictionary, or sizes of batches
+                differ.
+        """
+        all_hooks = _hooks(hooks)
+        path = self._checkpoint(checkpoint_path, "predict")
+        graph = Graph()
+        with graph.as_default():
+            inputs, spec = self._build(input_fn, ModeKeys.PREDICT)
+            warn_if_endless(inputs, "predict yields", "Take from it what is needed only.")
+            self._warm_start(path)
+            predictions = _chosen(spec.predictions, predict_keys)
+        batches = predict_spec(spec, self._config, predictions, [*inputs.hooks, *all_hooks], path)
+        # The caller's default graph is its own while it has a batch.
+        for batch in _in_graph(graph, batches):
+            if yield_single_examples:
+                yield from _examples(batch)
+            else:
+                yield batch
+
+    # -- parts -------------------------------------------------------------------------------
+
+    def _checkpoint(self, given: Any, verb: str) -> str | None:
+        path = as_path(given) if given else latest_checkpoint(self.model_dir)
+        if not path:
+            logging.info(
+                "Could not find trained model in model_dir: %s, running initialization to %s.",
+                self.model_dir,
+                verb,
+            )
+        return path
+
+    def _build(self, input_fn: Callable[..., Any], mode: str) -> tuple[Inputs, EstimatorSpec]:
+        """Input and model, in the default graph."""
+        set_random_seed(self._config.tf_random_seed)
+        create_global_step(get_default_graph())
+        inputs = inputs_of(self._call_input_fn(input_fn, mode), input_fn)
+        labels = None if mode == ModeKeys.PREDICT else inputs.labels
+        try:
+            return inputs, self._call_model_fn(inputs.features, labels, mode, self.config)
+        except (ValueError, TypeError, KeyError, OpError) as error:
+            error.add_note(inputs.text())
+            raise
+
+    def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
+        names = argument_names(input_fn)
+        given = {"mode": mode, "params": self.params, "config": self.config}
+        with device("/cpu:0"):
+            return input_fn(**{name: value for name, value in given.items() if name in names})
+
+    def _call_model_fn(
+        self, features: Any, labels: Any, mode: str, config: RunConfig
+    ) -> EstimatorSpec:
+        names = argument_names(self._model_fn)
+        given: dict[str, Any] = {"mode": mode, "params": self.params, "config": config}
+        given = {name: value for name, value in given.items() if name in names}
+        if "labels" in names:
+            given["labels"] = labels
+        elif labels is not None:
+            raise ValueError(
+                "model_fn does not take labels, but input_fn returns labels: "
+                f"{described(self._model_fn)}."
+            )
+        logging.info("Calling model_fn.")
+        result = self._model_fn(features=features, **given)
+        logging.info("Done calling model_fn.")
+        if not isinstance(result, EstimatorSpec):
+            raise ValueError(
+                f"model_fn should return an EstimatorSpec. {described(self._model_fn)} returned "
+                f"{_result_text(result)} in mode {mode!r}."
+            )
+        return result
+
+    def _warm_start(self, checkpoint_path: str | None) -> None:
+        settings = self._warm_start_settings
+        if settings is not None and not checkpoint_path:
+            logging.info("Warm-starting with WarmStartSettings: %s", settings)
+            warm_start(*settings)
+
+
+def _with_directory(config: RunConfig | None, model_dir: Any) -> RunConfig:
+    """The configuration, with a model_dir and a session_config."""
+    if config is None:
+        config = RunConfig()
+        logging.info("Using default config.")
+    if not isinstance(config, RunConfig):
+        raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
+    if config.session_config is None:
+        config = config.replace(session_config=default_session_config())
+    path = None if model_dir is None else as_path(model_dir)
+    if path is not None and config.model_dir is not None and config.model_dir != path:
+        raise ValueError(
+            "`model_dir` are set both in constructor and `RunConfig`, but with different values. "
+            f"In constructor: '{path}', in `RunConfig`: '{config.model_dir}' "
+        )
+    if path:
+        return config.replace(model_dir=path)
+    if config.model_dir is None:
+        path = tempfile.mkdtemp()
+        logging.warning("Using temporary folder as model directory: %s", path)
+        return config.replace(model_dir=path)
+    return config
+
+
+def _device_function(config: RunConfig) -> Any:
+    """Variables on the parameter servers in turn, the rest on the task itself."""
+    if config.num_ps_replicas == 0:
+        return None
+    return replica_device_setter(
+        ps_tasks=config.num_ps_replicas,
+        worker_device=f"/job:{config.task_type}/task:{config.task_id}",
+        merge_devices=True,
+        cluster=config.cluster_spec,
+    )
+
+
+def _check_arguments(model_fn: Callable[..., Any], params: Any) -> None:
+    names = set(argument_names(model_fn))
+    which = described(model_fn)
+    if "features" not in names:
+        raise ValueError(f"model_fn ({which}) must include features argument.")
+    if params is not None and "params" not in names:
+        raise ValueError(
+            f"model_fn ({which}) does not include params argument, but params ({params}) is passed "
+            "to Estimator."
+        )
+    if params is None and "params" in names:
+        logging.warning(
+            "Estimator's model_fn (%s) includes params argument, but params are not passed to "
+            "Estimator.",
+            which,
+        )
+    others = sorted(names - _MODEL_FN_ARGUMENTS)
+    if others:
+        raise ValueError(f"model_fn ({which}) has following not expected args: {others}")
+
+
+def _check_positive(name: str, value: int | None) -> None:
+    if value is not None and value <= 0:
+        raise ValueError(f"Must specify {name} > 0, given: {value}")
+
+
+def _hooks(hooks: Iterable[SessionRunHook] | None) -> list[SessionRunHook]:
+    found = list(hooks or ())
+    for hook in found:
+        if not isinstance(hook, SessionRunHook):
+            raise TypeError(f"Hooks must be a SessionRunHook, given: {hook}")
+    return found
+
+
+def _listeners(
+    listeners: Iterable[CheckpointSaverListener] | None,
+) -> list[CheckpointSaverListener]:
+    found = list(listeners or ())
+    for listener in found:
+        if not isinstance(listener, CheckpointSaverListener):
+            raise TypeError(
+                f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}"
+            )
+    return found
+
+
+def _result_text(result: Any) -> str:
+    if result is None:
+        return "None (is its `return` missing?)"
+    if isinstance(result, (tuple, list)):
+        return f"a {type(result).__name__} of {len(result)} values"
+    return f"{result!r:.100} of type {type(result).__name__}"
+
+
+def _chosen(predictions: Any, keys: Sequence[str] | None) -> Any:
+    if not keys:
+        return predictions
+    if not isinstance(predictions, dict):
+        raise ValueError("predict_keys argument is not valid in case of non-dict predictions.")
+    found = {key: value for key, value in predictions.items() if key in keys}
+    if not found:
+        raise ValueError(
+            f"Expected to run at least one output from {list(predictions)}, provided {keys}."
+        )
+    return found
+
+
+def _in_graph(graph: Graph, batches: Iterator[Any]) -> Iterator[Any]:
+    """The items of a generator that runs with ``graph`` as the default graph."""
+    try:
+        while True:
+            with graph.as_default():
+                try:
+                    batch = next(batches)
+                except StopIteration:
+                    return
+            yield batch
+    finally:
+        with graph.as_default():
+            batches.close()  # type: ignore[attr-defined]
+
+
+def _examples(batch: Any) -> Iterator[Any]:
+    """The examples of a batch."""
+    if not isinstance(batch, dict):
+        yield from batch
+        return
+    sizes = {key: value.shape[0] if value.ndim else None for key, value in batch.items()}
+    if None in sizes.values() or len(set(sizes.values())) > 1:
+        raise ValueError(
+            f"Batch length of predictions should be same: {sizes} (None for a scalar). "
+            "yield_single_examples=False gives whole batches."
+        )
+    count = next(iter(sizes.values()), 0) or 0
+    for i in range(count):
+        yield {key: value[i] for key, value in batch.items()}

@@ -1,0 +1,286 @@
+"""TF_CONFIG: which task of which cluster a process is, as Estimators read it.
+
+{"cluster": {"chief": ["a:2222"], "worker": ["b:2222"], "ps": ["c:2222"]},
+ "task": {"type": "worker", "index": 0}}
+
+Keys beside these: ``service``, ``session_master``, ``eval_session_master``, ``model_dir`` and
+``environment``. Evaluators are not part of the cluster. A worker that has the chief's address is
+the chief.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.distributed.cluster.cluster_spec import ClusterSpec
+from headrace.errors import suggest
+
+__all__ = ["Placement", "TaskType", "placement_of", "read_environment"]
+
+_KEYS = {
+    "cluster": "a JSON object of jobs, each with a list of 'host:port'",
+    "task": "a JSON object with 'type' and 'index'",
+    "service": "a JSON object",
+    "session_master": "a string",
+    "eval_session_master": "a string",
+    "model_dir": "a string",
+    "environment": "a string",
+}
+_KINDS = {key: str if what == "a string" else dict for key, what in _KEYS.items()}
+_EXAMPLE = '{"cluster": {"chief": ["host0:2222"], "worker": ["host1:2222"], "ps": ["host2:2222"]}, '
+_EXAMPLE += '"task": {"type": "worker", "index": 0}}'
+
+
+class TaskType:
+    """What the tasks of a cluster are called.
+
+    >>> from headrace.estimator.placement import TaskType
+    >>> TaskType.CHIEF, TaskType.EVALUATOR
+    ('chief', 'evaluator')
+    """
+
+    MASTER = "master"
+    PS = "ps"
+    WORKER = "worker"
+    CHIEF = "chief"
+    EVALUATOR = "evaluator"
+
+
+@dataclass
+class Placement:
+    """What a process is in its cluster.
+
+    Attributes:
+        cluster_spec: the training cluster; empty for an evaluator, and where there is none.
+        task_type, task_id: the task. master: where its sessions run, "" in the process itself.
+        evaluation_master: where sessions of evaluations run.
+        is_chief: whether it initialises and saves.
+        num_ps_replicas, num_worker_replicas: servers; workers, the chief among them.
+        global_id: the number among all tasks, the chief's is 0; None for an evaluator.
+        service: what TF_CONFIG says of the service.
+    """
+
+    task_type: str = TaskType.WORKER
+    task_id: int = 0
+    cluster_spec: ClusterSpec = field(default_factory=lambda: ClusterSpec({}))
+    master: str = ""
+    evaluation_master: str = ""
+    is_chief: bool = True
+    num_ps_replicas: int = 0
+    num_worker_replicas: int = 1
+    global_id: int | None = 0
+    service: Any = None
+
+
+def read_environment(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """TF_CONFIG as a dictionary, {} where it is not set.
+
+    Raises:
+        ValueError: if it is no JSON object, or a key's value is of a wrong type.
+        TypeError: if ``service`` is no object.
+
+    >>> read_environment({"TF_CONFIG": '{"model_dir": "m"}'})
+    {'model_dir': 'm'}
+    """
+    text = environ.get("TF_CONFIG", "")
+    if not text.strip():
+        return {}
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"TF_CONFIG is no JSON: {error}. It has the form {_EXAMPLE}.") from None
+    if not isinstance(config, dict):
+        raise ValueError(
+            f"TF_CONFIG must be a JSON object, not {config!r:.100}. It has the form {_EXAMPLE}."
+        )
+    for key, value in config.items():
+        if key == "service" and value is not None and not isinstance(value, dict):
+            raise TypeError(
+                f'If "service" is set in TF_CONFIG, it must be a dict. Given {type(value)}'
+            )
+        if value is not None and key in _KINDS and not isinstance(value, _KINDS[key]):
+            raise ValueError(
+                f"TF_CONFIG[{key!r}] must be {_KEYS[key]}, not {value!r:.100}. TF_CONFIG has the "
+                f"form {_EXAMPLE}."
+            )
+    return config
+
+
+def placement_of(tf_config: Mapping[str, Any]) -> Placement:
+    """What a process with this TF_CONFIG is.
+
+    Raises:
+        ValueError: if the cluster, or the task, breaks a rule; the message says which key.
+    """
+    cluster = tf_config.get("cluster") or {}
+    task = tf_config.get("task") or {}
+    if not cluster:
+        return _alone(tf_config, task)
+    chief = TaskType.MASTER if TaskType.MASTER in cluster else TaskType.CHIEF
+    if chief == TaskType.MASTER and TaskType.CHIEF in cluster:
+        raise ValueError("If `master` node exists in `cluster`, job `chief` is not supported.")
+    _check_chief(cluster, chief)
+    task_type, task_id = _task(cluster, task, chief)
+    spec = _spec(cluster, chief)
+    place = Placement(
+        task_type,
+        task_id,
+        spec,
+        service=tf_config.get("service"),
+        is_chief=task_type == chief,
+    )
+    if task_type == TaskType.EVALUATOR:
+        place.cluster_spec = ClusterSpec({})
+        place.evaluation_master = tf_config.get("eval_session_master") or ""
+        place.num_worker_replicas = 0
+        place.global_id = None
+        return place
+    place.master = _master(spec, task_type, task_id, tf_config)
+    place.num_ps_replicas = _count(spec, TaskType.PS)
+    place.num_worker_replicas = _count(spec, TaskType.WORKER) + _count(spec, chief)
+    place.global_id = _global_id(spec, task_type, task_id, chief)
+    return place
+
+
+def _alone(tf_config: Mapping[str, Any], task: Mapping[str, Any]) -> Placement:
+    """A process without a cluster."""
+    task_type = task.get("type", TaskType.WORKER)
+    if task_type != TaskType.WORKER:
+        raise ValueError(
+            'If "cluster" is not set in TF_CONFIG, task type must be WORKER: '
+            f"TF_CONFIG['task']['type'] is {task_type!r}."
+        )
+    if _integer(task.get("index", 0)) != 0:
+        raise ValueError(
+            'If "cluster" is not set in TF_CONFIG, task index must be 0: '
+            f"TF_CONFIG['task']['index'] is {task['index']!r}."
+        )
+    return Placement(
+        master=tf_config.get("session_master") or "",
+        evaluation_master=tf_config.get("eval_session_master") or "",
+        service=tf_config.get("service"),
+    )
+
+
+def _check_chief(cluster: Mapping[str, Any], chief: str) -> None:
+    if chief not in cluster:
+        raise ValueError(
+            f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node.'
+            f"{suggest(chief, cluster)} TF_CONFIG['cluster'] has the jobs {sorted(cluster)}."
+        )
+    count = len(cluster[chief]) if isinstance(cluster[chief], (list, dict)) else 1
+    if count != 1:
+        raise ValueError(
+            f'The "cluster" in TF_CONFIG must have only one "{chief}" node: '
+            f"TF_CONFIG['cluster'][{chief!r}] has {count}."
+        )
+
+
+def _task(cluster: Mapping[str, Any], task: Mapping[str, Any], chief: str) -> tuple[str, int]:
+    """Type and index of the task; a worker at the chief's address is the chief."""
+    task_type, index = task.get("type"), task.get("index")
+    if not task_type:
+        raise ValueError(
+            "If \"cluster\" is set in TF_CONFIG, task type must be set: TF_CONFIG['task'] is "
+            f"{dict(task)!r}."
+        )
+    if index is None:
+        raise ValueError(
+            "If \"cluster\" is set in TF_CONFIG, task index must be set: TF_CONFIG['task'] is "
+            f"{dict(task)!r}."
+        )
+    number = _integer(index)
+    if number < 0:
+        raise ValueError(
+            f"Task index must be non-negative number: TF_CONFIG['task']['index'] is {index!r}."
+        )
+    if task_type == TaskType.EVALUATOR:
+        if chief == TaskType.MASTER:
+            raise ValueError(
+                "If `master` node exists in `cluster`, task_type `evaluator` is not supported."
+            )
+        return task_type, number
+    if task_type not in cluster:
+        raise ValueError(
+            f"{task_type} is not a valid task_type in the cluster_spec:\n{dict(cluster)}\n\n"
+            "Note that these values may be coming from the TF_CONFIG environment variable."
+            f"{suggest(str(task_type), [*cluster, TaskType.EVALUATOR])}"
+        )
+    addresses = _addresses(cluster[task_type], f"TF_CONFIG['cluster'][{task_type!r}]")
+    if number not in addresses:
+        raise ValueError(
+            f"{number} is not a valid task_id for task_type {task_type} in the cluster_spec:\n"
+            f"{dict(cluster)}\n\n"
+            "Note that these values may be coming from the TF_CONFIG environment variable."
+        )
+    if task_type == TaskType.WORKER and addresses[number] == _chief_address(cluster, chief):
+        return chief, 0
+    return task_type, number
+
+
+def _integer(index: Any) -> int:
+    try:
+        if isinstance(index, bool):
+            raise TypeError
+        return int(index)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"TF_CONFIG['task']['index'] must be an integer, not {index!r:.100}."
+        ) from None
+
+
+def _addresses(tasks: Any, where: str) -> dict[int, Any]:
+    if isinstance(tasks, dict):
+        return {_integer(i): address for i, address in tasks.items()}
+    if not isinstance(tasks, list):
+        raise ValueError(f"{where} must be a list of 'host:port', not {tasks!r:.100}.")
+    return dict(enumerate(tasks))
+
+
+def _chief_address(cluster: Mapping[str, Any], chief: str) -> Any:
+    return next(iter(_addresses(cluster[chief], f"TF_CONFIG['cluster'][{chief!r}]").values()))
+
+
+def _spec(cluster: Mapping[str, Any], chief: str) -> ClusterSpec:
+    """The cluster, in which a worker at the chief's address is left out: it is the chief."""
+    jobs = {
+        job: _addresses(tasks, f"TF_CONFIG['cluster'][{job!r}]") for job, tasks in cluster.items()
+    }
+    address = _chief_address(cluster, chief)
+    workers = jobs.get(TaskType.WORKER, {})
+    jobs[TaskType.WORKER] = {i: a for i, a in workers.items() if a != address}
+    if not jobs[TaskType.WORKER]:
+        del jobs[TaskType.WORKER]
+    jobs.pop(TaskType.EVALUATOR, None)  # it is no part of the cluster
+    try:
+        return ClusterSpec(jobs)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"TF_CONFIG['cluster']: {error}") from None
+
+
+def _count(spec: ClusterSpec, job: str) -> int:
+    return spec.num_tasks(job) if job in spec.jobs else 0
+
+
+def _master(spec: ClusterSpec, task_type: str, task_id: int, tf_config: Mapping[str, Any]) -> str:
+    """Where sessions of a task run: its own server, or the process where it is alone."""
+    if "session_master" in tf_config:
+        return str(tf_config["session_master"])
+    if sum(spec.num_tasks(job) for job in spec.jobs) == 1:
+        return ""
+    return f"grpc://{spec.task_address(task_type, task_id)}"
+
+
+def _global_id(spec: ClusterSpec, task_type: str, task_id: int, chief: str) -> int:
+    """The chief, other jobs by name, servers last; tasks by index."""
+    middle = sorted(job for job in spec.jobs if job not in (chief, TaskType.PS))
+    count = 0
+    for job in (chief, *middle, TaskType.PS):
+        if job == task_type:
+            return count + spec.task_indices(job).index(task_id)
+        count += _count(spec, job)
+    raise AssertionError(f"{task_type} is in {spec.jobs}")
