@@ -120,6 +120,9 @@ def test_predictions_of_other_sizes(tmp_path):
 
 def _threads() -> set[str]:
     """The threads that run queues, iterators and writers; those of the engine are kept."""
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join(10)  # cancelled, and about to end
     return {t.name for t in threading.enumerate() if not t.name.startswith("headrace unit")}
 
 

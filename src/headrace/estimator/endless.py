@@ -62,8 +62,9 @@ class EndlessInputHook(SessionRunHook):
 
     >>> from headrace.estimator.endless import EndlessInputHook
     >>> hook = EndlessInputHook("input_fn", seconds=0.0)
-    >>> with tf.train.SingularMonitoredSession(hooks=[hook]) as sess:
-    ...     int(sess.run(tf.constant(3)))
+    >>> three = tf.constant(3)
+    >>> with tf.train.SingularMonitoredSession(hooks=[hook]) as sess:  # and logs a warning
+    ...     int(sess.run(three))
     3
     """
 
