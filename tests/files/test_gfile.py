@@ -289,3 +289,30 @@ def test_libraries_take_it_for_a_file(root: str) -> None:
         csv.writer(file).writerows([[1, "a,b"], [2, "c"]])
     with tf.gfile.GFile(root + "/a.csv") as file:
         assert list(csv.reader(file)) == [["1", "a,b"], ["2", "c"]]
+
+
+def test_a_file_is_no_directory_to_delete(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("x")
+    for delete in (tf.gfile.DeleteRecursively, tf.io.gfile.rmtree):
+        with pytest.raises(tf.errors.FailedPreconditionError, match="Not a directory"):
+            delete(str(kept))
+    tf.gfile.MakeDirs("memory://kept")
+    with tf.gfile.GFile("memory://kept/file", "w") as file:
+        file.write("x")
+    with pytest.raises(tf.errors.FailedPreconditionError, match="Not a directory"):
+        tf.gfile.DeleteRecursively("memory://kept/file")
+    assert kept.read_text() == tf.gfile.GFile("memory://kept/file").read() == "x"
+    tf.gfile.DeleteRecursively("memory://kept")
+
+
+def test_a_link_to_a_directory_is_deleted_and_not_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    tf.gfile.DeleteRecursively(str(tmp_path / "link"))
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_a_pattern_of_no_known_scheme_is_refused() -> None:
+    with pytest.raises(tf.errors.UnimplementedError, match="scheme 'nosuch' not implemented"):
+        tf.gfile.Glob("nosuch://bucket/*")

@@ -18,3 +18,13 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
     with pytest.raises(tf.errors.ResourceExhaustedError, match=r"graph\.pb; No space left"):
         tf.train.write_graph(tf.Graph(), str(tmp_path), "graph.pb", as_text=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_graph_is_refused_by_its_type(tmp_path):
+    for call in (
+        lambda: tf.graph_util.remove_training_nodes("graph.pb"),
+        lambda: tf.io.write_graph("graph.pb", str(tmp_path), "out.pb"),
+    ):
+        with pytest.raises(TypeError, match=r"must be a graph_pb2\.GraphDef proto, but got"):
+            call()
+    assert list(tmp_path.iterdir()) == []

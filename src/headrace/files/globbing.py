@@ -6,7 +6,7 @@ import functools
 import re
 from typing import Any
 
-from headrace.errors import OpError
+from headrace.errors import OpError, UnimplementedError
 from headrace.files.paths import as_path
 from headrace.files.system import exists, is_directory, join, list_directory
 
@@ -46,6 +46,8 @@ def _step(paths: list[str], part: str, last: bool = True) -> list[str]:
     for path in paths:
         try:
             names = list_directory(path or ".")
+        except UnimplementedError:
+            raise  # no such scheme: that nothing matches would hide it
         except OpError:
             continue  # a file, or a directory that may not be read: nothing matches in it
         found += [join(path, n) for n in names if match(n)]

@@ -228,20 +228,29 @@ def remove(path: Any) -> None:
 
 
 def remove_tree(path: Any) -> None:
-    """Delete a directory with all in it, or a file. Raises NotFoundError."""
+    """Delete a directory with all in it, or a link to one.
+
+    Raises:
+        NotFoundError: if there is nothing.
+        FailedPreconditionError: if it is a file, which stays.
+    """
     path = as_path(path)
     with translated(path):
         if is_local(path):
             if not os.path.lexists(path):
                 raise NotFoundError(None, None, f"{path} not found")
-            if os.path.isdir(path) and not os.path.islink(path):
-                shutil.rmtree(path)
-            else:
+            if not os.path.isdir(path):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+            if os.path.islink(path):
                 os.unlink(path)
+            else:
+                shutil.rmtree(path)
             return
         fs, inner = locate(path)
         if not fs.exists(inner):
             raise NotFoundError(None, None, f"{path} not found")
+        if not fs.isdir(inner):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         fs.rm(inner, recursive=True)
 
 

@@ -93,6 +93,7 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | N
 
     Nodes in ``protected_nodes``, those with control inputs and those that others wait for stay.
     """
+    _check_graph_def(input_graph)
     protected = set(protected_nodes or ())
     checks = {
         n.name: n.input[0]
@@ -275,6 +276,8 @@ def write_graph(
     message = graph_or_graph_def
     if isinstance(message, Graph):
         message = graph_def_for_files(message, add_shapes=False)
+    else:
+        _check_graph_def(message)
     return write_message(message, os.path.join(as_path(logdir), as_path(name)), as_text)
 
 

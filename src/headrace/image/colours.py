@@ -18,6 +18,7 @@ from headrace.image.shapes import image_tensor, require
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.image.files_api import decode_jpeg
 from headrace.ops.math.cast import cast, saturate_cast
+from headrace.ops.math.reduction_api import reduce_all
 from headrace.ops.random.api import random_uniform
 
 __all__ = [
@@ -398,7 +399,7 @@ def _non_negative(gamma: Tensor) -> Tensor:
     from headrace.ops.core.static import static_value
 
     known = static_value(gamma)
-    condition = raw.GreaterEqual(gamma, 0.0) if known is None else bool(known >= 0)
+    condition = reduce_all(gamma >= 0.0) if known is None else bool((known >= 0).all())
     return require(gamma, (condition, "Gamma should be a non-negative real number."))
 
 

@@ -29,6 +29,7 @@ from headrace.image.shapes import (
 )
 from headrace.ops.control.flow_api import case
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.static import static_value
 from headrace.ops.random.api import random_uniform
 
 __all__ = [
@@ -196,10 +197,14 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
             lambda: raw.ReverseV2(image, [rows, columns]),
             lambda: raw.ReverseV2(_exchanged(image), [columns]),
         ]
-        if not isinstance(k, Tensor):
-            turned: Tensor = turns[int(k) % 4]()
+        turns_wanted = convert_to_tensor(k, dtypes.int32, name="k")
+        if turns_wanted.dims not in ((), None):
+            raise ValueError(f"k must be a scalar, got shape {shape_text(turns_wanted.dims)}")
+        known = static_value(turns_wanted)
+        if known is not None:
+            turned: Tensor = turns[int(known) % 4]()
             return raw.Identity(turned, name=scope)
-        quarter = raw.FloorMod(convert_to_tensor(k, dtypes.int32), 4)
+        quarter = raw.FloorMod(turns_wanted, 4)
         pairs = [(raw.Equal(quarter, i), turns[i]) for i in (1, 2, 3)]
         result = raw.Identity(case(pairs, default=turns[0], exclusive=True), name=scope)
         dims = image.dims

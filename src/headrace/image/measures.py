@@ -18,6 +18,7 @@ from headrace.ops.control.flow_api import cond
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.math.cast import cast
 from headrace.ops.nn.conv_api import depthwise_conv2d
+from headrace.ops.nn.windows import checked_rank
 
 __all__ = [
     "image_gradients",
@@ -92,6 +93,7 @@ def sobel_edges(image: Any) -> Tensor:
         image: floating ``[batch, height, width, channels]``; its border is reflected.
     """
     image = convert_to_tensor(image, name="image")
+    checked_rank(image.dims, 4, "image")
     down = np.outer([-1, 0, 1], [1, 2, 1])
     kernels = np.stack([down, down.T], axis=-1)[:, :, None]
     shape = raw.Shape(image)
@@ -272,6 +274,8 @@ def ssim_multiscale(
     """
     with get_default_graph().name_scope("MS-SSIM"):
         x, y, peak = _prepared(img1, img2, max_val)
+        if not len(power_factors):
+            raise ValueError("power_factors must have a weight for one scale at least; got none.")
         parts: list[Tensor] = []
         for scale in range(len(power_factors)):
             if scale:

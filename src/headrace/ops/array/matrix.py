@@ -208,7 +208,7 @@ define_op(
     "OneHot(indices: TI, depth: int32, on_value: T, off_value: T) -> output: T",
     attrs="axis: int = -1, T: type, TI: {uint8, int8, int32, int64} = int64",
     shape=_one_hot_shape,
-    requires=[requirements.scalar(2, 3)],
+    requires=[requirements.scalar(1, 2, 3)],
     **both(_one_hot),
     gradient=NotDifferentiable("it depends on integers only"),
     static=(1,),

@@ -71,9 +71,7 @@ def _select(
         raise _error(f"iou_threshold must be in [0, 1], got {threshold}")
     if soft_sigma < 0:
         raise _error(f"soft_nms_sigma must be non-negative, got {soft_sigma}")
-    limit = int(_number(max_output_size, "max_output_size"))
-    if limit < 0:
-        raise _error(f"max_output_size must be non-negative, got {limit}")
+    limit = _limit(max_output_size)
     return kernels.suppress(
         kernels.overlaps(boxes.astype(np.float32)),
         scores.astype(np.float32),
@@ -82,6 +80,13 @@ def _select(
         _number(score_threshold, "score_threshold"),
         soft_sigma,
     )
+
+
+def _limit(max_output_size: Any) -> int:
+    limit = int(_number(max_output_size, "max_output_size"))
+    if limit < 0:
+        raise _error(f"max_output_size must be non-negative, got {limit}")
+    return limit
 
 
 def _indices(chosen: list[int]) -> Any:
@@ -211,7 +216,7 @@ def _select_overlaps(
             f"overlaps must be square, for each pair of scores: shapes "
             f"{shape_text(overlaps.shape)} and {shape_text(scores.shape)}"
         )
-    limit = int(_number(max_output_size, "max_output_size"))
+    limit = _limit(max_output_size)
     chosen, _ = kernels.suppress(
         lambda i, others: overlaps[i, others],
         scores,

@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from headrace.graph.shapes import merge_static
+from headrace.graph.shapes import merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import checks
 from headrace.ops.core.array_util import shape_tensor
 from headrace.ops.core.build import raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import CHECKS, RANDOM, NotDifferentiable, define_op
-from headrace.ops.core.static import static_shape
+from headrace.ops.core.static import static_shape, static_value
 from headrace.ops.nn.windows import checked_rank, checked_steps, required, window_size
 from headrace.ops.random import fixed, philox
 
@@ -294,10 +294,19 @@ define_op(
 def _glimpse_shape(op: Operation) -> list[Dims]:
     batch, _, _, channels = checked_rank(op.inputs[0].dims, 4, "input")
     offsets = checked_rank(op.inputs[2].dims, 2, "offsets")
+    if offsets[1] not in (2, None):
+        raise ValueError(f"offsets must be [batch, 2], got {shape_text(offsets)}")
     (batch,) = merge_static((batch,), offsets[:1]) or (None,)
     size = static_shape(op.inputs[1])
     height, width = checked_rank((None, None) if size is None else size, 2, "size")
     return [(batch, height, width, channels)]
+
+
+def _size_given(op: Operation) -> None:
+    """A size that is known is no negative one; what a shape rule sees as -1 means unknown."""
+    size = static_value(op.inputs[1])
+    if size is not None and (size < 0).any():
+        raise ValueError(f"size must not be negative, got {size.tolist()}")
 
 
 def _corners(
@@ -371,6 +380,7 @@ define_op(
         "noise: string = 'uniform'"
     ),
     shape=_glimpse_shape,
+    requires=[_size_given],
     kernel=partial(_glimpse, jnp),
     interpret=partial(_glimpse, np),
     gradient=NotDifferentiable("TensorFlow has none for glimpses"),

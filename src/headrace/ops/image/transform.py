@@ -22,9 +22,11 @@ _INTERPOLATIONS = ("NEAREST", "BILINEAR")
 
 def _transform_shape(op: Operation) -> list[Dims]:
     batch, _, _, channels = checked_rank(op.inputs[0].dims, 4, "images")
-    _, eight = checked_rank(op.inputs[1].dims, 2, "transforms")
+    count, eight = checked_rank(op.inputs[1].dims, 2, "transforms")
     if eight not in (8, None):
         raise ValueError(f"transforms must have 8 columns, but they have {eight}")
+    if batch is not None and count not in (1, batch, None):
+        raise ValueError(f"transforms must be one, or one for each of {batch} images, not {count}")
     if op.attrs["interpolation"] not in _INTERPOLATIONS:
         raise ValueError(f"interpolation must be one of {_INTERPOLATIONS}")
     if op.attrs["fill_mode"] != "CONSTANT":

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.graph.shapes import shape_text
+from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.io import summary_values
 
 _NO_GRADIENT = NotDifferentiable("it writes its input down")
+
+_NO_IMAGES = "Tensor must be 4-D with last dim 1, 3, or 4 (a batch of images), not {}"
+_NO_AUDIO = "Tensor must be 3-D or 2-D ([batch, frames(, channels)]), got: {}"
 
 _WHITE_RED = np.array([255, 0, 0, 255], np.uint8)
 
@@ -24,6 +27,29 @@ def _text(item: Any) -> str:
 
 
 def _scalar_shape(op: Operation) -> list[Dims]:
+    return [()]
+
+
+def _scalars_shape(op: Operation) -> list[Dims]:
+    tags, values = (tensor.dims for tensor in op.inputs)
+    if not compatible_static(tags, values):
+        raise ValueError(
+            f"tags and values are not the same shape: {shape_text(tags)} != {shape_text(values)}"
+        )
+    return [()]
+
+
+def _images_shape(op: Operation) -> list[Dims]:
+    dims = op.inputs[1].dims
+    if dims is not None and (len(dims) != 4 or dims[3] not in (1, 3, 4, None)):
+        raise ValueError(_NO_IMAGES.format(shape_text(dims)))
+    return [()]
+
+
+def _audio_shape(op: Operation) -> list[Dims]:
+    dims = op.inputs[1].dims
+    if dims is not None and len(dims) not in (2, 3):
+        raise ValueError(_NO_AUDIO.format(shape_text(dims)))
     return [()]
 
 
@@ -64,7 +90,7 @@ def pack_scalars(context: Any, tags: Any, values: Any) -> Any:
 define_op(
     "ScalarSummary(tags: string, values: T) -> summary: string",
     attrs="T: real",
-    shape=_scalar_shape,
+    shape=_scalars_shape,
     host=pack_scalars,
     gradient=_NO_GRADIENT,
 )
@@ -110,8 +136,7 @@ def pack_images(
         raise InvalidArgumentError(
             None,
             context.node.op,
-            "Tensor must be 4-D with last dim 1, 3, or 4 (a batch of images), not "
-            f"{_dims_text(pixels.shape)}",
+            _NO_IMAGES.format(_dims_text(pixels.shape)),
         )
     color = _WHITE_RED if bad_color is None else np.asarray(bad_color)
     if color.dtype != np.uint8 or color.ndim != 1 or color.size < pixels.shape[-1]:
@@ -136,7 +161,7 @@ define_op(
     "ImageSummary(tag: string, tensor: T) -> summary: string",
     attrs="max_images: int >= 1 = 3, T: {uint8, float32, float16, float64} = float32,"
     " bad_color: tensor = None",
-    shape=_scalar_shape,
+    shape=_images_shape,
     host=pack_images,
     gradient=_NO_GRADIENT,
 )
@@ -151,8 +176,7 @@ def pack_audio(context: Any, tag: Any, tensor: Any, sample_rate: Any, *, max_out
         raise InvalidArgumentError(
             None,
             context.node.op,
-            "Tensor must be 3-D or 2-D ([batch, frames(, channels)]), got: "
-            f"{_dims_text(sound.shape)}",
+            _NO_AUDIO.format(_dims_text(sound.shape)),
         )
     rate = float(sample_rate)
     if not rate > 0:
@@ -175,7 +199,7 @@ def pack_audio(context: Any, tag: Any, tensor: Any, sample_rate: Any, *, max_out
 define_op(
     "AudioSummaryV2(tag: string, tensor: float32, sample_rate: float32) -> summary: string",
     attrs="max_outputs: int >= 1 = 3",
-    shape=_scalar_shape,
+    shape=_audio_shape,
     host=pack_audio,
     gradient=_NO_GRADIENT,
 )
@@ -190,7 +214,7 @@ def _audio_of_old(
 define_op(
     "AudioSummary(tag: string, tensor: float32) -> summary: string",
     attrs="sample_rate: float, max_outputs: int >= 1 = 3",
-    shape=_scalar_shape,
+    shape=_audio_shape,
     host=_audio_of_old,
     gradient=_NO_GRADIENT,
 )

@@ -174,22 +174,52 @@ def histogram_fixed_width_bins(
     """The bin of each value (see histogram_fixed_width), in the shape of ``values``.
 
     Args:
-        values: floats.
+        values: floats of any shape.
+        value_range: ``[least, greatest]`` of the type of ``values``.
+        nbins: a positive integer scalar.
+
+    Returns:
+        Numbers from 0 to ``nbins - 1`` of ``dtype``, in the shape of ``values``.
 
     Raises:
         TypeError: if ``values`` are no floats.
-        ValueError: if ``value_range`` is not ``[2]``.
+        ValueError: if ``value_range`` is not ``[2]`` or known to be empty, or ``nbins`` is known
+            not to be positive.
+        InvalidArgumentError: when run, if either turns out so.
     """
     with default_graph_stack.current().name_scope(name or "histogram_bins"):
         values = convert_to_tensor(values, name="values")
         limits = convert_to_tensor(value_range, values.dtype, "value_range")
+        bins = convert_to_tensor(nbins, dtypes.int32)
+        bins, limits = _checked_bins(bins, limits)
         low, high = raw.Unpack(limits, num=2)
-        nbins = cast(convert_to_tensor(nbins, dtypes.int32), values.dtype)
+        nbins = cast(bins, values.dtype)
         scaled = raw.RealDiv(raw.Sub(values, low), raw.Sub(high, low))
         indices = raw.Floor(raw.Mul(nbins, scaled))
         clipped = raw.Minimum(raw.Maximum(indices, 0), raw.Sub(nbins, 1))
         result: Tensor = cast(clipped, dtype)
         return result
+
+
+def _checked_bins(nbins: Tensor, limits: Tensor) -> tuple[Tensor, Tensor]:
+    """Both, provided that there are bins and that the range is not empty."""
+    wrong_bins = "nbins must be a positive scalar"
+    wrong_range = "value_range must be [least, greatest] with least < greatest"
+    count, ends = static_value(nbins), static_value(limits)
+    if count is not None and not (count.ndim == 0 and count > 0):
+        raise ValueError(f"{wrong_bins}, got {count.tolist()}")
+    if ends is not None and not (ends.shape == (2,) and ends[0] < ends[1]):
+        raise ValueError(f"{wrong_range}, got {ends.tolist()}")
+    conditions = []
+    if count is None:
+        conditions.append(raw.Assert(raw.Greater(nbins, 0), [wrong_bins, nbins]))
+    if ends is None:
+        low, high = raw.Unpack(limits, num=2)
+        conditions.append(raw.Assert(raw.Less(low, high), [wrong_range, limits]))
+    if not conditions:
+        return nbins, limits
+    with default_graph_stack.current().control_dependencies(conditions):
+        return raw.Identity(nbins), raw.Identity(limits)
 
 
 @public("confusion_matrix", "math.confusion_matrix")

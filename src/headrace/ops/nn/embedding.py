@@ -18,6 +18,7 @@ from headrace.ops.core.array_util import shape_argument, shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import NotDifferentiable, define_op
+from headrace.ops.core.static import static_value
 from headrace.ops.math.clip import clip_by_norm
 from headrace.ops.nn.windows import checked_rank
 from headrace.ops.random.api import random_uniform
@@ -257,11 +258,12 @@ def dropout(
         keep_prob: the probability that an element stays, in (0, 1]: a number or scalar tensor.
         noise_shape: shape of the random choices, which broadcast to ``x``; None entries stand
             for the size of ``x``.
-        rate: ``1 - keep_prob``, instead of that.
+        rate: ``1 - keep_prob``, instead of that. From a tensor that only the step knows, a rate of
+            1 or more drops every element and is not refused.
 
     Raises:
-        ValueError: if ``x`` is not floating, the probability is not in its range, given twice or
-            not at all, or ``noise_shape`` does not broadcast.
+        ValueError: if ``x`` is not floating, the probability is given twice or not at all, is
+            known not to be in its range or no scalar, or ``noise_shape`` does not broadcast.
 
     >>> with tf.Session() as session:
     ...     kept = session.run(dropout(tf.ones([1000]), keep_prob=0.5))
@@ -293,6 +295,9 @@ def dropout(
         else:
             rate = convert_to_tensor(rate, x.dtype, name="rate")
             checked_rank(rate.dims, 0, "rate")
+            known = static_value(rate)
+            if known is not None and not 0 <= known <= 1:
+                raise ValueError(f"rate must lie in [0, 1], got {rate.name} = {known}")
             scaled = raw.RealDiv(x, raw.Sub(1.0, rate))
         drawn = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
         # >= so that exactly what is drawn below ``rate`` is dropped: nothing if that is 0

@@ -1,0 +1,71 @@
+"""Arguments that are refused by their name when the graph is built, or else in the step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+
+def _later(value: Any) -> tf.Tensor:
+    """A tensor whose value and shape only the step knows."""
+    return tf.placeholder_with_default(tf.constant(value), None)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: tf.one_hot([1], [3]), r"OneHot: depth must be a scalar, got shape \(1,\)"),
+        (lambda: tf.nn.dropout([1.0], rate=tf.constant(1.5)), r"rate must lie in \[0, 1\], got"),
+        (lambda: tf.nn.dropout([1.0], keep_prob=tf.constant(1.5)), r"in \[0, 1\], got .* = -0.5"),
+        (lambda: tf.nn.dropout([1.0], rate=tf.constant(np.nan)), r"rate must lie in \[0, 1\]"),
+        (
+            lambda: tf.histogram_fixed_width_bins([1.0], [2.0, 2.0]),
+            r"least < greatest, got \[2.0, 2.0\]",
+        ),
+        (lambda: tf.histogram_fixed_width_bins([1.0], [0.0, 2.0], 0), "positive scalar, got 0"),
+        (lambda: tf.summary.scalar("a", tf.zeros([2, 2])), r"same shape: \(\) != \(2, 2\)"),
+        (lambda: tf.summary.image("a", tf.zeros([2, 2])), r"Tensor must be 4-D .* not \(2, 2\)"),
+        (lambda: tf.summary.image("a", tf.zeros([1, 2, 2, 2])), "last dim 1, 3, or 4"),
+        (lambda: tf.summary.audio("a", tf.zeros([2]), 8000.0), r"3-D or 2-D .* got: \(2,\)"),
+    ],
+)
+def test_refused_when_the_graph_is_built(call: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: tf.one_hot([1], _later([3])), "OneHot: depth must be a scalar"),
+        (
+            lambda: tf.histogram_fixed_width_bins([1.0], _later([3.0, 2.0])),
+            r"least < greatest\] \[3 2\]",
+        ),
+        (
+            lambda: tf.histogram_fixed_width_bins([1.0], [0.0, 2.0], _later(0)),
+            "nbins must be a positive scalar",
+        ),
+        (lambda: tf.summary.scalar("a", _later([1.0])), "same shape"),
+        (lambda: tf.summary.image("a", _later([1.0])), "Tensor must be 4-D"),
+        (lambda: tf.summary.audio("a", _later([1.0]), 8000.0), "Tensor must be 3-D or 2-D"),
+    ],
+)
+def test_refused_in_the_step(call: Any, text: str) -> None:
+    tensor = call()
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match=text),
+    ):
+        session.run(tensor)
+
+
+def test_what_the_step_knows_and_is_right_goes_on() -> None:
+    bins = tf.histogram_fixed_width_bins([-1.0, 0.5, 9.0], _later([0.0, 2.0]), _later(4))
+    with tf.Session() as session:
+        assert session.run(bins).tolist() == [0, 1, 3]
+        assert session.run(tf.nn.dropout([1.0], rate=tf.constant(1.0))).tolist() == [0.0]
