@@ -6,7 +6,7 @@ Each module that is a list of names, some of them late (`headrace.namespaces.laz
 they are (`headrace.ops.core.public`), has a ``.pyi``: its imports, and those names as imports too.
 So has `raw` (`raw_stub.py`). Namespaces of ``api/`` are found through the package's ``__path__``,
 which checkers do not read: the stub of each is where its name says, so that ``import headrace.nn``
-is known to them.
+is known to them. Functions that are made by a call are written out (`stub_signatures.py`).
 ``--check`` writes nothing and ends with status 1 if a file is not what it would be.
 """
 
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 import raw_stub
+import stub_signatures
 
 from headrace.namespaces.lazy import LATE
 from headrace.namespaces.missing import Namespace
@@ -76,7 +77,10 @@ def _lines(node: ast.stmt, module: str) -> list[str]:
     """What a statement at the top of a module is in its stub."""
     if isinstance(node, ast.ImportFrom) and node.module and node.module != "__future__":
         if node.names[0].name == "*":
-            return [f"from {node.module} import *"]
+            names = stub_signatures.exported(node.module)
+            if not any(_made(node.module, name, name) for name in names):
+                return [f"from {node.module} import *"]
+            return list(chain.from_iterable(_imports(node.module, n, n) for n in sorted(names)))
         return list(
             chain.from_iterable(
                 _imports(node.module, alias.name, alias.asname or alias.name)
@@ -102,9 +106,21 @@ def _imports(module: str, name: str, asname: str) -> list[str]:
     """An import that counts as public: ``from x import y as y``."""
     if not module:
         return [f"import {name} as {asname}"]
+    made = _made(module, name, asname)
+    if made:
+        return made
     if name == asname:
         return [f"from {module} import {name} as {name}"]
     return [f"from {module} import {name} as _{asname}", f"{asname} = _{asname}"]
+
+
+def _made(module: str, name: str, asname: str) -> list[str]:
+    """The definition of a function that a call makes; nothing for all else."""
+    if f"{module}.{name}" in sys.modules or not stub_signatures.is_made(module, name):
+        return []
+    function = vars(sys.modules[module])[name]
+    is_ours = function.__module__.startswith("headrace.")  # absl tells its own types
+    return stub_signatures.definition(function, asname) if is_ours else []
 
 
 def _is_name(node: ast.AST) -> TypeGuard[ast.Name]:
@@ -120,7 +136,8 @@ def namespace_stub(module: str) -> str:
     for name in filter(lambda name: not name.startswith("_"), names):
         inner = f"{module}.{name}"
         source = module if inner in _namespaces() else home
-        lines.append(f"from {source} import {name} as {name}")
+        made = [] if inner in _namespaces() else _made(module, name, name)
+        lines += made or [f"from {source} import {name} as {name}"]
     return HEAD.format(source=f"dir({module})") + "\n".join(lines) + "\n"
 
 
@@ -142,17 +159,28 @@ def _namespaces() -> set[str]:
 
 @cache
 def _lists() -> list[str]:
-    """The modules that consist of names from elsewhere, some of them late or marked."""
+    """The modules that consist of names from elsewhere: some of them late, marked, or made."""
     found = []
     for path in sorted((SRC / "headrace").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if not ("__getattr__, __dir__ = " in text or fills(text)) or "TYPE_CHECKING" in text:
+        has_late_or_marked = "__getattr__, __dir__ = " in text or fills(text)
+        if not (has_late_or_marked or path.name == "__init__.py") or "TYPE_CHECKING" in text:
             continue
         body = ast.parse(text).body
-        if not any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in body):
-            name = ".".join(path.relative_to(SRC).with_suffix("").parts)
-            found.append(name.removesuffix(".__init__").replace("headrace.api.", "headrace."))
+        if any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in body):
+            continue
+        name = ".".join(path.relative_to(SRC).with_suffix("").parts)
+        name = name.removesuffix(".__init__").replace("headrace.api.", "headrace.")
+        if has_late_or_marked or _has_made(name, body):
+            found.append(name)
     return found
+
+
+def _has_made(module: str, body: list[ast.stmt]) -> bool:
+    """Whether a module takes a function that a call makes from elsewhere."""
+    imports = [node for node in body if isinstance(node, ast.ImportFrom)]
+    names = [alias.asname or alias.name for node in imports for alias in node.names]
+    return any(stub_signatures.is_made(module, name) for name in names)
 
 
 def stubs() -> Iterator[tuple[Path, str]]:

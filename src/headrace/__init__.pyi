@@ -78,7 +78,15 @@ from headrace.ops.array.arranging_api import invert_permutation as invert_permut
 from headrace.ops.array.arranging_api import meshgrid as meshgrid
 from headrace.ops.array.arranging_api import reverse as reverse
 from headrace.ops.array.arranging_api import reverse_sequence as reverse_sequence
-from headrace.ops.array.arranging_api import reverse_v2 as reverse_v2
+from typing import Any as _Any
+from builtins import str as _str
+from headrace.graph.tensor import Tensor as _Tensor
+def reverse_v2(
+    tensor: _Any,
+    axis: _Any = None,
+    name: _str | None = None,
+    dims: _Any = None,
+) -> _Tensor: ...
 from headrace.ops.array.arranging_api import roll as roll
 from headrace.ops.array.arranging_api import tile as tile
 from headrace.ops.array.arranging_api import unravel_index as unravel_index
@@ -97,12 +105,27 @@ from headrace.ops.array.gather_api import gather as gather
 from headrace.ops.array.gather_api import gather_nd as gather_nd
 from headrace.ops.array.gather_api import scatter_nd as scatter_nd
 from headrace.ops.array.gather_api import searchsorted as searchsorted
-from headrace.ops.array.gather_api import tensor_scatter_add as tensor_scatter_add
+def tensor_scatter_add(
+    tensor: _Any,
+    indices: _Any,
+    updates: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
 from headrace.ops.array.gather_api import tensor_scatter_nd_add as tensor_scatter_nd_add
 from headrace.ops.array.gather_api import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from headrace.ops.array.gather_api import tensor_scatter_nd_update as tensor_scatter_nd_update
-from headrace.ops.array.gather_api import tensor_scatter_sub as tensor_scatter_sub
-from headrace.ops.array.gather_api import tensor_scatter_update as tensor_scatter_update
+def tensor_scatter_sub(
+    tensor: _Any,
+    indices: _Any,
+    updates: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
+def tensor_scatter_update(
+    tensor: _Any,
+    indices: _Any,
+    updates: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
 from headrace.ops.array.indexed_slices import IndexedSlices as IndexedSlices
 from headrace.ops.array.indexed_slices import IndexedSlicesValue as IndexedSlicesValue
 from headrace.ops.array.indexed_slices import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
@@ -138,17 +161,86 @@ from headrace.ops.control.basic import tuple as tuple
 from headrace.ops.control.checking_api import Assert as Assert
 from headrace.ops.control.checking_api import Print as Print
 from headrace.ops.control.checking_api import add_check_numerics_ops as add_check_numerics_ops
-from headrace.ops.control.checking_api import assert_equal as assert_equal
-from headrace.ops.control.checking_api import assert_greater as assert_greater
-from headrace.ops.control.checking_api import assert_greater_equal as assert_greater_equal
-from headrace.ops.control.checking_api import assert_less as assert_less
-from headrace.ops.control.checking_api import assert_less_equal as assert_less_equal
+from collections.abc import Sequence as _Sequence
+from builtins import int as _int
+from headrace.graph.tensor import Operation as _Operation
+def assert_equal(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_greater(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_greater_equal(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_less(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_less_equal(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
 from headrace.ops.control.checking_api import assert_near as assert_near
-from headrace.ops.control.checking_api import assert_negative as assert_negative
-from headrace.ops.control.checking_api import assert_non_negative as assert_non_negative
-from headrace.ops.control.checking_api import assert_non_positive as assert_non_positive
-from headrace.ops.control.checking_api import assert_none_equal as assert_none_equal
-from headrace.ops.control.checking_api import assert_positive as assert_positive
+def assert_negative(
+    x: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_non_negative(
+    x: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_non_positive(
+    x: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_none_equal(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_positive(
+    x: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
 from headrace.ops.control.checking_api import check_numerics as check_numerics
 from headrace.ops.control.checking_api import is_non_decreasing as is_non_decreasing
 from headrace.ops.control.checking_api import is_strictly_increasing as is_strictly_increasing
@@ -198,24 +290,24 @@ from headrace.ops.io.readers_api import TFRecordReader as TFRecordReader
 from headrace.ops.io.readers_api import TextLineReader as TextLineReader
 from headrace.ops.io.readers_api import WholeFileReader as WholeFileReader
 from headrace.ops.io.tables import tables_initializer as tables_initializer
-from headrace.ops.math.binary import add as add
-from headrace.ops.math.binary import atan2 as atan2
-from headrace.ops.math.binary import div_no_nan as div_no_nan
-from headrace.ops.math.binary import floor_div as floor_div
-from headrace.ops.math.binary import floormod as floormod
-from headrace.ops.math.binary import igamma as igamma
-from headrace.ops.math.binary import igammac as igammac
-from headrace.ops.math.binary import maximum as maximum
-from headrace.ops.math.binary import minimum as minimum
-from headrace.ops.math.binary import mod as mod
-from headrace.ops.math.binary import multiply as multiply
-from headrace.ops.math.binary import polygamma as polygamma
-from headrace.ops.math.binary import realdiv as realdiv
-from headrace.ops.math.binary import squared_difference as squared_difference
-from headrace.ops.math.binary import subtract as subtract
-from headrace.ops.math.binary import truncatediv as truncatediv
-from headrace.ops.math.binary import truncatemod as truncatemod
-from headrace.ops.math.binary import zeta as zeta
+def add(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def atan2(y: _Any, x: _Any, name: _str | None = None) -> _Tensor: ...
+def div_no_nan(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def floor_div(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def floormod(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def igamma(a: _Any, x: _Any, name: _str | None = None) -> _Tensor: ...
+def igammac(a: _Any, x: _Any, name: _str | None = None) -> _Tensor: ...
+def maximum(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def minimum(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def mod(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def multiply(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def polygamma(a: _Any, x: _Any, name: _str | None = None) -> _Tensor: ...
+def realdiv(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def squared_difference(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def subtract(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def truncatediv(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def truncatemod(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def zeta(x: _Any, q: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.cast import abs as abs
 from headrace.ops.math.cast import angle as angle
 from headrace.ops.math.cast import cast as cast
@@ -224,78 +316,91 @@ from headrace.ops.math.cast import conj as conj
 from headrace.ops.math.cast import imag as imag
 from headrace.ops.math.cast import real as real
 from headrace.ops.math.cast import saturate_cast as saturate_cast
-from headrace.ops.math.cast import to_bfloat16 as to_bfloat16
-from headrace.ops.math.cast import to_complex128 as to_complex128
-from headrace.ops.math.cast import to_complex64 as to_complex64
-from headrace.ops.math.cast import to_double as to_double
-from headrace.ops.math.cast import to_float as to_float
-from headrace.ops.math.cast import to_int32 as to_int32
-from headrace.ops.math.cast import to_int64 as to_int64
+def to_bfloat16(x: _Any, name: _str | None = 'ToBFloat16') -> _Any: ...
+def to_complex128(x: _Any, name: _str | None = 'ToComplex128') -> _Any: ...
+def to_complex64(x: _Any, name: _str | None = 'ToComplex64') -> _Any: ...
+def to_double(x: _Any, name: _str | None = 'ToDouble') -> _Any: ...
+def to_float(x: _Any, name: _str | None = 'ToFloat') -> _Any: ...
+def to_int32(x: _Any, name: _str | None = 'ToInt32') -> _Any: ...
+def to_int64(x: _Any, name: _str | None = 'ToInt64') -> _Any: ...
 from headrace.ops.math.clip import clip_by_average_norm as clip_by_average_norm
 from headrace.ops.math.clip import clip_by_global_norm as clip_by_global_norm
 from headrace.ops.math.clip import clip_by_norm as clip_by_norm
 from headrace.ops.math.clip import global_norm as global_norm
-from headrace.ops.math.comparison import equal as equal
-from headrace.ops.math.comparison import greater as greater
-from headrace.ops.math.comparison import greater_equal as greater_equal
-from headrace.ops.math.comparison import less as less
-from headrace.ops.math.comparison import less_equal as less_equal
-from headrace.ops.math.comparison import logical_and as logical_and
-from headrace.ops.math.comparison import logical_or as logical_or
+def equal(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def greater(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def greater_equal(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def less(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def less_equal(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def logical_and(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def logical_or(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.comparison import logical_xor as logical_xor
-from headrace.ops.math.comparison import not_equal as not_equal
+def not_equal(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.counting import confusion_matrix as confusion_matrix
 from headrace.ops.math.counting import histogram_fixed_width as histogram_fixed_width
 from headrace.ops.math.counting import histogram_fixed_width_bins as histogram_fixed_width_bins
-from headrace.ops.math.cumulative import cumprod as cumprod
-from headrace.ops.math.cumulative import cumsum as cumsum
-from headrace.ops.math.cumulative import lin_space as lin_space
+from builtins import bool as _bool
+def cumprod(
+    x: _Any,
+    axis: _Any = 0,
+    exclusive: _bool = False,
+    reverse: _bool = False,
+    name: _Any = None,
+) -> _Tensor: ...
+def cumsum(
+    x: _Any,
+    axis: _Any = 0,
+    exclusive: _bool = False,
+    reverse: _bool = False,
+    name: _Any = None,
+) -> _Tensor: ...
+def lin_space(start: _Any, stop: _Any, num: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.cumulative import linspace as linspace
 from headrace.ops.math.cumulative import range as range
 from headrace.ops.math.einsum import einsum as einsum
 from headrace.ops.math.einsum import tensordot as tensordot
-from headrace.ops.math.elementwise import acos as acos
-from headrace.ops.math.elementwise import acosh as acosh
-from headrace.ops.math.elementwise import asin as asin
-from headrace.ops.math.elementwise import asinh as asinh
-from headrace.ops.math.elementwise import atan as atan
-from headrace.ops.math.elementwise import atanh as atanh
-from headrace.ops.math.elementwise import ceil as ceil
-from headrace.ops.math.elementwise import cos as cos
-from headrace.ops.math.elementwise import cosh as cosh
-from headrace.ops.math.elementwise import digamma as digamma
-from headrace.ops.math.elementwise import erf as erf
-from headrace.ops.math.elementwise import erfc as erfc
-from headrace.ops.math.elementwise import exp as exp
-from headrace.ops.math.elementwise import expm1 as expm1
-from headrace.ops.math.elementwise import floor as floor
-from headrace.ops.math.elementwise import is_finite as is_finite
-from headrace.ops.math.elementwise import is_inf as is_inf
-from headrace.ops.math.elementwise import is_nan as is_nan
-from headrace.ops.math.elementwise import lgamma as lgamma
-from headrace.ops.math.elementwise import log as log
-from headrace.ops.math.elementwise import log1p as log1p
+def acos(x: _Any, name: _str | None = None) -> _Tensor: ...
+def acosh(x: _Any, name: _str | None = None) -> _Tensor: ...
+def asin(x: _Any, name: _str | None = None) -> _Tensor: ...
+def asinh(x: _Any, name: _str | None = None) -> _Tensor: ...
+def atan(x: _Any, name: _str | None = None) -> _Tensor: ...
+def atanh(x: _Any, name: _str | None = None) -> _Tensor: ...
+def ceil(x: _Any, name: _str | None = None) -> _Tensor: ...
+def cos(x: _Any, name: _str | None = None) -> _Tensor: ...
+def cosh(x: _Any, name: _str | None = None) -> _Tensor: ...
+def digamma(x: _Any, name: _str | None = None) -> _Tensor: ...
+def erf(x: _Any, name: _str | None = None) -> _Tensor: ...
+def erfc(x: _Any, name: _str | None = None) -> _Tensor: ...
+def exp(x: _Any, name: _str | None = None) -> _Tensor: ...
+def expm1(x: _Any, name: _str | None = None) -> _Tensor: ...
+def floor(x: _Any, name: _str | None = None) -> _Tensor: ...
+def is_finite(x: _Any, name: _str | None = None) -> _Tensor: ...
+def is_inf(x: _Any, name: _str | None = None) -> _Tensor: ...
+def is_nan(x: _Any, name: _str | None = None) -> _Tensor: ...
+def lgamma(x: _Any, name: _str | None = None) -> _Tensor: ...
+def log(x: _Any, name: _str | None = None) -> _Tensor: ...
+def log1p(x: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.elementwise import log_sigmoid as log_sigmoid
 from headrace.ops.math.elementwise import logical_not as logical_not
-from headrace.ops.math.elementwise import negative as negative
-from headrace.ops.math.elementwise import reciprocal as reciprocal
-from headrace.ops.math.elementwise import rint as rint
-from headrace.ops.math.elementwise import round as round
-from headrace.ops.math.elementwise import rsqrt as rsqrt
-from headrace.ops.math.elementwise import sigmoid as sigmoid
-from headrace.ops.math.elementwise import sign as sign
-from headrace.ops.math.elementwise import sin as sin
-from headrace.ops.math.elementwise import sinh as sinh
-from headrace.ops.math.elementwise import sqrt as sqrt
-from headrace.ops.math.elementwise import square as square
-from headrace.ops.math.elementwise import tan as tan
-from headrace.ops.math.elementwise import tanh as tanh
-from headrace.ops.math.fft import fft as fft
-from headrace.ops.math.fft import fft2d as fft2d
-from headrace.ops.math.fft import fft3d as fft3d
-from headrace.ops.math.fft import ifft as ifft
-from headrace.ops.math.fft import ifft2d as ifft2d
-from headrace.ops.math.fft import ifft3d as ifft3d
+def negative(x: _Any, name: _str | None = None) -> _Tensor: ...
+def reciprocal(x: _Any, name: _str | None = None) -> _Tensor: ...
+def rint(x: _Any, name: _str | None = None) -> _Tensor: ...
+def round(x: _Any, name: _str | None = None) -> _Tensor: ...
+def rsqrt(x: _Any, name: _str | None = None) -> _Tensor: ...
+def sigmoid(x: _Any, name: _str | None = None) -> _Tensor: ...
+def sign(x: _Any, name: _str | None = None) -> _Tensor: ...
+def sin(x: _Any, name: _str | None = None) -> _Tensor: ...
+def sinh(x: _Any, name: _str | None = None) -> _Tensor: ...
+def sqrt(x: _Any, name: _str | None = None) -> _Tensor: ...
+def square(x: _Any, name: _str | None = None) -> _Tensor: ...
+def tan(x: _Any, name: _str | None = None) -> _Tensor: ...
+def tanh(x: _Any, name: _str | None = None) -> _Tensor: ...
+def fft(input: _Any, name: _str | None = None) -> _Tensor: ...
+def fft2d(input: _Any, name: _str | None = None) -> _Tensor: ...
+def fft3d(input: _Any, name: _str | None = None) -> _Tensor: ...
+def ifft(input: _Any, name: _str | None = None) -> _Tensor: ...
+def ifft2d(input: _Any, name: _str | None = None) -> _Tensor: ...
+def ifft3d(input: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.linalg_api import cholesky as cholesky
 from headrace.ops.math.linalg_api import cholesky_solve as cholesky_solve
 from headrace.ops.math.linalg_api import log_matrix_determinant as log_matrix_determinant
@@ -339,32 +444,137 @@ from headrace.ops.math.reduction_api import arg_min as arg_min
 from headrace.ops.math.reduction_api import argmax as argmax
 from headrace.ops.math.reduction_api import argmin as argmin
 from headrace.ops.math.reduction_api import count_nonzero as count_nonzero
-from headrace.ops.math.reduction_api import reduce_all as reduce_all
-from headrace.ops.math.reduction_api import reduce_any as reduce_any
+def reduce_all(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
+def reduce_any(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
 from headrace.ops.math.reduction_api import reduce_euclidean_norm as reduce_euclidean_norm
 from headrace.ops.math.reduction_api import reduce_logsumexp as reduce_logsumexp
-from headrace.ops.math.reduction_api import reduce_max as reduce_max
-from headrace.ops.math.reduction_api import reduce_mean as reduce_mean
-from headrace.ops.math.reduction_api import reduce_min as reduce_min
-from headrace.ops.math.reduction_api import reduce_prod as reduce_prod
-from headrace.ops.math.reduction_api import reduce_sum as reduce_sum
-from headrace.ops.math.segment_api import segment_max as segment_max
-from headrace.ops.math.segment_api import segment_mean as segment_mean
-from headrace.ops.math.segment_api import segment_min as segment_min
-from headrace.ops.math.segment_api import segment_prod as segment_prod
-from headrace.ops.math.segment_api import segment_sum as segment_sum
-from headrace.ops.math.segment_api import sparse_segment_mean as sparse_segment_mean
-from headrace.ops.math.segment_api import sparse_segment_mean_grad as sparse_segment_mean_grad
-from headrace.ops.math.segment_api import sparse_segment_sqrt_n as sparse_segment_sqrt_n
-from headrace.ops.math.segment_api import sparse_segment_sqrt_n_grad as sparse_segment_sqrt_n_grad
-from headrace.ops.math.segment_api import sparse_segment_sum as sparse_segment_sum
-from headrace.ops.math.segment_api import sparse_segment_sum_grad as sparse_segment_sum_grad
-from headrace.ops.math.segment_api import unsorted_segment_max as unsorted_segment_max
+def reduce_max(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
+def reduce_mean(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
+def reduce_min(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
+def reduce_prod(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
+def reduce_sum(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
+def segment_max(data: _Any, segment_ids: _Any, name: _str | None = None) -> _Tensor: ...
+def segment_mean(data: _Any, segment_ids: _Any, name: _str | None = None) -> _Tensor: ...
+def segment_min(data: _Any, segment_ids: _Any, name: _str | None = None) -> _Tensor: ...
+def segment_prod(data: _Any, segment_ids: _Any, name: _str | None = None) -> _Tensor: ...
+def segment_sum(data: _Any, segment_ids: _Any, name: _str | None = None) -> _Tensor: ...
+def sparse_segment_mean(
+    data: _Any,
+    indices: _Any,
+    segment_ids: _Any,
+    name: _str | None = None,
+    num_segments: _Any = None,
+) -> _Tensor: ...
+def sparse_segment_mean_grad(
+    grad: _Any,
+    indices: _Any,
+    segment_ids: _Any,
+    output_dim0: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
+def sparse_segment_sqrt_n(
+    data: _Any,
+    indices: _Any,
+    segment_ids: _Any,
+    name: _str | None = None,
+    num_segments: _Any = None,
+) -> _Tensor: ...
+def sparse_segment_sqrt_n_grad(
+    grad: _Any,
+    indices: _Any,
+    segment_ids: _Any,
+    output_dim0: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
+def sparse_segment_sum(
+    data: _Any,
+    indices: _Any,
+    segment_ids: _Any,
+    name: _str | None = None,
+    num_segments: _Any = None,
+) -> _Tensor: ...
+def sparse_segment_sum_grad(
+    grad: _Any,
+    indices: _Any,
+    segment_ids: _Any,
+    output_dim0: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
+def unsorted_segment_max(
+    data: _Any,
+    segment_ids: _Any,
+    num_segments: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
 from headrace.ops.math.segment_api import unsorted_segment_mean as unsorted_segment_mean
-from headrace.ops.math.segment_api import unsorted_segment_min as unsorted_segment_min
-from headrace.ops.math.segment_api import unsorted_segment_prod as unsorted_segment_prod
+def unsorted_segment_min(
+    data: _Any,
+    segment_ids: _Any,
+    num_segments: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
+def unsorted_segment_prod(
+    data: _Any,
+    segment_ids: _Any,
+    num_segments: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
 from headrace.ops.math.segment_api import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
-from headrace.ops.math.segment_api import unsorted_segment_sum as unsorted_segment_sum
+def unsorted_segment_sum(
+    data: _Any,
+    segment_ids: _Any,
+    num_segments: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
 from headrace.ops.parsing.api import parse_example as parse_example
 from headrace.ops.parsing.api import parse_single_example as parse_single_example
 from headrace.ops.parsing.api import parse_single_sequence_example as parse_single_sequence_example
@@ -391,8 +601,12 @@ from headrace.ops.random.api import random_shuffle as random_shuffle
 from headrace.ops.random.api import random_uniform as random_uniform
 from headrace.ops.random.api import truncated_normal as truncated_normal
 from headrace.ops.sparse.api import deserialize_many_sparse as deserialize_many_sparse
-from headrace.ops.sparse.api import serialize_many_sparse as serialize_many_sparse
-from headrace.ops.sparse.api import serialize_sparse as serialize_sparse
+def serialize_many_sparse(
+    sp_input: _Any,
+    name: _str | None = None,
+    out_type: _Any = ...,
+) -> _Tensor: ...
+def serialize_sparse(sp_input: _Any, name: _str | None = None, out_type: _Any = ...) -> _Tensor: ...
 from headrace.ops.sparse.api import sparse_concat as sparse_concat
 from headrace.ops.sparse.api import sparse_fill_empty_rows as sparse_fill_empty_rows
 from headrace.ops.sparse.api import sparse_merge as sparse_merge
@@ -408,12 +622,45 @@ from headrace.ops.sparse.api import sparse_to_indicator as sparse_to_indicator
 from headrace.ops.sparse.api import sparse_transpose as sparse_transpose
 from headrace.ops.sparse.math import sparse_add as sparse_add
 from headrace.ops.sparse.math import sparse_mask as sparse_mask
-from headrace.ops.sparse.math import sparse_maximum as sparse_maximum
-from headrace.ops.sparse.math import sparse_minimum as sparse_minimum
-from headrace.ops.sparse.math import sparse_reduce_max as sparse_reduce_max
-from headrace.ops.sparse.math import sparse_reduce_max_sparse as sparse_reduce_max_sparse
-from headrace.ops.sparse.math import sparse_reduce_sum as sparse_reduce_sum
-from headrace.ops.sparse.math import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
+from headrace.ops.sparse.sparse_tensor import SparseTensor as _SparseTensor
+def sparse_maximum(sp_a: _Any, sp_b: _Any, name: _str | None = None) -> _SparseTensor: ...
+def sparse_minimum(sp_a: _Any, sp_b: _Any, name: _str | None = None) -> _SparseTensor: ...
+def sparse_reduce_max(
+    sp_input: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    reduction_axes: _Any = None,
+    keep_dims: _bool | None = None,
+    output_is_sparse: _bool = False,
+    name: _str | None = None,
+) -> _Any: ...
+def sparse_reduce_max_sparse(
+    sp_input: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    reduction_axes: _Any = None,
+    keep_dims: _bool | None = None,
+    output_is_sparse: _bool = False,
+    name: _str | None = None,
+) -> _Any: ...
+def sparse_reduce_sum(
+    sp_input: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    reduction_axes: _Any = None,
+    keep_dims: _bool | None = None,
+    output_is_sparse: _bool = False,
+    name: _str | None = None,
+) -> _Any: ...
+def sparse_reduce_sum_sparse(
+    sp_input: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    reduction_axes: _Any = None,
+    keep_dims: _bool | None = None,
+    output_is_sparse: _bool = False,
+    name: _str | None = None,
+) -> _Any: ...
 from headrace.ops.sparse.math import sparse_softmax as sparse_softmax
 from headrace.ops.sparse.math import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
 from headrace.ops.sparse.sparse_tensor import SparseTensor as SparseTensor

@@ -3,17 +3,88 @@ __all__ = ['Assert', 'assert_all_finite', 'assert_equal', 'assert_greater', 'ass
 from headrace.ops.control.checking_api import Assert as Assert
 from headrace.ops.control.checking_api import verify_tensor_all_finite as _assert_all_finite
 assert_all_finite = _assert_all_finite
-from headrace.ops.control.checking_api import assert_equal as assert_equal
-from headrace.ops.control.checking_api import assert_greater as assert_greater
-from headrace.ops.control.checking_api import assert_greater_equal as assert_greater_equal
-from headrace.ops.control.checking_api import assert_less as assert_less
-from headrace.ops.control.checking_api import assert_less_equal as assert_less_equal
+from typing import Any as _Any
+from collections.abc import Sequence as _Sequence
+from builtins import int as _int
+from builtins import str as _str
+from headrace.graph.tensor import Operation as _Operation
+def assert_equal(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_greater(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_greater_equal(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_less(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_less_equal(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
 from headrace.ops.control.checking_api import assert_near as assert_near
-from headrace.ops.control.checking_api import assert_negative as assert_negative
-from headrace.ops.control.checking_api import assert_non_negative as assert_non_negative
-from headrace.ops.control.checking_api import assert_non_positive as assert_non_positive
-from headrace.ops.control.checking_api import assert_none_equal as assert_none_equal
-from headrace.ops.control.checking_api import assert_positive as assert_positive
+def assert_negative(
+    x: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_non_negative(
+    x: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_non_positive(
+    x: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_none_equal(
+    x: _Any,
+    y: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
+def assert_positive(
+    x: _Any,
+    data: _Sequence[_Any] | None = None,
+    summarize: _int | None = None,
+    message: _str | None = None,
+    name: _str | None = None,
+) -> _Operation: ...
 from headrace.ops.control.checking_api import check_numerics as check_numerics
 from headrace.ops.control.checking_api import is_non_decreasing as is_non_decreasing
 from headrace.ops.control.checking_api import is_strictly_increasing as is_strictly_increasing
@@ -27,6 +98,7 @@ from headrace.ops.control.checking_types import assert_scalar as assert_scalar
 from headrace.ops.control.checking_types import assert_shapes as assert_shapes
 from headrace.ops.control.checking_types import assert_type as assert_type
 from headrace.ops.control.checking_types import is_numeric_tensor as is_numeric_tensor
-from headrace.ops.math.elementwise import is_finite as is_finite
-from headrace.ops.math.elementwise import is_inf as is_inf
-from headrace.ops.math.elementwise import is_nan as is_nan
+from headrace.graph.tensor import Tensor as _Tensor
+def is_finite(x: _Any, name: _str | None = None) -> _Tensor: ...
+def is_inf(x: _Any, name: _str | None = None) -> _Tensor: ...
+def is_nan(x: _Any, name: _str | None = None) -> _Tensor: ...

@@ -1,90 +1,111 @@
 # Written by tools/make_stubs.py from math.py; do not edit.
 __all__ = ['abs', 'accumulate_n', 'acos', 'acosh', 'add', 'add_n', 'angle', 'approximate_equal', 'argmax', 'argmin', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'bessel_i0', 'bessel_i0e', 'bessel_i1', 'bessel_i1e', 'betainc', 'bincount', 'ceil', 'ceiling', 'confusion_matrix', 'conj', 'cos', 'cosh', 'count_nonzero', 'cumprod', 'cumsum', 'cumulative_logsumexp', 'digamma', 'div_no_nan', 'divide', 'equal', 'erf', 'erfc', 'erfinv', 'exp', 'expm1', 'floor', 'floordiv', 'floormod', 'greater', 'greater_equal', 'igamma', 'igammac', 'imag', 'in_top_k', 'is_finite', 'is_inf', 'is_nan', 'l2_normalize', 'lbeta', 'less', 'less_equal', 'lgamma', 'log', 'log1p', 'log_sigmoid', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'maximum', 'minimum', 'mod', 'multiply', 'multiply_no_nan', 'ndtri', 'negative', 'nextafter', 'not_equal', 'polygamma', 'polyval', 'pow', 'real', 'reciprocal', 'reciprocal_no_nan', 'reduce_all', 'reduce_any', 'reduce_euclidean_norm', 'reduce_logsumexp', 'reduce_max', 'reduce_mean', 'reduce_min', 'reduce_prod', 'reduce_std', 'reduce_sum', 'reduce_variance', 'rint', 'round', 'rsqrt', 'scalar_mul', 'segment_max', 'segment_mean', 'segment_min', 'segment_prod', 'segment_sum', 'sigmoid', 'sign', 'sin', 'sinh', 'softmax', 'softplus', 'softsign', 'sqrt', 'square', 'squared_difference', 'subtract', 'tan', 'tanh', 'top_k', 'truediv', 'unsorted_segment_max', 'unsorted_segment_mean', 'unsorted_segment_min', 'unsorted_segment_prod', 'unsorted_segment_sqrt_n', 'unsorted_segment_sum', 'xdivy', 'xlog1py', 'xlogy', 'zero_fraction', 'zeta']
 from headrace.ops.array.dynamic_api import bincount as bincount
-from headrace.ops.math.binary import add as add
-from headrace.ops.math.binary import atan2 as atan2
-from headrace.ops.math.binary import div_no_nan as div_no_nan
-from headrace.ops.math.binary import floormod as floormod
-from headrace.ops.math.binary import igamma as igamma
-from headrace.ops.math.binary import igammac as igammac
-from headrace.ops.math.binary import maximum as maximum
-from headrace.ops.math.binary import minimum as minimum
-from headrace.ops.math.binary import mod as mod
-from headrace.ops.math.binary import multiply as multiply
-from headrace.ops.math.binary import multiply_no_nan as multiply_no_nan
-from headrace.ops.math.binary import nextafter as nextafter
-from headrace.ops.math.binary import polygamma as polygamma
-from headrace.ops.math.binary import squared_difference as squared_difference
-from headrace.ops.math.binary import subtract as subtract
-from headrace.ops.math.binary import xdivy as xdivy
-from headrace.ops.math.binary import xlog1py as xlog1py
-from headrace.ops.math.binary import xlogy as xlogy
-from headrace.ops.math.binary import zeta as zeta
+from typing import Any as _Any
+from builtins import str as _str
+from headrace.graph.tensor import Tensor as _Tensor
+def add(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def atan2(y: _Any, x: _Any, name: _str | None = None) -> _Tensor: ...
+def div_no_nan(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def floormod(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def igamma(a: _Any, x: _Any, name: _str | None = None) -> _Tensor: ...
+def igammac(a: _Any, x: _Any, name: _str | None = None) -> _Tensor: ...
+def maximum(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def minimum(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def mod(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def multiply(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def multiply_no_nan(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def nextafter(x1: _Any, x2: _Any, name: _str | None = None) -> _Tensor: ...
+def polygamma(a: _Any, x: _Any, name: _str | None = None) -> _Tensor: ...
+def squared_difference(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def subtract(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def xdivy(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def xlog1py(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def xlogy(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def zeta(x: _Any, q: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.cast import abs as abs
 from headrace.ops.math.cast import angle as angle
 from headrace.ops.math.cast import conj as conj
 from headrace.ops.math.cast import imag as imag
 from headrace.ops.math.cast import real as real
 from headrace.ops.math.comparison import approximate_equal as approximate_equal
-from headrace.ops.math.comparison import equal as equal
-from headrace.ops.math.comparison import greater as greater
-from headrace.ops.math.comparison import greater_equal as greater_equal
-from headrace.ops.math.comparison import less as less
-from headrace.ops.math.comparison import less_equal as less_equal
-from headrace.ops.math.comparison import logical_and as logical_and
-from headrace.ops.math.comparison import logical_or as logical_or
+def equal(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def greater(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def greater_equal(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def less(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def less_equal(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def logical_and(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
+def logical_or(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.comparison import logical_xor as logical_xor
-from headrace.ops.math.comparison import not_equal as not_equal
+def not_equal(x: _Any, y: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.counting import confusion_matrix as confusion_matrix
-from headrace.ops.math.cumulative import cumprod as cumprod
-from headrace.ops.math.cumulative import cumsum as cumsum
-from headrace.ops.math.cumulative import cumulative_logsumexp as cumulative_logsumexp
+from builtins import bool as _bool
+def cumprod(
+    x: _Any,
+    axis: _Any = 0,
+    exclusive: _bool = False,
+    reverse: _bool = False,
+    name: _Any = None,
+) -> _Tensor: ...
+def cumsum(
+    x: _Any,
+    axis: _Any = 0,
+    exclusive: _bool = False,
+    reverse: _bool = False,
+    name: _Any = None,
+) -> _Tensor: ...
+def cumulative_logsumexp(
+    x: _Any,
+    axis: _Any = 0,
+    exclusive: _bool = False,
+    reverse: _bool = False,
+    name: _Any = None,
+) -> _Tensor: ...
 from headrace.ops.math.cumulative import top_k as top_k
-from headrace.ops.math.elementwise import acos as acos
-from headrace.ops.math.elementwise import acosh as acosh
-from headrace.ops.math.elementwise import asin as asin
-from headrace.ops.math.elementwise import asinh as asinh
-from headrace.ops.math.elementwise import atan as atan
-from headrace.ops.math.elementwise import atanh as atanh
-from headrace.ops.math.elementwise import bessel_i0 as bessel_i0
-from headrace.ops.math.elementwise import bessel_i0e as bessel_i0e
-from headrace.ops.math.elementwise import bessel_i1 as bessel_i1
-from headrace.ops.math.elementwise import bessel_i1e as bessel_i1e
-from headrace.ops.math.elementwise import ceil as ceil
-from headrace.ops.math.elementwise import ceil as _ceiling
-ceiling = _ceiling
-from headrace.ops.math.elementwise import cos as cos
-from headrace.ops.math.elementwise import cosh as cosh
-from headrace.ops.math.elementwise import digamma as digamma
-from headrace.ops.math.elementwise import erf as erf
-from headrace.ops.math.elementwise import erfc as erfc
-from headrace.ops.math.elementwise import erfinv as erfinv
-from headrace.ops.math.elementwise import exp as exp
-from headrace.ops.math.elementwise import expm1 as expm1
-from headrace.ops.math.elementwise import floor as floor
-from headrace.ops.math.elementwise import is_finite as is_finite
-from headrace.ops.math.elementwise import is_inf as is_inf
-from headrace.ops.math.elementwise import is_nan as is_nan
-from headrace.ops.math.elementwise import lgamma as lgamma
-from headrace.ops.math.elementwise import log as log
-from headrace.ops.math.elementwise import log1p as log1p
+def acos(x: _Any, name: _str | None = None) -> _Tensor: ...
+def acosh(x: _Any, name: _str | None = None) -> _Tensor: ...
+def asin(x: _Any, name: _str | None = None) -> _Tensor: ...
+def asinh(x: _Any, name: _str | None = None) -> _Tensor: ...
+def atan(x: _Any, name: _str | None = None) -> _Tensor: ...
+def atanh(x: _Any, name: _str | None = None) -> _Tensor: ...
+def bessel_i0(x: _Any, name: _str | None = None) -> _Tensor: ...
+def bessel_i0e(x: _Any, name: _str | None = None) -> _Tensor: ...
+def bessel_i1(x: _Any, name: _str | None = None) -> _Tensor: ...
+def bessel_i1e(x: _Any, name: _str | None = None) -> _Tensor: ...
+def ceil(x: _Any, name: _str | None = None) -> _Tensor: ...
+def ceiling(x: _Any, name: _str | None = None) -> _Tensor: ...
+def cos(x: _Any, name: _str | None = None) -> _Tensor: ...
+def cosh(x: _Any, name: _str | None = None) -> _Tensor: ...
+def digamma(x: _Any, name: _str | None = None) -> _Tensor: ...
+def erf(x: _Any, name: _str | None = None) -> _Tensor: ...
+def erfc(x: _Any, name: _str | None = None) -> _Tensor: ...
+def erfinv(x: _Any, name: _str | None = None) -> _Tensor: ...
+def exp(x: _Any, name: _str | None = None) -> _Tensor: ...
+def expm1(x: _Any, name: _str | None = None) -> _Tensor: ...
+def floor(x: _Any, name: _str | None = None) -> _Tensor: ...
+def is_finite(x: _Any, name: _str | None = None) -> _Tensor: ...
+def is_inf(x: _Any, name: _str | None = None) -> _Tensor: ...
+def is_nan(x: _Any, name: _str | None = None) -> _Tensor: ...
+def lgamma(x: _Any, name: _str | None = None) -> _Tensor: ...
+def log(x: _Any, name: _str | None = None) -> _Tensor: ...
+def log1p(x: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.elementwise import log_sigmoid as log_sigmoid
 from headrace.ops.math.elementwise import logical_not as logical_not
-from headrace.ops.math.elementwise import ndtri as ndtri
-from headrace.ops.math.elementwise import negative as negative
-from headrace.ops.math.elementwise import reciprocal as reciprocal
+def ndtri(x: _Any, name: _str | None = None) -> _Tensor: ...
+def negative(x: _Any, name: _str | None = None) -> _Tensor: ...
+def reciprocal(x: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.elementwise import reciprocal_no_nan as reciprocal_no_nan
-from headrace.ops.math.elementwise import rint as rint
-from headrace.ops.math.elementwise import round as round
-from headrace.ops.math.elementwise import rsqrt as rsqrt
-from headrace.ops.math.elementwise import sigmoid as sigmoid
-from headrace.ops.math.elementwise import sign as sign
-from headrace.ops.math.elementwise import sin as sin
-from headrace.ops.math.elementwise import sinh as sinh
-from headrace.ops.math.elementwise import sqrt as sqrt
-from headrace.ops.math.elementwise import square as square
-from headrace.ops.math.elementwise import tan as tan
-from headrace.ops.math.elementwise import tanh as tanh
+def rint(x: _Any, name: _str | None = None) -> _Tensor: ...
+def round(x: _Any, name: _str | None = None) -> _Tensor: ...
+def rsqrt(x: _Any, name: _str | None = None) -> _Tensor: ...
+def sigmoid(x: _Any, name: _str | None = None) -> _Tensor: ...
+def sign(x: _Any, name: _str | None = None) -> _Tensor: ...
+def sin(x: _Any, name: _str | None = None) -> _Tensor: ...
+def sinh(x: _Any, name: _str | None = None) -> _Tensor: ...
+def sqrt(x: _Any, name: _str | None = None) -> _Tensor: ...
+def square(x: _Any, name: _str | None = None) -> _Tensor: ...
+def tan(x: _Any, name: _str | None = None) -> _Tensor: ...
+def tanh(x: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.nary import accumulate_n as accumulate_n
 from headrace.ops.math.nary import add_n as add_n
 from headrace.ops.math.nary import betainc as betainc
@@ -99,28 +120,97 @@ from headrace.ops.math.operators import truediv as truediv
 from headrace.ops.math.reduction_api import argmax as argmax
 from headrace.ops.math.reduction_api import argmin as argmin
 from headrace.ops.math.reduction_api import count_nonzero as count_nonzero
-from headrace.ops.math.reduction_api import reduce_all as reduce_all
-from headrace.ops.math.reduction_api import reduce_any as reduce_any
+def reduce_all(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
+def reduce_any(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
 from headrace.ops.math.reduction_api import reduce_euclidean_norm as reduce_euclidean_norm
 from headrace.ops.math.reduction_api import reduce_logsumexp as reduce_logsumexp
-from headrace.ops.math.reduction_api import reduce_max as reduce_max
-from headrace.ops.math.reduction_api import reduce_mean as reduce_mean
-from headrace.ops.math.reduction_api import reduce_min as reduce_min
-from headrace.ops.math.reduction_api import reduce_prod as reduce_prod
+def reduce_max(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
+def reduce_mean(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
+def reduce_min(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
+def reduce_prod(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
 from headrace.ops.math.reduction_api import reduce_std as reduce_std
-from headrace.ops.math.reduction_api import reduce_sum as reduce_sum
+def reduce_sum(
+    input_tensor: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    name: _str | None = None,
+    reduction_indices: _Any = None,
+    keep_dims: _bool | None = None,
+) -> _Tensor: ...
 from headrace.ops.math.reduction_api import reduce_variance as reduce_variance
-from headrace.ops.math.segment_api import segment_max as segment_max
-from headrace.ops.math.segment_api import segment_mean as segment_mean
-from headrace.ops.math.segment_api import segment_min as segment_min
-from headrace.ops.math.segment_api import segment_prod as segment_prod
-from headrace.ops.math.segment_api import segment_sum as segment_sum
-from headrace.ops.math.segment_api import unsorted_segment_max as unsorted_segment_max
+def segment_max(data: _Any, segment_ids: _Any, name: _str | None = None) -> _Tensor: ...
+def segment_mean(data: _Any, segment_ids: _Any, name: _str | None = None) -> _Tensor: ...
+def segment_min(data: _Any, segment_ids: _Any, name: _str | None = None) -> _Tensor: ...
+def segment_prod(data: _Any, segment_ids: _Any, name: _str | None = None) -> _Tensor: ...
+def segment_sum(data: _Any, segment_ids: _Any, name: _str | None = None) -> _Tensor: ...
+def unsorted_segment_max(
+    data: _Any,
+    segment_ids: _Any,
+    num_segments: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
 from headrace.ops.math.segment_api import unsorted_segment_mean as unsorted_segment_mean
-from headrace.ops.math.segment_api import unsorted_segment_min as unsorted_segment_min
-from headrace.ops.math.segment_api import unsorted_segment_prod as unsorted_segment_prod
+def unsorted_segment_min(
+    data: _Any,
+    segment_ids: _Any,
+    num_segments: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
+def unsorted_segment_prod(
+    data: _Any,
+    segment_ids: _Any,
+    num_segments: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
 from headrace.ops.math.segment_api import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
-from headrace.ops.math.segment_api import unsorted_segment_sum as unsorted_segment_sum
+def unsorted_segment_sum(
+    data: _Any,
+    segment_ids: _Any,
+    num_segments: _Any,
+    name: _str | None = None,
+) -> _Tensor: ...
 from headrace.ops.nn.activations import softplus as softplus
 from headrace.ops.nn.activations import softsign as softsign
 from headrace.ops.nn.embedding import in_top_k as in_top_k

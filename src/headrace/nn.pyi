@@ -1,8 +1,11 @@
 # Written by tools/make_stubs.py from nn.py; do not edit.
 __all__ = ['all_candidate_sampler', 'atrous_conv2d', 'atrous_conv2d_transpose', 'avg_pool', 'avg_pool3d', 'batch_norm_with_global_normalization', 'batch_normalization', 'bias_add', 'compute_accidental_hits', 'conv1d', 'conv2d', 'conv2d_backprop_filter', 'conv2d_backprop_input', 'conv2d_transpose', 'conv3d', 'conv3d_transpose', 'convolution', 'crelu', 'ctc_beam_search_decoder', 'ctc_beam_search_decoder_v2', 'ctc_greedy_decoder', 'ctc_loss', 'ctc_loss_v2', 'depthwise_conv2d', 'depthwise_conv2d_native', 'depthwise_conv2d_native_backprop_filter', 'depthwise_conv2d_native_backprop_input', 'dilation2d', 'dropout', 'elu', 'embedding_lookup', 'embedding_lookup_sparse', 'erosion2d', 'fixed_unigram_candidate_sampler', 'fused_batch_norm', 'in_top_k', 'l2_loss', 'l2_normalize', 'leaky_relu', 'learned_unigram_candidate_sampler', 'local_response_normalization', 'log_poisson_loss', 'log_softmax', 'log_uniform_candidate_sampler', 'lrn', 'max_pool', 'max_pool3d', 'max_pool_with_argmax', 'moments', 'nce_loss', 'normalize_moments', 'pool', 'quantized_avg_pool', 'quantized_conv2d', 'quantized_max_pool', 'quantized_relu_x', 'relu', 'relu6', 'relu_layer', 'safe_embedding_lookup_sparse', 'sampled_softmax_loss', 'selu', 'separable_conv2d', 'sigmoid', 'sigmoid_cross_entropy_with_logits', 'softmax', 'softmax_cross_entropy_with_logits', 'softmax_cross_entropy_with_logits_v2', 'softplus', 'softsign', 'sparse_softmax_cross_entropy_with_logits', 'sufficient_statistics', 'swish', 'tanh', 'top_k', 'uniform_candidate_sampler', 'weighted_cross_entropy_with_logits', 'weighted_moments', 'with_space_to_batch', 'xw_plus_b', 'zero_fraction']
 from headrace.ops.math.cumulative import top_k as top_k
-from headrace.ops.math.elementwise import sigmoid as sigmoid
-from headrace.ops.math.elementwise import tanh as tanh
+from typing import Any as _Any
+from builtins import str as _str
+from headrace.graph.tensor import Tensor as _Tensor
+def sigmoid(x: _Any, name: _str | None = None) -> _Tensor: ...
+def tanh(x: _Any, name: _str | None = None) -> _Tensor: ...
 from headrace.ops.math.norms import zero_fraction as zero_fraction
 from headrace.ops.nn.activations import bias_add as bias_add
 from headrace.ops.nn.activations import crelu as crelu
@@ -49,7 +52,16 @@ from headrace.ops.nn.normalization_api import fused_batch_norm as fused_batch_no
 from headrace.ops.nn.normalization_api import l2_normalize as l2_normalize
 from headrace.ops.nn.normalization_api import local_response_normalization as local_response_normalization
 from headrace.ops.nn.normalization_api import log_poisson_loss as log_poisson_loss
-from headrace.ops.nn.normalization_api import lrn as lrn
+from builtins import int as _int
+from builtins import float as _float
+def lrn(
+    input: _Any,
+    depth_radius: _int = 5,
+    bias: _float = 1,
+    alpha: _float = 1,
+    beta: _float = 0.5,
+    name: _str | None = None,
+) -> _Tensor: ...
 from headrace.ops.nn.normalization_api import moments as moments
 from headrace.ops.nn.normalization_api import normalize_moments as normalize_moments
 from headrace.ops.nn.normalization_api import sufficient_statistics as sufficient_statistics

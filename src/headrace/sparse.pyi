@@ -1,11 +1,29 @@
 # Written by tools/make_stubs.py from sparse.py; do not edit.
 __all__ = ['SparseTensor', 'add', 'concat', 'cross', 'cross_hashed', 'expand_dims', 'eye', 'fill_empty_rows', 'from_dense', 'mask', 'matmul', 'maximum', 'merge', 'minimum', 'placeholder', 'reduce_max', 'reduce_max_sparse', 'reduce_sum', 'reduce_sum_sparse', 'reorder', 'reset_shape', 'reshape', 'retain', 'segment_mean', 'segment_sqrt_n', 'segment_sum', 'slice', 'softmax', 'sparse_dense_matmul', 'split', 'to_dense', 'to_indicator', 'transpose']
-from headrace.ops.math.segment_api import sparse_segment_mean as _segment_mean
-segment_mean = _segment_mean
-from headrace.ops.math.segment_api import sparse_segment_sqrt_n as _segment_sqrt_n
-segment_sqrt_n = _segment_sqrt_n
-from headrace.ops.math.segment_api import sparse_segment_sum as _segment_sum
-segment_sum = _segment_sum
+from typing import Any as _Any
+from builtins import str as _str
+from headrace.graph.tensor import Tensor as _Tensor
+def segment_mean(
+    data: _Any,
+    indices: _Any,
+    segment_ids: _Any,
+    name: _str | None = None,
+    num_segments: _Any = None,
+) -> _Tensor: ...
+def segment_sqrt_n(
+    data: _Any,
+    indices: _Any,
+    segment_ids: _Any,
+    name: _str | None = None,
+    num_segments: _Any = None,
+) -> _Tensor: ...
+def segment_sum(
+    data: _Any,
+    indices: _Any,
+    segment_ids: _Any,
+    name: _str | None = None,
+    num_segments: _Any = None,
+) -> _Tensor: ...
 from headrace.ops.sparse.api import sparse_concat as _concat
 concat = _concat
 from headrace.ops.sparse.api import sparse_expand_dims as _expand_dims
@@ -45,18 +63,46 @@ from headrace.ops.sparse.math import sparse_mask as _mask
 mask = _mask
 from headrace.ops.sparse.math import sparse_tensor_dense_matmul as _matmul
 matmul = _matmul
-from headrace.ops.sparse.math import sparse_maximum as _maximum
-maximum = _maximum
-from headrace.ops.sparse.math import sparse_minimum as _minimum
-minimum = _minimum
-from headrace.ops.sparse.math import sparse_reduce_max as _reduce_max
-reduce_max = _reduce_max
-from headrace.ops.sparse.math import sparse_reduce_max_sparse as _reduce_max_sparse
-reduce_max_sparse = _reduce_max_sparse
-from headrace.ops.sparse.math import sparse_reduce_sum as _reduce_sum
-reduce_sum = _reduce_sum
-from headrace.ops.sparse.math import sparse_reduce_sum_sparse as _reduce_sum_sparse
-reduce_sum_sparse = _reduce_sum_sparse
+from headrace.ops.sparse.sparse_tensor import SparseTensor as _SparseTensor
+def maximum(sp_a: _Any, sp_b: _Any, name: _str | None = None) -> _SparseTensor: ...
+def minimum(sp_a: _Any, sp_b: _Any, name: _str | None = None) -> _SparseTensor: ...
+from builtins import bool as _bool
+def reduce_max(
+    sp_input: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    reduction_axes: _Any = None,
+    keep_dims: _bool | None = None,
+    output_is_sparse: _bool = False,
+    name: _str | None = None,
+) -> _Any: ...
+def reduce_max_sparse(
+    sp_input: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    reduction_axes: _Any = None,
+    keep_dims: _bool | None = None,
+    output_is_sparse: _bool = False,
+    name: _str | None = None,
+) -> _Any: ...
+def reduce_sum(
+    sp_input: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    reduction_axes: _Any = None,
+    keep_dims: _bool | None = None,
+    output_is_sparse: _bool = False,
+    name: _str | None = None,
+) -> _Any: ...
+def reduce_sum_sparse(
+    sp_input: _Any,
+    axis: _Any = None,
+    keepdims: _bool | None = None,
+    reduction_axes: _Any = None,
+    keep_dims: _bool | None = None,
+    output_is_sparse: _bool = False,
+    name: _str | None = None,
+) -> _Any: ...
 from headrace.ops.sparse.math import sparse_softmax as _softmax
 softmax = _softmax
 from headrace.ops.sparse.math import sparse_tensor_dense_matmul as _sparse_dense_matmul

@@ -35,6 +35,21 @@ def test_every_operation_is_typed_with_its_outputs():
     assert returns["Unpack"] == "list[Tensor]"
 
 
+@pytest.mark.parametrize(
+    ("stub", "name", "arguments"),
+    [
+        ("__init__.pyi", "multiply", ["x", "y", "name"]),
+        ("layers/__init__.pyi", "dense", ["inputs", "units", "activation"]),
+        ("contrib/slim/__init__.pyi", "max_pool2d", ["inputs", "kernel_size", "stride"]),
+    ],
+)
+def test_functions_that_a_call_makes_have_their_arguments(stub, name, arguments):
+    body = ast.parse((ROOT / "src" / "headrace" / stub).read_text()).body
+    (made,) = [n for n in body if isinstance(n, ast.FunctionDef) and n.name == name]
+    assert [a.arg for a in made.args.args][: len(arguments)] == arguments
+    assert ast.unparse(made.returns) == "_Tensor"
+
+
 def test_no_function_hides_that_it_returns_any():
     source = ROOT / "src" / "headrace"
     assert not [p for p in source.rglob("*.py") if "ignore[no-any-return]" in p.read_text()]

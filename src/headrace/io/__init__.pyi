@@ -37,8 +37,15 @@ from headrace.ops.parsing.features import FixedLenSequenceFeature as FixedLenSeq
 from headrace.ops.parsing.features import SparseFeature as SparseFeature
 from headrace.ops.parsing.features import VarLenFeature as VarLenFeature
 from headrace.ops.sparse.api import deserialize_many_sparse as deserialize_many_sparse
-from headrace.ops.sparse.api import serialize_many_sparse as serialize_many_sparse
-from headrace.ops.sparse.api import serialize_sparse as serialize_sparse
+from typing import Any as _Any
+from builtins import str as _str
+from headrace.graph.tensor import Tensor as _Tensor
+def serialize_many_sparse(
+    sp_input: _Any,
+    name: _str | None = None,
+    out_type: _Any = ...,
+) -> _Tensor: ...
+def serialize_sparse(sp_input: _Any, name: _str | None = None, out_type: _Any = ...) -> _Tensor: ...
 from headrace.ops.strings.api import decode_base64 as decode_base64
 from headrace.ops.strings.api import encode_base64 as encode_base64
 from headrace.train import match_filenames_once as match_filenames_once

@@ -185,12 +185,13 @@ def functional(layer: type[Layer]) -> Callable[..., Tensor]:
     """
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
     own = list(inspect.signature(layer.__init__).parameters.values())[1:]
-    parameters = [inspect.Parameter("inputs", keyword)]
+    parameters = [inspect.Parameter("inputs", keyword, annotation="Any")]
     parameters += [p for p in own if p.kind is not p.VAR_KEYWORD]
     shares = any(p.name == "trainable" for p in own)
     if shares:
-        parameters.append(inspect.Parameter("reuse", keyword, default=None))
-    signature = inspect.Signature(parameters)
+        reuse = inspect.Parameter("reuse", keyword, default=None, annotation="Any")
+        parameters.append(reuse)
+    signature = inspect.Signature(parameters, return_annotation="Tensor")
 
     def function(*args: Any, **kwargs: Any) -> Tensor:
         given = signature.bind(*args, **kwargs).arguments

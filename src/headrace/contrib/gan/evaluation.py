@@ -110,7 +110,8 @@ def frechet_classifier_distance_from_activations(
         real_activations, generated_activations: ``[n, features]``.
     """
     sets = _doubles(real_activations, generated_activations)
-    means, spreads = [], []
+    means: list[tf.Tensor] = []
+    spreads: list[tf.Tensor] = []
     for values in sets:
         mean = tf.reduce_mean(values, 0)
         centred = values - mean
@@ -120,7 +121,7 @@ def frechet_classifier_distance_from_activations(
     root = _root(spreads[0])
     product = _root(tf.matmul(root, tf.matmul(spreads[1], root)))
     trace = tf.trace(spreads[0] + spreads[1]) - 2.0 * tf.trace(product)
-    result = trace + tf.reduce_sum(tf.squared_difference(*means))
+    result = trace + tf.reduce_sum(tf.squared_difference(means[0], means[1]))
     return tf.cast(result, tf.convert_to_tensor(real_activations).dtype)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from headrace.contrib.framework.arg_scope import add_arg_scope
 from headrace.contrib.framework.variables import model_variable
 from headrace.contrib.layers import utils
 from headrace.contrib.layers.initializers import XAVIER
+from headrace.graph.tensor import Tensor
 from headrace.layers import conv_transpose, convolutional, pooling, separable
 from headrace.layers.arguments import ZEROS
 from headrace.ops.array import arranging_api
@@ -62,7 +64,7 @@ def convolution(
     trainable: bool = True,
     scope: Any = None,
     conv_dims: int | None = None,
-) -> Any:
+) -> Tensor:
     """Convolution over one, two or three spatial dimensions, as the rank of ``inputs`` says.
 
     Args:
@@ -107,7 +109,7 @@ def convolution(
         )
 
 
-def _of_rank(spatial: int, name: str) -> Any:
+def _of_rank(spatial: int, name: str) -> Callable[..., Tensor]:
     """`convolution` over so many spatial dimensions."""
 
     def function(
@@ -130,7 +132,7 @@ def _of_rank(spatial: int, name: str) -> Any:
         outputs_collections: Any = None,
         trainable: bool = True,
         scope: Any = None,
-    ) -> Any:
+    ) -> Tensor:
         return convolution(
             inputs,
             num_outputs,
@@ -164,7 +166,9 @@ convolution2d = _of_rank(2, "convolution2d")
 convolution3d = _of_rank(3, "convolution3d")
 
 
-def _transposed(layer_type: Any, name: str, default: str, formats: tuple[str, str]) -> Any:
+def _transposed(
+    layer_type: Any, name: str, default: str, formats: tuple[str, str]
+) -> Callable[..., Tensor]:
     def function(
         inputs: Any,
         num_outputs: int,
@@ -184,7 +188,7 @@ def _transposed(layer_type: Any, name: str, default: str, formats: tuple[str, st
         outputs_collections: Any = None,
         trainable: bool = True,
         scope: Any = None,
-    ) -> Any:
+    ) -> Tensor:
         place = _place(data_format, formats)
         with utils.layer_scope(scope, default, inputs, reuse, _RENAMED) as sc:
             inputs = convert_to_tensor(inputs)
@@ -251,7 +255,7 @@ def convolution2d_in_plane(
     outputs_collections: Any = None,
     trainable: bool = True,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """The same convolution for each channel of images by itself."""
     with variable_scope(scope, "ConvInPlane", [inputs], reuse=reuse) as sc:
         inputs = convert_to_tensor(inputs)
@@ -291,7 +295,7 @@ def _biased(
     regularizer: Any,
     variables_collections: Any,
     trainable: bool,
-) -> Any:
+) -> Tensor:
     biases = model_variable(
         "biases",
         shape=[channels],
@@ -327,7 +331,7 @@ def separable_convolution2d(
     outputs_collections: Any = None,
     trainable: bool = True,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """A convolution of each channel by itself, then a mix of the channels.
 
     ``num_outputs`` of None leaves out the mix. The other arguments are those of `convolution`.
@@ -371,9 +375,9 @@ def separable_convolution2d(
         )
 
 
-def _applied(layer: separable.SeparableConv2D, inputs: Any, collections: Any) -> Any:
+def _applied(layer: separable.SeparableConv2D, inputs: Any, collections: Any) -> Tensor:
     """The outputs of a layer, whose variables join the collections."""
-    outputs = layer.apply(inputs)
+    outputs: Tensor = layer.apply(inputs)
     utils.add_to_collections(layer.depthwise_kernel, collections, "weights")
     utils.add_to_collections(layer.pointwise_kernel, collections, "weights")
     utils.add_to_collections(layer.bias, collections, "biases")
@@ -387,7 +391,7 @@ def _depthwise(
     weights: tuple[Any, Any],
     biases: tuple[Any, Any] | None,
     kept: tuple[Any, Any],
-) -> Any:
+) -> Tensor:
     kernel_size, stride, rate, padding, data_format, multiplier = window
     initializer, regularizer = weights
     collections, trainable = kept
@@ -415,7 +419,9 @@ def _depthwise(
     return _biased(outputs, channels * multiplier, data_format, *biases, *kept)
 
 
-def _pooled(layer_type: Any, name: str, scope_name: str, formats: tuple[str, str]) -> Any:
+def _pooled(
+    layer_type: Any, name: str, scope_name: str, formats: tuple[str, str]
+) -> Callable[..., Tensor]:
     def function(
         inputs: Any,
         kernel_size: Any,
@@ -424,12 +430,13 @@ def _pooled(layer_type: Any, name: str, scope_name: str, formats: tuple[str, str
         data_format: str = formats[0],
         outputs_collections: Any = None,
         scope: Any = None,
-    ) -> Any:
+    ) -> Tensor:
         place = _place(data_format, formats)
         with name_scope(scope, scope_name, [inputs]) as sc:
             inputs = convert_to_tensor(inputs)
             layer = layer_type(kernel_size, stride, padding, place, _scope=sc)
-            return utils.collect_named_outputs(outputs_collections, sc, layer.apply(inputs))
+            outputs: Tensor = layer.apply(inputs)
+            return utils.collect_named_outputs(outputs_collections, sc, outputs)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`tf.layers.{layer_type.__name__}`, made and called."
@@ -453,7 +460,7 @@ def pool(
     stride: Any = 1,
     outputs_collections: Any = None,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """``tf.nn.pool``. Raises ValueError if the rank is not known or less than 3."""
     with name_scope(scope, f"{pooling_type.lower()}_pool", [inputs]) as sc:
         inputs = convert_to_tensor(inputs)

@@ -46,7 +46,7 @@ def fully_connected(
     outputs_collections: Any = None,
     trainable: bool = True,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """``activation_fn(inputs @ weights + biases)`` over the last dimension.
 
     Args:
@@ -101,7 +101,7 @@ def legacy_fully_connected(
     trainable: bool = True,
     weight_regularizer: Any = None,
     bias_regularizer: Any = None,
-) -> Any:
+) -> Tensor:
     """`fully_connected` of release 0.x: variables "weights" and "bias", no normalisation.
 
     Raises:
@@ -159,7 +159,7 @@ def bias_add(
     trainable: bool = True,
     data_format: str = "NHWC",
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """``activation_fn(inputs + biases)``, a bias for each channel.
 
     Raises:
@@ -196,18 +196,18 @@ def dropout(
     outputs_collections: Any = None,
     scope: Any = None,
     seed: int | None = None,
-) -> Any:
+) -> Tensor:
     """Keeps a random part ``keep_prob`` of the inputs, scaled up, when training."""
     with utils.layer_scope(scope, "Dropout", inputs) as sc:
         layer = core_layers.Dropout(
             rate=1 - keep_prob, noise_shape=noise_shape, seed=seed, name=sc.name, _scope=sc
         )
-        outputs = layer.apply(convert_to_tensor(inputs), training=is_training)
+        outputs: Tensor = layer.apply(convert_to_tensor(inputs), training=is_training)
         return utils.collect_named_outputs(outputs_collections, sc.name, outputs)
 
 
 @add_arg_scope
-def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Any:
+def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Tensor:
     """``[batch, ...]`` as ``[batch, elements]``."""
     with name_scope(scope, "Flatten", [inputs]) as sc:
         outputs = core_layers.flatten(convert_to_tensor(inputs))
@@ -222,7 +222,7 @@ def one_hot_encoding(
     off_value: Any = 0.0,
     outputs_collections: Any = None,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """``tf.one_hot`` of class numbers."""
     with name_scope(scope, "OneHotEncoding", [labels, num_classes]) as sc:
         labels = convert_to_tensor(labels)
@@ -233,7 +233,7 @@ def one_hot_encoding(
 
 
 @add_arg_scope
-def softmax(logits: Any, scope: Any = None) -> Any:
+def softmax(logits: Any, scope: Any = None) -> Tensor:
     """Softmax over the last dimension. Raises ValueError if its size is not known."""
     with variable_scope(scope, "softmax", [logits]):
         logits = convert_to_tensor(logits)
@@ -245,7 +245,7 @@ def softmax(logits: Any, scope: Any = None) -> Any:
 
 
 @add_arg_scope
-def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -> Any:
+def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -> Tensor:
     """``inputs`` with length 1 along ``dim``. Raises ValueError if there is no such dimension."""
     with variable_scope(scope, "UnitNorm", [inputs]):
         inputs = convert_to_tensor(inputs)
@@ -258,7 +258,7 @@ def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -
 
 
 @add_arg_scope
-def maxout(inputs: Any, num_units: int, axis: int = -1, scope: Any = None) -> Any:
+def maxout(inputs: Any, num_units: int, axis: int = -1, scope: Any = None) -> Tensor:
     """The maximum of each of ``num_units`` groups of channels. Goodfellow et al., 2013.
 
     Raises:
@@ -300,7 +300,7 @@ def _name_of(layer: Any, default: str) -> str:
 
 def repeat(
     inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any
-) -> Any:
+) -> Tensor:
     """A layer after itself, so many times, in scopes ``<scope>_1``, ``<scope>_2`` ...."""
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Repeat", [inputs]):
@@ -311,7 +311,7 @@ def repeat(
         return outputs
 
 
-def stack(inputs: Any, layer: Callable[..., Any], stack_args: Any, **kwargs: Any) -> Any:
+def stack(inputs: Any, layer: Callable[..., Any], stack_args: Any, **kwargs: Any) -> Tensor:
     """A layer after itself, each time with the next of ``stack_args`` (an argument or several).
 
     Raises:

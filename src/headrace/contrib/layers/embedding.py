@@ -19,7 +19,7 @@ from headrace.ops.state.variable_scope import variable_scope
 
 def embedding_lookup_unique(
     params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None
-) -> Any:
+) -> Tensor:
     """``tf.nn.embedding_lookup`` that looks up each number once, however often it stands there."""
     with name_scope(name, "EmbeddingLookupUnique", [params, ids]):
         ids = convert_to_tensor(ids)
@@ -43,7 +43,7 @@ def embed_sequence(
     trainable: bool = True,
     scope: Any = None,
     reuse: Any = None,
-) -> Any:
+) -> Tensor:
     """``[batch, length]`` numbers as ``[batch, length, embed_dim]`` vectors, which are trained.
 
     Args:

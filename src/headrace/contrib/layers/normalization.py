@@ -48,7 +48,7 @@ def batch_norm(
     renorm_clipping: dict[str, Any] | None = None,
     renorm_decay: float = 0.99,
     adjustment: Any = None,
-) -> Any:
+) -> Tensor:
     """Inputs with mean 0 and variance 1 over the batch. Ioffe and Szegedy, 2015.
 
     Args:
@@ -106,7 +106,7 @@ def _check_format(data_format: str) -> None:
         raise ValueError("data_format has to be either NCHW or NHWC.")
 
 
-def _activated(outputs: Any, sc: Any, activation_fn: Any, collections: Any) -> Any:
+def _activated(outputs: Any, sc: Any, activation_fn: Any, collections: Any) -> Tensor:
     return utils.finished(outputs, sc.name, activation_fn, outputs_collections=collections)
 
 
@@ -126,10 +126,10 @@ def _by_kind(initializers: dict[str, Any], regularizers: dict[str, Any]) -> dict
 
 def _layer(
     inputs: Any, sc: Any, reuse: Any, settings: dict[str, Any], is_training: Any, collections: Any
-) -> Any:
+) -> Tensor:
     """`tf.layers.BatchNormalization` on the inputs; its variables join the collections."""
     layer = BatchNormalization(name=sc.name, _scope=sc, _reuse=reuse, **settings)
-    outputs = layer.apply(convert_to_tensor(inputs), training=is_training)
+    outputs: Tensor = layer.apply(convert_to_tensor(inputs), training=is_training)
     for kind in ("moving_mean", "moving_variance", "beta", "gamma"):
         utils.add_to_collections(getattr(layer, kind), collections, kind)
     return outputs
@@ -174,7 +174,7 @@ def layer_norm(
     begin_norm_axis: int = 1,
     begin_params_axis: int = -1,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Each example with mean 0 and variance 1. Ba, Kiros and Hinton, 2016.
 
     Args:
@@ -230,7 +230,7 @@ def instance_norm(
     trainable: bool = True,
     data_format: str = "NHWC",
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Each channel of each image with mean 0 and variance 1. Ulyanov et al., 2016.
 
     Raises:
@@ -286,7 +286,7 @@ def group_norm(
     trainable: bool = True,
     scope: Any = None,
     mean_close_to_zero: bool = False,
-) -> Any:
+) -> Tensor:
     """Each group of channels of each image with mean 0 and variance 1. Wu and He, 2018.
 
     Args:

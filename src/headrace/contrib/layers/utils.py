@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace.contrib.framework.variables import model_variable
 from headrace.graph.graph import get_default_graph
@@ -17,6 +17,7 @@ from headrace.ops.state.partitioned import PartitionedVariable
 from headrace.ops.state.variable_scope import variable_scope
 from headrace.ops.state.variables import Variable
 
+T = TypeVar("T")
 NamedOutputs = namedtuple("NamedOutputs", ["name", "outputs"])
 
 #: Other names of tensors.
@@ -44,7 +45,7 @@ def gather_tensors_aliases(tensors: Iterable[Any]) -> list[str]:
     return [alias for tensor in tensors for alias in get_tensor_aliases(tensor)]
 
 
-def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
+def collect_named_outputs(collections: Any, alias: str, outputs: T) -> T:
     """Add ``outputs`` to collections, under another name; gives them back."""
     if collections:
         append_tensor_alias(outputs, alias)
@@ -206,13 +207,14 @@ def finished(
     normalizer_fn: Any = None,
     normalizer_params: Any = None,
     outputs_collections: Any = None,
-) -> Any:
+) -> Tensor:
     """Normalisation, activation, and the collections of the outputs."""
     if normalizer_fn is not None:
         outputs = normalizer_fn(outputs, **(normalizer_params or {}))
     if activation_fn is not None:
         outputs = activation_fn(outputs)
-    return collect_named_outputs(outputs_collections, scope_name, outputs)
+    result: Tensor = collect_named_outputs(outputs_collections, scope_name, outputs)
+    return result
 
 
 __all__ = [

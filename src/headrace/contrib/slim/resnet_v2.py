@@ -27,7 +27,7 @@ def bottleneck(
     """Normalisation and the rectifier, then three convolutions added to the inputs."""
     with variable_scope(scope, "bottleneck_v2", [inputs]) as sc:
         before = layers.batch_norm(inputs, activation_fn=relu, scope="preact")
-        plain = {"normalizer_fn": None, "activation_fn": None}
+        plain: dict[str, Any] = {"normalizer_fn": None, "activation_fn": None}
         if depth == utils.last_dimension(inputs.shape, min_rank=4):
             shortcut = resnet_utils.subsample(inputs, stride, "shortcut")
         else:

@@ -54,7 +54,7 @@ def _network(name: str, repeats: tuple[int, ...]) -> Any:
                     )
                     net = layers.max_pool2d(net, [2, 2], scope=f"pool{i}")
                 for i, size in ((6, 7), (7, 1)):
-                    padding = {"padding": "VALID"} if size == 7 else {}
+                    padding: dict[str, Any] = {"padding": "VALID"} if size == 7 else {}
                     net = layers.conv2d(net, 4096, [size, size], scope=f"fc{i}", **padding)
                     net = layers.dropout(
                         net, dropout_keep_prob, is_training=is_training, scope=f"dropout{i}"
