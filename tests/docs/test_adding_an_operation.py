@@ -13,7 +13,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PARTS = (
     *("src/headrace", "tests/conftest.py", "tests/op_record.py", "tests/ops/cases"),
-    *("tests/ops/test_op_cases.py", "tools/make_stubs.py", "tools/raw_stub.py", "pyproject.toml"),
+    *(
+        "tests/ops/test_op_cases.py",
+        "tools/make_stubs.py",
+        "tools/raw_stub.py",
+        "tools/stub_signatures.py",
+        "pyproject.toml",
+    ),
 )
 
 PROGRAM = """
