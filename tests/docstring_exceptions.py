@@ -83,7 +83,11 @@ NO_ERROR = {
         resource_loader.get_root_dir_with_all_resources resource_loader.readahead_file_path
         saved_model.is_valid_signature test.benchmark_config test.gpu_device_name
         test.is_built_with_cuda test.is_built_with_gpu_support test.is_built_with_rocm
-        test.is_gpu_available graph_util.must_run_on_cpu""",
+        test.is_gpu_available graph_util.must_run_on_cpu
+        contrib.eager.executing_eagerly contrib.eager.in_eager_mode contrib.eager.in_graph_mode
+        contrib.eager.list_devices contrib.eager.num_gpus contrib.framework.arg_scope_func_key
+        contrib.framework.current_arg_scope contrib.framework.get_name_scope
+        contrib.framework.has_arg_scope contrib.framework.is_tensor""",
     "switches to what already holds, and empty functions": """
         disable_control_flow_v2 disable_eager_execution disable_resource_variables
         disable_tensor_equality disable_v2_behavior disable_v2_tensorshape
@@ -96,6 +100,8 @@ NO_ERROR = {
         all_variables global_variables_initializer initialize_all_variables
         initialize_local_variables local_variables_initializer tables_initializer
         saved_model.main_op.main_op""",
+    "names made from names": """
+        contrib.framework.prepend_name_scope contrib.framework.strip_name_scope""",
     "initializers whose only argument is a seed: they meet the shape when they are called": """
         initializers.he_normal initializers.he_uniform initializers.lecun_normal
         initializers.lecun_uniform""",

@@ -17,11 +17,11 @@ import headrace as tf
 _SHAPES = re.compile(r"\bshapes?\b|\brank\b|\bscalars?\b|\bvectors?\b|\bmatri(x|ces)\b|``\[")
 
 #: At least so many of the functions in `dir`; raise them with each lot of docstrings.
-_WITH_SHAPES = 804
-_WITH_ERRORS = 915
+_WITH_SHAPES = 878
+_WITH_ERRORS = 986
 
 #: How many are not in the lists of exceptions and still to be written: these only fall.
-_TO_WRITE = {"shapes": {"contrib": 114, "others": 84}, "errors": {"contrib": 120, "others": 104}}
+_TO_WRITE = {"shapes": {"contrib": 66, "others": 84}, "errors": {"contrib": 63, "others": 104}}
 
 
 def _functions():

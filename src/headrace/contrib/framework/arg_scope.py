@@ -50,7 +50,13 @@ def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
 
 
 def add_arg_scope(func: F) -> F:
-    """Decorate a function to take default arguments from `arg_scope`."""
+    """Decorate a function to take default arguments from `arg_scope`.
+
+    Raises:
+        TypeError: if it is no function.
+    """
+    if not callable(func):
+        raise TypeError(f"add_arg_scope decorates a function, got {func!r:.100}.")
     key = getattr(func, "_key_op", (func.__module__, func.__name__))
 
     @functools.wraps(func)

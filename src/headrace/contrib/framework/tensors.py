@@ -22,20 +22,25 @@ from headrace.ops.state.variables import Variable
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether ``x`` is a tensor, a sparse one, or a variable."""
+    """Whether ``x`` is a tensor, a sparse one, or a variable, of any shape."""
     return isinstance(x, (Tensor, SparseTensor, Variable))
 
 
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     """The one floating type of ``tensors`` (None among them counts for nothing) and ``dtype``.
 
+    Their shapes may differ. Without tensors and ``dtype`` it is float32.
+
     Raises:
+        TypeError: if one of ``tensors`` is no tensor.
         ValueError: if types differ or are not floating.
     """
     found = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     for tensor in tensors or ():
         if tensor is None:
             continue
+        if not hasattr(tensor, "dtype"):
+            raise TypeError(f"Expected tensors, got {tensor!r:.100}: use tf.convert_to_tensor.")
         own = dtypes.as_dtype(tensor.dtype).base_dtype
         if found is not None and own is not found:
             raise ValueError(f"Expected {found.name}, got {own.name} of {tensor!r}.")
@@ -80,10 +85,12 @@ def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
 def convert_to_tensor_or_sparse_tensor(
     value: Any, dtype: Any = None, name: str | None = None
 ) -> Any:
-    """``value`` as a tensor; a sparse one as it is.
+    """``value`` as a tensor of the same shape; a sparse one as it is.
 
     Raises:
         RuntimeError: if ``dtype`` is not that of a sparse tensor.
+        TypeError: if ``value`` cannot be converted, or not to ``dtype``.
+        ValueError: if its rows have different lengths.
     """
     if isinstance(value, SparseTensorValue):
         value = SparseTensor(value.indices, value.values, value.dense_shape)
@@ -97,7 +104,7 @@ def convert_to_tensor_or_sparse_tensor(
 
 
 def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Graph:
-    """The graph of tensors and operations.
+    """The graph of tensors and operations, of any shape. Without any, the default graph.
 
     Raises:
         ValueError: if they have several, or one of them is not in ``graph``.
@@ -116,7 +123,13 @@ def get_name_scope() -> str:
 
 
 def get_placeholders(graph: Graph) -> list[Tensor]:
-    """The placeholders of a graph."""
+    """The placeholders of a graph, in the order they were made, each with the shape it was given.
+
+    Raises:
+        TypeError: if ``graph`` is no graph.
+    """
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph must be a tf.Graph, got {graph!r:.100}.")
     return [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
 
 
@@ -136,7 +149,15 @@ def reduce_sum_n(tensors: Sequence[Any], name: str | None = None) -> Any:
 def remove_squeezable_dimensions(
     predictions: Any, labels: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Predictions and labels without a last dimension of 1 that one has too much."""
+    """Predictions and labels without a last dimension of 1 that one has too much.
+
+    ``[batch, 1]`` with ``[batch]`` becomes two of shape ``[batch]``. Where a rank is not known, or
+    the ranks differ by more than one, both stay as they are.
+
+    Raises:
+        TypeError: if one cannot be converted to a tensor.
+        ValueError: if the dimension that is too much has a known size other than 1.
+    """
     squeezed_labels, squeezed = weights.remove_squeezable_dimensions(labels, predictions, 0, name)
     return squeezed, squeezed_labels
 
@@ -173,10 +194,13 @@ def smart_cond(
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """One of two functions where the predicate is known, else ``tf.cond`` of both.
+    """One of two functions where the predicate, a scalar, is known, else ``tf.cond`` of both.
+
+    The result has the shape of what the function gives; of both, what the two have in common.
 
     Raises:
         TypeError: if a function is no function.
+        ValueError: if the predicate is no scalar, or two branches give different types.
     """
     if not callable(true_fn) or not callable(false_fn):
         raise TypeError("`true_fn` and `false_fn` must be callable.")
@@ -185,6 +209,8 @@ def smart_cond(
 
 def smart_constant_value(pred: Any) -> Any:
     """The truth of a bool, 0, 1 or tensor that is known; else None.
+
+    Of a tensor it is an array of the tensor's shape.
 
     Raises:
         TypeError: for anything else.
@@ -199,7 +225,19 @@ def smart_constant_value(pred: Any) -> Any:
 def smart_case(
     pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, name: str = "smart_case"
 ) -> Any:
-    """``tf.case``, without the branches that are known not to be taken."""
+    """``tf.case``, without the branches that are known not to be taken.
+
+    Args:
+        pred_fn_pairs: pairs, or a dictionary, of a scalar predicate and a function. The result has
+            the shape of what the chosen function gives.
+        default: the function for when no predicate is true.
+
+    Raises:
+        TypeError: if a predicate is neither a tensor, a bool, 0 nor 1, or a function is no
+            function.
+        ValueError: if no predicate is true and there is no default, or a predicate that is a
+            tensor is no scalar, or branches that are both possible give different types.
+    """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     left = []
     for predicate, function in pairs:

@@ -84,7 +84,16 @@ def variable(
     synchronization: VariableSynchronization = _AUTO,
     aggregation: VariableAggregation = _NONE,
 ) -> Any:
-    """``tf.get_variable``, on ``device`` (a name, or a function of the op)."""
+    """``tf.get_variable``, on ``device`` (a name, or a function of the op).
+
+    Args:
+        shape: of the variable; may be left out where ``initializer`` is a value or
+            ``custom_getter`` finds the variable.
+
+    Raises:
+        ValueError: if the shape is missing or not fully known, if the name is taken and not reused,
+            or if a reused variable has another shape or type.
+    """
     keys = dict.fromkeys([GraphKeys.GLOBAL_VARIABLES] if collections is None else collections)
     getter: Callable[..., Any] = get_variable
     if custom_getter is not None:
@@ -123,7 +132,12 @@ def model_variable(
     synchronization: VariableSynchronization = _AUTO,
     aggregation: VariableAggregation = _NONE,
 ) -> Any:
-    """`variable` that joins MODEL_VARIABLES too: part of the model, not of its training."""
+    """`variable` that joins MODEL_VARIABLES too: part of the model, not of its training.
+
+    Raises:
+        ValueError: as `variable`, for a shape that is missing or not fully known, and for a name
+            that is taken.
+    """
     keys = [*(collections or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
     return variable(
         name,
@@ -144,7 +158,13 @@ def model_variable(
 
 
 def add_model_variable(var: Any) -> None:
-    """Add a variable to MODEL_VARIABLES, unless it is there."""
+    """Add a variable, of any shape, to MODEL_VARIABLES, unless it is there.
+
+    Raises:
+        TypeError: if it is no variable.
+    """
+    if not isinstance(var, (Variable, PartitionedVariable)):
+        raise TypeError(f"Only a variable can join the model variables, got {var!r:.100}.")
     held = get_default_graph().get_collection_ref(GraphKeys.MODEL_VARIABLES)
     if all(v is not var for v in held):
         held.append(var)
@@ -200,7 +220,14 @@ class VariableDeviceChooser:
 def get_variables(
     scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
 ) -> list[Any]:
-    """The variables of a collection inside a scope, with names that end in ``suffix``."""
+    """The variables of a collection inside a scope, with names that end in ``suffix``.
+
+    Args:
+        scope: a variable scope, or a regular expression for the start of a name.
+
+    Raises:
+        re.error: if scope or suffix are no regular expressions.
+    """
     prefix = getattr(scope, "name", scope)
     if suffix is not None:
         suffix = suffix if ":" in suffix else f"{suffix}:"
@@ -209,35 +236,56 @@ def get_variables(
 
 
 def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
-    """`get_variables` of MODEL_VARIABLES."""
+    """`get_variables` of MODEL_VARIABLES.
+
+    Raises:
+        re.error: if scope or suffix are no regular expressions.
+    """
     return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
 
 
 def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
-    """`get_variables` of LOCAL_VARIABLES."""
+    """`get_variables` of LOCAL_VARIABLES.
+
+    Raises:
+        re.error: if scope or suffix are no regular expressions.
+    """
     return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
 
 
 def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
-    """`get_variables` of TRAINABLE_VARIABLES."""
+    """`get_variables` of TRAINABLE_VARIABLES.
+
+    Raises:
+        re.error: if scope or suffix are no regular expressions.
+    """
     return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
 
 
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
-    """The global variables with names that end in ``suffix``."""
+    """The global variables with names that end in ``suffix``.
+
+    Raises:
+        re.error: if scope or suffix are no regular expressions.
+    """
     return get_variables(scope=scope, suffix=suffix)
 
 
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
-    """The global variables whose names end in the whole name ``given_name``."""
+    """The global variables whose names end in the whole name ``given_name``.
+
+    Raises:
+        re.error: if scope or name are no regular expressions.
+    """
     return get_variables(scope=scope, suffix=f"/{given_name}:|^{given_name}:")
 
 
 def get_unique_variable(var_op_name: str) -> Any:
-    """The variable of a full name.
+    """The variable of a full name, with the shape it has.
 
     Raises:
         ValueError: if there is none.
+        re.error: if the name is no regular expression.
     """
     found = get_variables(scope=var_op_name)
     for var in found:
@@ -252,7 +300,13 @@ def get_unique_variable(var_op_name: str) -> Any:
 
 
 def get_variable_full_name(var: Any) -> str:
-    """The name of a variable, of the whole one for a part of a partitioned variable."""
+    """The name of a variable, of the whole one for a part of a partitioned variable.
+
+    Raises:
+        TypeError: if it is no variable.
+    """
+    if not hasattr(var, "op"):
+        raise TypeError(f"Expected a variable, got {var!r:.100}.")
     info = getattr(var, "_save_slice_info", None)
     return str(info.full_name) if info is not None else str(var.op.name)
 
@@ -280,6 +334,9 @@ def filter_variables(
     """The variables whose names match a pattern of ``include_patterns`` and none to exclude.
 
     ``reg_search`` finds patterns anywhere in a name, else at its start.
+
+    Raises:
+        re.error: if a pattern is no regular expression.
     """
     match = re.search if reg_search else re.match
 
@@ -316,6 +373,11 @@ def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Any, dic
     for name, value in var_names_to_values.items():
         var = get_unique_variable(name)
         array = np.asarray(value)
+        if array.size != var.shape.num_elements():
+            raise ValueError(
+                f"Variable {name} has shape {var.shape}, got a value of shape {array.shape}: the "
+                "number of elements must be the same."
+            )
         given = placeholder(var.dtype, var.shape, name=f"placeholder/{var.op.name}")
         assigned.append(var.assign(given, read_value=False))
         feed[given] = array.reshape(var.shape.as_list())
@@ -324,6 +386,10 @@ def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Any, dic
 
 def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Any], Any]:
     """A function of a session that sets variables.
+
+    Args:
+        var_names_to_values: arrays by the full names of variables, of as many elements as the
+            variable; they get its shape.
 
     Raises:
         ValueError: as `assign_from_values`.

@@ -31,6 +31,8 @@ _CONVOLUTIONS: dict[int, type[convolutional.Conv]] = {
     5: convolutional.Conv3D,
 }
 _RELU = activations.relu
+#: Layouts with the channels last and first, by rank.
+_FORMATS = ("NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW")
 
 
 def _place(data_format: str | None, allowed: tuple[str, ...]) -> str:
@@ -67,15 +69,23 @@ def convolution(
 ) -> Tensor:
     """Convolution over one, two or three spatial dimensions, as the rank of ``inputs`` says.
 
+    ``[batch, size, ..., channels]`` becomes ``[batch, size, ..., num_outputs]``: with "SAME" each
+    size divided by the stride and rounded up; with "VALID" ``(size - window) // stride + 1``, where
+    the window is ``(kernel_size - 1) * rate + 1``. Formats that begin with "NC" have the channels
+    first.
+
     Args:
         rate: dilation; greater than 1 only with a stride of 1.
         normalizer_fn: takes the place of the biases, with ``normalizer_params`` as arguments.
         conv_dims: how many spatial dimensions there must be.
 
     Raises:
-        ValueError: if rank or format do not fit.
+        TypeError: if the inputs are not of a floating type.
+        ValueError: if rank, format, padding or the length of a list do not fit, the number of
+            channels is not known, a window does not fit, or stride and rate are both greater than
+            1.
     """
-    place = _place(data_format, ("NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"))
+    place = _place(data_format, _FORMATS)
     with utils.layer_scope(scope, "Conv", inputs, reuse, _RENAMED) as sc:
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.rank
@@ -107,6 +117,18 @@ def convolution(
         return utils.finished(
             outputs, sc.name, activation_fn, normalizer_fn, normalizer_params, outputs_collections
         )
+
+
+_RANKED = """`convolution` of inputs ``[batch, {sizes}, channels]``, of rank {rank}.
+
+The result is ``[batch, {sizes}, num_outputs]``: with "SAME" each size is that of the inputs
+divided by the stride and rounded up.
+
+Raises:
+    TypeError: if the inputs are not of a floating type.
+    ValueError: if the rank is not {rank}, the number of channels is not known, or `convolution`
+        refuses another argument.
+"""
 
 
 def _of_rank(spatial: int, name: str) -> Callable[..., Tensor]:
@@ -157,13 +179,27 @@ def _of_rank(spatial: int, name: str) -> Callable[..., Tensor]:
         )
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`convolution` of inputs of rank {spatial + 2}."
+    function.__doc__ = _RANKED.format(rank=spatial + 2, sizes=", ".join(["size"] * spatial))
     return add_arg_scope(function)
 
 
 convolution1d = _of_rank(1, "convolution1d")
 convolution2d = _of_rank(2, "convolution2d")
 convolution3d = _of_rank(3, "convolution3d")
+
+
+_TRANSPOSED = """Transposed convolution: the gradient of a convolution, as a layer of its own.
+
+``[batch, {sizes}, channels]`` becomes ``[batch, {sizes}, num_outputs]``, where a size is
+``size * stride`` with "SAME" padding and ``size * stride + max(kernel - stride, 0)`` with
+"VALID". The other arguments are those of `convolution`. Dumoulin and Visin, "A guide to
+convolution arithmetic for deep learning", 2016 (arXiv:1603.07285), chapter 4.
+
+Raises:
+    TypeError: if the inputs are not of a floating type.
+    ValueError: if the rank does not fit, the number of channels is not known, or the padding or
+        format is unknown.
+"""
 
 
 def _transposed(
@@ -222,7 +258,7 @@ def _transposed(
             )
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Transposed convolution; the other arguments are those of `convolution`."
+    function.__doc__ = _TRANSPOSED.format(sizes=", ".join(["size"] * (len(formats[0]) - 2)))
     return add_arg_scope(function)
 
 
@@ -256,7 +292,16 @@ def convolution2d_in_plane(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """The same convolution for each channel of images by itself."""
+    """The same convolution for each channel of images by itself.
+
+    ``[batch, height, width, channels]`` becomes a tensor with as many channels, and sizes as of
+    `convolution`. The one kernel has shape ``[*kernel_size, 1, 1]``.
+
+    Raises:
+        TypeError: if the inputs are not of a floating type.
+        ValueError: if the rank is not 4, the number of channels is not known, or the padding or
+            the length of a list does not fit.
+    """
     with variable_scope(scope, "ConvInPlane", [inputs], reuse=reuse) as sc:
         inputs = convert_to_tensor(inputs)
         channels = utils.last_dimension(inputs.shape, min_rank=4)
@@ -334,7 +379,15 @@ def separable_convolution2d(
 ) -> Tensor:
     """A convolution of each channel by itself, then a mix of the channels.
 
-    ``num_outputs`` of None leaves out the mix. The other arguments are those of `convolution`.
+    ``[batch, height, width, channels]`` becomes ``[batch, height, width, num_outputs]``, with sizes
+    as of `convolution`. ``num_outputs`` of None leaves out the mix: then there are ``channels *
+    depth_multiplier`` outputs. The other arguments are those of `convolution`. Chollet, "Xception",
+    2017 (arXiv:1610.02357), section 1.2.
+
+    Raises:
+        TypeError: if the inputs are not of a floating type.
+        ValueError: if the rank is not 4, the number of channels is not known, stride and rate are
+            both greater than 1, or the format, padding or the length of a list does not fit.
     """
     biased = normalizer_fn is None and biases_initializer is not None
     with utils.layer_scope(scope, "SeparableConv2d", inputs, reuse, _SEPARABLE) as sc:
@@ -419,6 +472,18 @@ def _depthwise(
     return _biased(outputs, channels * multiplier, data_format, *biases, *kept)
 
 
+_POOLED = """`tf.layers.{layer}`, made and called.
+
+``[batch, {sizes}, channels]`` becomes a tensor of that shape with smaller sizes: with "VALID"
+``(size - kernel_size) // stride + 1``, with "SAME" ``size / stride`` rounded up.
+
+Raises:
+    TypeError: if the inputs are not of a floating type, for averages.
+    ValueError: if the rank does not fit or is not known, a window is larger than the inputs, or
+        the padding or format is unknown.
+"""
+
+
 def _pooled(
     layer_type: Any, name: str, scope_name: str, formats: tuple[str, str]
 ) -> Callable[..., Tensor]:
@@ -439,7 +504,9 @@ def _pooled(
             return utils.collect_named_outputs(outputs_collections, sc, outputs)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`tf.layers.{layer_type.__name__}`, made and called."
+    function.__doc__ = _POOLED.format(
+        layer=layer_type.__name__, sizes=", ".join(["size"] * (len(formats[0]) - 2))
+    )
     return add_arg_scope(function)
 
 
@@ -461,12 +528,22 @@ def pool(
     outputs_collections: Any = None,
     scope: Any = None,
 ) -> Tensor:
-    """``tf.nn.pool``. Raises ValueError if the rank is not known or less than 3."""
+    """``tf.nn.pool``: the maximum (``pooling_type`` "MAX") or average ("AVG") of each window.
+
+    ``[batch, size, ..., channels]`` becomes a tensor of the same rank, with sizes as of
+    `convolution`.
+
+    Raises:
+        TypeError: if the inputs are not of a real type, for averages of a floating one.
+        ValueError: if the rank is not known or less than 3, stride and dilation are both greater
+            than 1, or the type, format, padding or a list of sizes does not fit.
+    """
     with name_scope(scope, f"{pooling_type.lower()}_pool", [inputs]) as sc:
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.rank
         if rank is None or rank < 3:
             raise ValueError(f"Rank of inputs must be known and >= 3, but is {rank}")
+        _place(data_format, _FORMATS)
         outputs = pool_api.pool(
             inputs,
             utils.n_positive_integers(rank - 2, kernel_size),

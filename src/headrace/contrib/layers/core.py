@@ -49,13 +49,17 @@ def fully_connected(
 ) -> Tensor:
     """``activation_fn(inputs @ weights + biases)`` over the last dimension.
 
+    ``[..., size]`` becomes ``[..., num_outputs]``, with weights ``[size, num_outputs]``.
+
     Args:
         normalizer_fn: takes the place of the biases, with ``normalizer_params`` as arguments.
         variables_collections: collections of all variables, or a dictionary of them by
             "weights" and "biases".
 
     Raises:
-        ValueError: if ``num_outputs`` is no integer, or the last dimension is not known.
+        TypeError: if the inputs are not of a floating type.
+        ValueError: if ``num_outputs`` is no integer or negative, the rank is less than 2, or the
+            last dimension is not known.
     """
     if not isinstance(num_outputs, int):
         raise ValueError(f"num_outputs type should be int, got {type(num_outputs)}.")
@@ -160,10 +164,11 @@ def bias_add(
     data_format: str = "NHWC",
     scope: Any = None,
 ) -> Tensor:
-    """``activation_fn(inputs + biases)``, a bias for each channel.
+    """``activation_fn(inputs + biases)``, a bias for each channel; the shape stays.
 
     Raises:
-        ValueError: if the format is unknown, or the number of channels is not known.
+        ValueError: if the format is unknown, the rank is less than 2 (for "NCHW": not 4), or the
+            number of channels is not known.
     """
     if data_format not in ("NHWC", "NCHW"):
         raise ValueError("data_format has to be either NCHW or NHWC.")
@@ -197,7 +202,17 @@ def dropout(
     scope: Any = None,
     seed: int | None = None,
 ) -> Tensor:
-    """Keeps a random part ``keep_prob`` of the inputs, scaled up, when training."""
+    """Keeps a random part ``keep_prob`` of the inputs, scaled up, when training. The shape stays.
+
+    Args:
+        noise_shape: of the random choices, which is repeated along dimensions of 1.
+
+    Srivastava et al., "Dropout", JMLR 15, 2014, section 4.
+
+    Raises:
+        ValueError: if ``keep_prob`` is a number outside of (0, 1], the inputs are not of a floating
+            type, or ``noise_shape`` does not fit.
+    """
     with utils.layer_scope(scope, "Dropout", inputs) as sc:
         layer = core_layers.Dropout(
             rate=1 - keep_prob, noise_shape=noise_shape, seed=seed, name=sc.name, _scope=sc
@@ -208,7 +223,11 @@ def dropout(
 
 @add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Tensor:
-    """``[batch, ...]`` as ``[batch, elements]``."""
+    """``[batch, ...]`` as ``[batch, elements]``.
+
+    Raises:
+        ValueError: if the rank is 0 or not known.
+    """
     with name_scope(scope, "Flatten", [inputs]) as sc:
         outputs = core_layers.flatten(convert_to_tensor(inputs))
         return utils.collect_named_outputs(outputs_collections, sc, outputs)
@@ -223,7 +242,14 @@ def one_hot_encoding(
     outputs_collections: Any = None,
     scope: Any = None,
 ) -> Tensor:
-    """``tf.one_hot`` of class numbers."""
+    """``tf.one_hot`` of class numbers: a shape ``[...]`` of them becomes ``[..., num_classes]``.
+
+    The type is that of ``on_value`` and ``off_value``, float32 if left out.
+
+    Raises:
+        TypeError: if the class numbers are not of an integer type, or the two values of two types.
+        ValueError: if ``num_classes`` is negative.
+    """
     with name_scope(scope, "OneHotEncoding", [labels, num_classes]) as sc:
         labels = convert_to_tensor(labels)
         if labels.dtype is dtypes.int32:
@@ -234,7 +260,12 @@ def one_hot_encoding(
 
 @add_arg_scope
 def softmax(logits: Any, scope: Any = None) -> Tensor:
-    """Softmax over the last dimension. Raises ValueError if its size is not known."""
+    """Softmax over the last dimension; the shape stays.
+
+    Raises:
+        TypeError: if the logits are not of a floating type.
+        ValueError: if the rank is less than 2, or the size of the last dimension is not known.
+    """
     with variable_scope(scope, "softmax", [logits]):
         logits = convert_to_tensor(logits)
         depth = utils.last_dimension(logits.shape, min_rank=2)
@@ -246,7 +277,14 @@ def softmax(logits: Any, scope: Any = None) -> Tensor:
 
 @add_arg_scope
 def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -> Tensor:
-    """``inputs`` with length 1 along ``dim``. Raises ValueError if there is no such dimension."""
+    """``inputs`` with length 1 along ``dim``; the shape stays.
+
+    ``epsilon`` is added to squared lengths.
+
+    Raises:
+        TypeError: if the inputs are integers.
+        ValueError: if there is no such dimension (counted from 0), or the rank is not known.
+    """
     with variable_scope(scope, "UnitNorm", [inputs]):
         inputs = convert_to_tensor(inputs)
         if inputs.shape.rank is None:
@@ -257,21 +295,37 @@ def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -
         return raw.RealDiv(inputs, raw.Sqrt(epsilon + squares))
 
 
+def _sized_axis(inputs: Tensor, axis: int) -> int:
+    """The size of ``inputs`` along ``axis``. Raises ValueError if it is not known."""
+    rank = inputs.shape.rank
+    size = None if rank is None or not -rank <= axis < rank else inputs.shape.as_list()[axis]
+    if size is None:
+        raise ValueError(
+            f"The size of the inputs along axis {axis} must be known, but {inputs.name} has shape "
+            f"{inputs.shape}. Choose one of its axes, or set its static shape with set_shape."
+        )
+    return int(size)
+
+
 @add_arg_scope
 def maxout(inputs: Any, num_units: int, axis: int = -1, scope: Any = None) -> Tensor:
-    """The maximum of each of ``num_units`` groups of channels. Goodfellow et al., 2013.
+    """The maximum of each of ``num_units`` groups of channels.
+
+    The result has the shape of ``inputs``, but for a size of ``num_units`` along ``axis``.
+    Goodfellow et al., "Maxout Networks", 2013 (arXiv:1302.4389), section 3.
 
     Raises:
-        ValueError: if the groups are not of equal size.
+        ValueError: if the groups are not of equal size, or there is no such axis or its size is not
+            known.
     """
     with variable_scope(scope, "MaxOut", [inputs]):
         inputs = convert_to_tensor(inputs)
-        shape: list[Any] = inputs.shape.as_list()
-        channels = shape[axis]
-        if channels % num_units:
+        channels = _sized_axis(inputs, axis)
+        if num_units < 1 or channels % num_units:
             raise ValueError(
                 f"number of features({channels}) is not a multiple of num_units({num_units})"
             )
+        shape: list[Any] = inputs.shape.as_list()
         shape[axis] = num_units
         sizes = api.shape(inputs)
         known = [sizes[i] if size is None else size for i, size in enumerate(shape)]
@@ -279,7 +333,12 @@ def maxout(inputs: Any, num_units: int, axis: int = -1, scope: Any = None) -> Te
 
 
 def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Tensor:
-    """``inputs``, whose gradient is multiplied by ``gradient_multiplier``."""
+    """``inputs``, whose gradient is multiplied by ``gradient_multiplier``. The shape stays.
+
+    Raises:
+        ValueError: when a gradient is built, if the multiplier is no number or its shape does not
+            fit.
+    """
 
     @custom_gradient
     def scaled(x: Tensor) -> tuple[Tensor, Callable[[Tensor], Any]]:
@@ -293,6 +352,11 @@ def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Tensor:
 
 
 def _name_of(layer: Any, default: str) -> str:
+    if not callable(layer):
+        raise TypeError(
+            f"`layer` must be a function that makes a layer, such as tf.contrib.layers.conv2d; "
+            f"got {layer!r:.100}."
+        )
     return str(
         getattr(layer, "__name__", getattr(getattr(layer, "func", None), "__name__", default))
     )
@@ -301,11 +365,19 @@ def _name_of(layer: Any, default: str) -> str:
 def repeat(
     inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Tensor:
-    """A layer after itself, so many times, in scopes ``<scope>_1``, ``<scope>_2`` ...."""
+    """A layer after itself, so many times, in scopes ``<scope>_1``, ``<scope>_2`` ....
+
+    The result has the shape that the last one gives; for 0 repetitions it is ``inputs``.
+
+    Raises:
+        TypeError: if ``layer`` is no function or ``repetitions`` no integer.
+        ValueError: if the layer refuses its inputs.
+    """
     scope = kwargs.pop("scope", None)
+    default = _name_of(layer, "repeat")
     with variable_scope(scope, "Repeat", [inputs]):
         outputs = convert_to_tensor(inputs)
-        name = _name_of(layer, "repeat") if scope is None else scope
+        name = default if scope is None else scope
         for i in range(repetitions):
             outputs = layer(outputs, *args, **{**kwargs, "scope": f"{name}_{i + 1}"})
         return outputs
@@ -314,15 +386,19 @@ def repeat(
 def stack(inputs: Any, layer: Callable[..., Any], stack_args: Any, **kwargs: Any) -> Tensor:
     """A layer after itself, each time with the next of ``stack_args`` (an argument or several).
 
+    The result has the shape that the last one gives.
+
     Raises:
-        ValueError: if ``stack_args`` is no list.
+        TypeError: if ``layer`` is no function.
+        ValueError: if ``stack_args`` is no list, or the layer refuses its inputs.
     """
     scope = kwargs.pop("scope", None)
     if not isinstance(stack_args, (list, tuple)):
-        raise ValueError("stack_args need to be a list or tuple")
+        raise ValueError(f"stack_args need to be a list or tuple, got {stack_args!r:.100}.")
+    default = _name_of(layer, "stack")
     with variable_scope(scope, "Stack", [inputs]):
         outputs = convert_to_tensor(inputs)
-        name = _name_of(layer, "stack") if scope is None else scope
+        name = default if scope is None else scope
         for i, given in enumerate(stack_args):
             arguments = given if isinstance(given, (list, tuple)) else [given]
             outputs = layer(outputs, *arguments, **{**kwargs, "scope": f"{name}_{i + 1}"})
@@ -332,7 +408,15 @@ def stack(inputs: Any, layer: Callable[..., Any], stack_args: Any, **kwargs: Any
 def poincare_normalize(
     x: Any, axis: int = 1, epsilon: float = 1e-5, name: str | None = None
 ) -> Tensor:
-    """Vectors along ``axis`` moved inside the unit ball, if they are not."""
+    """Vectors along ``axis`` moved inside the unit ball, if they are not. The shape stays.
+
+    Nickel and Kiela, "Poincaré Embeddings for Learning Hierarchical Representations", 2017
+    (arXiv:1705.08039), section 3, "Optimization".
+
+    Raises:
+        TypeError: if ``x`` is not of a floating type.
+        ValueError: if there is no such axis.
+    """
     with name_scope(name, "poincare_normalize", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         length = raw.Rsqrt(raw.Sum(raw.Square(x), [axis], keep_dims=True))

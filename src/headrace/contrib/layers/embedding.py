@@ -20,7 +20,17 @@ from headrace.ops.state.variable_scope import variable_scope
 def embedding_lookup_unique(
     params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None
 ) -> Tensor:
-    """``tf.nn.embedding_lookup`` that looks up each number once, however often it stands there."""
+    """``tf.nn.embedding_lookup`` that looks up each number once, however often it stands there.
+
+    Args:
+        params: ``[rows, ...]``, or a list of parts of it.
+        ids: numbers of rows, of any shape; the result is ``[*ids.shape, ...]``.
+
+    Raises:
+        TypeError: if ``ids`` are not integers of 16, 32 or 64 bits.
+        ValueError: if there are no ``params``, or they are scalars.
+        InvalidArgumentError: when run, for a number that has no row.
+    """
     with name_scope(name, "EmbeddingLookupUnique", [params, ids]):
         ids = convert_to_tensor(ids)
         shape = api.shape(ids)
@@ -118,7 +128,12 @@ def bow_encoder(
 def dense_to_sparse(
     tensor: Any, eos_token: Any = 0, outputs_collections: Any = None, scope: Any = None
 ) -> SparseTensor:
-    """The elements that are not ``eos_token``."""
+    """The elements that are not ``eos_token``, as a SparseTensor of the same dense shape.
+
+    Raises:
+        TypeError: if ``tensor`` cannot be converted, or ``eos_token`` is not of its type; strings
+            need one that is a string.
+    """
     with name_scope(scope, "dense_to_sparse", [tensor]) as sc:
         from headrace.contrib.layers.utils import collect_named_outputs
 

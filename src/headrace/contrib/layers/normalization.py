@@ -287,7 +287,9 @@ def group_norm(
     scope: Any = None,
     mean_close_to_zero: bool = False,
 ) -> Tensor:
-    """Each group of channels of each image with mean 0 and variance 1. Wu and He, 2018.
+    """Each group of channels of each image with mean 0 and variance 1; the shape stays.
+
+    Wu and He, "Group Normalization", 2018 (arXiv:1803.08494), section 3.1.
 
     Args:
         groups: into how many groups the channels are cut.
@@ -295,7 +297,8 @@ def group_norm(
         mean_close_to_zero: compute the moments in one pass.
 
     Raises:
-        ValueError: if sizes along the axes are not known, or groups are not of equal size.
+        ValueError: if rank or sizes along the axes are not known, an axis does not exist or is
+            named twice, or groups are not of equal size.
     """
     inputs = convert_to_tensor(inputs)
     axis, axes, channels = _group_axes(inputs, groups, channels_axis, reduction_axes)

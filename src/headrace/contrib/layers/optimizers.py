@@ -257,12 +257,16 @@ def adaptive_clipping_fn(
     """A function for ``clip_gradients`` that limits unusually large norms.
 
     It keeps a moving average of mean and deviation of the norm's log; beyond ``exp(mean +
-    std_factor * deviation)`` gradients are scaled to ``exp(mean)``. Chorowski et al., 2014,
-    section 3.2.1.
+    std_factor * deviation)`` gradients are scaled to ``exp(mean)``. Chorowski et al., 2014
+    (arXiv:1412.1602), section 3.2.1. It gives the pairs it takes, gradients with the shapes they
+    had; its two averages are scalar variables.
 
     Args:
         decay: of the averages; with ``global_step`` n at most ``n / (n + 1)``.
         static_max_norm: a limit that always holds.
+
+    Raises:
+        TypeError: when called, if ``static_max_norm`` is no number.
     """
 
     def limit(norm: Tensor) -> tuple[Any, Any]:

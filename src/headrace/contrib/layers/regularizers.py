@@ -41,9 +41,10 @@ def _checked(scale: Any) -> bool:
 
 
 def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
-    """``scale`` times the sum of the absolute weights; a scale of 0 gives None.
+    """``scale`` times the sum of the absolute weights, a scalar; a scale of 0 gives None.
 
     Raises:
+        TypeError: when called, if the weights are not of a floating type.
         ValueError: if ``scale`` is an integer or negative.
     """
     if not _checked(scale):
@@ -59,9 +60,10 @@ def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
 
 
 def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
-    """``scale`` times half the sum of the squared weights; a scale of 0 gives None.
+    """``scale`` times half the sum of the squared weights, a scalar; a scale of 0 gives None.
 
     Raises:
+        TypeError: when called, if the weights are not of a floating type.
         ValueError: if ``scale`` is an integer or negative.
     """
     if not _checked(scale):
@@ -79,9 +81,12 @@ def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
 def l1_l2_regularizer(
     scale_l1: Any = 1.0, scale_l2: Any = 1.0, scope: str | None = None
 ) -> Regularizer | None:
-    """The sum of `l1_regularizer` and `l2_regularizer`.
+    """The sum of `l1_regularizer` and `l2_regularizer`: a function of weights that gives a scalar.
+
+    Zou and Hastie, "Regularization and variable selection via the elastic net", 2005, section 2.1.
 
     Raises:
+        TypeError: when called, if the weights are not of a floating type.
         ValueError: if a scale is an integer or negative.
     """
     for name, scale in (("scale_l1", scale_l1), ("scale_l2", scale_l2)):
@@ -98,7 +103,11 @@ def l1_l2_regularizer(
 def sum_regularizer(
     regularizer_list: list[Regularizer | None], scope: str | None = None
 ) -> Regularizer | None:
-    """The sum of several regularisers; None if there are none."""
+    """The sum of several regularisers, a function that gives a scalar; None if there are none.
+
+    Raises:
+        TypeError: if ``regularizer_list`` is no list, or when called, if one of it is no function.
+    """
     given = [r for r in regularizer_list if r is not None]
     if not given:
         return None
@@ -112,11 +121,12 @@ def sum_regularizer(
 
 
 def apply_regularization(regularizer: Regularizer, weights_list: Any = None) -> Any:
-    """The sum of the penalties on all weights, added to the regularisation losses.
+    """The sum of the penalties on all weights, a scalar, added to the regularisation losses.
 
     ``weights_list`` defaults to the collection ``WEIGHTS``.
 
     Raises:
+        TypeError: if ``regularizer`` is no function.
         ValueError: if there are no weights, or a penalty is not one number.
     """
     graph = get_default_graph()

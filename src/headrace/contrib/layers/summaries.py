@@ -16,8 +16,23 @@ from headrace.ops.math.reduction_api import reduce_mean
 from headrace.summary import histogram, scalar
 
 
+def _checked(tensor: Any) -> Any:
+    """``tensor``. Raises TypeError unless it is part of a graph."""
+    if not hasattr(tensor, "op"):
+        raise TypeError(
+            f"A summary is of a tensor or a variable, got {tensor!r:.100}. Make it one with "
+            "tf.convert_to_tensor."
+        )
+    return tensor
+
+
 def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
-    """A scalar or histogram summary of a tensor, as its shape says; None for strings and bools."""
+    """A scalar or histogram summary of a tensor, as its shape says; None for strings and bools.
+
+    Raises:
+        TypeError: if it is neither a tensor nor a variable.
+    """
+    _checked(tensor)
     if tensor.dtype.base_dtype in (dtypes.string, dtypes.bool):
         return None
     tag = tag or f"{tensor.op.name}_summary"
@@ -25,8 +40,12 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
 
 
 def summarize_activation(op: Any) -> Any:
-    """A histogram of an activation; of rectifiers the part that is cut off too."""
-    kind = op.op.type
+    """A histogram, a scalar string, of an activation; of rectifiers the part that is cut off too.
+
+    Raises:
+        TypeError: if it is no tensor, or one of strings or bools.
+    """
+    kind = _checked(op).op.type
     if kind in ("Relu", "Softplus", "Relu6"):
         _part(op, raw.Less, 0.0, "zeros")
     if kind == "Relu6":
@@ -43,7 +62,11 @@ def _part(op: Any, compare: Callable[..., Any], limit: float, what: str) -> None
 def summarize_tensors(
     tensors: Iterable[Any], summarizer: Callable[[Any], Any] = summarize_tensor
 ) -> list[Any]:
-    """A summary of each tensor."""
+    """A summary, a scalar string, of each tensor.
+
+    Raises:
+        TypeError: if ``tensors`` is no list, or the summarizer refuses one of them.
+    """
     return [summarizer(tensor) for tensor in tensors]
 
 
@@ -52,7 +75,14 @@ def summarize_collection(
     name_filter: str | None = None,
     summarizer: Callable[[Any], Any] = summarize_tensor,
 ) -> list[Any]:
-    """A summary of each tensor of a collection whose name matches ``name_filter``."""
+    """A summary, a scalar string, of each tensor of a collection.
+
+    ``name_filter`` is a regular expression for the start of its name.
+
+    Raises:
+        TypeError: if the summarizer refuses one of them.
+        re.error: if ``name_filter`` is no regular expression and the collection is not empty.
+    """
     found = get_default_graph().get_collection(collection)
     chosen = [t for t in found if name_filter is None or re.match(name_filter, t.op.name)]
     return summarize_tensors(chosen, summarizer)
@@ -66,7 +96,12 @@ summarize_biases = functools.partial(summarize_collection, GraphKeys.BIASES)
 def summarize_activations(
     name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_activation
 ) -> list[Any]:
-    """A summary of each tensor of the collection ``ACTIVATIONS``."""
+    """A summary, a scalar string, of each tensor of the collection ``ACTIVATIONS``.
+
+    Raises:
+        TypeError: if the summarizer refuses one of them.
+        re.error: if ``name_filter`` is no regular expression and the collection is not empty.
+    """
     return summarize_collection(GraphKeys.ACTIVATIONS, name_filter, summarizer)
 
 
