@@ -62,5 +62,5 @@ __getattr__, __dir__ = _lazy(
             "SessionRunValues",
         ),
     },
-    modules=("export",),
+    modules=("experimental", "export", "inputs"),
 )

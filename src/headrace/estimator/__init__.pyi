@@ -1,6 +1,8 @@
 # Written by tools/make_stubs.py from __init__.py; do not edit.
 from headrace.estimator.estimator import Estimator as Estimator
+from headrace.estimator import experimental as experimental
 from headrace.estimator import export as export
+from headrace.estimator import inputs as inputs
 from headrace.estimator.mode_keys import ModeKeys as ModeKeys
 from headrace.estimator.run_config import RunConfig as RunConfig
 from headrace.estimator.spec import EstimatorSpec as EstimatorSpec

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["argument_names", "described"]
+from headrace.graph.tensor import Tensor
+
+__all__ = ["argument_names", "call_logit_fn", "described"]
 
 
 def argument_names(function: Any) -> tuple[str, ...]:
@@ -36,3 +39,28 @@ def described(function: Any) -> str:
     if code is None:
         return str(name)
     return f"{name} ({code.co_filename}, line {code.co_firstlineno})"
+
+
+def call_logit_fn(
+    logit_fn: Callable[..., Any], features: Any, mode: str, params: Any, config: Any
+) -> Any:
+    """Call ``logit_fn`` with those of these arguments that it takes.
+
+    Args:
+        logit_fn: gives a tensor, or a dictionary of tensors by head, of shape (batch, classes).
+
+    Raises:
+        ValueError: if it gives anything else.
+    """
+    names = argument_names(logit_fn)
+    given = {"mode": mode, "params": params, "config": config}
+    found = logit_fn(features=features, **{n: v for n, v in given.items() if n in names})
+    by_head = isinstance(found, dict) and all(
+        isinstance(k, str) and isinstance(v, Tensor) for k, v in found.items()
+    )
+    if not (by_head or isinstance(found, Tensor)):
+        raise ValueError(
+            "logit_fn should return a Tensor or a dictionary mapping strings to Tensors.  logit_fn "
+            f"returned: {found}"
+        )
+    return found

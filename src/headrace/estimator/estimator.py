@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace import logging
-from headrace.errors import OpError
 from headrace.estimator.callables import argument_names, described
 from headrace.estimator.checkpoints import global_step_of, required_checkpoint
 from headrace.estimator.endless import EndlessInputHook, warn_if_endless
+from headrace.estimator.export.saving import add_meta_graph, export
 from headrace.estimator.input_results import Inputs, inputs_of
 from headrace.estimator.loops import evaluate_spec, predict_spec, train_spec
 from headrace.estimator.mode_keys import ModeKeys
@@ -21,6 +21,7 @@ from headrace.estimator.run_config import RunConfig, default_session_config
 from headrace.estimator.spec import EstimatorSpec
 from headrace.estimator.warm_start import warm_start_settings
 from headrace.files.paths import as_path
+from headrace.files.system import is_directory
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.ops.state.scopes_api import device, set_random_seed
 from headrace.train.basic_session_run_hooks import StopAtStepHook
@@ -208,7 +209,8 @@ class Estimator:
         with Graph().as_default() as graph, graph.device(self._device_fn):
             inputs, spec = self._build(input_fn, ModeKeys.TRAIN)
             self._warm_start(None)
-            return train_spec(spec, self._config, [*inputs.hooks, *hooks], listeners)
+            with inputs.named():
+                return train_spec(spec, self._config, [*inputs.hooks, *hooks], listeners)
 
     # -- evaluate ----------------------------------------------------------------------------
 
@@ -250,9 +252,9 @@ class Estimator:
                 all_hooks.append(EndlessInputHook(inputs.function))
             else:
                 all_hooks.append(StopAfterNEvalsHook(steps))
-            return evaluate_spec(
-                spec, self._config, [*inputs.hooks, *all_hooks], path, self.eval_dir(name)
-            )
+            hooks = [*inputs.hooks, *all_hooks]
+            with inputs.named():
+                return evaluate_spec(spec, self._config, hooks, path, self.eval_dir(name))
 
     # -- predict -----------------------------------------------------------------------------
 
@@ -287,11 +289,134 @@ class Estimator:
             predictions = _chosen(spec.predictions, predict_keys)
         batches = predict_spec(spec, self._config, predictions, [*inputs.hooks, *all_hooks], path)
         # The caller's default graph is its own while it has a batch.
-        for batch in _in_graph(graph, batches):
+        for batch in _in_graph(graph, batches, inputs):
             if yield_single_examples:
                 yield from _examples(batch)
             else:
                 yield batch
+
+    # -- export ------------------------------------------------------------------------------
+
+    def export_saved_model(
+        self,
+        export_dir_base: Any,
+        serving_input_receiver_fn: Callable[[], Any] | None,
+        assets_extra: Mapping[str, Any] | None = None,
+        as_text: bool = False,
+        checkpoint_path: Any = None,
+        experimental_mode: str = ModeKeys.PREDICT,
+    ) -> bytes:
+        """Write the model as a SavedModel, into a folder named after the time.
+
+        Args:
+            export_dir_base: the folder around it.
+            serving_input_receiver_fn: makes a `tf.estimator.export.ServingInputReceiver`.
+            assets_extra: files to copy to ``assets.extra``, by their path there.
+            as_text: write ``saved_model.pbtxt``.
+            checkpoint_path: a checkpoint; by default the latest one.
+            experimental_mode: what the model is built for.
+
+        Returns:
+            The path of the folder.
+
+        Raises:
+            ValueError: without a receiver, a checkpoint, or all variables in it.
+        """
+        if not serving_input_receiver_fn:
+            raise ValueError("An input_receiver_fn must be defined.")
+        return self._export_all_saved_models(
+            export_dir_base,
+            {experimental_mode: serving_input_receiver_fn},
+            assets_extra,
+            as_text,
+            checkpoint_path,
+        )
+
+    def export_savedmodel(
+        self,
+        export_dir_base: Any,
+        serving_input_receiver_fn: Callable[[], Any] | None,
+        assets_extra: Mapping[str, Any] | None = None,
+        as_text: bool = False,
+        checkpoint_path: Any = None,
+        strip_default_attrs: bool = False,
+    ) -> bytes:
+        """`export_saved_model` under its old name.
+
+        Args:
+            strip_default_attrs: leave out attributes with their default values.
+
+        Raises:
+            ValueError: without a receiver, a checkpoint, or all variables in it.
+        """
+        if not serving_input_receiver_fn:
+            raise ValueError("An input_receiver_fn must be defined.")
+        return self._export_all_saved_models(
+            export_dir_base,
+            {ModeKeys.PREDICT: serving_input_receiver_fn},
+            assets_extra,
+            as_text,
+            checkpoint_path,
+            strip_default_attrs,
+        )
+
+    def experimental_export_all_saved_models(
+        self,
+        export_dir_base: Any,
+        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        assets_extra: Mapping[str, Any] | None = None,
+        as_text: bool = False,
+        checkpoint_path: Any = None,
+    ) -> bytes:
+        """`export_saved_model` with a graph for each mode, all with the same variables.
+
+        Args:
+            input_receiver_fn_map: a function that makes a receiver, by mode.
+
+        Raises:
+            ValueError: without a receiver, a checkpoint, or all variables in it.
+        """
+        return self._export_all_saved_models(
+            export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
+        )
+
+    def _export_all_saved_models(
+        self,
+        export_dir_base: Any,
+        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        assets_extra: Mapping[str, Any] | None = None,
+        as_text: bool = False,
+        checkpoint_path: Any = None,
+        strip_default_attrs: bool = True,
+    ) -> bytes:
+        path = as_path(checkpoint_path) if checkpoint_path else latest_checkpoint(self.model_dir)
+        if not path and self._warm_start_settings is not None:
+            path = as_path(self._warm_start_settings.ckpt_to_initialize_from)
+            path = latest_checkpoint(path) if is_directory(path) else path
+        if not path:
+            raise ValueError(f"Couldn't find trained model at {self.model_dir}.")
+        found: str = path
+
+        def write(builder: Any, mode: str, receiver_fn: Callable[[], Any], first: bool) -> None:
+            with Graph().as_default() as graph:
+                create_global_step(graph)
+                set_random_seed(self._config.tf_random_seed)
+                receiver = receiver_fn()
+                labels = getattr(receiver, "labels", None)
+                spec = self._call_model_fn(receiver.features, labels, mode, self.config)
+                add_meta_graph(
+                    builder,
+                    mode,
+                    receiver,
+                    spec,
+                    found,
+                    self._config.session_config,
+                    with_variables=first,
+                    strip_default_attrs=strip_default_attrs,
+                )
+
+        folder = export(export_dir_base, input_receiver_fn_map, write, assets_extra, as_text)
+        return folder.encode()
 
     # -- parts -------------------------------------------------------------------------------
 
@@ -311,11 +436,8 @@ class Estimator:
         create_global_step(get_default_graph())
         inputs = inputs_of(self._call_input_fn(input_fn, mode), input_fn)
         labels = None if mode == ModeKeys.PREDICT else inputs.labels
-        try:
+        with inputs.named():
             return inputs, self._call_model_fn(inputs.features, labels, mode, self.config)
-        except (ValueError, TypeError, KeyError, OpError) as error:
-            error.add_note(inputs.text())
-            raise
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         names = argument_names(input_fn)
@@ -456,11 +578,11 @@ def _chosen(predictions: Any, keys: Sequence[str] | None) -> Any:
     return found
 
 
-def _in_graph(graph: Graph, batches: Iterator[Any]) -> Iterator[Any]:
+def _in_graph(graph: Graph, batches: Iterator[Any], inputs: Inputs) -> Iterator[Any]:
     """The items of a generator that runs with ``graph`` as the default graph."""
     try:
         while True:
-            with graph.as_default():
+            with graph.as_default(), inputs.named():
                 try:
                     batch = next(batches)
                 except StopIteration:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from headrace.data.dataset import Dataset
 from headrace.data.iterators import make_initializable_iterator
+from headrace.errors import OpError
 from headrace.estimator.callables import described
 from headrace.graph import nest
 from headrace.graph.graph import get_default_graph
@@ -57,6 +59,19 @@ class Inputs:
         self.dataset = dataset
         self.hooks = hooks
         self.function = function
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Let errors of the model, and of the input itself, tell what gives the input."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError) as error:
+            error.add_note(self.text())
+            raise
+        except OpError as error:
+            if error.op is None or error.op.type == "IteratorGetNext":
+                error.add_note(self.text())
+            raise
 
     def may_end(self) -> bool:
         """Whether a dataset or a queue gives the features: tensors alone never end."""

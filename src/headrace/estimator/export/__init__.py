@@ -11,5 +11,11 @@ __getattr__, __dir__ = _lazy(
             "PredictOutput",
             "RegressionOutput",
         ),
+        "headrace.estimator.export.receivers": (
+            "ServingInputReceiver",
+            "TensorServingInputReceiver",
+            "build_parsing_serving_input_receiver_fn",
+            "build_raw_serving_input_receiver_fn",
+        ),
     },
 )

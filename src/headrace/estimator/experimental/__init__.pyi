@@ -1,0 +1,10 @@
+# Written by tools/make_stubs.py from __init__.py; do not edit.
+from headrace.estimator.callables import call_logit_fn as call_logit_fn
+from headrace.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
+from headrace.estimator.early_stopping import make_stop_at_checkpoint_step_hook as make_stop_at_checkpoint_step_hook
+from headrace.estimator.early_stopping import stop_if_higher_hook as stop_if_higher_hook
+from headrace.estimator.early_stopping import stop_if_lower_hook as stop_if_lower_hook
+from headrace.estimator.early_stopping import stop_if_no_decrease_hook as stop_if_no_decrease_hook
+from headrace.estimator.early_stopping import stop_if_no_increase_hook as stop_if_no_increase_hook
+from headrace.estimator.export.receivers import build_raw_supervised_input_receiver_fn as build_raw_supervised_input_receiver_fn
+from headrace.estimator.in_memory_evaluator import InMemoryEvaluatorHook as InMemoryEvaluatorHook
