@@ -46,7 +46,8 @@ def make_early_stopping_hook(
     """A hook for `TrainSpec` by which all workers stop when the chief's function says so.
 
     Args:
-        should_stop_fn: asked by the chief every so many seconds or steps.
+        should_stop_fn: asked by the chief every so many seconds or steps; the answer comes to
+            workers through a variable, a scalar.
         run_every_secs: None if ``run_every_steps`` is given.
 
     Raises:
@@ -75,7 +76,7 @@ def stop_if_higher_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that stops when a metric of an evaluation is above ``threshold``.
+    """A hook that stops when a metric of an evaluation, a scalar, is above ``threshold``.
 
     Args:
         eval_dir: where evaluations write; by default that of ``estimator``.
@@ -98,9 +99,12 @@ def stop_if_lower_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that stops when a metric of an evaluation is below ``threshold``.
+    """A hook that stops when a metric of an evaluation, a scalar, is below ``threshold``.
 
-    Arguments are those of `stop_if_higher_hook`. Raises ValueError as it does.
+    Arguments are those of `stop_if_higher_hook`.
+
+    Raises:
+        ValueError: if both seconds and steps are given.
     """
     crossed = _crossing(estimator, metric_name, threshold, eval_dir, min_steps, higher=False)
     return make_early_stopping_hook(estimator, crossed, run_every_secs, run_every_steps)
@@ -115,9 +119,12 @@ def stop_if_no_increase_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that stops when a metric has not grown over so many training steps.
+    """A hook that stops when a metric, a scalar, has not grown over so many training steps.
 
-    Other arguments are those of `stop_if_higher_hook`. Raises ValueError as it does.
+    Other arguments are those of `stop_if_higher_hook`.
+
+    Raises:
+        ValueError: if both seconds and steps are given.
     """
     stalled = _stalling(
         estimator, metric_name, max_steps_without_increase, eval_dir, min_steps, higher=True
@@ -134,9 +141,12 @@ def stop_if_no_decrease_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that stops when a metric has not fallen over so many training steps.
+    """A hook that stops when a metric, a scalar, has not fallen over so many training steps.
 
-    Other arguments are those of `stop_if_higher_hook`. Raises ValueError as it does.
+    Other arguments are those of `stop_if_higher_hook`.
+
+    Raises:
+        ValueError: if both seconds and steps are given.
     """
     stalled = _stalling(
         estimator, metric_name, max_steps_without_decrease, eval_dir, min_steps, higher=False
@@ -150,8 +160,14 @@ def make_stop_at_checkpoint_step_hook(
     """A hook that stops at a step; workers stop when a checkpoint of that step is there.
 
     Args:
+        last_step: compared with the global step, a scalar.
         wait_after_file_check_secs: how long a worker waits before it looks again.
+
+    Raises:
+        ValueError: without a step.
     """
+    if last_step is None:
+        raise ValueError("last_step must be specified.")
     if estimator.config.is_chief:
         return StopAtStepHook(last_step=last_step)
     return _StopAtCheckpointHook(estimator.model_dir, last_step, wait_after_file_check_secs)
@@ -316,8 +332,6 @@ class _StopAtCheckpointHook(SessionRunHook):
     sleep: Callable[[float], None] = staticmethod(time.sleep)
 
     def __init__(self, model_dir: str, last_step: int, wait: float) -> None:
-        if last_step is None:
-            raise ValueError("last_step must be specified.")
         self._model_dir = model_dir
         self._last_step = last_step
         self._wait = wait

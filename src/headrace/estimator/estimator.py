@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import copy
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace import logging
+from headrace.estimator.arguments import (
+    check_arguments,
+    check_positive,
+    checked_hooks,
+    checked_listeners,
+    device_function,
+    with_directory,
+)
 from headrace.estimator.callables import argument_names, described
 from headrace.estimator.checkpoints import global_step_of, required_checkpoint
 from headrace.estimator.endless import EndlessInputHook, warn_if_endless
@@ -17,7 +24,7 @@ from headrace.estimator.input_results import Inputs, inputs_of
 from headrace.estimator.loops import evaluate_spec, predict_spec, train_spec
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.estimator.placement import TaskType
-from headrace.estimator.run_config import RunConfig, default_session_config
+from headrace.estimator.run_config import RunConfig
 from headrace.estimator.spec import EstimatorSpec
 from headrace.estimator.warm_start import warm_start_settings
 from headrace.files.paths import as_path
@@ -27,7 +34,6 @@ from headrace.ops.state.scopes_api import device, set_random_seed
 from headrace.train.basic_session_run_hooks import StopAtStepHook
 from headrace.train.checkpoint_state import latest_checkpoint
 from headrace.train.checkpoint_utils import list_variables, load_variable
-from headrace.train.device_setter import replica_device_setter
 from headrace.train.evaluation import StopAfterNEvalsHook
 from headrace.train.global_step import create_global_step
 from headrace.train.saving_hooks import CheckpointSaverListener
@@ -35,8 +41,6 @@ from headrace.train.session_run_hook import SessionRunHook
 from headrace.train.warm_starting_util import warm_start
 
 __all__ = ["Estimator"]
-
-_MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "self", "config"}
 
 
 class Estimator:
@@ -79,14 +83,14 @@ class Estimator:
         warm_start_from: Any = None,
     ) -> None:
         self._assert_members_are_not_overridden()
-        self._config = _with_directory(config, model_dir)
+        self._config = with_directory(config, model_dir)
         if model_fn is None:
             raise ValueError("model_fn must be provided to Estimator.")
-        _check_arguments(model_fn, params)
+        check_arguments(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = warm_start_settings(warm_start_from)
-        self._device_fn = self._config.device_fn or _device_function(self._config)
+        self._device_fn = self._config.device_fn or device_function(self._config)
         logging.info("Using config: %s", vars(self._config))
 
     def _assert_members_are_not_overridden(self) -> None:
@@ -188,15 +192,15 @@ class Estimator:
             )
         if steps is not None and max_steps is not None:
             raise ValueError("Can not provide both steps and max_steps.")
-        _check_positive("steps", steps)
-        _check_positive("max_steps", max_steps)
+        check_positive("steps", steps)
+        check_positive("max_steps", max_steps)
         if max_steps is not None and max_steps <= global_step_of(self.model_dir):
             logging.info("Skipping training since max_steps has already saved.")
             return self
-        all_hooks = _hooks(hooks)
+        all_hooks = checked_hooks(hooks)
         if steps is not None or max_steps is not None:
             all_hooks.append(StopAtStepHook(steps, max_steps))
-        loss = self._train_model(input_fn, all_hooks, _listeners(saving_listeners))
+        loss = self._train_model(input_fn, all_hooks, checked_listeners(saving_listeners))
         logging.info("Loss for final step: %s.", loss)
         return self
 
@@ -240,8 +244,8 @@ class Estimator:
         Raises:
             ValueError: if ``steps`` is not positive, or a metric has the name of one of these.
         """
-        all_hooks = _hooks(hooks)
-        _check_positive("steps", steps)
+        all_hooks = checked_hooks(hooks)
+        check_positive("steps", steps)
         path = self._checkpoint(checkpoint_path, "evaluate")
         with Graph().as_default():
             inputs, spec = self._build(input_fn, ModeKeys.EVAL)
@@ -279,7 +283,7 @@ class Estimator:
             ValueError: if no key is known, predictions are no dictionary, or sizes of batches
                 differ.
         """
-        all_hooks = _hooks(hooks)
+        all_hooks = checked_hooks(hooks)
         path = self._checkpoint(checkpoint_path, "predict")
         graph = Graph()
         with graph.as_default():
@@ -473,88 +477,6 @@ class Estimator:
         if settings is not None and not checkpoint_path:
             logging.info("Warm-starting with WarmStartSettings: %s", settings)
             warm_start(*settings)
-
-
-def _with_directory(config: RunConfig | None, model_dir: Any) -> RunConfig:
-    """The configuration, with a model_dir and a session_config."""
-    if config is None:
-        config = RunConfig()
-        logging.info("Using default config.")
-    if not isinstance(config, RunConfig):
-        raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
-    if config.session_config is None:
-        config = config.replace(session_config=default_session_config())
-    path = None if model_dir is None else as_path(model_dir)
-    if path is not None and config.model_dir is not None and config.model_dir != path:
-        raise ValueError(
-            "`model_dir` are set both in constructor and `RunConfig`, but with different values. "
-            f"In constructor: '{path}', in `RunConfig`: '{config.model_dir}' "
-        )
-    if path:
-        return config.replace(model_dir=path)
-    if config.model_dir is None:
-        path = tempfile.mkdtemp()
-        logging.warning("Using temporary folder as model directory: %s", path)
-        return config.replace(model_dir=path)
-    return config
-
-
-def _device_function(config: RunConfig) -> Any:
-    """Variables on the parameter servers in turn, the rest on the task itself."""
-    if config.num_ps_replicas == 0:
-        return None
-    return replica_device_setter(
-        ps_tasks=config.num_ps_replicas,
-        worker_device=f"/job:{config.task_type}/task:{config.task_id}",
-        merge_devices=True,
-        cluster=config.cluster_spec,
-    )
-
-
-def _check_arguments(model_fn: Callable[..., Any], params: Any) -> None:
-    names = set(argument_names(model_fn))
-    which = described(model_fn)
-    if "features" not in names:
-        raise ValueError(f"model_fn ({which}) must include features argument.")
-    if params is not None and "params" not in names:
-        raise ValueError(
-            f"model_fn ({which}) does not include params argument, but params ({params}) is passed "
-            "to Estimator."
-        )
-    if params is None and "params" in names:
-        logging.warning(
-            "Estimator's model_fn (%s) includes params argument, but params are not passed to "
-            "Estimator.",
-            which,
-        )
-    others = sorted(names - _MODEL_FN_ARGUMENTS)
-    if others:
-        raise ValueError(f"model_fn ({which}) has following not expected args: {others}")
-
-
-def _check_positive(name: str, value: int | None) -> None:
-    if value is not None and value <= 0:
-        raise ValueError(f"Must specify {name} > 0, given: {value}")
-
-
-def _hooks(hooks: Iterable[SessionRunHook] | None) -> list[SessionRunHook]:
-    found = list(hooks or ())
-    for hook in found:
-        if not isinstance(hook, SessionRunHook):
-            raise TypeError(f"Hooks must be a SessionRunHook, given: {hook}")
-    return found
-
-
-def _listeners(
-    listeners: Iterable[CheckpointSaverListener] | None,
-) -> list[CheckpointSaverListener]:
-    found = list(listeners or ())
-    for listener in found:
-        if not isinstance(listener, CheckpointSaverListener):
-            raise TypeError(
-                f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}"
-            )
-    return found
 
 
 def _result_text(result: Any) -> str:

@@ -134,6 +134,9 @@ def build_parsing_serving_input_receiver_fn(
 
     Returns:
         The function. Its receiver has one input, "examples", a string vector.
+
+    Raises:
+        ValueError: when the function is called, if the specification cannot be.
     """
 
     def serving_input_receiver_fn() -> ServingInputReceiver:
@@ -154,6 +157,9 @@ def build_raw_serving_input_receiver_fn(
 
     Returns:
         The function. Its receiver has an input for each feature, under its name.
+
+    Raises:
+        ValueError: when the function is called, if a feature is no tensor.
     """
 
     def serving_input_receiver_fn() -> ServingInputReceiver:
