@@ -31,7 +31,8 @@ class InMemoryEvaluatorHook(SessionRunHook):
         ValueError: if ``every_n_iter`` is not positive, or several tasks train.
 
     >>> def model_fn(features, labels, mode):
-    ...     train = tf.train.get_global_step().assign_add(1)
+    ...     with tf.control_dependencies([features]):
+    ...         train = tf.train.get_global_step().assign_add(1)
     ...     return tf.estimator.EstimatorSpec(mode, features, tf.to_float(features), train)
     >>> numbers = lambda: tf.data.Dataset.range(4)
     >>> estimator = tf.estimator.Estimator(model_fn, "watched")
