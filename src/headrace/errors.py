@@ -119,6 +119,7 @@ class OpError(Exception):
 
     Attributes:
         device: where the op ran, with its task; empty where it is not known.
+        stages: for errors in datasets, lines that say which element of which stage it was.
 
     >>> try:
     ...     tf.Session().run(tf.check_numerics(1.0 / tf.zeros([]), "not finite", name="check"))
@@ -128,6 +129,8 @@ class OpError(Exception):
     """
 
     device = ""
+    #: The dataset stages it went through, the innermost first, each with the element's index.
+    stages: tuple[str, ...] = ()
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
         super().__init__(message)
@@ -160,8 +163,23 @@ class OpError(Exception):
 
     def __str__(self) -> str:
         if self._op is None:
-            return self._message
-        return self._message + _describe(self._op, self.device)
+            return self._message + "".join(self.stages)
+        return self._message + _describe(self._op, self.device) + "".join(self.stages)
+
+    def add_stage(self, op: Any, index: int) -> None:
+        """Tell that it happened at element ``index`` (from 0) of the dataset that ``op`` makes.
+
+        An error without an operation gets this one.
+        """
+        if self._op is None:
+            self._op = op
+        name, kind, _, site = OpSummary.of(op)
+        text = f"\n  At element {index} of dataset stage '{name}' (type {kind})"
+        if site is not None:
+            text += f', made by: File "{site.filename}", line {site.lineno}, in {site.function}'
+            if site.line and op is not self._op:
+                text += f"\n    {site.line.strip()}"
+        self.stages = (*self.stages, text)
 
     def __reduce__(self) -> tuple[Callable[..., OpError], tuple[Any, ...], dict[str, Any]]:
         own = ("_node_def", "_op", "_message", "_error_code")

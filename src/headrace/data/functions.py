@@ -118,6 +118,7 @@ def copied_by_value(tensor: Tensor) -> FuncGraph:
                 [],
                 op.device,
             )
+        copy.site = op.site
         copies.update(zip(op.outputs, copy.outputs, strict=True))
         for old, new in zip(op.outputs, copy.outputs, strict=True):
             new.set_shape(old.shape)

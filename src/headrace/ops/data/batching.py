@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, OpError
 from headrace.ops.data.pipeline import (
     Element,
     Iteration,
@@ -25,7 +25,7 @@ class BatchSource(Source):
     def __init__(self, base: Source, size: int, drops_rest: bool) -> None:
         self._base, self._size, self._drops_rest = base, size, drops_rest
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _BatchStream(self._base.stream(run), self._size, self._drops_rest)
 
 
@@ -38,9 +38,14 @@ class _BatchStream(Stream):
         found = self._stream.next_many(self._size)
         if not found or (self._drops_rest and len(found) < self._size):
             raise StopIteration
+        self.count += 1
         arrays = self._stream.rows
         if arrays is None:
-            return stack(found)
+            try:
+                return stack(found)
+            except OpError as error:
+                self.failed(error)
+                raise
         if found[-1] - found[0] == len(found) - 1 and found == list(range(found[0], found[-1] + 1)):
             return tuple([a[found[0] : found[-1] + 1] for a in arrays])
         at = np.array(found)
@@ -71,7 +76,7 @@ class _PaddedBatch(Source):
         self._base = base
         self._how = size, shapes, fill, drops_rest
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _PaddedBatchStream(whole(self._base, run), *self._how)
 
 
@@ -94,8 +99,13 @@ class _PaddedBatchStream(Stream):
         found = self._stream.next_many(self._size)
         if not found or (self._drops_rest and len(found) < self._size):
             raise StopIteration
+        self.count += 1
         columns = list(zip(*found, strict=True))
-        return tuple([self._padded(column, i) for i, column in enumerate(columns)])
+        try:
+            return tuple([self._padded(column, i) for i, column in enumerate(columns)])
+        except OpError as error:
+            self.failed(error)
+            raise
 
     def _padded(self, values: Sequence[Any], component: int) -> Any:
         told = [int(d) for d in self._shapes[component]]
@@ -152,7 +162,7 @@ class _Unbatch(Source):
     def __init__(self, base: Source) -> None:
         self._base = base
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _UnbatchStream(whole(self._base, run))
 
 
@@ -166,13 +176,14 @@ class _UnbatchStream(Stream):
     def __next__(self) -> Element:
         while self._at >= self._end:
             batch = next(self._stream)
+            self.count += 1
             sizes = {b.shape[:1] for b in batch}
             if len(sizes) > 1 or () in sizes:
                 message = (
                     "Input elements must have components with first axes of one size, but have "
                     f"shapes {[list(b.shape) for b in batch]}."
                 )
-                raise InvalidArgumentError(None, None, message)
+                raise self.failed(InvalidArgumentError(None, None, message))
             self._batch, self._at, self._end = batch, 0, len(batch[0])
         self._at += 1
         return row(self._batch, self._at - 1)
@@ -196,7 +207,7 @@ class Given(Source):
     def __init__(self, elements: Sequence[Element]) -> None:
         self.elements = elements
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _GivenStream(self.elements)
 
 
@@ -222,7 +233,7 @@ class _Window(Source):
         self._base = base
         self._how = size, shift, stride, drops_rest
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _WindowStream(whole(self._base, run), *self._how)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, OpError
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops.data.batching import BatchSource
 from headrace.ops.data.functional import Mapped
@@ -34,7 +34,7 @@ class _Prefetch(Source):
     def __init__(self, base: Source, size: int) -> None:
         self._base, self._size = base, size
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         stream = self._base.stream(run)
         return _PrefetchStream(stream, self._size, run) if self._size else stream
 
@@ -149,7 +149,7 @@ class _ParallelMap(Mapped):
         super().__init__(base, body, captured)
         self._calls = calls
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         function = run.function(self.body, self.captured)
         return _ParallelMapStream(whole(self.base, run), function, self._calls, run)
 
@@ -193,11 +193,17 @@ class _ParallelMapStream(Stream):
             with self._done:
                 self._run.wait_for(self._done, future.done)
         self._under_way.popleft()
-        return future.result()
+        self.count += 1
+        try:
+            return future.result()
+        except OpError as error:
+            self.failed(error)
+            raise
 
     def save(self) -> Any:
         waiting = [list(element) for element, _ in self._under_way]
-        return {"own": [waiting, self._is_over], "inputs": [self._stream.save()]}
+        own = [waiting, self._is_over]
+        return {"own": own, "count": self.count, "inputs": [self._stream.save()]}
 
     def restore(self, state: Any) -> None:
         for _, future in self._under_way:
@@ -205,6 +211,7 @@ class _ParallelMapStream(Stream):
         self._under_way.clear()
         self._stream.restore(state["inputs"][0])
         waiting, self._is_over = state["own"]
+        self.count = state["count"]
         for element in waiting:
             self._submit(tuple(element))
 
@@ -265,7 +272,7 @@ class _Cache(Source):
         self._base = base
         self.kept: list[Any] | None = None
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _CacheStream(self, self._base.stream(run))
 
 

@@ -23,7 +23,7 @@ class _Limited(Source):
         self._base = base
         self._place = first, count, step
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _LimitedStream(self._base.stream(run), *self._place)
 
 
@@ -134,7 +134,7 @@ class _Repeat(Source):
     def __init__(self, base: Source, count: int) -> None:
         self._base, self._count = base, count
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _RepeatStream(self._base, self._count, run)
 
 
@@ -200,7 +200,7 @@ class _Concatenate(Source):
     def __init__(self, first: Source, second: Source) -> None:
         self._sources = first, second
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _ConcatenateStream([whole(s, run) for s in self._sources])
 
 
@@ -234,7 +234,7 @@ class _Zip(Source):
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = sources
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _ZipStream([whole(s, run) for s in self._sources])
 
 
@@ -275,7 +275,7 @@ class _Directed(Source):
     def __init__(self, selector: Source, sources: Sequence[Source]) -> None:
         self._selector, self._sources = selector, sources
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         streams = [whole(s, run) for s in self._sources]
         return _DirectedStream(whole(self._selector, run), streams)
 
@@ -290,11 +290,12 @@ class _DirectedStream(Stream):
     def __next__(self) -> Any:
         while len(self._over) < len(self.inputs) - 1:
             chosen = int(next(self.inputs[0])[0])
+            self.count += 1
             if not 0 <= chosen < len(self.inputs) - 1:
                 message = (
                     f"The selector chose dataset {chosen}, but there are {len(self.inputs) - 1}."
                 )
-                raise InvalidArgumentError(None, None, message)
+                raise self.failed(InvalidArgumentError(None, None, message))
             if chosen in self._over:
                 continue
             try:

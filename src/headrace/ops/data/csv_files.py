@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, OpError
 from headrace.files.records import check_compression
 from headrace.graph import dtypes
 from headrace.ops.data.files import lines_reader
@@ -28,7 +28,7 @@ class _Csv(Source):
     def __init__(self, paths: Sequence[str], how: _Format) -> None:
         self._paths, self._how = paths, how
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _CsvStream(self._paths, self._how)
 
 
@@ -97,7 +97,12 @@ class _CsvStream(Stream):
             if record is not None:
                 where = f"record {self._number} of {self._paths[self._file]}"
                 self._number += 1
-                return self._how.element(record, where)
+                self.count += 1
+                try:
+                    return self._how.element(record, where)
+                except OpError as error:
+                    self.failed(error)
+                    raise
             self._lines, self._position, self._number = None, 0, 0
             self._file += 1
         raise StopIteration

@@ -21,7 +21,7 @@ class DiskCache(Source):
     def __init__(self, base: Source, path: str) -> None:
         self._base, self._path = base, f"{path}.elements"
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         if system.exists(self._path):
             return _ReadStream(self._path)
         return _WriteStream(whole(self._base, run), self._path)

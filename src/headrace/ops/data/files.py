@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from headrace.errors import DataLossError, InvalidArgumentError
+from headrace.errors import DataLossError, InvalidArgumentError, OpError
 from headrace.files.records import RecordReader, check_compression, open_stream
 from headrace.ops.data.pipeline import (
     Element,
@@ -29,7 +29,7 @@ class _Files(Source):
     def __init__(self, paths: Sequence[str], read: Reader) -> None:
         self._paths, self._read = paths, read
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _FilesStream(self._paths, self._read)
 
 
@@ -45,8 +45,13 @@ class _FilesStream(Stream):
         while self._file < len(self._paths):
             if self._pieces is None:
                 self._pieces = self._read(self._paths[self._file], self._position)
-            found = next(self._pieces, None)
+            try:
+                found = next(self._pieces, None)
+            except OpError as error:
+                self.failed(error, self.count)
+                raise
             if found is not None:
+                self.count += 1
                 self._position = found[1]
                 return (as_string(found[0]),)
             self._pieces, self._position = None, 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, OpError
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops.data.pipeline import (
     Element,
@@ -45,7 +45,7 @@ def elsewhere(element: Element) -> Source:
 
 
 class _Map(Mapped):
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _MapStream(whole(self.base, run), run.function(self.body, self.captured))
 
 
@@ -55,7 +55,13 @@ class _MapStream(Stream):
         self._stream, self._function = stream, function
 
     def __next__(self) -> Element:
-        result: Element = self._function(*next(self._stream))
+        element = next(self._stream)
+        self.count += 1
+        try:
+            result: Element = self._function(*element)
+        except OpError as error:
+            self.failed(error)
+            raise
         return result
 
 
@@ -69,7 +75,7 @@ define_dataset(
 
 
 class _Filter(Mapped):
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _FilterStream(whole(self.base, run), run.function(self.body, self.captured))
 
 
@@ -81,8 +87,16 @@ class _FilterStream(Stream):
     def __next__(self) -> Element:
         while True:
             element: Element = next(self._stream)
-            if self._predicate(*element)[0]:
+            if self._holds(element):
                 return element
+
+    def _holds(self, element: Element) -> bool:
+        self.count += 1
+        try:
+            return bool(self._predicate(*element)[0])
+        except OpError as error:
+            self.failed(error)
+            raise
 
 
 define_dataset(
@@ -93,7 +107,7 @@ define_dataset(
 
 
 class _TakeWhile(Mapped):
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _TakeWhileStream(whole(self.base, run), run.function(self.body, self.captured))
 
 
@@ -103,7 +117,7 @@ class _TakeWhileStream(_FilterStream):
     def __next__(self) -> Element:
         if not self._is_over:
             element: Element = next(self._stream)
-            if self._predicate(*element)[0]:
+            if self._holds(element):
                 return element
             self._is_over = True
         raise StopIteration
@@ -129,7 +143,7 @@ class _Scan(Mapped):
         super().__init__(base, body, captured)
         self._initial = tuple(initial)
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         function = run.function(self.body, self.captured)
         return _ScanStream(whole(self.base, run), function, self._initial)
 
@@ -140,7 +154,13 @@ class _ScanStream(Stream):
         self._stream, self._function, self._carried = stream, function, initial
 
     def __next__(self) -> Element:
-        results = self._function(*self._carried, *next(self._stream))
+        element = next(self._stream)
+        self.count += 1
+        try:
+            results = self._function(*self._carried, *element)
+        except OpError as error:
+            self.failed(error)
+            raise
         count = len(self._carried)
         self._carried = results[:count]
         made: Element = results[count:]
@@ -172,7 +192,7 @@ class _Interleave(Mapped):
         super().__init__(base, body, captured)
         self._cycle, self._length = cycle, length
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         function = run.function(self.body, self.captured)
         base = whole(self.base, run)
         return _InterleaveStream(base, function, self._cycle, self._length, run)
@@ -198,7 +218,12 @@ class _InterleaveStream(Stream):
         return (self._base, *[kept[1] for kept in self._open if kept is not None])
 
     def _made(self, element: Element) -> tuple[Element, Stream]:
-        return element, whole(elsewhere(self._function(*element)), self._run)
+        self.count += 1
+        try:
+            return element, whole(elsewhere(self._function(*element)), self._run)
+        except OpError as error:
+            self.failed(error)
+            raise
 
     def _next_place(self) -> None:
         self._place = (self._place + 1) % len(self._open)
@@ -230,7 +255,7 @@ class _InterleaveStream(Stream):
     def save(self) -> Any:
         places = [kept and [list(kept[0]), kept[1].save()] for kept in self._open]
         own = [places, self._place, self._block, self._is_over]
-        return {"own": own, "inputs": [self._base.save()]}
+        return {"own": own, "count": self.count, "inputs": [self._base.save()]}
 
     def restore(self, state: Any) -> None:
         self.close()
@@ -241,6 +266,7 @@ class _InterleaveStream(Stream):
             if kept is not None:
                 made = self._open[i] = self._made(tuple(kept[0]))
                 made[1].restore(kept[1])
+        self.count = state["count"]
 
 
 define_dataset(

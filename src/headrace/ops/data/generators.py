@@ -44,7 +44,7 @@ class _Generated(Source):
         self._function, self._args = function, args
         self._types, self._shapes = types, shapes
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _GeneratedStream(self._function, self._args, self._types, self._shapes)
 
 
@@ -61,20 +61,24 @@ class _GeneratedStream(Stream):
         self._function, self._args = function, args
         self._types, self._shapes = types, shapes
         self._iterator: Iterator[Sequence[Any]] | None = None
-        self._count = 0
 
     def __next__(self) -> Element:
+        index = self.count
         try:
             if self._iterator is None:
                 self._iterator = iter(self._function(*self._args))
             values = next(self._iterator)
-        except (StopIteration, OpError):
+            self.count += 1
+            return tuple(map(self._component, range(len(self._types)), values))
+        except StopIteration:
+            raise
+        except OpError as error:
+            self.failed(error, index)
             raise
         except Exception as error:
-            message = f"The generator failed at element {self._count}: {type(error).__name__}: "
-            raise UnknownError(None, None, f"{message}{error}") from error
-        self._count += 1
-        return tuple(map(self._component, range(len(self._types)), values))
+            message = f"The generator failed at element {index}: {type(error).__name__}: "
+            made = UnknownError(None, None, f"{message}{error}")
+            raise self.failed(made, index) from error
 
     def _component(self, index: int, value: Any) -> Any:
         dtype, shape = self._types[index], self._shapes[index]
@@ -83,31 +87,31 @@ class _GeneratedStream(Stream):
         except (TypeError, ValueError) as error:
             message = (
                 f"`generator` yielded an element that could not be converted to the expected type. "
-                f"The expected type was {dtype.name}, but element {self._count - 1} has "
+                f"The expected type was {dtype.name}, but element {self.count - 1} has "
                 f"{value!r:.80} as component {index}: {error}"
             )
             raise InvalidArgumentError(None, None, message) from error
         if not shape.is_compatible_with(array.shape):
             message = (
                 f"`generator` yielded an element of shape {list(array.shape)} where an element of "
-                f"shape {shape} was expected (element {self._count - 1}, component {index})."
+                f"shape {shape} was expected (element {self.count - 1}, component {index})."
             )
             raise InvalidArgumentError(None, None, message)
         return array
 
     def own_state(self) -> Any:
-        return self._count
+        return self.count
 
     def set_own_state(self, state: Any) -> None:
         self.close()
-        while self._count < int(state):
+        while self.count < int(state):
             next(self)
 
     def close(self) -> None:
         close = getattr(self._iterator, "close", None)
         if close is not None:
             close()
-        self._iterator, self._count = None, 0
+        self._iterator, self.count = None, 0
 
 
 def _generator(context: Any, args: Sequence[Any]) -> Source:
@@ -119,7 +123,9 @@ def _generator(context: Any, args: Sequence[Any]) -> Source:
             "of graph files. Build the graph again with Dataset.from_generator."
         )
         raise UnimplementedError(None, None, message)
-    return _Generated(found.function, args, attrs["output_types"], attrs["output_shapes"])
+    source = _Generated(found.function, args, attrs["output_types"], attrs["output_shapes"])
+    source.op = context.node.op
+    return source
 
 
 define_op(

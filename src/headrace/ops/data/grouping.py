@@ -39,7 +39,7 @@ class _Functions(Source):
     def __init__(self, base: Source, functions: dict[str, tuple[Any, Any]]) -> None:
         self._base, self._functions = base, functions
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         calls = {name: run.function(*function) for name, function in self._functions.items()}
         made: Stream = self._stream_type(whole(self._base, run), calls, run)
         return made
@@ -82,6 +82,14 @@ class _WindowsStream(Stream):
             self._is_over = True
             self._groups = OrderedDict(sorted(self._groups.items()))
             return
+        self.count += 1
+        try:
+            self._put(element)
+        except OpError as error:
+            self.failed(error)
+            raise
+
+    def _put(self, element: Element) -> None:
         key = int(self._calls["key_func"](*element)[0])
         group = self._groups.setdefault(key, [])
         group.append(element)
@@ -103,10 +111,12 @@ class _WindowsStream(Stream):
             key, group, stream = self._open
             opened = [key, [list(e) for e in group], stream.save()]
         groups = [[key, [list(e) for e in group]] for key, group in self._groups.items()]
-        return {"own": [groups, opened, self._is_over], "inputs": [self._base.save()]}
+        own = [groups, opened, self._is_over]
+        return {"own": own, "count": self.count, "inputs": [self._base.save()]}
 
     def restore(self, state: Any) -> None:
         groups, opened, self._is_over = state["own"]
+        self.count = state["count"]
         self._base.restore(state["inputs"][0])
         self._groups = OrderedDict((key, [tuple(e) for e in group]) for key, group in groups)
         self._open = None
@@ -153,16 +163,24 @@ class _ReducedStream(Stream):
         if self._states is None:
             states: dict[int, Element] = {}
             for element in self._stream:
-                key = int(self._calls["key_func"](*element)[0])
-                state = states.get(key)
-                if state is None:
-                    state = self._calls["init_func"](np.int64(key))
-                states[key] = self._calls["reduce_func"](*state, *element)
+                self.count += 1
+                try:
+                    self._add(states, element)
+                except OpError as error:
+                    self.failed(error)
+                    raise
             self._states = sorted(states.items(), key=lambda item: item[0], reverse=True)
         if not self._states:
             raise StopIteration
         made: Element = self._calls["finalize_func"](*self._states.pop()[1])
         return made
+
+    def _add(self, states: dict[int, Element], element: Element) -> None:
+        key = int(self._calls["key_func"](*element)[0])
+        state = states.get(key)
+        if state is None:
+            state = self._calls["init_func"](np.int64(key))
+        states[key] = self._calls["reduce_func"](*state, *element)
 
     def own_state(self) -> Any:
         return self._states and [[key, list(state)] for key, state in self._states]
@@ -190,7 +208,7 @@ class _Of(Source):
     def __init__(self, base: Source, make: Callable[[Stream], Stream]) -> None:
         self._base, self._make = base, make
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return self._make(whole(self._base, run))
 
 
@@ -210,11 +228,12 @@ class _UniqueStream(Stream):
                 return element
 
     def own_state(self) -> Any:
-        return [key if isinstance(key, str) else key.hex() for key in self._seen]
+        is_text = any(isinstance(key, str) for key in self._seen)
+        return [is_text, [key if is_text else key.hex() for key in self._seen]]
 
     def set_own_state(self, state: Any) -> None:
-        text = isinstance(next(iter(self._seen), ""), str)
-        self._seen = {key if text else bytes.fromhex(key): None for key in state}
+        is_text, keys = state
+        self._seen = {key if is_text else bytes.fromhex(key): None for key in keys}
 
 
 define_dataset(
@@ -258,17 +277,18 @@ class _SparseBatchStream(Stream):
         found = [element[0] for element in self._stream.next_many(self._size)]
         if not found:
             raise StopIteration
+        self.count += 1
         largest = [max(sizes) for sizes in zip(*[f.shape for f in found], strict=True)]
         if len(largest) != len(self._shape):
             message = (
                 f"Dimensions of the elements ({len(largest)}) and of row_shape "
                 f"({len(self._shape)}) differ."
             )
-            raise InvalidArgumentError(None, None, message)
+            raise self.failed(InvalidArgumentError(None, None, message))
         for size, most in zip(largest, self._shape, strict=True):
             if most >= 0 and size > most:
                 message = f"An element of size {size} does not fit row_shape {list(self._shape)}."
-                raise InvalidArgumentError(None, None, message)
+                raise self.failed(InvalidArgumentError(None, None, message))
         row_shape = [size if m < 0 else m for size, m in zip(largest, self._shape, strict=True)]
         places = [
             np.column_stack([np.full(f.size, i), *map(np.ravel, np.indices(f.shape))])

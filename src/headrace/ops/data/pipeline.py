@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import CancelledError, InvalidArgumentError
+from headrace.errors import CancelledError, InvalidArgumentError, OpError
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Operation
 from headrace.ops.core.registry import PURE, Effects, NotDifferentiable, define_op
@@ -104,10 +104,22 @@ def row(arrays: Sequence[Any], index: Any) -> Element:
 
 
 class Source:
-    """The value of a dataset op: what a sequence is, before anybody iterates."""
+    """The value of a dataset op: what a sequence is, before anybody iterates.
+
+    Attributes:
+        op: the operation of the user's graph that made it, for errors; None where none is known.
+    """
+
+    op: Any = None
 
     def stream(self, run: Iteration) -> Stream:
         """Begin an iteration."""
+        made = self._begin(run)
+        if made.op is None:  # a stage that does nothing hands on the stream of the one before
+            made.op = self.op
+        return made
+
+    def _begin(self, run: Iteration) -> Stream:
         raise NotImplementedError
 
 
@@ -120,8 +132,12 @@ class Stream:
         rows: where set, elements are given as their indices into these arrays. What only hands
             elements on moves a number in place of arrays; batches are gathered at once.
         inputs: the streams that this one pulls from, in order.
+        op: the operation that made the dataset, for errors.
+        count: how many elements the stream has begun, where errors tell their index.
     """
 
+    op: Any = None
+    count = 0
     rows: Sequence[Any] | None = None
     inputs: Sequence[Stream] = ()
 
@@ -141,9 +157,16 @@ class Stream:
             pass
         return found
 
+    def failed(self, error: OpError, index: int | None = None) -> OpError:
+        """The error, with this stage and the element's index; by default that begun last."""
+        if self.op is not None:
+            error.add_stage(self.op, self.count - 1 if index is None else index)
+        return error
+
     def save(self) -> State:
         """What `restore` needs to go on with the same elements."""
-        return {"own": self.own_state(), "inputs": [i.save() for i in self.inputs]}
+        inputs = [i.save() for i in self.inputs]
+        return {"own": self.own_state(), "count": self.count, "inputs": inputs}
 
     def restore(self, state: State) -> None:
         """Go on where another stream of the same source was saved."""
@@ -152,6 +175,7 @@ class Stream:
             raise InvalidArgumentError(None, None, message)
         for stream, saved in zip(self.inputs, state["inputs"], strict=True):
             stream.restore(saved)
+        self.count = state.get("count", 0)
         self.set_own_state(state["own"])
 
     def own_state(self) -> Any:
@@ -201,7 +225,9 @@ def define_dataset(
     """
 
     def host(context: Any, *inputs: Any) -> Any:
-        return make(context, *inputs)
+        source = make(context, *inputs)
+        source.op = context.node.op
+        return source
 
     define_op(
         f"{signature} -> handle: variant",

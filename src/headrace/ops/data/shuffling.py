@@ -78,7 +78,7 @@ class _Shuffle(Source):
         self._base, self._size, self._epochs = base, size, epochs
         self._seeds = _Seeds(seeds, reshuffles)
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _ShuffleStream(self._base, self._size, self._seeds, self._epochs, run)
 
 
@@ -208,7 +208,7 @@ class _Random(Source):
     def __init__(self, seeds: tuple[int, int]) -> None:
         self._seeds = seeds
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _RandomStream(Words(*self._seeds))
 
 

@@ -19,7 +19,7 @@ class Once(Source):
     def __init__(self, element: Element) -> None:
         self._element = element
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _Once(self._element)
 
 
@@ -56,7 +56,7 @@ class Slices(Source):
     def __init__(self, arrays: Sequence[Any]) -> None:
         self._arrays = arrays
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _Slices(self._arrays)
 
 
@@ -110,7 +110,7 @@ class SparseSlices(Source):
         self._parts = indices, values, shape
         self._starts = np.searchsorted(indices[:, 0], np.arange(shape[0] + 1))
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _SparseSlices(*self._parts, self._starts)
 
 
@@ -159,7 +159,7 @@ class Range(Source):
         self._numbers = numbers
         self._dtype = dtype
 
-    def stream(self, run: Iteration) -> Stream:
+    def _begin(self, run: Iteration) -> Stream:
         return _Range(self._numbers, self._dtype)
 
 
