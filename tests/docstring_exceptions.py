@@ -13,6 +13,7 @@ import re
 NO_SHAPE = {
     "the process: its switches, devices, flags, log and files; none of them has a shape": """
         app. config. flags. logging. resource_loader. sysconfig. get_logger gfile. io.gfile.
+        io.tf_record_iterator
         control_flow_v2_enabled enable_control_flow_v2 disable_control_flow_v2
         enable_eager_execution disable_eager_execution executing_eagerly
         enable_tensor_equality disable_tensor_equality enable_v2_behavior disable_v2_behavior
@@ -74,6 +75,7 @@ NO_SHAPE = {
 
 NO_ERROR = {
     "they answer from what is there, for any argument": """
+        config.get_visible_devices config.list_logical_devices config.list_physical_devices
         control_flow_v2_enabled executing_eagerly resource_variables_enabled
         get_default_graph get_default_session get_logger get_variable_scope
         compat.as_str_any compat.dimension_value compat.path_to_str errors.suggest

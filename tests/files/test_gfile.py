@@ -316,3 +316,12 @@ def test_a_link_to_a_directory_is_deleted_and_not_what_it_leads_to(tmp_path: Pat
 def test_a_pattern_of_no_known_scheme_is_refused() -> None:
     with pytest.raises(tf.errors.UnimplementedError, match="scheme 'nosuch' not implemented"):
         tf.gfile.Glob("nosuch://bucket/*")
+    with pytest.raises(tf.errors.UnimplementedError, match="scheme 'nosuch' not implemented"):
+        tf.gfile.Glob("nosuch://*")
+
+
+def test_a_pattern_may_stand_right_after_the_scheme() -> None:
+    tf.gfile.MakeDirs("memory://glob-first")
+    assert tf.gfile.Glob("memory://glob-f*") == ["memory://glob-first"]
+    tf.gfile.DeleteRecursively("memory://glob-first")
+    assert tf.gfile.Glob("memory://glob-f*") == []

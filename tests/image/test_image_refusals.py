@@ -41,7 +41,7 @@ def _known_only_in_the_step(value: Any) -> tf.Tensor:
         (
             lambda: tf.image.extract_glimpse(IMAGES, [2, 2], np.zeros([2, 3])),
             ValueError,
-            r"offsets must be \[batch, 2\], got \(2, 3\)",
+            r"offsets must have the shape \(\?, 2\), got \(2, 3\)",
         ),
         (
             lambda: tf.contrib.image.rotate(IMAGES, [0.1, 0.2, 0.3]),

@@ -69,3 +69,73 @@ def test_what_the_step_knows_and_is_right_goes_on() -> None:
     with tf.Session() as session:
         assert session.run(bins).tolist() == [0, 1, 3]
         assert session.run(tf.nn.dropout([1.0], rate=tf.constant(1.0))).tolist() == [0.0]
+
+
+def _sparse() -> tf.SparseTensor:
+    return tf.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: tf.random_shuffle([1], seed="a"), TypeError, "A seed is an integer .*, not 'a'"),
+        (lambda: tf.container(3), TypeError, "name of a container is a string, not 3"),
+        (lambda: tf.ragged.placeholder(tf.int32, -1), ValueError, "must not be negative, got -1"),
+        (
+            lambda: tf.ragged.constant([[1]], row_splits_dtype="float32"),
+            ValueError,
+            "row_splits_dtype must be int32 or int64, not float32",
+        ),
+        (
+            lambda: tf.ragged.constant_value([[1]], row_splits_dtype="float32"),
+            ValueError,
+            "row_splits_dtype must be int32 or int64, not float32",
+        ),
+        (lambda: tf.sparse.transpose(_sparse(), [0]), ValueError, "each of 2 dimensions, got 1"),
+        (lambda: tf.sparse.transpose(_sparse(), [0, 0]), ValueError, r"once, got \[0, 0\]"),
+        (lambda: tf.sparse.transpose(_sparse(), [0, 7]), ValueError, r"once, got \[0, 7\]"),
+        (lambda: tf.sparse.mask([1.0], [0]), TypeError, r"a must be IndexedSlices, not \[1.0\]"),
+        (lambda: tf.sparse.reduce_max(_sparse(), axis=1.5), TypeError, "Expected int32, got 1.5"),
+        (lambda: tf.fixed_size_partitioner(0), ValueError, "num_shards must be positive, got 0"),
+        (
+            lambda: tf.fixed_size_partitioner(2, axis=5)(tf.TensorShape([4, 2])),
+            ValueError,
+            r"Cannot partition variable along axis 5 when shape is \[4, 2\]",
+        ),
+        (
+            lambda: tf.fixed_size_partitioner(2)(tf.TensorShape([None, 2])),
+            ValueError,
+            r"along axis 0 when shape is \[None, 2\]",
+        ),
+        (
+            lambda: tf.min_max_variable_partitioner(2, min_slice_size=0),
+            ValueError,
+            "must be positive, got 2 and 0",
+        ),
+        (lambda: tf.summary.scalar(3, 1.0), TypeError, "name of a summary is a string, not 3"),
+        (
+            lambda: tf.train.slice_input_producer([tf.constant(1)]),
+            ValueError,
+            "slices along dimension 0, and a scalar has none",
+        ),
+        (
+            lambda: tf.config.set_memory_growth("gpu", True),
+            TypeError,
+            r"Expected one of tf.config.list_physical_devices\(\), not 'gpu'",
+        ),
+        (lambda: tf.debugging.assert_same_float_dtype([1]), TypeError, "Expected tensors, got 1"),
+        (
+            lambda: tf.nest.map_structure_with_paths(lambda path, leaf: leaf),
+            ValueError,
+            "at least one structure",
+        ),
+        (
+            lambda: tf.custom_gradient(lambda x: x)(1.0),
+            TypeError,
+            r"must return .* \(y, grad_fn\). It returned <tf.Tensor",
+        ),
+    ],
+)
+def test_refused_by_name(call: Any, error: Any, text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()

@@ -287,3 +287,26 @@ def test_what_is_served_cannot_need_an_operation_of_our_own(tmp_path):
         builder = tf.saved_model.Builder(str(tmp_path / "two"))
         with pytest.raises(ValueError, match="train_op needs 'learn', which depends on"):
             builder.add_meta_graph_and_variables(sess, ["train"], train_op=train)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda sm: sm.utils.build_tensor_info(3), "Expected a Tensor, a SparseTensor .*, not 3"),
+        (
+            lambda sm: sm.predict_signature_def([1], {"y": 1}),
+            r"Expected a dictionary .*, not \[1\]",
+        ),
+        (
+            lambda sm: sm.regression_signature_def(tf.constant("a"), 3),
+            "Regression predictions must be a tensor of type float32, not 3",
+        ),
+        (
+            lambda sm: sm.classification_signature_def(3, tf.constant("a"), None),
+            "Classification examples must be a tensor of type string, not 3",
+        ),
+    ],
+)
+def test_what_is_no_tensor_is_refused_in_a_signature(call, text):
+    with pytest.raises(TypeError, match=text):
+        call(tf.saved_model)

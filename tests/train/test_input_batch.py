@@ -239,3 +239,15 @@ def test_matching_files_are_looked_up_once(tmp_path: Path) -> None:
     )[1]
     with tf.Session() as session:
         assert _all(session, line) == [b"a.txt", b"b.txt"]
+
+
+def test_inputs_that_cannot_be_batched_are_refused_by_what_they_are():
+    one = tf.constant(1)
+    with pytest.raises(ValueError, match=r"as many tensors in each list, got \[1, 2\]"):
+        tf.train.batch_join([[one], [one, one]], 2)
+    with pytest.raises(ValueError, match="capacity must not be 0"):
+        tf.train.batch([one], 2, capacity=0)
+    with pytest.raises(ValueError, match="capacity must not be 0"):
+        tf.train.range_input_producer(3, capacity=0)
+    with pytest.raises(TypeError, match="Expected a QueueRunner, not 3"):
+        tf.train.add_queue_runner(3)

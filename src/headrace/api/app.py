@@ -22,6 +22,11 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None =
     Args:
         main: the function to call; by default ``main`` of the program.
         argv: the command line, with the program's name first; by default ``sys.argv``.
+
+    Raises:
+        SystemExit: always: with what ``main`` returns, with status 1 for a wrong flag, or with the
+            code of an ``app.UsageError`` that ``main`` raises.
+        AttributeError: if no ``main`` is given and the program defines none.
     """
     from absl import app
 

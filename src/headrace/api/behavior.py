@@ -106,7 +106,10 @@ def enable_v2_tensorshape() -> NoReturn:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether ``x`` is a tensor, a variable, or made of tensors (sparse, ragged, slices)."""
+    """Whether ``x`` is a tensor of any shape, a variable, or made of tensors.
+
+    Made of tensors are SparseTensor, RaggedTensor and IndexedSlices.
+    """
     return isinstance(x, (Tensor, CompositeTensor)) or hasattr(x, "_to_tensor")
 
 

@@ -55,6 +55,7 @@ def MkDir(dirname: Any) -> None:
 
     Raises:
         NotFoundError: if the one above it does not exist.
+        AlreadyExistsError: if a file has this name.
     """
     system.make_directory(dirname)
 
@@ -79,16 +80,25 @@ def Remove(filename: Any) -> None:
 
 
 def DeleteRecursively(dirname: Any) -> None:
-    """Delete a directory with all in it.
+    """Delete a directory with all in it; of a link to a directory only the link.
 
     Raises:
-        NotFoundError: if there is none.
+        NotFoundError: if there is nothing.
+        FailedPreconditionError: if it is a file, which stays.
     """
     system.remove_tree(dirname)
 
 
 def Glob(filename: Any) -> list[str]:
-    """The paths that match a pattern (``*``, ``?``, ``[...]``), or any of a list of patterns."""
+    """The paths that match a pattern (``*``, ``?``, ``[...]``), or any of a list of patterns.
+
+    Returns:
+        The paths, sorted within each pattern; none where the directories do not exist.
+
+    Raises:
+        TypeError: if a pattern is no path.
+        UnimplementedError: if nothing is known of the scheme of a pattern.
+    """
     return globbing.glob(filename)
 
 
@@ -126,6 +136,9 @@ def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
 
     A directory comes before those inside it, or after them if ``in_order`` is False. Nothing comes
     where ``top`` is not a directory.
+
+    Raises:
+        TypeError: when iterated, if ``top`` is no path.
     """
     return system.walk(top, in_order)
 

@@ -33,7 +33,13 @@ __all__ = [
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """All leaves in order; a leaf alone gives a list of itself."""
+    """All leaves in order, whatever their shape; a leaf alone gives a list of itself.
+
+    Dictionaries give their values in the order of their sorted keys.
+
+    Raises:
+        TypeError: if the keys of a dictionary cannot be sorted.
+    """
     leaves = _nest.flatten(structure)
     return _expanded(leaves) if expand_composites else leaves
 
@@ -50,6 +56,9 @@ def pack_sequence_as(
     structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = False
 ) -> Any:
     """``flat_sequence`` in the form of ``structure``: the inverse of `flatten`.
+
+    Args:
+        flat_sequence: as many leaves as ``structure`` has, of any shape.
 
     Raises:
         TypeError: if ``flat_sequence`` is no sequence.
@@ -70,13 +79,17 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
     """``func`` of the corresponding leaves of structures of the same form.
 
     Args:
-        func: takes one leaf of each structure.
+        func: takes one leaf of each structure; leaves may have any shape.
         check_types: also compare the types of the containers (default True).
         expand_composites: see the module.
 
+    Returns:
+        The results in the form of the first structure.
+
     Raises:
-        TypeError: if ``func`` cannot be called.
-        ValueError: if the structures differ.
+        TypeError: if ``func`` cannot be called, or containers differ in type (with
+            ``check_types``).
+        ValueError: if the structures differ in form, or there is none.
     """
     if not kwargs.pop("expand_composites", False):
         return _nest.map_structure(func, *structure, **kwargs)
@@ -88,6 +101,12 @@ def assert_same_structure(
     nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """Check that two structures have the same form.
+
+    Args:
+        nest1, nest2: nests of lists, tuples, dictionaries and the like; what the leaves are, and
+            their shapes, does not count.
+        nest1, nest2: nests of lists, tuples, dictionaries and the like; what the leaves are, and
+            their shapes, does not count.
 
     Raises:
         ValueError: if they do not nest in the same way.
@@ -131,6 +150,10 @@ def assert_shallow_structure(
     shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """Check that ``shallow_tree`` is the upper part of ``input_tree``.
+
+    Args:
+        shallow_tree, input_tree: nests; what the leaves are, and their shapes, does not count.
+        shallow_tree, input_tree: nests; what the leaves are, and their shapes, does not count.
 
     Raises:
         TypeError: if containers differ in type (with ``check_types``), or one is a leaf.
@@ -179,6 +202,10 @@ def flatten_up_to(
 ) -> list[Any]:
     """The parts of ``input_tree`` that stand where ``shallow_tree`` has leaves.
 
+    Returns:
+        A list: leaves of any shape, or whole structures.
+        A list: leaves of any shape, or whole structures.
+
     Raises:
         TypeError, ValueError: as `assert_shallow_structure`.
     """
@@ -191,6 +218,10 @@ def map_structure_up_to(
 ) -> Any:
     """``func`` of the parts of each input that stand where ``shallow_tree`` has leaves.
 
+    Returns:
+        The results, of any shape, in the form of ``shallow_tree``.
+        The results, of any shape, in the form of ``shallow_tree``.
+
     Raises:
         ValueError: if there is no input, or as `assert_shallow_structure`.
     """
@@ -202,7 +233,11 @@ def map_structure_up_to(
 
 
 def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[tuple[Any, ...]]:
-    """For each leaf the keys and indices that lead to it."""
+    """For each leaf, of any shape, the keys and indices that lead to it.
+
+    Raises:
+        TypeError: if the keys of a dictionary cannot be sorted.
+    """
     for path, _ in flatten_with_tuple_paths(nest):
         yield path
 
@@ -210,7 +245,11 @@ def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[tup
 def flatten_with_tuple_paths(
     structure: Any, expand_composites: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:
-    """Each leaf with the keys and indices that lead to it."""
+    """Each leaf, of any shape, with the keys and indices that lead to it.
+
+    Raises:
+        TypeError: if the keys of a dictionary cannot be sorted.
+    """
     if not is_sequence(structure):
         return [((), structure)]
     return [
@@ -223,19 +262,33 @@ def flatten_with_tuple_paths(
 def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
-    """Each leaf with what leads to it as one string."""
+    """Each leaf, of any shape, with what leads to it as one string.
+
+    Raises:
+        TypeError: if the keys of a dictionary cannot be sorted.
+    """
     found = flatten_with_tuple_paths(structure)
     return [(separator.join(map(str, path)), leaf) for path, leaf in found]
 
 
 def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """As `map_structure`; ``func`` also gets the path of the leaves, first."""
+    """As `map_structure`; ``func`` also gets the path of the leaves, first.
+
+    Raises:
+        TypeError, ValueError: as `map_structure`, whatever the shape of the leaves.
+    """
+    if not structure:
+        raise ValueError("Must provide at least one structure")
     paths = iter([path for path, _ in flatten_with_tuple_paths(structure[0])])
     return map_structure(lambda *leaves: func(next(paths), *leaves), *structure, **kwargs)
 
 
 def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """As `map_structure`; ``func`` also gets the path of the leaves as a string, first."""
+    """As `map_structure`; ``func`` also gets the path of the leaves as a string, first.
+
+    Raises:
+        TypeError, ValueError: as `map_structure`, whatever the shape of the leaves.
+    """
     return map_structure_with_tuple_paths(
         lambda path, *leaves: func("/".join(map(str, path)), *leaves), *structure, **kwargs
     )

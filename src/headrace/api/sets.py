@@ -34,8 +34,16 @@ _TYPES = (
 def set_size(a: Any, validate_indices: bool = True) -> Tensor:
     """How many different elements each row (along the last axis) of a SparseTensor has, int32.
 
+    Args:
+        a: integers or strings of rank 2 or more, in row-major order.
+        validate_indices: whether that order is checked.
+
+    Returns:
+        ``a``'s dense shape without its last dimension.
+
     Raises:
         TypeError: if ``a`` is no SparseTensor, or not of integers or strings.
+        InvalidArgumentError: when run, if its rank is below 2 or the order another.
     """
     a = convert_to_tensor_or_sparse_tensor(a, name="a")
     if not isinstance(a, SparseTensor):

@@ -26,13 +26,16 @@ def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator for a function that also says how its gradient is computed.
 
-    ``f(*xs)`` returns ``(y, grad_fn)`` where ``grad_fn(*dys)`` returns the gradients of the ``xs``.
-    If ``f`` uses trainable variables, ``grad_fn`` takes a keyword ``variables`` (their list) and
-    returns ``(gradients of the xs, gradients of the variables)``.
+    ``f(*xs)`` returns ``(y, grad_fn)``: a tensor or a list of tensors of any shapes, and a function
+    from as many tensors, each with the shape and dtype of its ``y``, to one gradient for each of
+    the ``xs``, with its shape. If ``f`` uses trainable variables, ``grad_fn`` takes a keyword
+    ``variables`` (their list) and returns ``(gradients of the xs, gradients of the variables)``.
 
     Raises:
-        TypeError: if variables are used and ``grad_fn`` takes no ``variables``.
-        ValueError: when differentiated, if ``grad_fn`` returns another number of gradients.
+        TypeError: when called, if ``f`` returns no such pair, or variables are used and ``grad_fn``
+            takes no ``variables``.
+        ValueError: when called with keyword arguments; when differentiated, if ``grad_fn`` returns
+            another number of gradients.
     """
 
     @functools.wraps(f)
@@ -46,7 +49,13 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         before = set(graph.get_collection(GraphKeys.GLOBAL_VARIABLES))
         first_op = graph.version
         inputs = [raw.Identity(convert_to_tensor(a)) for a in args]
-        result, grad_fn = f(*inputs)
+        given = f(*inputs)
+        if not (isinstance(given, (tuple, list)) and len(given) == 2 and callable(given[1])):
+            raise TypeError(
+                "A function with @custom_gradient must return its result and a function that "
+                f"computes the gradient: (y, grad_fn). It returned {given!r}."
+            )
+        result, grad_fn = given
         many = isinstance(result, (list, tuple))
         outputs = [convert_to_tensor(r) for r in (result if many else [result])]
         variables = _variables_read(graph, first_op, before)

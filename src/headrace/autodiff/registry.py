@@ -43,7 +43,12 @@ class RegisterGradient:
 
 
 def not_differentiable(op_type: str) -> None:
-    """State that ops of a type have no gradient: gradients stop there without an error."""
+    """State that ops of a type have no gradient: gradients stop there without an error.
+
+    Raises:
+        TypeError: if ``op_type`` is no string.
+        KeyError: if the type has a gradient, or this was said of it before.
+    """
     if not isinstance(op_type, str):
         raise TypeError("op_type must be a string")
     _register(op_type, ops.NotDifferentiable("declared by the program"))

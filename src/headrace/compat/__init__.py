@@ -81,18 +81,30 @@ def path_to_str(path: Any) -> Any:
 
 
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
-    """The dimension of ``shape`` at ``index``; an unknown one where the rank is unknown."""
+    """The dimension of ``shape`` at ``index``; an unknown one where the rank is unknown.
+
+    Raises:
+        IndexError: if the rank is known and ``index`` lies outside.
+    """
     return Dimension(None) if shape.dims is None else shape.dims[index]
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether readers of graphs may be taken to know what TensorFlow had on that day."""
+    """Whether readers of graphs may be taken to know what TensorFlow had on that day.
+
+    Raises:
+        TypeError: if an argument cannot be compared with a number.
+    """
     return _horizon > (year, month, day)
 
 
 @_contextmanager
 def forward_compatibility_horizon(year: int, month: int, day: int) -> _Iterator[None]:
-    """Let `forward_compatible` take another day for today."""
+    """Let `forward_compatible` take another day for today.
+
+    Raises:
+        TypeError: inside, from `forward_compatible`, if these or its numbers cannot be compared.
+    """
     global _horizon
     before, _horizon = _horizon, (year, month, day)
     try:

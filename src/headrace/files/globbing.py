@@ -29,7 +29,10 @@ def _matching(pattern: str) -> list[str]:
         return [pattern] if pattern and exists(pattern) else []
     scheme, separator, rest = pattern.rpartition("://")
     first, *parts = rest.split("/")
-    found = _step([""], first) if not separator else [scheme + separator + first]
+    if separator and not _MAGIC.search(first):
+        found = [scheme + separator + first]  # a bucket, which one may not be allowed to look for
+    else:
+        found = _step([scheme + separator], first)
     for i, part in enumerate(parts):
         if part:
             found = _step([p or "/" for p in found], part, last=i == len(parts) - 1)

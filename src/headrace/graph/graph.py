@@ -581,7 +581,11 @@ def get_default_graph() -> Graph:
 
 
 def reset_default_graph() -> None:
-    """Forget the thread's default graph; the next op makes a new one."""
+    """Forget the thread's default graph; the next op makes a new one.
+
+    Raises:
+        AssertionError: inside ``with graph.as_default():``.
+    """
     default_graph_stack.reset()
 
 

@@ -37,6 +37,8 @@ def get_seed(graph: SeededGraph, op_seed: int | None) -> tuple[int, int] | tuple
     Seeds are reduced to the range of the attributes, modulo 2**31 - 1. Never (0, 0), which the
     kernels read as "no seed". An operation with no seeds takes the attributes (0, 0).
     """
+    if op_seed is not None and not hasattr(op_seed, "__index__"):
+        raise TypeError(f"A seed is an integer or None, not {op_seed!r}.")
     graph_seed = graph.seed
     if graph_seed is None:
         if op_seed is None:

@@ -83,7 +83,11 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 
 
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
-    """The static shape of the tensor ``input_name`` (``node`` or ``node:index``) of ``graph``."""
+    """The static shape of the tensor ``input_name`` (``node`` or ``node:index``) of ``graph``.
+
+    Raises:
+        KeyError: if the graph has no such tensor.
+    """
     name = input_name if ":" in input_name else f"{input_name}:0"
     return graph.get_tensor_by_name(name).get_shape()
 
@@ -92,6 +96,9 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | N
     """A GraphDef without checks and identities, which matter in training only.
 
     Nodes in ``protected_nodes``, those with control inputs and those that others wait for stay.
+
+    Raises:
+        TypeError: if ``input_graph`` is no GraphDef.
     """
     _check_graph_def(input_graph)
     protected = set(protected_nodes or ())
@@ -272,6 +279,11 @@ def write_graph(
 
     Returns:
         The path of the file.
+
+    Raises:
+        TypeError: if ``graph_or_graph_def`` is neither.
+        AlreadyExistsError: if ``logdir`` is a file.
+        ResourceExhaustedError: if the disk is full; nothing is left of the file then.
     """
     message = graph_or_graph_def
     if isinstance(message, Graph):

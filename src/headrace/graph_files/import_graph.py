@@ -29,7 +29,8 @@ def import_graph_def(
     Args:
         graph_def: a GraphDef message (ours or TensorFlow's), or its bytes.
         input_map: tensors of the default graph to use in the place of tensors of the file, by
-            their names there (``"x"``, ``"x:1"``, ``"^x"`` for control inputs).
+            their names there (``"x"``, ``"x:1"``, ``"^x"`` for control inputs). Their dtypes must
+            be those of the file; shapes are inferred anew from theirs.
         return_elements: names of tensors and operations of the file to return.
         name: the prefix of all names, ``"import"`` by default; ``""`` for none.
         op_dict: ignored, as in TensorFlow.

@@ -92,6 +92,10 @@ def extract_glimpse(
 
     Returns:
         float32 ``[batch, *size, channels]``.
+
+    Raises:
+        ValueError: if ranks or batch sizes do not fit, or ``size`` is known to be negative.
+        InvalidArgumentError: when run, if ``size`` turns out so.
     """
     return raw.ExtractGlimpse(
         input,
@@ -113,6 +117,16 @@ def draw_bounding_boxes(
         images: float32 or float16 ``[batch, height, width, 1, 3 or 4]``.
         boxes: float32 ``[batch, boxes, 4]``, fractions of the image.
         colors: float32 ``[colors, channels]`` to take turns with.
+
+    Returns:
+        The images with lines of one pixel, in the same shape and dtype. Boxes that end before
+        they begin, or lie outside, are left out.
+
+    Raises:
+        TypeError: for images of another dtype.
+        ValueError: if images or boxes have another rank, number of channels or coordinates.
+        InvalidArgumentError: when run, if there are not as many rows of boxes as images, or
+            ``colors`` has fewer channels than the images.
     """
     if colors is None:
         return raw.DrawBoundingBoxes(images, boxes, name=name)
@@ -218,7 +232,15 @@ def non_max_suppression_with_scores(
     """Like ``non_max_suppression``, with the scores of the chosen boxes.
 
     If ``soft_nms_sigma`` is above 0, overlaps lower the scores of boxes, and only those that
-    overlap by more than ``iou_threshold`` are left out.
+    overlap by more than ``iou_threshold`` are left out: Bodla et al., "Soft-NMS: improving object
+    detection with one line of code" (2017, arXiv 1704.04503), section 3, the Gaussian form.
+
+    Returns:
+        ``(positions, scores)``: int32 and the type of ``boxes``, both ``[chosen]``.
+
+    Raises:
+        ValueError, InvalidArgumentError: as ``non_max_suppression``, and when run if
+            ``soft_nms_sigma`` is negative.
     """
     with get_default_graph().name_scope(name or "non_max_suppression_with_scores"):
         boxes = convert_to_tensor(boxes, name="boxes")
@@ -242,7 +264,19 @@ def non_max_suppression_padded(
     pad_to_max_output_size: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Like ``non_max_suppression``: positions, padded with zeros if asked for, and their number."""
+    """Like ``non_max_suppression``, which tells arguments and errors, with the number of boxes.
+
+    Args:
+        pad_to_max_output_size: whether the positions are padded with zeros to ``max_output_size``,
+            so that their shape does not depend on the data.
+
+    Returns:
+        ``(positions, valid)``: int32 ``[chosen or max_output_size]``, and an int32 scalar, how many
+        are boxes.
+
+    Raises:
+        ValueError, InvalidArgumentError: as ``non_max_suppression``.
+    """
     with get_default_graph().name_scope(name or "non_max_suppression_padded"):
         boxes = convert_to_tensor(boxes, name="boxes")
         return raw.NonMaxSuppressionV4(
@@ -263,7 +297,23 @@ def non_max_suppression_overlaps(
     score_threshold: Any = _LOWEST,
     name: str | None = None,
 ) -> Tensor:
-    """Like ``non_max_suppression``, for any measure: ``overlaps`` is float32 ``[boxes, boxes]``."""
+    """Like ``non_max_suppression``, for any measure of how much boxes overlap.
+
+    Args:
+        overlaps: float32 ``[boxes, boxes]``.
+        scores: float32 ``[boxes]``.
+        max_output_size: int32 scalar, how many to choose at most.
+        overlap_threshold: a box is left out if it overlaps a chosen one by more.
+        score_threshold: boxes with a score not above this are left out.
+
+    Returns:
+        int32 ``[chosen]``, the positions of the chosen boxes, the best score first.
+
+    Raises:
+        ValueError: if ``overlaps`` or ``scores`` have another rank.
+        InvalidArgumentError: when run, if ``overlaps`` is not square or not of as many boxes as
+            ``scores``, or ``max_output_size`` is negative.
+    """
     with get_default_graph().name_scope(name or "non_max_suppression_overlaps"):
         return raw.NonMaxSuppressionWithOverlaps(
             overlaps, scores, max_output_size, overlap_threshold, score_threshold
@@ -293,6 +343,11 @@ def combined_non_max_suppression(
     Returns:
         ``(boxes, scores, classes, valid)``: float32 ``[batch, n, 4]``, ``[batch, n]`` and
         ``[batch, n]``, padded with zeros, and int32 ``[batch]``, how many are boxes.
+
+    Raises:
+        ValueError: if the ranks are not 4 and 3, or boxes do not have 4 coordinates.
+        InvalidArgumentError: when run, if sizes of boxes and scores do not fit, a limit is not
+            above 0 or ``iou_threshold`` not in [0, 1].
     """
     with get_default_graph().name_scope(name or "combined_non_max_suppression"):
         return raw.CombinedNonMaxSuppression(

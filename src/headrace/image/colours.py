@@ -54,10 +54,13 @@ def convert_image_dtype(
     """Images of another type, scaled: floats lie in [0, 1], integers in [0, largest].
 
     Args:
+        image: numbers of any shape, which the result has.
+        dtype: a floating or an integer type.
         saturate: whether values that the new type does not have become the nearest it has.
 
     Raises:
         AttributeError: if ``dtype`` is neither floating nor integer.
+        ValueError: if ``image`` holds strings.
     """
     image = convert_to_tensor(image, name="image")
     wanted = dtypes.as_dtype(dtype).base_dtype
@@ -383,8 +386,17 @@ def _check_range(lower: float, upper: float) -> None:
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     """``gain * image ** gamma``.
 
+    Args:
+        image: numbers of any shape; integers are taken as fractions of the largest, and come back
+            as integers, cut to what their type holds.
+        gamma, gain: scalars, or tensors that broadcast to the image.
+
+    Returns:
+        The shape and type of ``image``.
+
     Raises:
-        ValueError: if ``gamma`` is a negative number.
+        ValueError: if ``gamma`` is known to have a negative number, or ``image`` holds strings.
+        InvalidArgumentError: when run, if ``gamma`` turns out to have one.
     """
     with get_default_graph().name_scope("adjust_gamma"):
         image = convert_to_tensor(image, name="image")

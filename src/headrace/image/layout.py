@@ -185,7 +185,16 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """Turn images by ``k`` quarters of a circle, anticlockwise.
 
     Args:
-        k: a number or an int32 scalar tensor.
+        image: any type, ``[height, width, channels]`` or with a batch before that.
+        k: a whole number or an int32 scalar tensor, of any sign.
+
+    Returns:
+        The same with height and width exchanged for an odd ``k``; both are unknown for a ``k`` that
+        only the step knows.
+
+    Raises:
+        TypeError: if ``k`` is no whole number.
+        ValueError: if ``image`` has fewer than 3 dimensions, or ``k`` is no scalar.
     """
     with get_default_graph().name_scope(name or "rot90") as scope:
         image = image_tensor(image)

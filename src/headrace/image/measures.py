@@ -91,6 +91,11 @@ def sobel_edges(image: Any) -> Tensor:
 
     Args:
         image: floating ``[batch, height, width, channels]``; its border is reflected.
+
+    Raises:
+        TypeError: if ``image`` is not floating.
+        ValueError: if it does not have rank 4.
+        InvalidArgumentError: when run, if an image is lower or narrower than 2 pixels.
     """
     image = convert_to_tensor(image, name="image")
     checked_rank(image.dims, 4, "image")
@@ -175,7 +180,7 @@ def ssim(
     """Structural similarity, the mean over channels: float32, one for each image.
 
     See Wang et al., "Image quality assessment: from error visibility to structural similarity"
-    (2004).
+    (2004), section III.B, equation 13.
 
     Args:
         img1, img2: images ``[..., height, width, channels]``, each at least as large as the filter.
@@ -268,9 +273,19 @@ def ssim_multiscale(
 ) -> Tensor:
     """Structural similarity over several scales, each half as large as the one before.
 
-    See Wang et al., "Multiscale structural similarity for image quality assessment" (2003).
-    Arguments, result and errors are those of ``ssim``; ``power_factors`` are the weights of the
-    scales, the finest first.
+    See Wang, Simoncelli and Bovik, "Multiscale structural similarity for image quality assessment"
+    (2003), equation 7; the weights of section 3.2 are the default. Arguments are those of
+    ``ssim``.
+
+    Args:
+        power_factors: the weights of the scales, the finest first.
+
+    Returns:
+        float32 of the shape of the images without the last three dimensions.
+
+    Raises:
+        ValueError: as ``ssim`` (the smallest scale must still hold the filter), and if there are no
+            ``power_factors``.
     """
     with get_default_graph().name_scope("MS-SSIM"):
         x, y, peak = _prepared(img1, img2, max_val)

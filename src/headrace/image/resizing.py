@@ -175,7 +175,26 @@ def resize_bicubic(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """Like ``resize_bilinear``, from the sixteen pixels around the place, by cubic polynomials."""
+    """From the sixteen pixels around each place, by cubic polynomials.
+
+    Keys, "Cubic convolution interpolation for digital image processing" (1981), whose parameter a
+    is -0.5 if ``half_pixel_centers``, and -0.75 otherwise, as in TensorFlow.
+
+    Args:
+        images: numbers ``[batch, height, width, channels]``.
+        size: int32 ``[new height, new width]``.
+        align_corners: whether the centres of the four corner pixels stay where they are.
+        half_pixel_centers: whether a pixel stands for its centre, not for its upper left corner.
+
+    Returns:
+        float32 ``[batch, new height, new width, channels]``.
+
+    Raises:
+        TypeError: if the types are others.
+        ValueError: if ``images`` is not of rank 4 or ``size`` not ``[2]``.
+        InvalidArgumentError: when run, if a size is not above 0, of the new images or the old, or
+            both switches are on.
+    """
     return raw.ResizeBicubic(
         images,
         size,
@@ -192,7 +211,23 @@ def resize_nearest_neighbor(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """Like ``resize_bilinear``, each pixel the nearest old one: the type stays."""
+    """Each pixel the nearest old one.
+
+    Args:
+        images: numbers ``[batch, height, width, channels]``.
+        size: int32 ``[new height, new width]``.
+        align_corners: whether the centres of the four corner pixels stay where they are.
+        half_pixel_centers: whether a pixel stands for its centre, not for its upper left corner.
+
+    Returns:
+        ``[batch, new height, new width, channels]`` of the type of ``images``.
+
+    Raises:
+        TypeError: if the types are others.
+        ValueError: if ``images`` is not of rank 4 or ``size`` not ``[2]``.
+        InvalidArgumentError: when run, if a size is not above 0, of the new images or the old, or
+            both switches are on.
+    """
     return raw.ResizeNearestNeighbor(
         images,
         size,
@@ -205,7 +240,21 @@ def resize_nearest_neighbor(
 def resize_area(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
-    """Like ``resize_bilinear``, each pixel the mean of the area that it covers."""
+    """Each pixel the mean of the area of ``images`` that it covers.
+
+    Args:
+        images: numbers ``[batch, height, width, channels]``.
+        size: int32 ``[new height, new width]``.
+        align_corners: whether the centres of the four corner pixels stay where they are.
+
+    Returns:
+        float32 ``[batch, new height, new width, channels]``.
+
+    Raises:
+        TypeError: if the types are others.
+        ValueError: if ``images`` is not of rank 4 or ``size`` not ``[2]``.
+        InvalidArgumentError: when run, if a size is not above 0, of the new images or the old.
+    """
     return raw.ResizeArea(images, size, align_corners=align_corners, name=name)
 
 
@@ -218,8 +267,19 @@ def resize_image_with_pad(
 ) -> Tensor:
     """Images resized to fit into the target, with zeros on both sides of the shorter dimension.
 
+    Args:
+        image: numbers ``[height, width, channels]``, or with a batch before that.
+        target_height, target_width: whole numbers or int32 scalars.
+        method: how to resize, as for ``resize_images``.
+
+    Returns:
+        ``[target_height, target_width, channels]`` with the batch if there was one; float32, unless
+        the method is the nearest neighbour.
+
     Raises:
-        ValueError: if a target is not above 0, or the image has neither 3 nor 4 dimensions.
+        ValueError: if a target is known not to be above 0, the image has neither 3 nor 4
+            dimensions, or there is no such method.
+        InvalidArgumentError: when run, if a target turns out not to be above 0.
     """
     with get_default_graph().name_scope("resize_image_with_pad"):
         images, had_batch = batched(image_tensor(image))

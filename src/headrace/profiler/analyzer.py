@@ -110,6 +110,9 @@ def advise(graph: Graph | None = None, run_meta: Any = None, options: Any = None
 
     Returns:
         An AdviceProto with the reports of each checker.
+
+    Raises:
+        InvalidArgumentError: if there is no checker of a name.
     """
     nodes = nodes_of(graph or get_default_graph())
     add_times(nodes, [] if run_meta is None else [run_meta])
@@ -215,6 +218,9 @@ def write_op_log(
     Args:
         op_log: an OpLogProto whose entries count first.
         run_meta, add_trace: taken for compatibility; shapes and traces are those of the graph.
+
+    Raises:
+        NotFoundError: if there is no such directory.
     """
     log = _op_log(nodes_of(graph or get_default_graph(), op_log))
     write_bytes(join(log_dir, "tfprof_log"), log.SerializeToString())

@@ -252,8 +252,14 @@ def simple_save(
     """Write the default graph as a SavedModel for serving.
 
     Args:
-        inputs, outputs: tensors by the names that clients will use.
+        inputs, outputs: tensors of any shape by the names that clients will use.
         legacy_init_op: an operation to run after loading.
+
+    Raises:
+        AssertionError: if ``export_dir`` is there and not empty.
+        TypeError: if ``inputs`` or ``outputs`` is no dictionary of tensors.
+        ValueError: if one of them is empty.
+        FailedPreconditionError: if a variable has no value.
     """
     from headrace.saved_model import signature_constants, tag_constants
     from headrace.saved_model.signature_def_utils import predict_signature_def

@@ -23,7 +23,11 @@ __all__ = ["contains_saved_model", "load", "maybe_saved_model_directory", "parse
 
 
 def maybe_saved_model_directory(export_dir: str | os.PathLike[str]) -> bool:
-    """Whether a folder has the main file of a SavedModel."""
+    """Whether a folder has the main file of a SavedModel.
+
+    Raises:
+        TypeError: if ``export_dir`` is no path.
+    """
     folder = as_path(export_dir)
     return any(
         system.exists(os.path.join(folder, name))

@@ -23,7 +23,11 @@ def main_op() -> Operation:
 
 
 def main_op_with_restore(restore_op_name: Any) -> Operation:
-    """The same after an operation that restores variables."""
+    """The same after an operation that restores variables.
+
+    Raises:
+        TypeError: if ``restore_op_name`` is no operation or tensor.
+    """
     from headrace.graph.graph import get_default_graph
 
     with get_default_graph().control_dependencies([main_op()]):

@@ -24,7 +24,11 @@ def build_signature_def(
     outputs: Mapping[str, Any] | None = None,
     method_name: str | None = None,
 ) -> Any:
-    """A SignatureDef of TensorInfo messages by name."""
+    """A SignatureDef of TensorInfo messages (name, dtype, shape) by name.
+
+    Raises:
+        TypeError: if one is no TensorInfo (see `build_tensor_info`).
+    """
     signature = SignatureDef()
     for name, info in (inputs or {}).items():
         signature.inputs[name].CopyFrom(info)
@@ -36,26 +40,40 @@ def build_signature_def(
 
 
 def _infos(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(tensors, Mapping):
+        raise TypeError(f"Expected a dictionary of tensors by their names, not {tensors!r}.")
     return {name: build_tensor_info(t) for name, t in tensors.items()}
+
+
+def _check_type(what: str, tensor: Any, wanted: str) -> None:
+    if tensor is None:
+        return
+    if not hasattr(tensor, "dtype"):
+        raise TypeError(f"{what} must be a tensor of type {wanted}, not {tensor!r}.")
+    if tensor.dtype != as_dtype(wanted):
+        raise ValueError(f"{what} must be of type {wanted}, not {tensor.dtype.name}.")
 
 
 def _check_strings(method: str, **tensors: Any) -> None:
     for name, tensor in tensors.items():
-        if tensor is not None and tensor.dtype != as_dtype("string"):
-            raise ValueError(f"{method} {name} must be of type string, not {tensor.dtype.name}.")
+        _check_type(f"{method} {name}", tensor, "string")
 
 
 def regression_signature_def(examples: Any, predictions: Any) -> Any:
     """The signature of a model that predicts numbers for serialised Examples.
 
+    Args:
+        examples: strings ``[batch]``.
+        predictions: float32 ``[batch]`` or ``[batch, 1]``. Ranks are not checked here.
+
     Raises:
+        TypeError: if one is no tensor.
         ValueError: if one is missing, ``examples`` are no strings or ``predictions`` no float32.
     """
     if examples is None or predictions is None:
         raise ValueError("Regression needs both examples and predictions; one of them is None.")
     _check_strings("Regression", examples=examples)
-    if predictions.dtype != as_dtype("float32"):
-        raise ValueError(f"Regression predictions must be float32, not {predictions.dtype.name}.")
+    _check_type("Regression predictions", predictions, "float32")
     return build_signature_def(
         _infos({keys.REGRESS_INPUTS: examples}),
         _infos({keys.REGRESS_OUTPUTS: predictions}),
@@ -64,9 +82,15 @@ def regression_signature_def(examples: Any, predictions: Any) -> Any:
 
 
 def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
-    """The signature of a model that gives classes (strings), scores (float32), or both.
+    """The signature of a model that gives classes, scores, or both.
+
+    Args:
+        examples: strings ``[batch]``, serialized Examples.
+        classes: strings ``[batch, classes]`` or None.
+        scores: float32 ``[batch, classes]`` or None. Ranks are not checked here.
 
     Raises:
+        TypeError: if one is no tensor.
         ValueError: if ``examples`` or both outputs are missing, or of a wrong type.
     """
     if examples is None:
@@ -74,8 +98,7 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> An
     if classes is None and scores is None:
         raise ValueError("Classification classes and scores cannot both be None.")
     _check_strings("Classification", examples=examples, classes=classes)
-    if scores is not None and scores.dtype != as_dtype("float32"):
-        raise ValueError(f"Classification scores must be float32, not {scores.dtype.name}.")
+    _check_type("Classification scores", scores, "float32")
     outputs = {keys.CLASSIFY_OUTPUT_CLASSES: classes, keys.CLASSIFY_OUTPUT_SCORES: scores}
     return build_signature_def(
         _infos({keys.CLASSIFY_INPUTS: examples}),
@@ -85,9 +108,10 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> An
 
 
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
-    """The signature of a model with any tensors in and out.
+    """The signature of a model with any tensors in and out, of any shapes and types.
 
     Raises:
+        TypeError: if ``inputs`` or ``outputs`` is no dictionary of tensors.
         ValueError: if there are no inputs or no outputs.
     """
     if not inputs:

@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.proto import TensorInfo
+from headrace.graph.tensor import Tensor
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.state.save_slices import prepend_name_scope
 
@@ -13,7 +14,13 @@ __all__ = ["build_tensor_info", "get_tensor_from_tensor_info"]
 
 
 def build_tensor_info(tensor: Any) -> Any:
-    """The TensorInfo of a Tensor or SparseTensor: name, type and static shape."""
+    """The TensorInfo of a Tensor or SparseTensor: name, type and static shape.
+
+    Raises:
+        TypeError: if it is none.
+    """
+    if not isinstance(tensor, (Tensor, SparseTensor)) and not hasattr(tensor, "_to_tensor"):
+        raise TypeError(f"Expected a Tensor, a SparseTensor or a variable, not {tensor!r}.")
     info = TensorInfo(dtype=tensor.dtype.as_datatype_enum)
     info.tensor_shape.CopyFrom(tensor.get_shape().as_proto())
     if isinstance(tensor, SparseTensor):
@@ -33,6 +40,9 @@ def get_tensor_from_tensor_info(
     Args:
         graph: by default the default graph.
         import_scope: the scope that the graph was imported under.
+
+    Returns:
+        The tensor of the graph, with the shape that the graph knows.
 
     Raises:
         KeyError: if the graph has no such tensor.

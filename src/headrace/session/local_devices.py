@@ -82,14 +82,28 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
         )
 
 
+def _physical(device: Any) -> PhysicalDevice:
+    if not isinstance(device, PhysicalDevice):
+        raise TypeError(f"Expected one of tf.config.list_physical_devices(), not {device!r}.")
+    return device
+
+
 def get_memory_growth(device: PhysicalDevice) -> bool:
-    """What `set_memory_growth` was told."""
-    return _memory_growth.get(device.name, False)
+    """What `set_memory_growth` was told.
+
+    Raises:
+        TypeError: if ``device`` is no PhysicalDevice.
+    """
+    return _memory_growth.get(_physical(device).name, False)
 
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Remembered only: JAX decides at its start (``XLA_PYTHON_CLIENT_PREALLOCATE=false``)."""
-    _memory_growth[device.name] = enable
+    """Remembered only: JAX decides at its start (``XLA_PYTHON_CLIENT_PREALLOCATE=false``).
+
+    Raises:
+        TypeError: if ``device`` is no PhysicalDevice.
+    """
+    _memory_growth[_physical(device).name] = enable
 
 
 def set_virtual_device_configuration(device: Any, virtual_devices: Any) -> NoReturn:

@@ -32,6 +32,8 @@ def summary_scope(name: str, family: str | None, default: str) -> Iterator[tuple
 
     The scopes that are open count; ``family`` groups tags in TensorBoard, as the first part.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"The name of a summary is a string, not {name!r}.")
     cleaned = clean_tag(name) or default
     family = clean_tag(family)
     base = cleaned if family is None else f"{family}/{cleaned}"
@@ -151,7 +153,18 @@ def tensor_summary(
     family: str | None = None,
     display_name: str | None = None,
 ) -> Tensor:
-    """A summary that holds any tensor, with a SummaryMetadata that says which plugin shows it."""
+    """A summary that holds any tensor, with a SummaryMetadata that says which plugin shows it.
+
+    Args:
+        tensor: any type but resources, any shape.
+
+    Returns:
+        A serialized Summary, a string scalar.
+
+    Raises:
+        TypeError: if ``tensor`` cannot be made a tensor, ``summary_metadata`` is no SummaryMetadata
+            or ``name`` no string.
+    """
     metadata = SummaryMetadata()
     if summary_metadata is not None:
         metadata.CopyFrom(summary_metadata)

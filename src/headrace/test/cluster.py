@@ -27,6 +27,9 @@ def create_local_cluster(
 
     Returns:
         ``(workers, parameter servers)``: two lists of `tf.train.Server`.
+
+    Raises:
+        ValueError: for an unknown protocol.
     """
     from headrace.distributed.cluster.cluster_spec import ClusterSpec
     from headrace.distributed.services.server import Server

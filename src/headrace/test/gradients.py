@@ -75,7 +75,12 @@ def compute_gradient_error(
     init_targets: Any = None,
     extra_feed_dict: dict[Any, Any] | None = None,
 ) -> float:
-    """The largest difference between the two Jacobians of ``compute_gradient``."""
+    """The largest difference between the two Jacobians of ``compute_gradient``.
+
+    Raises:
+        ValueError: without a default session, or if ``x_shape`` or ``y_shape`` is not the shape of
+            its tensor.
+    """
     pairs = compute_gradient(
         x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
     )

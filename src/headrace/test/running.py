@@ -14,7 +14,11 @@ __all__ = ["get_temp_dir", "main", "test_src_dir_path"]
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run all tests of the program, or with ``--benchmarks=REGEX`` its benchmarks, and exit."""
+    """Run all tests of the program, or with ``--benchmarks=REGEX`` its benchmarks, and exit.
+
+    Raises:
+        SystemExit: always: with status 0 if all tests pass.
+    """
     from absl.testing import absltest
 
     from headrace import app

@@ -189,7 +189,11 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
-    """When each of the checkpoints was written; those that do not exist are left out."""
+    """When each of the checkpoints was written; those that do not exist are left out.
+
+    Raises:
+        TypeError: if a prefix is no path.
+    """
     times = []
     for prefix in map(as_path, checkpoint_prefixes):
         for path in (index_path(prefix), prefix):
@@ -202,7 +206,11 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
 def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Remove the files of a checkpoint, first of all the one that makes it visible."""
+    """Remove the files of a checkpoint, first of all the one that makes it visible.
+
+    Raises:
+        TypeError: if ``checkpoint_prefix`` is no path. Files that are not there are no error.
+    """
     checkpoint_prefix = as_path(checkpoint_prefix)
     storage.discard(meta_path(checkpoint_prefix, meta_graph_suffix))
     saving.remove(checkpoint_prefix)

@@ -61,7 +61,11 @@ def _path_of(ckpt_dir_or_file: Any) -> str:
 
 
 def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
-    """The value of one tensor of a checkpoint. Raises NotFoundError if it is not there."""
+    """The value of one tensor of a checkpoint, an array of its shape and dtype.
+
+    Raises:
+        NotFoundError: if there is no such checkpoint, or no such tensor in it.
+    """
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 
@@ -91,6 +95,9 @@ def checkpoints_iterator(
         timeout: how long to wait for the next; None waits for ever.
         timeout_fn: called when that time is over; the iteration goes on if it returns false.
         clock, sleep: what tells the time and waits.
+
+    Raises:
+        TypeError: when iterated, if ``checkpoint_dir`` is no path.
     """
     last: str | None = None
     while True:

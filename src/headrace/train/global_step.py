@@ -23,7 +23,11 @@ __all__ = [
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The value of the global step in a session."""
+    """The value of the global step, a scalar variable or tensor, in a session.
+
+    Raises:
+        FailedPreconditionError: if it has no value yet.
+    """
     return int(sess.run(global_step_tensor))
 
 
@@ -77,14 +81,23 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """The global step of a graph, made if there is none."""
+    """The global step of a graph, an int64 scalar variable, made if there is none.
+
+    Raises:
+        TypeError: if there is one that is no integer scalar.
+        RuntimeError: if there are several.
+    """
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step
 
 
 def assert_global_step(global_step_tensor: Any) -> None:
-    """Raises TypeError unless the argument is an integer scalar variable or tensor."""
+    """Check that the argument is an integer scalar variable or tensor.
+
+    Raises:
+        TypeError: if it is not.
+    """
     if not isinstance(global_step_tensor, (Variable, Tensor)):
         raise TypeError(
             f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.'

@@ -35,6 +35,9 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
 
     Args:
         pattern: a pattern, or a vector of them; string.
+
+    Raises:
+        ValueError: if ``pattern`` has a rank above 1.
     """
     with get_default_graph().name_scope(name or "matching_filenames") as scope:
         files = raw.MatchingFiles(pattern)
@@ -52,6 +55,9 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
 
     It counts in a local variable ``epochs``, to be initialised with
     ``tf.local_variables_initializer()``.
+
+    Args:
+        tensor: any type and shape, which the result has.
 
     Returns:
         The tensor; as it runs it raises OutOfRangeError when the count is reached. Without a
@@ -130,6 +136,8 @@ def input_producer(
 
 def summarize_fraction(name: str, size: Tensor, of: int) -> None:
     """A summary of ``size / of``: how full a queue is."""
+    if of == 0:
+        raise ValueError("capacity must not be 0: the queue could hold no element.")
     from headrace.summary import scalar  # loaded on first use, as all of tf.summary
 
     scalar(name, raw.Cast(size, DstT=dtypes.float32) * (1.0 / of))
@@ -189,6 +197,9 @@ def range_input_producer(
     """A queue of the integers below ``limit`` (an int32 scalar), filled by a queue runner.
 
     Other arguments are those of `input_producer`.
+
+    Raises:
+        ValueError: if ``limit`` is no scalar, ``num_epochs`` not above 0, or ``capacity`` 0.
     """
     with get_default_graph().name_scope(name or "input_producer") as scope:
         return input_producer(
@@ -218,16 +229,24 @@ def slice_input_producer(
     Which comes next is told by a queue of numbers, filled by a queue runner.
 
     Args:
-        tensor_list: tensors of one size in dimension 0.
+        tensor_list: tensors ``[n, ...]`` of one ``n``.
         (others): as for `input_producer`.
 
+    Returns:
+        Tensors of the same types, with the shape of a slice.
+
     Raises:
-        ValueError: if there are no tensors, or their sizes are known and differ.
+        ValueError: if there are no tensors, one is a scalar, or their sizes are known and differ.
     """
     with get_default_graph().name_scope(name or "input_producer"):
         tensors = [convert_to_tensor(t) for t in tensor_list]
         if not tensors:
             raise ValueError("Expected at least one tensor in slice_input_producer().")
+        if any(t.dims == () for t in tensors):
+            raise ValueError(
+                "slice_input_producer() takes slices along dimension 0, and a scalar has none: "
+                f"{[str(t.shape) for t in tensors]}"
+            )
         sizes = {t.dims[0] for t in tensors if t.dims} - {None}
         if len(sizes) > 1:
             raise ValueError(

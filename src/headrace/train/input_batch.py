@@ -135,6 +135,11 @@ def batch_join(
 
     Args:
         tensors_list: lists (or dictionaries) of tensors, alike in types and shapes.
+
+    Raises:
+        TypeError: if types differ from list to list.
+        ValueError: if there are no lists, or their lengths or the ranks of their tensors differ, or
+            as `batch`.
     """
     return maybe_batch_join(
         tensors_list,
@@ -162,7 +167,14 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `batch_join`, of those elements for which ``keep_input`` is true (see `maybe_batch`)."""
+    """As `batch_join`, of those elements for which ``keep_input`` is true (see `maybe_batch`).
+
+    Args:
+        keep_input: a bool scalar, or with ``enqueue_many`` a vector of an entry for each element.
+
+    Raises:
+        TypeError, ValueError: as `batch_join`, or if ``keep_input`` has another type or rank.
+    """
     return _batches(
         "batch_join",
         tensors_list,
@@ -198,6 +210,9 @@ def shuffle_batch(
         seed: makes the order repeatable, if there is one thread.
         (others): as for `batch`.
 
+    Returns:
+        As `batch`: tensors ``[batch_size, ...]``.
+
     Raises:
         ValueError: if ``capacity`` is not larger than ``min_after_dequeue``, or as `batch`.
     """
@@ -231,7 +246,14 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `shuffle_batch`, of those elements for which ``keep_input`` is true."""
+    """As `shuffle_batch`, of those elements for which ``keep_input`` is true.
+
+    Args:
+        keep_input: a bool scalar, or with ``enqueue_many`` a vector of an entry for each element.
+
+    Raises:
+        TypeError, ValueError: as `shuffle_batch`, or if ``keep_input`` has another type or rank.
+    """
     return _batches(
         "shuffle_batch",
         [tensors],
@@ -259,7 +281,12 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `batch_join`, in random order (see `shuffle_batch`)."""
+    """As `batch_join`, in random order (see `shuffle_batch`); tensors ``[batch_size, ...]``.
+
+    Raises:
+        TypeError, ValueError: as `batch_join`, or if ``capacity`` is not larger than
+            ``min_after_dequeue``.
+    """
     return maybe_shuffle_batch_join(
         tensors_list,
         batch_size,
@@ -288,7 +315,15 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `shuffle_batch_join`, of those elements for which ``keep_input`` is true."""
+    """As `shuffle_batch_join`, of those elements for which ``keep_input`` is true.
+
+    Args:
+        keep_input: a bool scalar, or with ``enqueue_many`` a vector of an entry for each element.
+
+    Raises:
+        TypeError, ValueError: as `shuffle_batch_join`, or if ``keep_input`` has another type or
+            rank.
+    """
     return _batches(
         "shuffle_batch_join",
         tensors_list,
@@ -347,6 +382,9 @@ def _batches(
         if not rows[0]:
             raise ValueError(f"Expected at least one tensor in {kind}().")
         keep = _keep_input(keep_input, enqueue_many)
+        if len({len(row) for row in rows}) > 1:
+            lengths = [len(row) for row in rows]
+            raise ValueError(f"Expected as many tensors in each list, got {lengths}.")
         values, stored = input_sparse.store(rows[0], enqueue_many, keep)
         stores = [values]
         for row in rows[1:]:

@@ -257,7 +257,13 @@ def _run_quietly(sess: Any, op: Any) -> None:
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Put a queue runner into a collection, for `start_queue_runners`."""
+    """Put a queue runner into a collection, for `start_queue_runners`.
+
+    Raises:
+        TypeError: if ``qr`` is no QueueRunner.
+    """
+    if not hasattr(qr, "create_threads"):
+        raise TypeError(f"Expected a QueueRunner, not {qr!r}.")
     get_default_graph().add_to_collection(collection, qr)
 
 

@@ -96,6 +96,10 @@ def warm_start(
             is now.
         var_name_to_prev_var_name: names in the checkpoint, of variables whose names have changed.
 
+    Returns:
+        None. A variable must have the shape of its tensor in the checkpoint; with a vocabulary, but
+        for the first dimension.
+
     Raises:
         ValueError: if a name is not that of a variable to warm-start, a tensor is not in the
             checkpoint, or sizes differ.

@@ -43,6 +43,7 @@ def mkdir(path: Any) -> None:
 
     Raises:
         NotFoundError: if the one above it does not exist.
+        AlreadyExistsError: if a file has this name.
     """
     system.make_directory(path)
 
@@ -67,16 +68,25 @@ def remove(path: Any) -> None:
 
 
 def rmtree(path: Any) -> None:
-    """Delete a directory with all in it.
+    """Delete a directory with all in it; of a link to a directory only the link.
 
     Raises:
-        NotFoundError: if there is none.
+        NotFoundError: if there is nothing.
+        FailedPreconditionError: if it is a file, which stays.
     """
     system.remove_tree(path)
 
 
 def glob(pattern: Any) -> list[str]:
-    """The paths that match a pattern (``*``, ``?``, ``[...]``), or any of a list of patterns."""
+    """The paths that match a pattern (``*``, ``?``, ``[...]``), or any of a list of patterns.
+
+    Returns:
+        The paths, sorted within each pattern; none where the directories do not exist.
+
+    Raises:
+        TypeError: if a pattern is no path.
+        UnimplementedError: if nothing is known of the scheme of a pattern.
+    """
     return globbing.glob(pattern)
 
 
@@ -110,7 +120,11 @@ def stat(path: Any) -> FileStatistics:
 
 
 def join(path: str, *paths: str) -> str:
-    """Path components put together; one that is absolute starts again."""
+    """Path components put together; one that is absolute starts again.
+
+    Raises:
+        TypeError: if a component is no string.
+    """
     return system.join(path, *paths)
 
 
@@ -122,6 +136,9 @@ def walk(
     Args:
         topdown: a directory comes before those inside it, else after.
         onerror: is called with the error of a directory that cannot be listed.
+
+    Raises:
+        TypeError: when iterated, if ``top`` is no path.
     """
     return system.walk(top, topdown, onerror)
 

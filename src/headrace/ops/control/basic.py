@@ -36,11 +36,12 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     """An operation that finishes when all ``inputs`` have.
 
     Args:
-        *inputs: tensors, operations, variables, or nested lists of them.
+        *inputs: tensors of any shape, operations, variables, or nested lists of them.
         name: the name of the operation.
 
     Raises:
         TypeError: if an input is none of these.
+        ValueError: for another keyword.
     """
     name = kwargs.pop("name", None)
     if kwargs:
@@ -87,12 +88,15 @@ def tuple(tensors: Sequence[Any], name: str | None = None, control_inputs: Any =
     """``tensors`` as values that exist only when all of them have been computed.
 
     Args:
-        tensors: tensors, IndexedSlices or None; None stays None.
+        tensors: tensors of any shape, IndexedSlices or None; None stays None.
         control_inputs: more operations to wait for.
+
+    Returns:
+        A list of as many tensors with the same shapes and dtypes.
 
     Raises:
         ValueError: if there is no tensor among ``tensors``.
-        TypeError: if ``control_inputs`` are no operations.
+        TypeError: if one is no tensor, or ``control_inputs`` are no operations.
     """
     graph = get_default_graph()
     with graph.name_scope(name or "tuple"):

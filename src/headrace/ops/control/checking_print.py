@@ -129,6 +129,10 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
         sep, end: as for Python's ``print``.
         name: of the operation.
 
+    Returns:
+        The operation; what it prints of a tensor are its values, nested as its shape says.
+        The operation; what it prints of a tensor are its values, nested as its shape says.
+
     Raises:
         ValueError: for an unknown stream or keyword.
     """

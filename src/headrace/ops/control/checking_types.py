@@ -157,10 +157,13 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 def assert_type(
     tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Check that ``tensor`` has the type ``tf_type``.
+    """Check that ``tensor``, of any shape, has the type ``tf_type``.
+
+    Returns:
+        An operation that does nothing: the check is done here.
 
     Raises:
-        TypeError: if it has not.
+        TypeError: if it has not, or ``tf_type`` is no type.
     """
     wanted = dtypes.as_dtype(tf_type)
     with get_default_graph().name_scope(name or "assert_type"):
@@ -173,7 +176,10 @@ def assert_type(
 
 @public("assert_integer", "debugging.assert_integer")
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """Check that ``x`` has an integer type.
+    """Check that ``x``, of any shape, has an integer type.
+
+    Returns:
+        An operation that does nothing: the check is done here.
 
     Raises:
         TypeError: if it has not.
@@ -190,6 +196,8 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 def assert_proper_iterable(values: Any) -> None:
     """Check that ``values`` is a list or the like of tensors, and not itself a tensor or text.
 
+    Tensors of any shape are refused, and arrays: their rows would be taken for tensors.
+
     Raises:
         TypeError: if it is not.
     """
@@ -203,13 +211,19 @@ def assert_proper_iterable(values: Any) -> None:
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     """The one floating type that all ``tensors`` have (and ``dtype`` is); float32 if there is none.
 
+    Args:
+        tensors: tensors of any shapes; None among them is passed over.
+
     Raises:
         ValueError: if types differ, or the type is not floating.
+        TypeError: if one is no tensor.
     """
     found: DType | None = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     for tensor in tensors or []:
         if tensor is None:
             continue
+        if not hasattr(tensor, "dtype"):
+            raise TypeError(f"Expected tensors, got {tensor!r}.")
         kind = dtypes.as_dtype(tensor.dtype).base_dtype
         if found is not None and kind is not found:
             raise ValueError(f"Tensor {tensor} must have type {found!r}, but has {kind!r}.")
@@ -222,7 +236,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
 
 @public("is_numeric_tensor", "debugging.is_numeric_tensor")
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether ``tensor`` is a Tensor of numbers."""
+    """Whether ``tensor`` is a Tensor of numbers, of any shape."""
     if not isinstance(tensor, Tensor):
         return False
     dtype = tensor.dtype

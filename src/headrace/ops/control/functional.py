@@ -273,7 +273,20 @@ def foldl(
 ) -> Any:
     """Fold ``fn(accumulated, element)`` over the first axis of ``elems``, from the first on.
 
-    Arguments and errors are those of ``scan``; only the last accumulated value is returned.
+    Args:
+        fn: gives the next accumulated value, of the shape and dtype of the one it got.
+        elems: a tensor ``[n, ...]``, or a nest of them with one ``n``.
+        initializer: what to begin with; by default the first element.
+        parallel_iterations, swap_memory: taken for compatibility.
+
+    Returns:
+        The last accumulated value; ``initializer`` if there are no elements.
+
+    Raises:
+        TypeError: if ``fn`` cannot be called, or changes the dtype of what is accumulated.
+        ValueError: if ``elems`` is empty, holds a scalar or tensors of other first dimensions, or
+            ``fn`` changes the form or the shape of what is accumulated.
+        InvalidArgumentError: when run, if there is no element and no ``initializer``.
     """
     return _fold(fn, elems, initializer, back_prop, name or "foldl", reverse=False)
 
@@ -290,7 +303,20 @@ def foldr(
 ) -> Any:
     """Fold ``fn(accumulated, element)`` over the first axis of ``elems``, from the last on.
 
-    Arguments and errors are those of ``scan``; only the last accumulated value is returned.
+    Args:
+        fn: gives the next accumulated value, of the shape and dtype of the one it got.
+        elems: a tensor ``[n, ...]``, or a nest of them with one ``n``.
+        initializer: what to begin with; by default the last element.
+        parallel_iterations, swap_memory: taken for compatibility.
+
+    Returns:
+        The last accumulated value; ``initializer`` if there are no elements.
+
+    Raises:
+        TypeError: if ``fn`` cannot be called, or changes the dtype of what is accumulated.
+        ValueError: if ``elems`` is empty, holds a scalar or tensors of other first dimensions, or
+            ``fn`` changes the form or the shape of what is accumulated.
+        InvalidArgumentError: when run, if there is no element and no ``initializer``.
     """
     return _fold(fn, elems, initializer, back_prop, name or "foldr", reverse=True)
 

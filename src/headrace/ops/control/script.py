@@ -159,16 +159,19 @@ def py_func(
 
     Args:
         func: takes as many arrays as there are inputs, returns one value or a list, of the types
-            ``Tout`` exactly.
+            ``Tout`` exactly and of any shape.
         inp: tensors.
         Tout: type of the result, or a list of types.
+        stateful: whether calls may differ for the same inputs, and so are not merged or left out.
 
     Returns:
         A tensor, a list of tensors when ``Tout`` is a list, or the operation when it is empty.
         Shapes are unknown; use ``set_shape``.
 
     Raises:
-        InvalidArgumentError: when the graph runs, if the results do not fit ``Tout``.
+        ValueError: if ``func`` cannot be called.
+        InvalidArgumentError: when run, if the results do not fit ``Tout``.
+        UnknownError: when run, for what ``func`` raises, with its traceback.
     """
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got func of type {type(func)}")

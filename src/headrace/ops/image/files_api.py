@@ -66,9 +66,19 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A part of the image in a JPEG file: ``crop_window`` is ``[top, left, height, width]``.
+    """A part of the image in a JPEG file.
 
-    The other arguments, the result and the errors are those of ``decode_jpeg``.
+    The other arguments are those of ``decode_jpeg``.
+
+    Args:
+        crop_window: int32 ``[top, left, height, width]`` in pixels of the whole image.
+
+    Returns:
+        uint8 ``[height, width, channels]``.
+
+    Raises:
+        InvalidArgumentError: when run, as ``decode_jpeg``, or if the window is not inside the
+            image.
     """
     return raw.DecodeAndCropJpeg(
         contents,
@@ -180,7 +190,17 @@ def extract_jpeg_shape(
 
 @public("io.is_jpeg")
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Whether the bytes begin like a JPEG file: a bool scalar."""
+    """Whether the bytes begin like a JPEG file.
+
+    Args:
+        contents: strings of any shape.
+
+    Returns:
+        bool of that shape.
+
+    Raises:
+        TypeError: if ``contents`` are no strings.
+    """
     with get_default_graph().name_scope(name or "is_jpeg") as scope:
         return raw.Equal(raw.Substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)
 

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from headrace.graph.shapes import merge_static, shape_text
+from headrace.graph.shapes import merge_static
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops.core import checks
+from headrace.ops.core import checks, requirements
 from headrace.ops.core.array_util import shape_tensor
 from headrace.ops.core.build import raw
 from headrace.ops.core.public import public
@@ -131,7 +131,11 @@ def extract_patches(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """``extract_image_patches`` under its later name."""
+    """``extract_image_patches`` under its later name, of the same shape.
+
+    Raises:
+        ValueError: as ``extract_image_patches``.
+    """
     return extract_image_patches(images, sizes, strides, rates, padding, name)
 
 
@@ -294,8 +298,6 @@ define_op(
 def _glimpse_shape(op: Operation) -> list[Dims]:
     batch, _, _, channels = checked_rank(op.inputs[0].dims, 4, "input")
     offsets = checked_rank(op.inputs[2].dims, 2, "offsets")
-    if offsets[1] not in (2, None):
-        raise ValueError(f"offsets must be [batch, 2], got {shape_text(offsets)}")
     (batch,) = merge_static((batch,), offsets[:1]) or (None,)
     size = static_shape(op.inputs[1])
     height, width = checked_rank((None, None) if size is None else size, 2, "size")
@@ -380,7 +382,7 @@ define_op(
         "noise: string = 'uniform'"
     ),
     shape=_glimpse_shape,
-    requires=[_size_given],
+    requires=[requirements.shape((None, 2), 2), _size_given],
     kernel=partial(_glimpse, jnp),
     interpret=partial(_glimpse, np),
     gradient=NotDifferentiable("TensorFlow has none for glimpses"),

@@ -95,11 +95,15 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
     """Strings decompressed.
 
     Args:
+        bytes: strings of any shape.
         compression_type: ``"ZLIB"``, ``"GZIP"``, or ``""`` for none.
 
+    Returns:
+        Strings of the same shape.
+
     Raises:
-        DataLossError: when the graph runs, for data that are damaged or cut off.
-        InvalidArgumentError: for another type of compression.
+        DataLossError: when run, for data that are damaged or cut off.
+        InvalidArgumentError: when run, for another type of compression.
     """
     return raw.DecodeCompressed(bytes, compression_type=compression_type, name=name)
 
@@ -108,8 +112,11 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
 def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
     """Example messages in the JSON form of protocol buffers as serialized Example messages.
 
+    Args:
+        json_examples: strings of any shape, which the result has.
+
     Raises:
-        InvalidArgumentError: when the graph runs, for text that is no such message.
+        InvalidArgumentError: when run, for text that is no such message.
     """
     return raw.DecodeJSONExample(json_examples, name=name)
 
@@ -127,19 +134,39 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
 
 @public("serialize_tensor", "io.serialize_tensor")
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
-    """A tensor as a serialized TensorProto, a scalar string."""
+    """A tensor of any shape as a serialized TensorProto, a scalar string.
+
+    Raises:
+        TypeError: if ``tensor`` cannot be made a tensor.
+    """
     return raw.SerializeTensor(tensor, name=name)
 
 
 @public("read_file", "io.read_file")
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """The content of a file, a scalar string. Raises NotFoundError when the graph runs."""
+    """The content of a file, a scalar string.
+
+    Raises:
+        ValueError: if ``filename`` is no scalar.
+        NotFoundError: when run, if there is no such file.
+        FailedPreconditionError: when run, if it is a directory.
+    """
     return raw.ReadFile(filename, name=name)
 
 
 @public("write_file", "io.write_file")
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
-    """Writes a file when it runs; its directory is made where it does not exist."""
+    """Writes a file when it runs; its directory is made where it does not exist.
+
+    Args:
+        filename, contents: scalar strings.
+
+    Raises:
+        TypeError: if one is no string.
+        ValueError: if one is no scalar.
+        FailedPreconditionError: when run, if a directory is in the place of the file, or a file in
+            that of a directory.
+    """
     return raw.WriteFile(filename, contents, name=name)
 
 
@@ -148,5 +175,13 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The sorted names of the files that match a pattern, or any of a vector of patterns.
 
     ``*``, ``?`` and ``[...]`` stand for characters other than ``/``.
+
+    Returns:
+        Strings ``[files]``; none where directories do not exist.
+
+    Raises:
+        TypeError: if ``pattern`` is no string.
+        ValueError: if it has a rank above 1.
+        UnimplementedError: when run, if nothing is known of the scheme of a pattern.
     """
     return raw.MatchingFiles(pattern, name=name)

@@ -215,11 +215,15 @@ _install()
 def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """``op`` of the flat values of ragged arguments, as a ragged tensor with the same rows.
 
-    Ragged arguments may stand inside lists and dicts too; all must have the same rows.
+    Args:
+        op: gives a tensor of the first dimension that the flat values have; its shape behind that
+            and its dtype are free.
+        *args, **kwargs: of ``op``. Ragged arguments may stand inside lists and dicts too; all must
+            have the same rows.
 
     Raises:
-        ValueError: if the result has another first dimension.
-        InvalidArgumentError: when the graph runs, if rows differ.
+        ValueError: if the result has another first dimension, or ragged ranks differ.
+        InvalidArgumentError: when run, if rows differ.
     """
     found: list[RaggedTensor] = []
 

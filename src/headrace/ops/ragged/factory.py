@@ -34,20 +34,29 @@ def constant(
     Raises:
         ValueError: if scalars stand at different depths, or ranks do not fit.
         TypeError: if ``pylist`` is ragged already.
+        ValueError: if ``row_splits_dtype`` is neither int32 nor int64.
 
     >>> constant([[1, 2], [3]]).shape
     TensorShape([Dimension(2), Dimension(None)])
     """
 
+    splits_type = _splits_type(row_splits_dtype)
+
     def make(values: Any, row_splits: Any) -> RaggedTensor:
-        splits = dense_constant(row_splits, dtypes.as_dtype(row_splits_dtype))
-        return RaggedTensor(values, splits, internal=True)
+        return RaggedTensor(values, dense_constant(row_splits, splits_type), internal=True)
 
     def inner(values: Any, shape: Any) -> Any:
         return dense_constant(values, dtype, shape, name="values" if shape else "Const")
 
     with scope(name, "RaggedConstant"):
         return _build(make, inner, pylist, ragged_rank, inner_shape)
+
+
+def _splits_type(row_splits_dtype: Any) -> dtypes.DType:
+    found = dtypes.as_dtype(row_splits_dtype)
+    if found not in (dtypes.int32, dtypes.int64):
+        raise ValueError(f"row_splits_dtype must be int32 or int64, not {found.name}")
+    return found
 
 
 def constant_value(
@@ -59,13 +68,17 @@ def constant_value(
 ) -> Any:
     """A RaggedTensorValue of a nested list (or an array, for a list that is not nested), to feed.
 
-    Arguments and errors are those of ``constant``.
+    Arguments are those of ``constant``: the list is nested as deep as the rank of the result.
+
+    Raises:
+        ValueError: if scalars stand at different depths, or ranks do not fit; if
+            ``row_splits_dtype`` is neither int32 nor int64.
 
     >>> constant_value([[1, 2], [3]]).to_list()
     [[1, 2], [3]]
     """
     kind = dtypes.as_dtype(dtype).np_dtype if dtype is not None else None
-    splits_type = dtypes.as_dtype(row_splits_dtype).np_dtype
+    splits_type = _splits_type(row_splits_dtype).np_dtype
 
     def make(values: Any, row_splits: Any) -> RaggedTensorValue:
         return RaggedTensorValue(values, np.array(row_splits, splits_type))
@@ -84,7 +97,14 @@ def placeholder(
 
     Args:
         value_shape: the shape of the values inside the rows, after the ragged dimensions.
+
+    Raises:
+        TypeError: if ``dtype`` is no type.
+        ValueError: if ``ragged_rank`` is negative.
+        InvalidArgumentError: when run, if nothing is fed.
     """
+    if ragged_rank < 0:
+        raise ValueError(f"ragged_rank must not be negative, got {ragged_rank}")
     if ragged_rank == 0:
         return dense_placeholder(dtype, value_shape, name)
     with scope(name, "RaggedPlaceholder"):

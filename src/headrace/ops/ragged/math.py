@@ -61,6 +61,17 @@ def ragged_range(
 def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The number of the row of each value, from row splits.
 
+    Args:
+        splits: int32 or int64 ``[rows + 1]``, taken as they are: the first must be 0, and none less
+            than the one before.
+        out_type: tf.int32 or tf.int64; by default the type of ``splits``.
+
+    Returns:
+        ``[values]``.
+
+    Raises:
+        ValueError: if ``splits`` is no vector of integers, or empty.
+
     >>> Session().run(row_splits_to_segment_ids([0, 2, 2, 3])).tolist()
     [0, 0, 2]
     """
@@ -75,7 +86,16 @@ def segment_ids_to_row_splits(
     """Row splits, from the number of the row of each value; these must not decrease.
 
     Args:
+        segment_ids: int32 or int64 ``[values]``.
         num_segments: how many rows there are; by default as many as the last number needs.
+        out_type: tf.int32 or tf.int64; by default the type of ``segment_ids``.
+
+    Returns:
+        ``[rows + 1]``.
+
+    Raises:
+        ValueError: if ``segment_ids`` is no vector of integers.
+        InvalidArgumentError: when run, if they decrease or name a row that is not there.
 
     >>> Session().run(segment_ids_to_row_splits([0, 0, 2])).tolist()
     [0, 2, 2, 3]

@@ -164,7 +164,14 @@ def _normal(
 
 @public("random_shuffle", "random.shuffle")
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The rows of ``value`` (any type) in a random order, all orders equally likely."""
+    """The rows of ``value`` in a random order, all orders equally likely.
+
+    Args:
+        value: any type and shape, which the result has; a scalar stays as it is.
+
+    Raises:
+        TypeError: if ``seed`` is no integer.
+    """
     tensor = convert_to_tensor(value, name="value")
     return raw.RandomShuffle(tensor, **_seeds(seed), name=name)
 
@@ -212,6 +219,11 @@ def multinomial(
 
     Returns:
         ``[batch, num_samples]``.
+
+    Raises:
+        TypeError: for another ``output_dtype``.
+        ValueError: if ``logits`` does not have rank 2, or ``num_samples`` is no scalar.
+        InvalidArgumentError: when run, if ``num_samples`` is negative or there are no classes.
     """
     return _categorical(logits, num_samples, seed, name or "multinomial", output_dtype)
 
@@ -224,7 +236,11 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """``multinomial`` with its later argument order."""
+    """``multinomial`` with its later argument order: ``[batch, num_samples]`` class indices.
+
+    Raises:
+        TypeError, ValueError, InvalidArgumentError: as ``multinomial``.
+    """
     return _categorical(logits, num_samples, seed, name or "categorical", dtype)
 
 
@@ -438,5 +454,9 @@ def stateless_categorical(
     dtype: Any = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """Another name of ``stateless_multinomial``."""
+    """Another name of ``stateless_multinomial``: ``[batch, num_samples]`` class indices.
+
+    Raises:
+        TypeError, ValueError, InvalidArgumentError: as ``stateless_multinomial``.
+    """
     return stateless_multinomial(logits, num_samples, seed, dtype, name or "stateless_categorical")

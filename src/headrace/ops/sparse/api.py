@@ -109,7 +109,12 @@ def sparse_tensor_to_dense(
 
 @public("sparse.from_dense")
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """What is not zero (or an empty string) in a tensor; it keeps the dtype and the shape."""
+    """What is not zero (or an empty string) in a tensor; it keeps the dtype and the shape.
+
+    Raises:
+        TypeError: if ``tensor`` is a SparseTensor or the like.
+        ValueError: if it cannot be made a tensor.
+    """
     with _scope(name, "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
         zero = b"" if tensor.dtype is dtypes.string else tensor.dtype.np_dtype.type(0)
@@ -217,7 +222,11 @@ def _known_shape(sp: SparseTensor) -> list[int] | None:
 
 @public("sparse_reorder", "sparse.reorder")
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The same elements in row-major order of their places; dense shape and dtype stay."""
+    """The same elements in row-major order of their places; dense shape and dtype stay.
+
+    Raises:
+        TypeError: if ``sp_input`` is no SparseTensor.
+    """
     sp_input = as_sparse(sp_input)
     indices, values = raw.SparseReorder(
         sp_input.indices, sp_input.values, sp_input.dense_shape, name=name
@@ -270,11 +279,26 @@ def _reshaped(old: list[int] | None, wanted: Tensor) -> list[int] | None:
     return sizes
 
 
+def _check_permutation(perm: Tensor, order: Any, sp: SparseTensor) -> None:
+    """``perm`` names each dimension once, as far as that is known."""
+    rank = (sp.dense_shape.dims or (None,))[0]
+    count = (perm.dims or (None,))[0] if perm.dims != () else 0
+    if None not in (rank, count) and count != rank:
+        raise ValueError(f"perm must have one entry for each of {rank} dimensions, got {count}")
+    if order is not None and sorted(order.tolist()) != list(range(len(order))):
+        raise ValueError(f"perm must name each dimension once, got {order.tolist()}")
+
+
 @public("sparse_transpose", "sparse.transpose")
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
     """Axes permuted: axis ``i`` of the result is axis ``perm[i]``; reversed when it is None.
 
     ``perm`` is an integer vector with one entry per dimension; the dtype stays.
+
+    Raises:
+        TypeError: if ``sp_input`` is no SparseTensor, or ``perm`` not of integers.
+        ValueError: if ``perm`` is known to be no permutation of the dimensions.
+        InvalidArgumentError: when run, if it names a dimension that is not there.
     """
     sp_input = as_sparse(sp_input)
     with _scope(name, "SparseTranspose"):
@@ -287,6 +311,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
                 perm = np.arange(dims[0], dtype=np.int32)[::-1].copy()
         perm = convert_to_tensor(perm)
         order, known = static_value(perm), _known_shape(sp_input)
+        _check_permutation(perm, order, sp_input)
         indices = raw.GatherV2(sp_input.indices, perm, 1)
         shape: Any = None
         if order is not None and known is not None:
@@ -547,13 +572,23 @@ def _serializer(op: str, what: str) -> Callable[..., Tensor]:
         )
         return result
 
-    function.__doc__ = what
+    function.__doc__ = f"""{what}
+
+    Args:
+        sp_input: a SparseTensor of any dtype.
+        out_type: tf.string; tf.variant is not supported.
+
+    Raises:
+        TypeError: if ``sp_input`` is no SparseTensor, or for another ``out_type``.
+        InvalidArgumentError: when run, if its rows are wanted and its rank is below 2.
+    """
     return function
 
 
 serialize_sparse = public("serialize_sparse", "io.serialize_sparse")(
     _serializer(
-        "SerializeSparse", "A SparseTensor as three strings: indices, values and dense shape."
+        "SerializeSparse",
+        "A SparseTensor as three strings, ``[3]``: indices, values and dense shape.",
     )
 )
 serialize_many_sparse = public("serialize_many_sparse", "io.serialize_many_sparse")(

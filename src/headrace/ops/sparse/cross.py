@@ -179,7 +179,19 @@ def sparse_cross_hashed(
     hash_key: int | None = None,
     name: str | None = None,
 ) -> SparseTensor:
-    """As ``sparse_cross``, but hashed to int64 numbers: below ``num_buckets``, if that is not 0."""
+    """As ``sparse_cross``, but hashed to int64 numbers: below ``num_buckets``, if that is not 0.
+
+    Args:
+        inputs: a list of SparseTensors and Tensors ``[batch, features]`` of strings or int64.
+        hash_key: with which hashing begins; the one of TensorFlow by default.
+
+    Returns:
+        A SparseTensor ``[batch, most crosses of a row]``.
+
+    Raises:
+        TypeError: if ``inputs`` is no list, or of something else.
+        InvalidArgumentError: when run, if the list is empty.
+    """
     return _build(inputs, True, num_buckets, hash_key, name)
 
 

@@ -42,7 +42,13 @@ _SPARSE = (SparseTensor, SparseTensorValue)
 def sparse_eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> SparseTensor:
-    """Ones along the diagonal of a matrix of ``num_rows`` and ``num_columns`` (as many)."""
+    """Ones along the diagonal of a matrix of ``num_rows`` and ``num_columns`` (as many).
+
+    Raises:
+        TypeError: if ``dtype`` is tf.string.
+        ValueError: if a size is known to be negative, or no scalar.
+        InvalidArgumentError: when run, if one turns out to be negative.
+    """
     with _scope(name, "eye"):
         rows = _int64(num_rows, "num_rows")
         columns = rows if num_columns is None else _int64(num_columns, "num_columns")
@@ -145,6 +151,13 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 
     Args:
         sp_input: floating, of rank 2 or more, in row-major order.
+
+    Returns:
+        A SparseTensor of the same places, dense shape and dtype.
+
+    Raises:
+        TypeError: if ``sp_input`` is no SparseTensor, or not floating.
+        InvalidArgumentError: when run, if its rank is below 2.
     """
     sp = as_sparse(sp_input)
     with _scope(name, "SparseSoftmax"):
@@ -157,7 +170,7 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 def _axes(sp: SparseTensor, axis: Any) -> Any:
     if axis is not None:
-        return axis if isinstance(axis, Tensor) else np.asarray(axis, np.int32)
+        return convert_to_tensor(axis, dtypes.int32, name="axis")
     dims = sp.dense_shape.dims
     if dims is not None and dims[0] is not None:
         return np.arange(dims[0], dtype=np.int32)
@@ -189,11 +202,16 @@ def _reduction(op: str, what: str) -> Callable[..., Any]:
     function.__doc__ = f"""{what} along axes, as {form}.
 
     Args:
+        sp_input: numbers of any dense shape.
         axis: one axis or several; None means all.
         keepdims: keep reduced axes with size 1.
         reduction_axes, keep_dims: old names of ``axis`` and ``keepdims``.
 
+    Returns:
+        The type of ``sp_input``, without the reduced axes.
+
     Raises:
+        TypeError: if ``sp_input`` is no SparseTensor of numbers, or ``axis`` not of integers.
         ValueError: if an argument is given by both names.
         ValueError, InvalidArgumentError: if an axis is not one of the input's.
     """
@@ -223,7 +241,13 @@ def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSl
     """IndexedSlices without the rows whose index is among ``mask_indices``.
 
     ``mask_indices`` is an integer vector; the values left keep their shape per row and dtype.
+
+    Raises:
+        TypeError: if ``a`` is no IndexedSlices, or the two kinds of indices have different types.
+        ValueError: if ``mask_indices`` is no vector.
     """
+    if not hasattr(a, "indices"):
+        raise TypeError(f"a must be IndexedSlices, not {a!r}.")
     with _scope(name, "sparse_mask"):
         kept, places = setdiff1d(a.indices, mask_indices)
         return IndexedSlices(raw.GatherV2(a.values, places, 0), kept, a.dense_shape)

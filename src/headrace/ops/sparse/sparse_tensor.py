@@ -177,7 +177,10 @@ def convert_to_tensor_or_sparse_tensor(
 ) -> Any:
     """``value`` as a SparseTensor when it is one or the value of one, else as a Tensor.
 
+    The shape and, without ``dtype``, the type stay.
+
     Raises:
+        TypeError: if ``value`` cannot be made a tensor.
         ValueError: if a SparseTensor has another type than ``dtype``.
     """
     if isinstance(value, SparseTensorValue):

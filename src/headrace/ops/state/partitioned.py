@@ -271,13 +271,22 @@ def _only(axis: int, count: int, rank: int) -> list[int]:
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
     """Split along ``axis`` into ``num_shards`` parts, or fewer when there are fewer elements.
 
-    Returns a function from ``shape`` and ``dtype`` to a list with the parts along each axis.
+    Returns:
+        A function from the ``shape`` of a variable, fully known, and its ``dtype`` to a list with
+        the number of parts along each axis.
+
+    Raises:
+        ValueError: if ``num_shards`` is not positive; from the function, if the shape does not
+            have the axis or does not tell its size.
     """
+    if num_shards < 1:
+        raise ValueError(f"num_shards must be positive, got {num_shards}")
 
     def partitioner(shape: TensorShape, **_: Any) -> list[int]:
         dims = TensorShape(shape).as_list()
-        size = dims[axis]
-        assert size is not None
+        if not -len(dims) <= axis < len(dims) or dims[axis] is None:
+            raise ValueError(f"Cannot partition variable along axis {axis} when shape is {dims}.")
+        size: Any = dims[axis]
         return _only(axis, min(size, num_shards), len(dims))
 
     return partitioner
@@ -333,8 +342,23 @@ def min_max_variable_partitioner(
 ) -> Partitioner:
     """Split along ``axis`` into at most ``max_partitions`` parts of at least ``min_slice_size``.
 
-    Returns a function from ``shape`` and ``dtype`` to a list with the parts along each axis.
+    Args:
+        min_slice_size: bytes of a part.
+        bytes_per_string_element: what a string counts as.
+
+    Returns:
+        A function from the ``shape`` of a variable, fully known, and its ``dtype`` to a list with
+        the number of parts along each axis.
+
+    Raises:
+        ValueError: if ``max_partitions`` or ``min_slice_size`` is not positive; from the function,
+            if the shape does not have the axis.
     """
+    if max_partitions < 1 or min_slice_size < 1:
+        raise ValueError(
+            "max_partitions and min_slice_size must be positive, got "
+            f"{max_partitions} and {min_slice_size}"
+        )
 
     def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
         dims: Any = TensorShape(shape).as_list()

@@ -139,7 +139,13 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
 
 @public("container")
 def container(container_name: str) -> Any:
-    """A ``with`` block whose stateful ops keep their state in the named container."""
+    """A ``with`` block whose stateful ops keep their state in the named container.
+
+    Raises:
+        TypeError: if ``container_name`` is no string.
+    """
+    if not isinstance(container_name, str):
+        raise TypeError(f"The name of a container is a string, not {container_name!r}.")
     return get_default_graph().container(container_name)
 
 
@@ -179,7 +185,11 @@ def get_collection(key: Any, scope: str | None = None) -> list[Any]:
 
 @public("get_collection_ref")
 def get_collection_ref(key: Any) -> list[Any]:
-    """A collection itself: changing the list changes the graph."""
+    """A collection itself: changing the list changes the graph.
+
+    Raises:
+        TypeError: if ``key`` cannot be the key of a dictionary.
+    """
     return get_default_graph().get_collection_ref(key)
 
 
@@ -197,5 +207,9 @@ def set_random_seed(seed: int | None) -> None:
 
 @public("get_seed", "random.get_seed")
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The two seeds for an op about to be made with ``op_seed``."""
+    """The two seeds for an op about to be made with ``op_seed``.
+
+    Raises:
+        TypeError: if ``op_seed`` is neither an integer nor None.
+    """
     return _seeds_for(get_default_graph(), op_seed)

@@ -93,10 +93,13 @@ define_op(
 
 @public("get_session_handle")
 def get_session_handle(data: Any, name: str | None = None) -> Tensor:
-    """A handle of ``data``, whose value stays in the session after the step.
+    """A handle of ``data``, whose value stays in the session after the step: a string scalar.
 
     Fetching it gives a TensorHandle: feed that in the place of a tensor, or its ``handle`` to
     `get_session_tensor`.
+
+    Args:
+        data: a tensor of any shape and type.
 
     Raises:
         TypeError: if ``data`` is no tensor.
@@ -114,7 +117,12 @@ def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tupl
         handle: text of a handle; only kept for programs that give it, the placeholder counts.
         dtype: the type of the tensor.
 
-    As it runs it raises InvalidArgumentError if there is none, or one of another type.
+    Returns:
+        A string scalar to feed, and a tensor of unknown shape.
+
+    Raises:
+        TypeError: if ``dtype`` is no type.
+        InvalidArgumentError: when run, if the session has no such tensor, or one of another type.
     """
     holder = placeholder(dtypes.string)
     return holder, raw.GetSessionTensor(holder, dtype=dtype, name=name)
@@ -122,6 +130,12 @@ def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tupl
 
 @public("delete_session_tensor")
 def delete_session_tensor(handle: Any, name: str | None = None) -> tuple[Tensor, Operation]:
-    """A placeholder for a handle, and an op that forgets the tensor with that handle."""
+    """A placeholder for a handle, and an op that forgets the tensor with that handle.
+
+    The placeholder is a string scalar; nothing happens for a handle that the session does not have.
+
+    Raises:
+        InvalidArgumentError: when run, if no handle is fed.
+    """
     holder = placeholder(dtypes.string)
     return holder, raw.DeleteSessionTensor(holder, name=name)

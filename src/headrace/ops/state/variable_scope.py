@@ -27,7 +27,10 @@ from headrace.ops.state.variables import Variable
 
 @public("no_regularizer")
 def no_regularizer(_: Any) -> None:
-    """A regulariser that adds nothing: it stops a scope's regulariser from being inherited."""
+    """A regulariser that adds nothing: it stops a scope's regulariser from being inherited.
+
+    It takes weights of any shape.
+    """
     return None
 
 
@@ -369,7 +372,13 @@ def get_local_variable(
     *args: Any,
     **kwargs: Any,
 ) -> Variable:
-    """`get_variable` for a variable of this process only: not trained, not saved."""
+    """`get_variable` for a variable of this process only: not trained, not saved.
+
+    Arguments (``shape``, ``dtype`` ...) and result are those of `get_variable`.
+
+    Raises:
+        ValueError: as `get_variable`.
+    """
     keys = list(collections or ())
     if GraphKeys.LOCAL_VARIABLES not in keys:
         keys.append(GraphKeys.LOCAL_VARIABLES)
@@ -553,6 +562,11 @@ def _unique_scope(prefix: str) -> str:
 def variable_op_scope(
     values: Any, name_or_scope: Any, default_name: str | None = None, **kwargs: Any
 ) -> Iterator[VariableScope]:
-    """`variable_scope` with an older order of arguments."""
+    """`variable_scope` with an older order of arguments; ``values`` are tensors of any shape.
+
+    Raises:
+        TypeError: if there is neither a ``name_or_scope`` nor a ``default_name``.
+        ValueError: as `variable_scope`.
+    """
     with variable_scope(name_or_scope, default_name, values, **kwargs) as scope:
         yield scope

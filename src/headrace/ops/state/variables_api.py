@@ -116,7 +116,11 @@ def local_variables_initializer() -> Operation:
 
 @public("initialize_variables")
 def initialize_variables(var_list: Any, name: str = "init") -> Operation:
-    """The older name of `variables_initializer`."""
+    """The older name of `variables_initializer`.
+
+    Raises:
+        TypeError: if ``var_list`` holds something that is no variable.
+    """
     return variables_initializer(var_list, name=name)
 
 
@@ -145,9 +149,17 @@ def is_variable_initialized(variable: Any) -> Tensor:
 
 @public("assert_variables_initialized")
 def assert_variables_initialized(var_list: Any = None) -> Any:
-    """An operation that fails with FailedPreconditionError if a variable has no value.
+    """An operation that fails if a variable has no value.
 
-    Returns None when there are no variables.
+    Args:
+        var_list: by default all global and local variables.
+
+    Returns:
+        The operation, or None when there are no variables.
+
+    Raises:
+        TypeError: if ``var_list`` holds something else.
+        FailedPreconditionError: when run, if a variable has no value.
     """
     chosen = _global_and_local(var_list)
     if not chosen:

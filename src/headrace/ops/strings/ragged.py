@@ -187,7 +187,13 @@ def unicode_decode_with_offsets(
 ) -> tuple[Any, Any]:
     """The code points of each string, and the byte (int64) at which each begins.
 
-    Arguments and errors as for ``unicode_decode``.
+    Arguments are those of ``unicode_decode``.
+
+    Returns:
+        Two RaggedTensors with one dimension more than ``input``; of a scalar two vectors.
+
+    Raises:
+        ValueError, InvalidArgumentError: as ``unicode_decode``.
     """
     options = _options(input_encoding, errors, replacement_char, replace_control_characters)
     with _scope(name, "UnicodeDecodeWithOffsets"):
@@ -222,8 +228,15 @@ def unicode_split(
 ) -> Any:
     """The characters of each string, as strings of their encoding.
 
-    Arguments, results and errors as for ``unicode_decode``; the encoding is "UTF-8", "UTF-16-BE"
-    or "UTF-32-BE".
+    Arguments are those of ``unicode_decode``; the encoding is "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+
+    Returns:
+        A RaggedTensor with one dimension more than ``input``; of a scalar a vector.
+
+    Raises:
+        TypeError: if ``input`` holds no strings.
+        ValueError: for another encoding, or if the rank of ``input`` is not known.
+        InvalidArgumentError: when run, by "strict".
     """
     with _scope(name, "UnicodeSplit"):
         options = _options(input_encoding, errors, replacement_char)
@@ -240,7 +253,13 @@ def unicode_split_with_offsets(
 ) -> tuple[Any, Any]:
     """The characters of each string, and the byte (int64) at which each begins.
 
-    Arguments and errors as for ``unicode_split``.
+    Arguments are those of ``unicode_split``.
+
+    Returns:
+        Two RaggedTensors with one dimension more than ``input``; of a scalar two vectors.
+
+    Raises:
+        TypeError, ValueError, InvalidArgumentError: as ``unicode_split``.
     """
     with _scope(name, "UnicodeSplitWithOffsets"):
         options = _options(input_encoding, errors, replacement_char)
