@@ -600,13 +600,6 @@ from headrace.ops.random.api import random_poisson as random_poisson
 from headrace.ops.random.api import random_shuffle as random_shuffle
 from headrace.ops.random.api import random_uniform as random_uniform
 from headrace.ops.random.api import truncated_normal as truncated_normal
-from headrace.ops.sparse.api import deserialize_many_sparse as deserialize_many_sparse
-def serialize_many_sparse(
-    sp_input: _Any,
-    name: _str | None = None,
-    out_type: _Any = ...,
-) -> _Tensor: ...
-def serialize_sparse(sp_input: _Any, name: _str | None = None, out_type: _Any = ...) -> _Tensor: ...
 from headrace.ops.sparse.api import sparse_concat as sparse_concat
 from headrace.ops.sparse.api import sparse_fill_empty_rows as sparse_fill_empty_rows
 from headrace.ops.sparse.api import sparse_merge as sparse_merge
@@ -663,6 +656,13 @@ def sparse_reduce_sum_sparse(
 ) -> _Any: ...
 from headrace.ops.sparse.math import sparse_softmax as sparse_softmax
 from headrace.ops.sparse.math import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
+from headrace.ops.sparse.serial import deserialize_many_sparse as deserialize_many_sparse
+def serialize_many_sparse(
+    sp_input: _Any,
+    name: _str | None = None,
+    out_type: _Any = ...,
+) -> _Tensor: ...
+def serialize_sparse(sp_input: _Any, name: _str | None = None, out_type: _Any = ...) -> _Tensor: ...
 from headrace.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
 from headrace.ops.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
 from headrace.ops.sparse.sparse_tensor import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor

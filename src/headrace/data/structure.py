@@ -14,7 +14,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor
-from headrace.ops.sparse.api import deserialize_sparse, serialize_sparse
+from headrace.ops.sparse.serial import deserialize_sparse, serialize_sparse
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from headrace.errors import suggest
 from headrace.graph.dtypes import DType
 from headrace.graph.scopes import ControlScope, ControlStack, DeviceStack, NameTable
-from headrace.graph.shape_errors import building_error, is_foreign, place
+from headrace.graph.shape_errors import building_error, foreign_tensor, is_foreign, place
 from headrace.graph.site import user_site
 from headrace.graph.stacks import DefaultStack
 from headrace.graph.tensor import Operation, Tensor
@@ -587,17 +587,3 @@ def reset_default_graph() -> None:
         AssertionError: inside ``with graph.as_default():``.
     """
     default_graph_stack.reset()
-
-
-def foreign_tensor(tensor: Tensor) -> str:
-    """Why a tensor cannot be used outside its graph."""
-    where = f"Tensor {tensor.name} (made at {place(tensor.op)})"
-    if tensor.graph.building_function:
-        return (
-            f"{where} belongs to the body of a loop, branch or function and has no value outside "
-            "it. Return it from the body to use it."
-        )
-    return (
-        f"{where} is from another graph than the one being built. Build both in the same graph: "
-        "`with graph.as_default():`."
-    )

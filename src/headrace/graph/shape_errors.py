@@ -6,7 +6,7 @@ import dis
 from types import TracebackType
 
 from headrace.errors import InternalError, OpError
-from headrace.graph.tensor import Operation
+from headrace.graph.tensor import Operation, Tensor
 
 _OWN = __name__.partition(".")[0]
 #: Packages whose errors speak of their own functions, of which users know nothing.
@@ -95,3 +95,17 @@ def building_error(op: Operation, error: Exception) -> Exception:
         f"{' from ' + inputs if inputs else ''}; made at {place(op)})"
     )
     return InternalError(None, None, whole) if internal else ValueError(whole)
+
+
+def foreign_tensor(tensor: Tensor) -> str:
+    """Why a tensor cannot be used outside its graph."""
+    where = f"Tensor {tensor.name} (made at {place(tensor.op)})"
+    if tensor.graph.building_function:
+        return (
+            f"{where} belongs to the body of a loop, branch or function and has no value outside "
+            "it. Return it from the body to use it."
+        )
+    return (
+        f"{where} is from another graph than the one being built. Build both in the same graph: "
+        "`with graph.as_default():`."
+    )

@@ -36,7 +36,7 @@ from headrace.ops.parsing.features import FixedLenFeature as FixedLenFeature
 from headrace.ops.parsing.features import FixedLenSequenceFeature as FixedLenSequenceFeature
 from headrace.ops.parsing.features import SparseFeature as SparseFeature
 from headrace.ops.parsing.features import VarLenFeature as VarLenFeature
-from headrace.ops.sparse.api import deserialize_many_sparse as deserialize_many_sparse
+from headrace.ops.sparse.serial import deserialize_many_sparse as deserialize_many_sparse
 from typing import Any as _Any
 from builtins import str as _str
 from headrace.graph.tensor import Tensor as _Tensor

@@ -12,7 +12,8 @@ import numpy as np
 from headrace.errors import suggest
 from headrace.graph import dtypes, nest
 from headrace.graph.composite import CompositeTensor
-from headrace.graph.graph import Graph, foreign_tensor
+from headrace.graph.graph import Graph
+from headrace.graph.shape_errors import foreign_tensor
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph.tensor_proto import to_ndarray

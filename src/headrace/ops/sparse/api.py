@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -557,78 +557,3 @@ def sparse_fill_empty_rows(
             sp_input.indices, sp_input.values, sp_input.dense_shape, default
         )
         return SparseTensor(indices, values, sp_input.dense_shape), empty
-
-
-# -- strings ------------------------------------------------------------------------------------
-
-
-def _serializer(op: str, what: str) -> Callable[..., Tensor]:
-    def function(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
-        sp = as_sparse(sp_input)
-        if not isinstance(name, (str, type(None))):  # (sp_input, out_type, name) of 2.x
-            name, out_type = (out_type if isinstance(out_type, str) else None), name
-        result: Tensor = getattr(raw, op)(
-            sp.indices, sp.values, sp.dense_shape, out_type=out_type, name=name
-        )
-        return result
-
-    function.__doc__ = f"""{what}
-
-    Args:
-        sp_input: a SparseTensor of any dtype.
-        out_type: tf.string; tf.variant is not supported.
-
-    Raises:
-        TypeError: if ``sp_input`` is no SparseTensor, or for another ``out_type``.
-        InvalidArgumentError: when run, if its rows are wanted and its rank is below 2.
-    """
-    return function
-
-
-serialize_sparse = public("serialize_sparse", "io.serialize_sparse")(
-    _serializer(
-        "SerializeSparse",
-        "A SparseTensor as three strings, ``[3]``: indices, values and dense shape.",
-    )
-)
-serialize_many_sparse = public("serialize_many_sparse", "io.serialize_many_sparse")(
-    _serializer(
-        "SerializeManySparse",
-        "Each row of a SparseTensor ``[n, ...]`` as three strings, ``[n, 3]``; for queues.",
-    )
-)
-serialize_sparse.__name__ = serialize_sparse.__qualname__ = "serialize_sparse"
-serialize_many_sparse.__name__ = serialize_many_sparse.__qualname__ = "serialize_many_sparse"
-
-
-@public("deserialize_many_sparse", "io.deserialize_many_sparse")
-def deserialize_many_sparse(
-    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
-) -> SparseTensor:
-    """The SparseTensor ``[n, ...]`` whose rows ``serialize_many_sparse`` wrote, ``[n, 3]``.
-
-    Args:
-        dtype: the type of the values; rank: the rank of the result, if it is known.
-
-    Raises:
-        InvalidArgumentError: when the graph runs, if the strings hold something else.
-    """
-    found: SparseTensor = _deserialized(
-        raw.DeserializeManySparse, serialized_sparse, dtype, rank, name
-    )
-    return found
-
-
-def deserialize_sparse(
-    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
-) -> SparseTensor:
-    """The SparseTensor that ``serialize_sparse`` wrote, or for ``[..., 3]`` a batch of them."""
-    found: SparseTensor = _deserialized(raw.DeserializeSparse, serialized_sparse, dtype, rank, name)
-    return found
-
-
-def _deserialized(op: Any, strings: Any, dtype: Any, rank: int | None, name: str | None) -> Any:
-    indices, values, shape = op(strings, dtype=dtype, name=name)
-    indices.set_shape([None, rank])
-    shape.set_shape([rank])
-    return SparseTensor(indices, values, shape)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
-from headrace.graph.tensor import Dims, Operation
+from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.graph.tensor_proto import MakeNdarray
 from headrace.ops.array.dynamic import on_host
 from headrace.ops.core.array_util import fail, require_rank
+from headrace.ops.core.build import raw
+from headrace.ops.core.public import public
 from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.core.static import static_shape
+from headrace.ops.sparse.api import as_sparse
 from headrace.ops.sparse.dense import check_parts, check_sizes
+from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 Array = np.ndarray[Any, Any]
 
@@ -198,3 +203,78 @@ define_op(
     **on_host(_deserialize),
     gradient=_NO_GRADIENT,
 )
+
+
+# -- public functions ---------------------------------------------------------------------------
+
+
+def _serializer(op: str, what: str) -> Callable[..., Tensor]:
+    def function(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
+        sp = as_sparse(sp_input)
+        if not isinstance(name, (str, type(None))):  # (sp_input, out_type, name) of 2.x
+            name, out_type = (out_type if isinstance(out_type, str) else None), name
+        result: Tensor = getattr(raw, op)(
+            sp.indices, sp.values, sp.dense_shape, out_type=out_type, name=name
+        )
+        return result
+
+    function.__doc__ = f"""{what}
+
+    Args:
+        sp_input: a SparseTensor of any dtype.
+        out_type: tf.string; tf.variant is not supported.
+
+    Raises:
+        TypeError: if ``sp_input`` is no SparseTensor, or for another ``out_type``.
+        InvalidArgumentError: when run, if its rows are wanted and its rank is below 2.
+    """
+    return function
+
+
+serialize_sparse = public("serialize_sparse", "io.serialize_sparse")(
+    _serializer(
+        "SerializeSparse",
+        "A SparseTensor as three strings, ``[3]``: indices, values and dense shape.",
+    )
+)
+serialize_many_sparse = public("serialize_many_sparse", "io.serialize_many_sparse")(
+    _serializer(
+        "SerializeManySparse",
+        "Each row of a SparseTensor ``[n, ...]`` as three strings, ``[n, 3]``; for queues.",
+    )
+)
+serialize_sparse.__name__ = serialize_sparse.__qualname__ = "serialize_sparse"
+serialize_many_sparse.__name__ = serialize_many_sparse.__qualname__ = "serialize_many_sparse"
+
+
+@public("deserialize_many_sparse", "io.deserialize_many_sparse")
+def deserialize_many_sparse(
+    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """The SparseTensor ``[n, ...]`` whose rows ``serialize_many_sparse`` wrote, ``[n, 3]``.
+
+    Args:
+        dtype: the type of the values; rank: the rank of the result, if it is known.
+
+    Raises:
+        InvalidArgumentError: when the graph runs, if the strings hold something else.
+    """
+    found: SparseTensor = _deserialized(
+        raw.DeserializeManySparse, serialized_sparse, dtype, rank, name
+    )
+    return found
+
+
+def deserialize_sparse(
+    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """The SparseTensor that ``serialize_sparse`` wrote, or for ``[..., 3]`` a batch of them."""
+    found: SparseTensor = _deserialized(raw.DeserializeSparse, serialized_sparse, dtype, rank, name)
+    return found
+
+
+def _deserialized(op: Any, strings: Any, dtype: Any, rank: int | None, name: str | None) -> Any:
+    indices, values, shape = op(strings, dtype=dtype, name=name)
+    indices.set_shape([None, rank])
+    shape.set_shape([rank])
+    return SparseTensor(indices, values, shape)
