@@ -253,8 +253,8 @@ class DeadlineExceededError(OpError):
     >>> try:
     ...     tf.Session().run(item, options=tf.RunOptions(timeout_in_ms=10))
     ... except tf.errors.DeadlineExceededError as error:
-    ...     error.op.type
-    'QueueDequeueV2'
+    ...     error.error_code == tf.errors.DEADLINE_EXCEEDED
+    True
     """
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str = "") -> None:
