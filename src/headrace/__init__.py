@@ -115,6 +115,7 @@ __getattr__, __dir__ = _lazy(
         "dtypes",
         "estimator",
         "examples",
+        "feature_column",
         "flags",
         "gfile",
         "image",

@@ -779,6 +779,7 @@ from headrace import distributions as distributions
 from headrace import dtypes as dtypes
 from headrace import estimator as estimator
 from headrace import examples as examples
+from headrace import feature_column as feature_column
 from headrace import flags as flags
 from headrace import gfile as gfile
 from headrace.graph.proto import AttrValue as AttrValue

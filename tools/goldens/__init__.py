@@ -49,6 +49,7 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_image",
     "contrib_gan",
     "contrib_layers",
+    "feature_columns",
     "contrib_slim",
     "contrib_legacy_seq2seq",
     "contrib_lookup",

@@ -58,7 +58,6 @@ REASONS = {
     "distribute": "tf.distribute is still to come",
     "enable_eager_execution": "Headrace runs graphs; it has no eager mode",
     "enable_v2_behavior": "Headrace has the graphs and sessions of TensorFlow 1.x only",
-    "feature_column": "feature columns are still to come",
     "function": "Headrace builds graphs from calls, it does not trace Python functions",
     "GradientTape": "Headrace runs graphs; use tf.gradients",
     "keras": "tf.keras is still to come",
