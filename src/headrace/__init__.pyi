@@ -158,6 +158,8 @@ from headrace.ops.control.basic import group as group
 from headrace.ops.control.basic import init_scope as init_scope
 from headrace.ops.control.basic import no_op as no_op
 from headrace.ops.control.basic import tuple as tuple
+from headrace.ops.control.cases_api import case as case
+from headrace.ops.control.cases_api import switch_case as switch_case
 from headrace.ops.control.checking_api import Assert as Assert
 from headrace.ops.control.checking_api import Print as Print
 from headrace.ops.control.checking_api import add_check_numerics_ops as add_check_numerics_ops
@@ -256,9 +258,7 @@ from headrace.ops.control.checking_types import assert_same_float_dtype as asser
 from headrace.ops.control.checking_types import assert_scalar as assert_scalar
 from headrace.ops.control.checking_types import assert_type as assert_type
 from headrace.ops.control.checking_types import is_numeric_tensor as is_numeric_tensor
-from headrace.ops.control.flow_api import case as case
 from headrace.ops.control.flow_api import cond as cond
-from headrace.ops.control.flow_api import switch_case as switch_case
 from headrace.ops.control.flow_api import while_loop as while_loop
 from headrace.ops.control.functional import foldl as foldl
 from headrace.ops.control.functional import foldr as foldr
@@ -316,13 +316,13 @@ from headrace.ops.math.cast import conj as conj
 from headrace.ops.math.cast import imag as imag
 from headrace.ops.math.cast import real as real
 from headrace.ops.math.cast import saturate_cast as saturate_cast
-def to_bfloat16(x: _Any, name: _str | None = 'ToBFloat16') -> _Any: ...
-def to_complex128(x: _Any, name: _str | None = 'ToComplex128') -> _Any: ...
-def to_complex64(x: _Any, name: _str | None = 'ToComplex64') -> _Any: ...
-def to_double(x: _Any, name: _str | None = 'ToDouble') -> _Any: ...
-def to_float(x: _Any, name: _str | None = 'ToFloat') -> _Any: ...
-def to_int32(x: _Any, name: _str | None = 'ToInt32') -> _Any: ...
-def to_int64(x: _Any, name: _str | None = 'ToInt64') -> _Any: ...
+def to_bfloat16(x: _Any, name: _str | None = 'ToBFloat16') -> _Tensor: ...
+def to_complex128(x: _Any, name: _str | None = 'ToComplex128') -> _Tensor: ...
+def to_complex64(x: _Any, name: _str | None = 'ToComplex64') -> _Tensor: ...
+def to_double(x: _Any, name: _str | None = 'ToDouble') -> _Tensor: ...
+def to_float(x: _Any, name: _str | None = 'ToFloat') -> _Tensor: ...
+def to_int32(x: _Any, name: _str | None = 'ToInt32') -> _Tensor: ...
+def to_int64(x: _Any, name: _str | None = 'ToInt64') -> _Tensor: ...
 from headrace.ops.math.clip import clip_by_average_norm as clip_by_average_norm
 from headrace.ops.math.clip import clip_by_global_norm as clip_by_global_norm
 from headrace.ops.math.clip import clip_by_norm as clip_by_norm
@@ -696,10 +696,10 @@ from headrace.ops.state.session_tensors import delete_session_tensor as delete_s
 from headrace.ops.state.session_tensors import get_session_handle as get_session_handle
 from headrace.ops.state.session_tensors import get_session_tensor as get_session_tensor
 from headrace.ops.state.template import make_template as make_template
+from headrace.ops.state.variable_getters import get_local_variable as get_local_variable
 from headrace.ops.state.variable_kinds import VariableAggregation as VariableAggregation
 from headrace.ops.state.variable_kinds import VariableSynchronization as VariableSynchronization
 from headrace.ops.state.variable_scope import VariableScope as VariableScope
-from headrace.ops.state.variable_scope import get_local_variable as get_local_variable
 from headrace.ops.state.variable_scope import get_variable as get_variable
 from headrace.ops.state.variable_scope import get_variable_scope as get_variable_scope
 from headrace.ops.state.variable_scope import no_regularizer as no_regularizer

@@ -117,7 +117,7 @@ class KMeans:
         all_scores = tuple(self._distances(x, nearest) for x in self._inputs)
         cluster_idx = tuple(argmin(d, 1) for d in all_scores)
         scores = tuple(reduce_min(d, 1) for d in all_scores)
-        init_op = cond(initialized, no_op, lambda: self._initialize(variable, initialized))
+        init_op: Any = cond(initialized, no_op, lambda: self._initialize(variable, initialized))
         points, owners = concat(self._inputs, 0), concat(cluster_idx, 0)
         sums = raw.UnsortedSegmentSum(points, owners, self._num_clusters)
         sizes = raw.UnsortedSegmentSum(raw.OnesLike(owners), owners, self._num_clusters)

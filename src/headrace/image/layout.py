@@ -27,7 +27,7 @@ from headrace.image.shapes import (
     static_or_none,
     unbatched,
 )
-from headrace.ops.control.flow_api import case
+from headrace.ops.control.cases_api import case
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.static import static_value
 from headrace.ops.random.api import random_uniform

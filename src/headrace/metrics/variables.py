@@ -8,7 +8,7 @@ import headrace as tf
 from headrace.ops.nn import weights as fitting
 
 #: The two tensors of a metric: its value, and the op that counts a batch and gives the new value.
-Metric = tuple[Any, Any]
+Metric = tuple[tf.Tensor, tf.Tensor]
 
 
 def metric_variable(

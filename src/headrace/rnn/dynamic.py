@@ -111,7 +111,7 @@ def dynamic_rnn(
     swap_memory: bool = False,
     time_major: bool = False,
     scope: Any = None,
-) -> Any:
+) -> tuple[Tensor | Any, Any]:
     """Run a cell along the time axis of ``inputs``.
 
     Args:
@@ -281,7 +281,7 @@ def bidirectional_dynamic_rnn(
     swap_memory: bool = False,
     time_major: bool = False,
     scope: Any = None,
-) -> Any:
+) -> tuple[tuple[Tensor | Any, Tensor | Any], tuple[Any, Any]]:
     """Run one cell forwards and another backwards along ``inputs``; see `dynamic_rnn`.
 
     Schuster and Paliwal, "Bidirectional recurrent neural networks" (1997).

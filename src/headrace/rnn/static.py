@@ -37,7 +37,7 @@ def static_rnn(
     dtype: Any = None,
     sequence_length: Any = None,
     scope: Any = None,
-) -> Any:
+) -> tuple[list[Tensor | Any], Any]:
     """Run a cell over a list of inputs, one step of the graph for each.
 
     Args:
@@ -75,7 +75,8 @@ def static_rnn(
                 raise ValueError("sequence_length must be a vector of length batch_size")
             sequence_length = cast(sequence_length, dtypes.int32)
         if becomes_loop(cell, inputs):
-            return as_loop(cell, inputs, state, sequence_length, dtype)
+            outputs, last = as_loop(cell, inputs, state, sequence_length, dtype)
+            return outputs, last
         zero_output: Any = None
         if sequence_length is not None:
             zero_output = _zero_output(cell, state, dtype, batch, static_batch)
@@ -211,7 +212,7 @@ def static_bidirectional_rnn(
     dtype: Any = None,
     sequence_length: Any = None,
     scope: Any = None,
-) -> Any:
+) -> tuple[list[Tensor | Any], Any, Any]:
     """Run one cell forwards and another backwards over a list of inputs; see `static_rnn`.
 
     Schuster and Paliwal, "Bidirectional recurrent neural networks" (1997).

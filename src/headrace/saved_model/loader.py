@@ -12,7 +12,7 @@ from headrace.errors import DataLossError
 from headrace.files import system
 from headrace.files.paths import as_path, inside
 from headrace.graph.graph_def import from_file, parse_message
-from headrace.graph.proto import AssetFileDef, SavedModel
+from headrace.graph.proto import AssetFileDef, MetaGraphDef, SavedModel
 from headrace.graph.text_messages import parse_text
 from headrace.ops.state.save_slices import prepend_name_scope
 from headrace.saved_model import constants
@@ -67,7 +67,7 @@ def load(
     export_dir: str | os.PathLike[str],
     import_scope: str | None = None,
     **saver_kwargs: Any,
-) -> Any:
+) -> MetaGraphDef:
     """Add a graph of a SavedModel to the session's graph and restore its variables.
 
     Args:
@@ -111,7 +111,7 @@ def _check_is_there(graph: Any, names: Iterable[str]) -> None:
         graph.as_graph_element(name)
 
 
-def _tagged(saved_model: Any, tags: Iterable[str], folder: str) -> Any:
+def _tagged(saved_model: SavedModel, tags: Iterable[str], folder: str) -> MetaGraphDef:
     wanted = {tags} if isinstance(tags, str) else set(tags)
     for message in saved_model.meta_graphs:
         if set(message.meta_info_def.tags) == wanted:

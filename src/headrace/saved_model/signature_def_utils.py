@@ -23,7 +23,7 @@ def build_signature_def(
     inputs: Mapping[str, Any] | None = None,
     outputs: Mapping[str, Any] | None = None,
     method_name: str | None = None,
-) -> Any:
+) -> SignatureDef:
     """A SignatureDef of TensorInfo messages (name, dtype, shape) by name.
 
     Raises:
@@ -59,7 +59,7 @@ def _check_strings(method: str, **tensors: Any) -> None:
         _check_type(f"{method} {name}", tensor, "string")
 
 
-def regression_signature_def(examples: Any, predictions: Any) -> Any:
+def regression_signature_def(examples: Any, predictions: Any) -> SignatureDef:
     """The signature of a model that predicts numbers for serialised Examples.
 
     Args:
@@ -81,7 +81,7 @@ def regression_signature_def(examples: Any, predictions: Any) -> Any:
     )
 
 
-def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
+def classification_signature_def(examples: Any, classes: Any, scores: Any) -> SignatureDef:
     """The signature of a model that gives classes, scores, or both.
 
     Args:
@@ -107,7 +107,7 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> An
     )
 
 
-def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
+def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> SignatureDef:
     """The signature of a model with any tensors in and out, of any shapes and types.
 
     Raises:

@@ -13,7 +13,7 @@ from headrace.ops.state.save_slices import prepend_name_scope
 __all__ = ["build_tensor_info", "get_tensor_from_tensor_info"]
 
 
-def build_tensor_info(tensor: Any) -> Any:
+def build_tensor_info(tensor: Any) -> TensorInfo:
     """The TensorInfo of a Tensor or SparseTensor: name, type and static shape.
 
     Raises:

@@ -427,7 +427,7 @@ def limit_of(options: Any, default: int) -> Limit | None:
     return Limit(default, "operation_timeout_in_ms") if default else None
 
 
-def get_default_session() -> Any:
+def get_default_session() -> Session | Any:
     """The default session of the current thread, or None."""
     return default_session_stack.top()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf import text_format
 
@@ -15,6 +15,9 @@ from headrace.files.paths import as_path, is_local
 from headrace.graph.text_messages import parse_text
 from headrace.train.checkpoint import saving, storage, v1
 from headrace.train.checkpoint.layout import index_path
+
+if TYPE_CHECKING:
+    from headrace.graph.proto import CheckpointState
 
 __all__ = [
     "checkpoint_exists",
@@ -133,7 +136,9 @@ def update_state(
     storage.publish(path, text_format.MessageToString(state).encode())
 
 
-def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
+def get_checkpoint_state(
+    checkpoint_dir: Any, latest_filename: str | None = None
+) -> CheckpointState | None:
     """The CheckpointState of a directory, with full paths; None if there is none that can be read.
 
     Raises:

@@ -31,7 +31,7 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
     return int(sess.run(global_step_tensor))
 
 
-def get_global_step(graph: Graph | None = None) -> Any:
+def get_global_step(graph: Graph | None = None) -> Variable | Any:
     """The global step of a graph (default: the default graph), or None when it has none.
 
     Raises:
@@ -80,7 +80,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
         return step
 
 
-def get_or_create_global_step(graph: Graph | None = None) -> Any:
+def get_or_create_global_step(graph: Graph | None = None) -> Variable | Any:
     """The global step of a graph, an int64 scalar variable, made if there is none.
 
     Raises:

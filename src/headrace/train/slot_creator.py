@@ -10,6 +10,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import constant, raw
 from headrace.ops.state import variable_scope
+from headrace.ops.state.variable_getters import get_slot_variable
 from headrace.ops.state.variables import Variable
 
 
@@ -60,4 +61,4 @@ def _create(primary: Any, value: Any, dtype: DType, name: str, colocate: bool) -
     with variable_scope.variable_scope(None, f"{prefix}/{name}") as scope:
         known = primary.shape.is_fully_defined()
         with graph.colocate_with(primary if colocate else None):
-            return variable_scope.get_slot_variable(scope, value, dtype, known)
+            return get_slot_variable(scope, value, dtype, known)

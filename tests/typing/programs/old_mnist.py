@@ -61,7 +61,8 @@ def main(argv: list[str]) -> None:
     accuracy = tf.reduce_mean(tf.to_float(right))
     assert_type(accuracy, tf.Tensor)
     mean, update = tf.metrics.accuracy(labels=labels, predictions=tf.argmax(logits, 1))
-    print(mean)
+    assert_type(mean, tf.Tensor)
+    assert_type(tf.assign_add(step, 1), tf.Tensor)
     hooks = [
         tf.train.StopAtStepHook(last_step=1000),
         tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=100),

@@ -10,7 +10,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.layers.arguments import smart_cond as _smart_cond
-from headrace.ops.control.flow_api import case
+from headrace.ops.control.cases_api import case
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.core.static import static_value
 from headrace.ops.math.nary import add_n

@@ -224,7 +224,7 @@ def wasserstein_gradient_penalty(
             outputs = discriminator_fn(between, generator_inputs)
         if isinstance(outputs, tuple):
             outputs = outputs[0]
-        (gradients,) = tf.gradients(outputs, between)
+        gradients: Any = tf.gradients(outputs, between)[0]
         squares = tf.reduce_sum(tf.square(gradients), axis=list(range(1, gradients.shape.ndims)))
         penalties = tf.sqrt(squares + epsilon) / target - 1.0
         if one_sided:

@@ -1,9 +1,9 @@
-"""``tf.cond``, ``tf.case``, ``tf.switch_case`` and ``tf.while_loop``."""
+"""``tf.cond`` and ``tf.while_loop``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -12,15 +12,55 @@ from headrace.graph.composite import CompositeTensor
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape, shape_text
-from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.graph.tensor import Dims, Operation, Operators, Tensor
 from headrace.ops.control.functions import Leaf, Structure, build_body, call_op, unify_captures
 from headrace.ops.core.build import constant, convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.static import static_value
 
+#: What branches and loops turn into a tensor. Checkers see the type of a result that is made of
+#: these; lists of one, composite values and deeper structures are Any to them.
+Value: TypeAlias = (
+    Operators | Operation | float | str | bytes | np.ndarray[Any, np.dtype[Any]] | np.generic
+)
+
 # -- branches -----------------------------------------------------------------------------------
 
 
+@overload
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Value],
+    false_fn: Callable[[], Value],
+    strict: Literal[False] = False,
+    name: str | None = None,
+) -> Tensor: ...
+@overload
+def cond(
+    pred: Any,
+    true_fn: Callable[[], tuple[Value, Value]],
+    false_fn: Callable[[], tuple[Value, Value]],
+    strict: Literal[False] = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def cond(
+    pred: Any,
+    true_fn: Callable[[], tuple[Value, Value, Value]],
+    false_fn: Callable[[], tuple[Value, Value, Value]],
+    strict: Literal[False] = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any: ...
 @public("cond")
 def cond(
     pred: Any,
@@ -53,8 +93,8 @@ def cond(
     graph = get_default_graph()
     with graph.name_scope(name or "cond"):
         truth = _scalar_predicate(pred)
-        branches = [_Branch("true", true_fn, strict), _Branch("false", false_fn, strict)]
-        _check_branches(branches, "true_fn and false_fn")
+        branches = [Branch("true", true_fn, strict), Branch("false", false_fn, strict)]
+        check_branches(branches, "true_fn and false_fn")
         bodies = [b.body for b in branches]
         captured = unify_captures(bodies)
         attrs = {
@@ -93,7 +133,7 @@ def _renamed(
     return function
 
 
-class _Branch:
+class Branch:
     """One traced branch: its body, and the structure of its result."""
 
     def __init__(self, name: str, function: Callable[[], Any], strict: bool) -> None:
@@ -105,7 +145,7 @@ class _Branch:
                 raise ValueError(f"{name}_fn must have a return value.")
             if not strict:
                 nest.check_depth(result)
-                result = _unpack_singleton(result)
+                result = unpack_singleton(result)
             return Structure(nest.map_structure(_as_value, result))
 
         self.body, self.structure = build_body(name, build_branch, ())
@@ -126,13 +166,13 @@ def _as_value(value: Any) -> Any:
     return value if isinstance(value, CompositeTensor) else convert_to_tensor(value)
 
 
-def _unpack_singleton(result: Any) -> Any:
+def unpack_singleton(result: Any) -> Any:
     if isinstance(result, (list, tuple)) and len(result) == 1 and not hasattr(result, "_fields"):
-        return _unpack_singleton(result[0])
+        return unpack_singleton(result[0])
     return result
 
 
-def _check_branches(branches: Sequence[_Branch], names: str) -> None:
+def check_branches(branches: Sequence[Branch], names: str) -> None:
     first = branches[0]
     for other in branches[1:]:
         try:
@@ -149,176 +189,82 @@ def _check_branches(branches: Sequence[_Branch], names: str) -> None:
                 )
 
 
-@public("case")
-def case(
-    pred_fn_pairs: Any,
-    default: Callable[[], Any] | None = None,
-    exclusive: bool = False,
-    strict: bool = False,
-    name: str = "case",
-) -> Any:
-    """The result of the first function whose predicate is true.
-
-    Args:
-        pred_fn_pairs: list of ``(boolean scalar, function)``, or a dict of them (then
-            ``exclusive`` is meant: a dict has no order that programs should rely on).
-        default: runs if no predicate is true; without it that is an error when the graph runs.
-        exclusive: fail when the graph runs if more than one predicate is true.
-
-    Raises:
-        TypeError: if the pairs are malformed or a function cannot be called.
-        ValueError: if there are no pairs.
-    """
-    pairs = _checked_pairs(pred_fn_pairs)
-    if default is not None and not callable(default):
-        raise TypeError("default must be callable.")
-    graph = get_default_graph()
-    with graph.name_scope(name):
-        preds = [convert_to_tensor(p) for p, _ in pairs]
-        checks = _case_checks(preds, exclusive, default is None)
-        with graph.control_dependencies(checks):
-            if default is None:
-                *pairs, (_, last) = pairs
-                preds = preds[:-1]
-            else:
-                last = default
-            chosen: Callable[[], Any] = last
-            for pred, (_, function) in reversed(list(zip(preds, pairs, strict=True))):
-                chosen = _either(pred, function, chosen, strict)
-            if not preds:
-                return _only(last, strict)
-            return chosen()
-
-
-def _only(function: Callable[[], Any], strict: bool) -> Any:
-    result = function()
-    return result if strict else _unpack_singleton(result)
-
-
-def _either(
-    pred: Tensor, function: Callable[[], Any], otherwise: Callable[[], Any], strict: bool
-) -> Callable[[], Any]:
-    return lambda: cond(pred, function, otherwise, strict=strict)
-
-
-def _checked_pairs(pred_fn_pairs: Any) -> list[tuple[Any, Callable[[], Any]]]:
-    if isinstance(pred_fn_pairs, Mapping):
-        pairs = list(pred_fn_pairs.items())
-        pairs.sort(key=lambda pair: getattr(pair[0], "name", ""))
-    elif isinstance(pred_fn_pairs, (list, tuple)):
-        pairs = list(pred_fn_pairs)
-    else:
-        raise TypeError("pred_fn_pairs must be a list, tuple, or dict")
-    if not pairs:
-        raise ValueError("case(): pred_fn_pairs must not be empty.")
-    for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
-        pred, function = pair
-        if isinstance(pred, Tensor) and pred.dtype is not dtypes.bool:
-            raise TypeError(f"pred must be Tensor of type bool: {pred.name}")
-        if not callable(function):
-            raise TypeError(f"fn for pred {getattr(pred, 'name', pred)} must be callable.")
-    return pairs
-
-
-def _case_checks(preds: list[Tensor], exclusive: bool, complete: bool) -> list[Operation]:
-    """Assertions on how many predicates hold."""
-    if not (exclusive or complete):
-        return []
-    stacked = raw.Pack([raw.Reshape(p, constant(np.zeros(0, np.int32))) for p in preds])
-    names = ", ".join(p.name for p in preds)
-    checks = []
-    if complete:
-        checks.append(
-            raw.Assert(
-                raw.Any(stacked, constant(0)),
-                [
-                    constant(f"None of the conditions evaluated as True: ({names}). Values:"),
-                    stacked,
-                ],
-            )
-        )
-    if exclusive:
-        count = raw.Sum(raw.Cast(stacked, DstT=dtypes.int32), constant(0))
-        checks.append(
-            raw.Assert(
-                raw.LessEqual(count, constant(1)),
-                [
-                    constant(
-                        f"More than one condition evaluated as True but exclusive=True: "
-                        f"({names}). Values:"
-                    ),
-                    stacked,
-                ],
-            )
-        )
-    return checks
-
-
-@public("switch_case")
-def switch_case(
-    branch_index: Any,
-    branch_fns: Any,
-    default: Callable[[], Any] | None = None,
-    name: str = "switch_case",
-) -> Any:
-    """The result of the function that the int32 scalar ``branch_index`` chooses.
-
-    Args:
-        branch_fns: list of functions, or a dict or list of pairs from index to function.
-        default: for all other indices; by default the last function.
-
-    Raises:
-        TypeError: if a function cannot be called or indices are no integers.
-        ValueError: if indices are not ``0 .. n-1`` or the functions return different types.
-    """
-    functions = _checked_functions(branch_fns, default)
-    graph = get_default_graph()
-    with graph.name_scope(name):
-        index = convert_to_tensor(branch_index, dtypes.int32, name="branch_index")
-        branches = [_Branch(f"branch{i}", f, strict=False) for i, f in enumerate(functions)]
-        _check_branches(branches, "branch_fns")
-        bodies = [b.body for b in branches]
-        captured = unify_captures(bodies)
-        attrs = {"branches": bodies, "Tout": [t.dtype for t in bodies[0].outputs]}
-        op = call_op("Case", "StatelessCase", bodies, [index, captured], attrs, "Case")
-        return branches[0].pack(op)
-
-
-def _checked_functions(
-    branch_fns: Any, default: Callable[[], Any] | None
-) -> list[Callable[[], Any]]:
-    if isinstance(branch_fns, Mapping):
-        pairs = list(branch_fns.items())
-    elif not isinstance(branch_fns, (list, tuple)):
-        raise TypeError("branch_fns must be a list, tuple, or dict")
-    elif branch_fns and all(callable(f) for f in branch_fns):
-        pairs = list(enumerate(branch_fns))
-    else:
-        pairs = list(branch_fns)
-    if not pairs:
-        raise ValueError("branch_fns must not be empty.")
-    for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError("Each entry in branch_fns must be a 2-tuple")
-        if not isinstance(pair[0], int):
-            raise TypeError("key must be a Python `int`")
-        if not callable(pair[1]):
-            raise TypeError(f"fn for key {pair[0]} must be callable.")
-    pairs.sort()
-    if [k for k, _ in pairs] != list(range(len(pairs))):
-        raise ValueError(
-            f"branch indices must form contiguous range of [0 to {len(pairs)}) but found "
-            f"{{{','.join(str(k) for k, _ in pairs)}}}"
-        )
-    functions = [f for _, f in pairs]
-    return [*functions, default] if default is not None else functions
-
+#: Functions of two to four loop variables. A list of one comes back as its element, so that the type
+#: of a loop over a list is known only by how many arguments its functions take.
+_OfSeveral: TypeAlias = (
+    Callable[[Tensor, Tensor], Any]
+    | Callable[[Tensor, Tensor, Tensor], Any]
+    | Callable[[Tensor, Tensor, Tensor, Tensor], Any]
+)
 
 # -- while --------------------------------------------------------------------------------------
 
 
+@overload
+def while_loop(
+    cond: Callable[[Tensor], Any],
+    body: Callable[[Tensor], Any],
+    loop_vars: Value | tuple[Value],
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def while_loop(
+    cond: Callable[[Tensor, Tensor], Any],
+    body: Callable[[Tensor, Tensor], Any],
+    loop_vars: tuple[Value, Value],
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def while_loop(
+    cond: Callable[[Tensor, Tensor, Tensor], Any],
+    body: Callable[[Tensor, Tensor, Tensor], Any],
+    loop_vars: tuple[Value, Value, Value],
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def while_loop(
+    cond: _OfSeveral,
+    body: _OfSeveral,
+    loop_vars: list[Value] | list[Tensor],
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> list[Tensor]: ...
+@overload
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any: ...
 @public("while_loop")
 def while_loop(
     cond: Callable[..., Any],

@@ -113,7 +113,7 @@ def map_fn(
     swap_memory: bool = False,
     infer_shape: bool = True,
     name: str | None = None,
-) -> Any:
+) -> Tensor | Any:
     """``fn`` of each element along the first axis of ``elems``, stacked.
 
     Args:
@@ -182,7 +182,7 @@ def scan(
     infer_shape: bool = True,
     reverse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor | Any:
     """All intermediate results of folding ``fn`` over the first axis of ``elems``.
 
     Args:
@@ -270,7 +270,7 @@ def foldl(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor | Any:
     """Fold ``fn(accumulated, element)`` over the first axis of ``elems``, from the first on.
 
     Args:
@@ -300,7 +300,7 @@ def foldr(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor | Any:
     """Fold ``fn(accumulated, element)`` over the first axis of ``elems``, from the last on.
 
     Args:

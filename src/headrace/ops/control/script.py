@@ -10,7 +10,7 @@ import traceback
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from headrace.errors import (
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
-from headrace.graph.tensor import Operation
+from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import add_node, convert_to_tensor
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import EXTERNAL, NotDifferentiable, OpDef, define_op
@@ -145,6 +145,24 @@ def _define(name: str) -> OpDef:
 
 PY_FUNC = _define("PyFunc")
 PY_FUNC_STATELESS = _define("PyFuncStateless")
+
+
+@overload
+def py_func(
+    func: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: list[Any] | tuple[Any, ...],
+    stateful: bool = True,
+    name: str | None = None,
+) -> list[Tensor]: ...
+@overload
+def py_func(
+    func: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: Any,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Tensor: ...
 
 
 @public("py_func")

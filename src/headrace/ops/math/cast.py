@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -206,9 +207,10 @@ def _bound(limit: Any, dtype: DType, inwards: int) -> Any:
     return bound
 
 
-def _converter(default_name: str, dtype: DType) -> Any:
-    def function(x: Any, name: str | None = default_name) -> Any:
-        return cast(x, dtype, name=name)
+def _converter(default_name: str, dtype: DType) -> Callable[..., Tensor]:
+    def function(x: Any, name: str | None = default_name) -> Tensor:
+        converted: Tensor = cast(x, dtype, name=name)
+        return converted
 
     function.__name__ = function.__qualname__ = default_name
     function.__doc__ = f"""``x`` as {dtype.name}, in its shape; see tf.cast.

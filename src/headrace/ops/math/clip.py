@@ -29,7 +29,7 @@ def _all_axes(tensor: Tensor) -> Any:
 
 
 @public("clip_by_norm")
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor | Any:
     """``t`` scaled so that its L2 norm (over ``axes``, else of the whole) is at most ``clip_norm``.
 
     Args:

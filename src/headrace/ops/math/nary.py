@@ -183,7 +183,9 @@ define_op(
 
 @public("clip_by_value")
 @composite_function
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+def clip_by_value(
+    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
+) -> Tensor | Any:
     """``t`` with what is outside ``[clip_value_min, clip_value_max]`` moved to the nearer end.
 
     Args:

@@ -70,7 +70,7 @@ def _add(x: Any, y: Any, name: str) -> Any:
 _ADD = get_op_def("AddV2")
 
 
-def _truediv(x: Tensor, y: Tensor, name: str) -> Any:
+def _truediv(x: Tensor, y: Tensor, name: str) -> Tensor:
     if x.dtype is not y.dtype:
         raise TypeError(
             f"x and y must have the same dtype, got {x.dtype!r} != {y.dtype!r}: use tf.cast"
@@ -185,7 +185,7 @@ def _operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 @public("divide", "math.divide")
 @composite_function
-def divide(x: Any, y: Any, name: str | None = None) -> Any:
+def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y`` as Python does it: integers give floats. Their shapes broadcast.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from headrace.graph.graph import Graph, get_default_graph
@@ -94,7 +95,7 @@ def graph_of(values: Any) -> Graph:
 
 
 @public("control_dependencies")
-def control_dependencies(control_inputs: Any) -> Any:
+def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
     """A ``with`` block whose ops run after ``control_inputs``.
 
     Args:
@@ -112,7 +113,7 @@ def control_dependencies(control_inputs: Any) -> Any:
 
 
 @public("device")
-def device(device_name_or_function: Any) -> Any:
+def device(device_name_or_function: Any) -> AbstractContextManager[None]:
     """A ``with`` block whose ops get a device constraint; inner blocks win.
 
     Args:
@@ -128,7 +129,7 @@ def device(device_name_or_function: Any) -> Any:
 
 
 @public("colocate_with")
-def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
     """A ``with`` block whose ops share the device of ``op``, a tensor or an operation.
 
     Raises:
@@ -138,7 +139,7 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
 
 
 @public("container")
-def container(container_name: str) -> Any:
+def container(container_name: str) -> AbstractContextManager[str]:
     """A ``with`` block whose stateful ops keep their state in the named container.
 
     Raises:

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, overload
 
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
@@ -15,6 +15,7 @@ from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor_proto import to_ndarray
 from headrace.ops.core.build import first_dtype, holds_tensor
 from headrace.ops.core.public import public
+from headrace.ops.state.partitioned import PartitionedVariable
 from headrace.ops.state.scopes_api import graph_of, name_scope
 from headrace.ops.state.variable_kinds import (
     AUTO_REUSE,
@@ -287,6 +288,45 @@ def get_variable_scope() -> VariableScope:
     return current
 
 
+@overload
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: None = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> Variable: ...
+@overload
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    *,
+    partitioner: Callable[..., Any],
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> PartitionedVariable: ...
+@overload
+def get_variable(name: str, *args: Any, **kwargs: Any) -> Any: ...
 @public("get_variable")
 def get_variable(
     name: str,
@@ -304,7 +344,7 @@ def get_variable(
     constraint: Any = None,
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
-) -> Variable:
+) -> Any:
     """The variable ``name`` of the open variable scope: made, or shared as its ``reuse`` says.
 
     Args:
@@ -322,7 +362,7 @@ def get_variable(
         ValueError: if the variable exists and must not, is missing and must exist, or is shared
             with another shape or type; or if there is no shape to make it with.
     """
-    made: Variable = get_variable_scope().get_variable(
+    return get_variable_scope().get_variable(
         store_of(),
         name,
         shape=shape,
@@ -340,49 +380,6 @@ def get_variable(
         synchronization=synchronization,
         aggregation=aggregation,
     )
-    return made
-
-
-def get_slot_variable(
-    scope: VariableScope, value: Any, dtype: DType, validate_shape: bool
-) -> Variable:
-    """The variable that has the name of ``scope`` itself, of which there may be one.
-
-    What the scope says of variables of the model (regulariser, custom getter, partitioner) does
-    not hold for it. Under ``reuse`` one that is there is shared, and one that is not is made.
-    """
-    options = VariableOptions(trainable=False, validate_shape=validate_shape)
-    reuse = AUTO_REUSE if scope.reuse else scope.reuse
-    with get_default_graph().name_scope(None):
-        slot: Variable = store_of().get(
-            f"{scope.name}/", None, dtype, value, None, reuse, None, options
-        )
-    return slot
-
-
-@public("get_local_variable")
-def get_local_variable(
-    name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    trainable: bool = False,
-    collections: Any = None,
-    *args: Any,
-    **kwargs: Any,
-) -> Variable:
-    """`get_variable` for a variable of this process only: not trained, not saved.
-
-    Arguments (``shape``, ``dtype`` ...) and result are those of `get_variable`.
-
-    Raises:
-        ValueError: as `get_variable`.
-    """
-    keys = list(collections or ())
-    if GraphKeys.LOCAL_VARIABLES not in keys:
-        keys.append(GraphKeys.LOCAL_VARIABLES)
-    return get_variable(name, shape, dtype, initializer, regularizer, False, keys, *args, **kwargs)
 
 
 _DEFAULTS = ("initializer", "regularizer", "caching_device", "partitioner", "dtype", "constraint")

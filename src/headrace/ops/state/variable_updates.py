@@ -43,7 +43,7 @@ def assign(
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Set a variable.
 
     Args:
@@ -58,14 +58,18 @@ def assign(
     variable = variable_of(ref)
     if validate_shape is False and isinstance(variable, Variable):
         tensor = convert_to_tensor(value, variable.dtype, "value")
-        return variable._updated(variable._add_assign(tensor, False, name or "Assign"), True)
-    return variable.assign(value, name=name)
+        result: Tensor = variable._updated(
+            variable._add_assign(tensor, False, name or "Assign"), True
+        )
+        return result
+    assigned: Tensor = variable.assign(value, name=name)
+    return assigned
 
 
 @public("assign_add")
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Add ``value`` to a variable.
 
     Args:
@@ -79,13 +83,14 @@ def assign_add(
         TypeError: if ``ref`` is a tensor that no variable holds, or ``value`` has another dtype.
         ValueError: if the shape of ``value`` is another than that of the variable.
     """
-    return variable_of(ref).assign_add(value, name=name)
+    result: Tensor = variable_of(ref).assign_add(value, name=name)
+    return result
 
 
 @public("assign_sub")
 def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Subtract ``value`` from a variable.
 
     Args:
@@ -99,7 +104,8 @@ def assign_sub(
         TypeError: if ``ref`` is a tensor that no variable holds, or ``value`` has another dtype.
         ValueError: if the shape of ``value`` is another than that of the variable.
     """
-    return variable_of(ref).assign_sub(value, name=name)
+    result: Tensor = variable_of(ref).assign_sub(value, name=name)
+    return result
 
 
 @public("count_up_to")
@@ -126,7 +132,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 @public("scatter_update")
 def scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Set rows ``indices`` of a variable to ``updates``.
 
     Args:
@@ -142,13 +148,14 @@ def scatter_update(
         TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
         ValueError: if the shape of ``updates`` does not fit.
     """
-    return variable_of(ref)._scatter("Update", indices, updates, name)
+    result: Tensor = variable_of(ref)._scatter("Update", indices, updates, name)
+    return result
 
 
 @public("scatter_add")
 def scatter_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Add ``updates`` to rows ``indices`` of a variable; a row named twice gets both.
 
     Args:
@@ -164,13 +171,14 @@ def scatter_add(
         TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
         ValueError: if the shape of ``updates`` does not fit.
     """
-    return variable_of(ref)._scatter("Add", indices, updates, name)
+    result: Tensor = variable_of(ref)._scatter("Add", indices, updates, name)
+    return result
 
 
 @public("scatter_sub")
 def scatter_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Subtract ``updates`` from rows ``indices`` of a variable.
 
     Args:
@@ -186,13 +194,14 @@ def scatter_sub(
         TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
         ValueError: if the shape of ``updates`` does not fit.
     """
-    return variable_of(ref)._scatter("Sub", indices, updates, name)
+    result: Tensor = variable_of(ref)._scatter("Sub", indices, updates, name)
+    return result
 
 
 @public("scatter_mul")
 def scatter_mul(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Multiply rows ``indices`` of a variable by ``updates``.
 
     Args:
@@ -208,13 +217,14 @@ def scatter_mul(
         TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
         ValueError: if the shape of ``updates`` does not fit.
     """
-    return variable_of(ref)._scatter("Mul", indices, updates, name)
+    result: Tensor = variable_of(ref)._scatter("Mul", indices, updates, name)
+    return result
 
 
 @public("scatter_div")
 def scatter_div(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Divide rows ``indices`` of a variable by ``updates``.
 
     Args:
@@ -230,13 +240,14 @@ def scatter_div(
         TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
         ValueError: if the shape of ``updates`` does not fit.
     """
-    return variable_of(ref)._scatter("Div", indices, updates, name)
+    result: Tensor = variable_of(ref)._scatter("Div", indices, updates, name)
+    return result
 
 
 @public("scatter_min")
 def scatter_min(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Lower rows ``indices`` of a variable to ``updates`` where these are less.
 
     Args:
@@ -252,13 +263,14 @@ def scatter_min(
         TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
         ValueError: if the shape of ``updates`` does not fit.
     """
-    return variable_of(ref)._scatter("Min", indices, updates, name)
+    result: Tensor = variable_of(ref)._scatter("Min", indices, updates, name)
+    return result
 
 
 @public("scatter_max")
 def scatter_max(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Raise rows ``indices`` of a variable to ``updates`` where these are greater.
 
     Args:
@@ -274,13 +286,14 @@ def scatter_max(
         TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
         ValueError: if the shape of ``updates`` does not fit.
     """
-    return variable_of(ref)._scatter("Max", indices, updates, name)
+    result: Tensor = variable_of(ref)._scatter("Max", indices, updates, name)
+    return result
 
 
 @public("scatter_nd_update")
 def scatter_nd_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Set the slices at ``indices`` of a variable to ``updates``.
 
     Args:
@@ -297,13 +310,14 @@ def scatter_nd_update(
         TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
         ValueError: if the shape of ``updates`` does not fit, or ``depth`` is too large.
     """
-    return variable_of(ref)._scatter_nd("Update", indices, updates, name)
+    result: Tensor = variable_of(ref)._scatter_nd("Update", indices, updates, name)
+    return result
 
 
 @public("scatter_nd_add")
 def scatter_nd_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Add ``updates`` to the slices at ``indices`` of a variable.
 
     Args:
@@ -320,13 +334,14 @@ def scatter_nd_add(
         TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
         ValueError: if the shape of ``updates`` does not fit, or ``depth`` is too large.
     """
-    return variable_of(ref)._scatter_nd("Add", indices, updates, name)
+    result: Tensor = variable_of(ref)._scatter_nd("Add", indices, updates, name)
+    return result
 
 
 @public("scatter_nd_sub")
 def scatter_nd_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Subtract ``updates`` from the slices at ``indices`` of a variable.
 
     Args:
@@ -343,7 +358,8 @@ def scatter_nd_sub(
         TypeError: if ``ref`` is no variable, or ``indices`` or ``updates`` have a wrong dtype.
         ValueError: if the shape of ``updates`` does not fit, or ``depth`` is too large.
     """
-    return variable_of(ref)._scatter_nd("Sub", indices, updates, name)
+    result: Tensor = variable_of(ref)._scatter_nd("Sub", indices, updates, name)
+    return result
 
 
 @public("batch_scatter_update")

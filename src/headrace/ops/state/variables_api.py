@@ -23,7 +23,7 @@ from headrace.ops.state.variables import Variable
 
 
 @public("global_variables")
-def global_variables(scope: str | None = None) -> list[Any]:
+def global_variables(scope: str | None = None) -> list[Variable]:
     """All global variables; with ``scope``, those whose name matches it as a regex.
 
     Raises:
@@ -33,13 +33,13 @@ def global_variables(scope: str | None = None) -> list[Any]:
 
 
 @public("all_variables")
-def all_variables() -> list[Any]:
+def all_variables() -> list[Variable]:
     """The older name of `global_variables`."""
     return global_variables()
 
 
 @public("trainable_variables")
-def trainable_variables(scope: str | None = None) -> list[Any]:
+def trainable_variables(scope: str | None = None) -> list[Variable]:
     """The variables that optimisers train by default; ``scope`` chooses by name (a regex).
 
     Raises:
@@ -49,7 +49,7 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
 
 
 @public("local_variables")
-def local_variables(scope: str | None = None) -> list[Any]:
+def local_variables(scope: str | None = None) -> list[Variable]:
     """Variables of this process only, which are not saved; ``scope`` chooses by name (a regex).
 
     Raises:
@@ -59,7 +59,7 @@ def local_variables(scope: str | None = None) -> list[Any]:
 
 
 @public("model_variables")
-def model_variables(scope: str | None = None) -> list[Any]:
+def model_variables(scope: str | None = None) -> list[Variable]:
     """Variables that inference needs; ``scope`` chooses by name (a regex).
 
     Raises:
@@ -69,7 +69,7 @@ def model_variables(scope: str | None = None) -> list[Any]:
 
 
 @public("moving_average_variables")
-def moving_average_variables(scope: str | None = None) -> list[Any]:
+def moving_average_variables(scope: str | None = None) -> list[Variable]:
     """Variables of which moving averages are kept; ``scope`` chooses by name (a regex).
 
     Raises:
@@ -225,7 +225,7 @@ def create_partitioned_variables(
     collections: Any = None,
     name: str | None = None,
     reuse: Any = None,
-) -> list[Any]:
+) -> list[Variable]:
     """The parts of a variable of ``shape``, cut into ``slicing`` parts (one number per axis).
 
     Raises:

@@ -275,7 +275,7 @@ def string_split(
     delimiter: Any = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
-) -> Any:
+) -> SparseTensor | Any:
     """The parts of each string between delimiters.
 
     Args:
