@@ -42,8 +42,7 @@ NO_SHAPE = {
         contrib.framework.get_name_scope contrib.framework.prepend_name_scope
         contrib.framework.strip_name_scope""",
     "variables as a list, or an op over all of them: each keeps the shape it has": """
-        all_variables global_variables local_variables model_variables trainable_variables
-        moving_average_variables global_variables_initializer local_variables_initializer
+        global_variables_initializer local_variables_initializer
         initialize_all_variables initialize_local_variables initialize_variables
         assert_variables_initialized
         contrib.framework.filter_variables contrib.framework.get_local_variables

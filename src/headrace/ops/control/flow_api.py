@@ -189,8 +189,8 @@ def check_branches(branches: Sequence[Branch], names: str) -> None:
                 )
 
 
-#: Functions of two to four loop variables. A list of one comes back as its element, so that the type
-#: of a loop over a list is known only by how many arguments its functions take.
+#: Functions of two to four loop variables. A list of one comes back as its element, so that only
+#: the number of arguments of its functions tells the type of a loop over a list.
 _OfSeveral: TypeAlias = (
     Callable[[Tensor, Tensor], Any]
     | Callable[[Tensor, Tensor, Tensor], Any]

@@ -26,6 +26,9 @@ from headrace.ops.state.variables import Variable
 def global_variables(scope: str | None = None) -> list[Variable]:
     """All global variables; with ``scope``, those whose name matches it as a regex.
 
+    Returns:
+        Variables of any shapes, in the order in which they were made.
+
     Raises:
         re.error: if ``scope`` is no regular expression.
     """
@@ -34,13 +37,16 @@ def global_variables(scope: str | None = None) -> list[Variable]:
 
 @public("all_variables")
 def all_variables() -> list[Variable]:
-    """The older name of `global_variables`."""
+    """The older name of `global_variables`: variables of any shapes."""
     return global_variables()
 
 
 @public("trainable_variables")
 def trainable_variables(scope: str | None = None) -> list[Variable]:
     """The variables that optimisers train by default; ``scope`` chooses by name (a regex).
+
+    Returns:
+        Variables of any shapes, in the order in which they were made.
 
     Raises:
         re.error: if ``scope`` is no regular expression.
@@ -52,6 +58,9 @@ def trainable_variables(scope: str | None = None) -> list[Variable]:
 def local_variables(scope: str | None = None) -> list[Variable]:
     """Variables of this process only, which are not saved; ``scope`` chooses by name (a regex).
 
+    Returns:
+        Variables of any shapes, in the order in which they were made.
+
     Raises:
         re.error: if ``scope`` is no regular expression.
     """
@@ -62,6 +71,9 @@ def local_variables(scope: str | None = None) -> list[Variable]:
 def model_variables(scope: str | None = None) -> list[Variable]:
     """Variables that inference needs; ``scope`` chooses by name (a regex).
 
+    Returns:
+        Variables of any shapes, in the order in which they were made.
+
     Raises:
         re.error: if ``scope`` is no regular expression.
     """
@@ -71,6 +83,9 @@ def model_variables(scope: str | None = None) -> list[Variable]:
 @public("moving_average_variables")
 def moving_average_variables(scope: str | None = None) -> list[Variable]:
     """Variables of which moving averages are kept; ``scope`` chooses by name (a regex).
+
+    Returns:
+        Variables of any shapes, in the order in which they were made.
 
     Raises:
         re.error: if ``scope`` is no regular expression.
