@@ -16,6 +16,11 @@ def test_a_short_demo_misses_its_targets_and_says_so(tmp_path, monkeypatch):
     assert "missed" in result.output
     assert str(tmp_path / "learning-curves.png") in result.output
     assert (tmp_path / "learning-curves.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "predictions.png").read_bytes().startswith(b"\x89PNG")
+    (export,) = tmp_path.glob("estimator-*/export/*/saved_model.pb")
+    assert f"Exported model: {export.parent}" in result.output
+    assert f"tensorboard --logdir {export.parents[2]}" in result.output
+    assert list(export.parents[2].glob("events.out.tfevents.*"))
     for model in ("softmax", "convnet"):
         assert list(tmp_path.glob(f"{model}-2*"))
         # The whole path, as of the models of the cluster: it is to be pasted elsewhere.
@@ -39,3 +44,4 @@ def test_the_demo_reaches_its_targets(tmp_path):
     assert result.exit_code == 0, result.output
     assert result.output.count("reached") == 2
     assert result.output.count("matches") == 2
+    assert "as the trained one" in result.output

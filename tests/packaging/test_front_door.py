@@ -16,6 +16,9 @@ ROOT = Path(__file__).parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 REPOSITORY = PROJECT["urls"]["Repository"]
 
+#: The pictures that `tools/make_learning_curves.py` stores, and their sizes.
+PICTURES = {"learning-curves.png": (1200, 480), "predictions.png": (1080, 252)}
+
 
 def _links(page: str) -> list[str]:
     return re.findall(r"\]\(([^)]+)\)", (ROOT / page).read_text())
@@ -69,22 +72,24 @@ def test_the_readme_lists_every_extra():
     )
 
 
-def test_the_picture_of_the_readme_is_small():
-    picture = ROOT / "docs" / "images" / "learning-curves.png"
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_pictures_of_the_readme_are_small(name):
+    picture = ROOT / "docs" / "images" / name
     assert picture.stat().st_size < 100_000
     with Image.open(picture) as image:
-        assert image.size == (1200, 480)
+        assert image.size == PICTURES[name]
 
 
 @pytest.mark.slow
-def test_the_program_that_makes_the_picture_runs(tmp_path):
+def test_the_program_that_makes_the_pictures_runs(tmp_path):
     pytest.importorskip("matplotlib")
     spec = importlib.util.spec_from_file_location(
         "make_learning_curves", ROOT / "tools" / "make_learning_curves.py"
     )
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
-    path = tmp_path / "new" / "curves.png"
-    assert program.main(["--steps=20", "--one-process", f"--output={path}"]) == 0
-    with Image.open(path) as image:
-        assert image.size == (1200, 480)
+    folder = tmp_path / "new"
+    assert program.main(["--steps=20", "--one-process", f"--output={folder}"]) == 0
+    for name, size in PICTURES.items():
+        with Image.open(folder / name) as image:
+            assert image.size == size

@@ -1,6 +1,7 @@
 """`headrace demo`: train two models on handwritten digits, save, reload, and draw the curves.
 
-Each model is trained in one process and by a cluster of processes; the results must agree.
+Each model is trained in one process and by a cluster of processes; the results must agree. Then an
+Estimator learns the same digits from `tf.data`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from rich.progress import Progress
 
 import headrace as tf
 from headrace.cli.demo_cluster import train_on_cluster
+from headrace.cli.demo_estimator import EstimatorRun, draw_predictions, run_estimator
 from headrace.cli.demo_models import DigitModel, digit_models
 from headrace.cli.demo_run import Run, comparison, draw, progress_display, summary
 from headrace.cli.demo_task import CURVE_POINTS, Job
@@ -49,8 +51,8 @@ def run_demo(demo: Demo) -> bool:
     """Run the whole demonstration and report on the terminal.
 
     Returns:
-        Whether both models reached their accuracy, after reloading too, and the cluster that of
-        one process.
+        Whether both models reached their accuracy, after reloading too, the cluster that of
+        one process, and the Estimator its own, after its export was loaded, too.
 
     Raises:
         click.ClickException: the folder cannot be made, or a process of the cluster has failed.
@@ -77,7 +79,10 @@ def run_demo(demo: Demo) -> bool:
     for run, model in zip(runs, models * 2, strict=False):
         reload(run, model, digits)
     show_results(runs, demo, console)
-    return all(run.passed for run in runs)
+    console.print("An Estimator learns the digits from tf.data ...")
+    estimator = run_estimator(digits, demo.steps, demo.seed, demo.output_dir)
+    show_estimator(estimator, demo, console)
+    return all(run.passed for run in runs) and not estimator.problem
 
 
 def show_results(runs: list[Run], demo: Demo, console: Console) -> None:
@@ -88,7 +93,7 @@ def show_results(runs: list[Run], demo: Demo, console: Console) -> None:
             console.print(comparison(run), soft_wrap=True, highlight=False)
     for run in runs:
         console.print(f"Checkpoint of {run.name}, {run.place}: {run.checkpoint}", soft_wrap=True)
-    if demo.picture and find_spec("matplotlib") is None:
+    if demo.picture and not _can_draw():
         console.print(
             "No learning curves: drawing them needs matplotlib. pip install 'headrace[demo]', and "
             "run the demo again.",
@@ -99,6 +104,25 @@ def show_results(runs: list[Run], demo: Demo, console: Console) -> None:
         path = demo.output_dir / "learning-curves.png"
         draw(runs, path)
         console.print(f"Learning curves: {path.resolve()}", soft_wrap=True)
+
+
+def show_estimator(run: EstimatorRun, demo: Demo, console: Console) -> None:
+    """Print what the Estimator reached, and where its files are."""
+    result = f"[red]{run.problem}[/]" if run.problem else "[green]as the trained one[/]"
+    console.print(
+        f"Estimator: accuracy {run.accuracy:.4f} after {run.seconds:.1f} s; its exported model, "
+        f"loaded again: {run.exported_accuracy:.4f}, {result}."
+    )
+    if demo.picture and _can_draw():
+        path = demo.output_dir / "predictions.png"
+        draw_predictions(run, path)
+        console.print(f"Predictions on held-out images: {path.resolve()}", soft_wrap=True)
+    console.print(f"Exported model: {run.export}", soft_wrap=True)
+    console.print(f"Logs: tensorboard --logdir {run.model_dir}", soft_wrap=True, highlight=False)
+
+
+def _can_draw() -> bool:
+    return find_spec("matplotlib") is not None
 
 
 def train(model: DigitModel, digits: Datasets, demo: Demo, progress: Progress) -> Run:
