@@ -34,9 +34,20 @@ __getattr__, __dir__ = _lazy(
     __name__,
     {
         "headrace.estimator.estimator": ("Estimator",),
+        "headrace.estimator.exporters": (
+            "BestExporter",
+            "Exporter",
+            "FinalExporter",
+            "LatestExporter",
+        ),
         "headrace.estimator.mode_keys": ("ModeKeys",),
         "headrace.estimator.run_config": ("RunConfig",),
         "headrace.estimator.spec": ("EstimatorSpec",),
+        "headrace.estimator.training": (
+            "EvalSpec",
+            "TrainSpec",
+            "train_and_evaluate",
+        ),
         "headrace.estimator.warm_start": ("VocabInfo", "WarmStartSettings"),
         "headrace.train.basic_session_run_hooks": (
             "FeedFnHook",

@@ -2,10 +2,17 @@
 from headrace.estimator.estimator import Estimator as Estimator
 from headrace.estimator import experimental as experimental
 from headrace.estimator import export as export
+from headrace.estimator.exporters import BestExporter as BestExporter
+from headrace.estimator.exporters import Exporter as Exporter
+from headrace.estimator.exporters import FinalExporter as FinalExporter
+from headrace.estimator.exporters import LatestExporter as LatestExporter
 from headrace.estimator import inputs as inputs
 from headrace.estimator.mode_keys import ModeKeys as ModeKeys
 from headrace.estimator.run_config import RunConfig as RunConfig
 from headrace.estimator.spec import EstimatorSpec as EstimatorSpec
+from headrace.estimator.training import EvalSpec as EvalSpec
+from headrace.estimator.training import TrainSpec as TrainSpec
+from headrace.estimator.training import train_and_evaluate as train_and_evaluate
 from headrace.estimator.warm_start import VocabInfo as VocabInfo
 from headrace.estimator.warm_start import WarmStartSettings as WarmStartSettings
 from headrace.train.basic_session_run_hooks import FeedFnHook as FeedFnHook

@@ -379,7 +379,10 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda f: callable(f) and argument_names(f) == ("op",),
         'device_fn must be callable with exactly one argument "op".',
     ),
-    "protocol": (lambda p: p in ("grpc", "grpc+verbs"), "protocol should be grpc or grpc+verbs"),
+    "protocol": (
+        lambda p: p in ("grpc", "grpc+verbs", "grpc+rdma"),
+        "protocol should be grpc or grpc+verbs (here grpc+rdma)",
+    ),
     "session_config": (
         lambda c: type(c).__name__ == "ConfigProto",
         "session_config must be instance of ConfigProto",
