@@ -125,7 +125,8 @@ def train_and_evaluate(estimator: Any, train_spec: TrainSpec, eval_spec: EvalSpe
         estimator: a `tf.estimator.Estimator`.
 
     Returns:
-        The metrics of the last evaluation, and what exporters gave; None in a cluster.
+        The metrics of the last evaluation (scalars, by name), and what exporters gave; None in a
+        cluster.
 
     Raises:
         TypeError: if an argument is of a wrong type.
