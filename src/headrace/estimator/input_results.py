@@ -69,7 +69,7 @@ class Inputs:
             error.add_note(self.text())
             raise
         except OpError as error:
-            if error.op is None or error.op.type == "IteratorGetNext":
+            if error.op is None or "Dataset" in error.op.type or "Iterator" in error.op.type:
                 error.add_note(self.text())
             raise
 
