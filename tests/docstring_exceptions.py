@@ -65,11 +65,14 @@ NO_SHAPE = {
         contrib.testing.assert_summary contrib.testing.latest_event_file
         contrib.testing.latest_events contrib.testing.latest_summaries
         contrib.testing.simple_values_from_events contrib.testing.to_summary_proto
-        contrib.summary.eval_dir""",
+        contrib.summary.eval_dir contrib.training.wait_for_new_checkpoint""",
     "the loop around the steps: sessions, threads, placement of variables, reports": """
         profiler.advise profiler.profile train.MonitoredTrainingSession train.add_queue_runner
         train.basic_train_loop train.replica_device_setter train.start_queue_runners
-        contrib.predictor.from_saved_model""",
+        contrib.predictor.from_saved_model contrib.gan.get_joint_train_hooks
+        contrib.gan.get_sequential_train_hooks contrib.summary.all_summary_ops
+        contrib.summary.always_record_summaries contrib.summary.flush contrib.summary.initialize
+        contrib.summary.never_record_summaries contrib.summary.summary_writer_initializer_op""",
 }
 
 NO_ERROR = {
@@ -88,7 +91,11 @@ NO_ERROR = {
         contrib.eager.executing_eagerly contrib.eager.in_eager_mode contrib.eager.in_graph_mode
         contrib.eager.list_devices contrib.eager.num_gpus contrib.framework.arg_scope_func_key
         contrib.framework.current_arg_scope contrib.framework.get_name_scope
-        contrib.framework.has_arg_scope contrib.framework.is_tensor""",
+        contrib.framework.has_arg_scope contrib.framework.is_tensor
+        contrib.summary.all_summary_ops contrib.summary.always_record_summaries
+        contrib.summary.never_record_summaries contrib.summary.summary_writer_initializer_op""",
+    "applied to any dataset": """
+        contrib.data.ignore_errors""",
     "switches to what already holds, and empty functions": """
         disable_control_flow_v2 disable_eager_execution disable_resource_variables
         disable_tensor_equality disable_v2_behavior disable_v2_tensorshape

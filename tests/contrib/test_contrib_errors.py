@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 import headrace as tf
@@ -73,3 +75,118 @@ def test_values_for_variables_fit_them():
         ValueError, match=r"Variable v has shape \(2,\), got a value of shape \(3,\)"
     ):
         framework.assign_from_values({"v": [1.0, 2.0, 3.0]})
+
+
+# -- summaries, training, metrics, sequences, GANs ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "error", "told"),
+    [(0, ValueError, "n must be at least 1, got 0"), ("x", TypeError, "n must be an integer.*'x'")],
+)
+def test_summaries_are_recorded_every_so_many_steps(n, error, told):
+    with pytest.raises(error, match=told):
+        tf.contrib.summary.record_summaries_every_n_global_steps(n)
+
+
+def test_flush_and_initialize_take_writers_and_graphs(tmp_path):
+    with pytest.raises(TypeError, match="writer must be what create_file_writer gives, got 3"):
+        tf.contrib.summary.flush(3)
+    with (
+        tf.contrib.summary.create_file_writer(tmp_path).as_default(),
+        tf.Session() as sess,
+        pytest.raises(TypeError, match=r"graph must be a tf.Graph or a GraphDef, got 3"),
+    ):
+        tf.contrib.summary.initialize(3, session=sess)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: tf.contrib.util.constant_value(3), "Expected a tensor or a TensorShape, got 3"),
+        (
+            lambda: tf.contrib.util.ops_used_by_graph_def(3),
+            r"Expected a GraphDef, got 3.*as_graph_",
+        ),
+        (lambda: tf.contrib.metrics.aggregate_metrics((1, 2, 3)), r"a pair \(value, update_op\)"),
+        (lambda: tf.contrib.metrics.aggregate_metric_map({"a": 3}), r"\(value, update_op\), got 3"),
+        (lambda: tf.contrib.metrics.aggregate_metric_map(3), "a dictionary of metrics by name"),
+        (lambda: tf.contrib.training.create_train_op(_given(), 3), r"optimizer must be one.*got 3"),
+        (lambda: tf.contrib.seq2seq.safe_cumprod([1, 2]), "takes a floating type, got int32"),
+        (
+            lambda: tf.contrib.distributions.softplus_inverse([1]),
+            "takes a floating type, got int32",
+        ),
+        (lambda: tf.contrib.gan.get_joint_train_hooks(3), "GANTrainSteps of two integers, got 3"),
+        (lambda: tf.contrib.gan.get_sequential_train_hooks((1, 2.5)), r"integers, got \(1, 2.5\)"),
+        (
+            lambda: tf.contrib.gan.gan_train_ops(3, 3, None, None),
+            r"`model` must be what tf.contrib.gan.gan_model gives, got 3",
+        ),
+        (
+            lambda: tf.contrib.legacy_seq2seq.rnn_decoder([_given(2, 3)], _given(2, 5), 3),
+            r"argument 'cell' \(3\) is not an RNNCell",
+        ),
+    ],
+)
+def test_arguments_of_another_kind_are_told(call, told):
+    with pytest.raises(TypeError, match=told):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: tf.contrib.seq2seq.hardmax(_given()), r"a known rank of at least 1.*shape \(\)"),
+        (lambda: tf.contrib.gan.get_sequential_train_steps((-1, 2)), "must not be negative"),
+        (lambda: tf.contrib.gan.gan_loss(3), "`model` must be a `GANModel`.*was <class 'int'>"),
+        (lambda: tf.contrib.gan.stargan_loss(3), "must be a `StarGANModel`.*was <class 'int'>"),
+        (lambda: tf.contrib.data.prefetch_to_device("near"), "Malformed device name 'near'"),
+        (lambda: tf.contrib.data.copy_to_device("near"), "Malformed device name 'near'"),
+        (
+            lambda: tf.contrib.legacy_seq2seq.attention_decoder(
+                [_given(2, 3)], _given(2, 5), _given(2, 5), tf.nn.rnn_cell.GRUCell(5)
+            ),
+            r"Shape \(2, 5\) must have rank 3",
+        ),
+        (
+            lambda: tf.contrib.legacy_seq2seq.one2many_rnn_seq2seq(
+                [],
+                {"a": []},
+                *[tf.nn.rnn_cell.GRUCell(5), {"a": tf.nn.rnn_cell.GRUCell(5)}],
+                9,
+                {},
+                4,
+            ),
+            r"num_decoder_symbols_dict must have the keys .*\['a'\], but has \[\]",
+        ),
+    ],
+)
+def test_values_that_do_not_fit_are_told(call, told):
+    with pytest.raises(ValueError, match=told):
+        call()
+
+
+# -- functions that a call makes ----------------------------------------------------------------
+
+
+def test_functions_know_their_home_and_their_arguments():
+    losses = tf.contrib.gan.losses
+    star = losses.stargan_generator_loss_wrapper(losses.wargs.wasserstein_generator_loss)
+    for function, first in (
+        (losses.minimax_discriminator_loss, "gan_model"),
+        (star, "stargan_model"),
+    ):
+        assert function.__module__ == "headrace.contrib.gan.losses"
+        names = list(inspect.signature(function).parameters)
+        assert names[0] == first
+        assert "add_summaries" in names
+        assert "discriminator_gen_outputs" not in names
+    nets = tf.contrib.slim.nets
+    assert nets.resnet_v1.resnet_v1_50.__module__ == "headrace.contrib.slim.resnet_v1"
+    assert nets.resnet_v2.resnet_v2_50.__module__ == "headrace.contrib.slim.resnet_v2"
+    metrics = tf.contrib.metrics
+    for name in dir(metrics):
+        if name.startswith("streaming_"):
+            returned = inspect.signature(getattr(metrics, name)).return_annotation
+            assert returned is not inspect.Signature.empty, name

@@ -20,24 +20,42 @@ __all__ = [
 
 
 def merge_summary(inputs: Any, collections: Any = None, name: str | None = None) -> Any:
-    """``tf.summary.merge``."""
+    """``tf.summary.merge``: several summaries, strings of any shape, as one scalar string.
+
+    Raises:
+        TypeError: if ``inputs`` is no list of strings.
+        ValueError: if it is empty.
+    """
     return _merge(inputs, collections, name)
 
 
 def merge_all_summaries(key: str = "summaries") -> Any:
-    """``tf.summary.merge_all``."""
+    """``tf.summary.merge_all``: all summaries of a collection as a scalar string, or None.
+
+    Raises:
+        TypeError: if the collection holds something that is no string.
+    """
     return _merge_all(key)
 
 
 def scalar_summary(tags: Any, values: Any, collections: Any = None, name: str | None = None) -> Any:
-    """`tf.summary.scalar` of one tag."""
+    """`tf.summary.scalar` of one tag.
+
+    Raises:
+        TypeError: if there are several tags, or the value is no real number.
+        ValueError: if the value is no scalar.
+    """
     return _summary("scalar", tags, values, collections)
 
 
 def histogram_summary(
     tag: Any, values: Any, collections: Any = None, name: str | None = None
 ) -> Any:
-    """`tf.summary.histogram` under its old name."""
+    """`tf.summary.histogram` under its old name: of a tensor of any shape, a scalar string.
+
+    Raises:
+        TypeError: if there are several tags, or the values are no real numbers.
+    """
     return _summary("histogram", tag, values, collections)
 
 
@@ -48,7 +66,15 @@ def image_summary(
     collections: Any = None,
     name: str | None = None,
 ) -> Any:
-    """`tf.summary.image` with the argument names of old."""
+    """`tf.summary.image` with the argument names of old.
+
+    ``tensor``: images ``[batch, height, width, channels]``.
+
+    Raises:
+        TypeError: if there are several tags, or the images are neither floating nor uint8.
+        ValueError: if the rank is not 4, there are not 1, 3 or 4 channels, or ``max_images`` is
+            below 1.
+    """
     return _summary("image", tag, tensor, collections, max_outputs=max_images)
 
 
@@ -60,7 +86,14 @@ def audio_summary(
     collections: Any = None,
     name: str | None = None,
 ) -> Any:
-    """`tf.summary.audio` with the argument order of old."""
+    """`tf.summary.audio` with the argument order of old.
+
+    ``tensor``: sound ``[batch, frames]`` or ``[batch, frames, channels]``.
+
+    Raises:
+        TypeError: if there are several tags, or ``sample_rate`` is no number.
+        ValueError: if the rank is neither 2 nor 3, or ``max_outputs`` is below 1.
+    """
     return _summary(
         "audio", tag, tensor, collections, sample_rate=sample_rate, max_outputs=max_outputs
     )

@@ -107,14 +107,16 @@ def transform(
 def rotate(
     images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None
 ) -> Tensor:
-    """Images turned anticlockwise around their centres.
+    """Images turned anticlockwise around their centres; the shape stays.
 
     ``angles``: radians, a number or one for each image. Other arguments: see ``transform``.
 
     Raises:
         TypeError: if images have not 2 to 4 dimensions, or ``angles`` more than one.
-        ValueError: if the interpolation is neither "NEAREST" nor "BILINEAR".
-        InvalidArgumentError: in the step, if there are several angles but not one for each image.
+        ValueError: if the interpolation is neither "NEAREST" nor "BILINEAR", or there are several
+            angles but not one for each image.
+        InvalidArgumentError: in the step, if the number of angles does not fit and is known only
+            then.
     """
     with name_scope(name, "rotate"):
         given = convert_to_tensor(images, name="images")

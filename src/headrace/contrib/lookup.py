@@ -74,6 +74,8 @@ def index_table_from_tensor(
 ) -> Any:
     """A table from the elements of a 1-D tensor to their places (int64).
 
+    Looking up keys of any shape gives places of that shape.
+
     Args:
         mapping: words, or integers.
         num_oov_buckets: how many ids unknown words share.
@@ -82,8 +84,10 @@ def index_table_from_tensor(
         dtype: the type of the keys that will be looked up.
 
     Raises:
-        ValueError: if there is no mapping, or its type does not fit.
+        ValueError: if there is no mapping, or its type does not fit, or for a negative number of
+            buckets.
         TypeError: for keys of another type.
+        InvalidArgumentError: when the table is filled, if the mapping has another rank than 1.
     """
     if mapping is None:
         raise ValueError("mapping must be specified.")
@@ -97,7 +101,10 @@ def index_to_string_table_from_tensor(
 ) -> Any:
     """A table from places (int64) to the elements of a 1-D string tensor.
 
+    Looking up places of any shape gives strings of that shape.
+
     Raises:
+        TypeError: if the mapping holds no strings.
         ValueError: if there is no mapping.
     """
     if mapping is None:
@@ -113,7 +120,14 @@ def string_to_index_table_from_file(
     hasher_spec: HasherSpec = FastHashSpec,
     name: str | None = None,
 ) -> Any:
-    """The older form of ``index_table_from_file``, for strings."""
+    """The older form of ``index_table_from_file``, for strings.
+
+    Looking up strings of any shape gives numbers of lines (int64) of that shape.
+
+    Raises:
+        TypeError: if the file name is no string.
+        ValueError: if there is no file name, or ``vocab_size`` is below 1.
+    """
     note("tf.contrib.lookup.string_to_index_table_from_file", _NEW_FILE)
     return index_table_from_file(
         vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, tf.string, name
@@ -127,7 +141,7 @@ def string_to_index_table_from_tensor(
     hasher_spec: HasherSpec = FastHashSpec,
     name: str | None = None,
 ) -> Any:
-    """The older form of ``index_table_from_tensor``, for strings.
+    """The older form of ``index_table_from_tensor``, for strings: ``mapping`` is a vector of them.
 
     Raises:
         ValueError: if ``mapping`` holds no strings.
@@ -143,7 +157,12 @@ def string_to_index_table_from_tensor(
 def string_to_index(
     tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None
 ) -> Any:
-    """The places (int64) in ``mapping`` of the strings of ``tensor``."""
+    """The places (int64) in ``mapping``, a vector, of the strings of ``tensor``, in its shape.
+
+    Raises:
+        TypeError: if ``tensor`` holds no strings.
+        ValueError: if ``mapping`` holds none, or is missing.
+    """
     note("tf.contrib.lookup.string_to_index", _NEW_TENSOR)
     table = index_table_from_tensor(mapping, default_value=default_value, name=name)
     return table.lookup(tensor)
@@ -152,6 +171,11 @@ def string_to_index(
 def index_to_string(
     tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None
 ) -> Any:
-    """The strings at the places (int64) that ``tensor`` holds."""
+    """The strings of ``mapping``, a vector, at the places (int64) in ``tensor``; the shape stays.
+
+    Raises:
+        TypeError: if ``tensor`` is not int64, or ``mapping`` holds no strings.
+        ValueError: if ``mapping`` is missing.
+    """
     note("tf.contrib.lookup.index_to_string", _NEW_STRINGS)
     return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)

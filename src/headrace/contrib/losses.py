@@ -43,7 +43,11 @@ __all__ = [
 
 @add_arg_scope
 def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
-    """Add a loss to a collection; to none if that is None."""
+    """Add a loss, of any shape, to a collection; to none if that is None.
+
+    Raises:
+        RuntimeError: if the graph is finalized.
+    """
     _add_loss(loss, loss_collection)
 
 

@@ -119,7 +119,7 @@ def _streaming(
     own = list(inspect.signature(metric).parameters.values())
     if own[0].name == "labels":
         own[:2] = own[1], own[0]
-    signature = inspect.Signature(own)
+    signature = inspect.Signature(own, return_annotation=Metric)
     name = f"streaming_{suffix or metric.__name__}"
 
     def function(*args: Any, **kwargs: Any) -> Metric:
@@ -289,10 +289,10 @@ def count(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """How many values there have been, or the sum of their weights.
+    """How many values there have been, or the sum of their weights: a float32 scalar.
 
     Raises:
-        ValueError: if ``weights`` do not fit.
+        ValueError: if ``weights`` do not fit the shape of the values.
     """
     with tf.variable_scope(name, "count", (values, weights)):
         total = metric_variable([], tf.float32, name="count")
@@ -320,7 +320,16 @@ def streaming_recall_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """How often the label (one for each example) is among the ``k`` best classes."""
+    """How often the label (one for each example) is among the ``k`` best classes, a float32 scalar.
+
+    Args:
+        predictions: float32 ``[batch, classes]``.
+        labels: integers ``[batch]``.
+
+    Raises:
+        TypeError: if labels are no int32 or int64, or ``k`` is no integer.
+        ValueError: if the shapes do not fit.
+    """
     found = tf.cast(tf.nn.in_top_k(predictions, labels, k), tf.float32)
     both = metrics_collections, updates_collections
     return tf.metrics.mean(found, weights, *both, name or f"recall_at_{int(k)}")
@@ -335,7 +344,15 @@ def streaming_sparse_precision_at_top_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """``tf.metrics.precision_at_top_k``, with predictions first."""
+    """``tf.metrics.precision_at_top_k``, with predictions first: a float64 scalar.
+
+    Args:
+        top_k_predictions: int64 ``[..., k]``, the best classes.
+        labels: int64 ``[..., number of labels]``, or ``[...]``, or sparse.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
     both = metrics_collections, updates_collections
     return precision_at_top_k(labels, top_k_predictions, None, class_id, weights, *both, name)
 
@@ -349,7 +366,11 @@ def sparse_recall_at_top_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """``tf.metrics.recall_at_top_k``."""
+    """``tf.metrics.recall_at_top_k``, a float64 scalar; see `streaming_sparse_precision_at_top_k`.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
     both = metrics_collections, updates_collections
     return recall_at_top_k(labels, top_k_predictions, None, class_id, weights, *both, name)
 
@@ -375,10 +396,12 @@ def streaming_sparse_average_precision_at_top_k(
 
 
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Any:
-    """How often ``predictions`` equal ``labels``, in this batch only.
+    """How often ``predictions`` equal ``labels``, in this batch only: a float32 scalar.
 
     Raises:
-        ValueError: if the types differ or are no booleans, integers or strings.
+        TypeError: if ``weights`` are not float32.
+        ValueError: if the shapes do not fit, or the types differ or are no booleans, integers or
+            strings.
     """
     predictions, labels = tf.convert_to_tensor(predictions), tf.convert_to_tensor(labels)
     if not (labels.dtype.is_integer or labels.dtype in (tf.bool, tf.string)):
@@ -396,14 +419,23 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
         return tf.div(tf.reduce_sum(tf.multiply(is_correct, weights)), total)
 
 
+def _check_pair(pair: Any) -> None:
+    """Raises TypeError unless it is what a metric gives."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise TypeError(f"A metric is a pair (value, update_op), got {pair!r:.100}.")
+
+
 def aggregate_metrics(*value_update_tuples: Metric) -> tuple[list[Any], list[Any]]:
-    """The values and the updates of several metrics.
+    """The values and the updates of several metrics, in two lists; all keep their shapes.
 
     Raises:
+        TypeError: if one is no pair of a value and an update.
         ValueError: without any metric.
     """
     if not value_update_tuples:
         raise ValueError("Expected at least one value_tensor/update_op pair")
+    for pair in value_update_tuples:
+        _check_pair(pair)
     values, updates = zip(*value_update_tuples, strict=True)
     return list(values), list(updates)
 
@@ -411,6 +443,14 @@ def aggregate_metrics(*value_update_tuples: Metric) -> tuple[list[Any], list[Any
 def aggregate_metric_map(
     names_to_tuples: Mapping[str, Metric],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values and the updates of several metrics, by name."""
+    """The values and the updates of several metrics, by name; all keep their shapes.
+
+    Raises:
+        TypeError: if it is no dictionary, or a metric no pair of a value and an update.
+    """
+    if not isinstance(names_to_tuples, Mapping):
+        raise TypeError(f"Expected a dictionary of metrics by name, got {names_to_tuples!r:.100}.")
+    for pair in names_to_tuples.values():
+        _check_pair(pair)
     values = {name: pair[0] for name, pair in names_to_tuples.items()}
     return values, {name: pair[1] for name, pair in names_to_tuples.items()}

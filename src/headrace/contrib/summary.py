@@ -135,10 +135,13 @@ def create_file_writer(
     """A writer of an event file in ``logdir``; for None one that writes nothing.
 
     Args:
-        max_queue: after so many summaries they are written to the file; 10 by default.
-        flush_millis: and after so many milliseconds; two minutes by default.
+        max_queue: after so many summaries they are written to the file, a scalar; 10 by default.
+        flush_millis: and after so many milliseconds, a scalar; two minutes by default.
         filename_suffix: the end of the file's name, ``.v2`` by default.
         name: writers of one name in a session are one; by default that of the folder.
+
+    Raises:
+        TypeError: if ``logdir`` is no path, a number no integer, or the suffix no string.
     """
     if logdir is None:
         return SummaryWriter()
@@ -155,7 +158,11 @@ def create_file_writer(
 
 
 def create_summary_file_writer(*args: Any, **kwargs: Any) -> SummaryWriter:
-    """The former name of ``create_file_writer``."""
+    """The former name of ``create_file_writer``, with its arguments: numbers are scalars.
+
+    Raises:
+        TypeError: for other arguments.
+    """
     note("tf.contrib.summary.create_summary_file_writer", "tf.contrib.summary.create_file_writer")
     return create_file_writer(*args, **kwargs)
 
@@ -186,13 +193,29 @@ def never_record_summaries() -> contextlib.AbstractContextManager[None]:
 def record_summaries_every_n_global_steps(
     n: int, global_step: Any = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Record the summaries made within at every ``n``-th step."""
+    """Record the summaries made within at every ``n``-th step.
+
+    Args:
+        global_step: an integer scalar; by default the global step, which is made if need be.
+
+    Raises:
+        TypeError: if ``n`` is no integer.
+        ValueError: if ``n`` is below 1, or the step no number.
+    """
+    if not isinstance(n, (int, np.integer)):
+        raise TypeError(f"n must be an integer, how many steps there are to a summary; got {n!r}.")
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}.")
     step = _step(global_step)
     return _record_if(raw.Equal(raw.FloorMod(step, np.int64(n)), np.int64(0)))
 
 
 def should_record_summaries() -> Tensor:
-    """A bool scalar: whether summaries made here are recorded."""
+    """A bool scalar: whether summaries made here are recorded.
+
+    Raises:
+        RuntimeError: if the graph is finalized.
+    """
     return convert_to_tensor(_defaults.recording, dtypes.bool)
 
 
@@ -235,7 +258,14 @@ def _write(name: str, family: str | None, step: Any, make: Callable[..., Operati
 def generic(
     name: str, tensor: Any, metadata: Any = None, family: str | None = None, step: Any = None
 ) -> Any:
-    """Write any tensor, with a SummaryMetadata (also in serialised form)."""
+    """Write any tensor of any shape, with a SummaryMetadata (also in serialised form).
+
+    Gives what `scalar` gives.
+
+    Raises:
+        TypeError: if the value is no tensor, or ``metadata`` neither a message nor bytes.
+        InvalidArgumentError: when run, if the metadata are no SummaryMetadata.
+    """
     data = metadata.SerializeToString() if hasattr(metadata, "SerializeToString") else metadata
     value = convert_to_tensor(tensor)
     described = convert_to_tensor(b"" if data is None else data, dtypes.string)
@@ -259,6 +289,10 @@ def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) 
     Returns:
         A bool scalar that is true where it is written; an operation that does nothing where no
         writer is the default.
+
+    Raises:
+        TypeError: if the value is of no real type.
+        InvalidArgumentError: when run, if value or step are no scalars.
     """
     value = convert_to_tensor(tensor)
 
@@ -270,7 +304,11 @@ def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) 
 
 
 def histogram(name: str, tensor: Any, family: str | None = None, step: Any = None) -> Any:
-    """Write how the values of a tensor of any shape are spread."""
+    """Write how the values of a tensor of any shape are spread. Gives what `scalar` gives.
+
+    Raises:
+        TypeError: if the values are of no real type.
+    """
     value = convert_to_tensor(tensor)
 
     def make(handle: Any, step: Any, tag: Any, name: str | None) -> Operation:
@@ -292,6 +330,12 @@ def image(
 
     Args:
         bad_color: uint8 ``[channels]``: the colour of pixels that are not finite; red by default.
+
+    Raises:
+        TypeError: if the images are neither floating nor uint8, or a colour is not in 0 to 255.
+        ValueError: if ``max_images`` is below 1.
+        InvalidArgumentError: when run, if the rank is not 4, there are not 1, 3 or 4 channels, or
+            the colour has not as many.
     """
     value = convert_to_tensor(tensor)
     color = convert_to_tensor(
@@ -315,7 +359,18 @@ def audio(
     family: str | None = None,
     step: Any = None,
 ) -> Any:
-    """Write sound: float32 ``[batch, frames(, channels)]`` in [-1, 1]."""
+    """Write sound: float32 ``[batch, frames(, channels)]`` in [-1, 1].
+
+    Args:
+        sample_rate: a scalar, in Hz.
+        max_outputs: how many of the batch to write.
+
+    Raises:
+        TypeError: if the rate is no number.
+        ValueError: if the sound is not float32, or ``max_outputs`` is below 1.
+        InvalidArgumentError: when run, if the rank is neither 2 nor 3, or the rate is no scalar
+            above 0.
+    """
     value = convert_to_tensor(tensor, dtypes.float32)
     rate = convert_to_tensor(sample_rate, dtypes.float32, name="sample_rate")
 
@@ -332,10 +387,11 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Operation:
     """Write a graph, whether or not summaries are recorded.
 
     Args:
-        param: a string tensor: a serialised GraphDef.
+        param: a string tensor, a scalar: a serialised GraphDef.
 
     Raises:
-        TypeError: if it is no tensor.
+        TypeError: if it is no tensor, or not of strings.
+        InvalidArgumentError: when run, if it is no GraphDef.
     """
     if not isinstance(param, Tensor):
         raise TypeError(
@@ -349,7 +405,13 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Operation:
 
 
 def import_event(tensor: Any, name: str | None = None) -> Operation:
-    """Write an Event that is there in serialised form."""
+    """Write an Event that is there in serialised form, a scalar string.
+
+    Raises:
+        RuntimeError: if no writer is the default.
+        TypeError: if it is no string.
+        InvalidArgumentError: when run, if it is no Event.
+    """
     if _defaults.writer is None:
         raise RuntimeError("No default tf.contrib.summary.SummaryWriter found")
     op: Operation = raw.ImportEvent(_defaults.writer._handle, tensor, name=name)
@@ -360,8 +422,14 @@ def import_event(tensor: Any, name: str | None = None) -> Operation:
 
 
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> Operation:
-    """An operation that writes out what a writer, by default the default, has buffered."""
+    """An operation that writes out what a writer, by default the default, has buffered.
+
+    Raises:
+        TypeError: if ``writer`` is none.
+    """
     writer = _defaults.writer if writer is None else writer
+    if writer is not None and not isinstance(writer, SummaryWriter):
+        raise TypeError(f"writer must be what create_file_writer gives, got {writer!r:.100}.")
     if writer is None or writer._handle is None:
         return no_op()
     op: Operation = raw.FlushSummaryWriter(writer._handle, name=name)
@@ -387,6 +455,7 @@ def initialize(graph: Any = None, session: Any = None) -> None:
 
     Raises:
         RuntimeError: if no writer is the default.
+        TypeError: if ``graph`` is neither.
         ValueError: if there is no session.
     """
     if _defaults.writer is None:
@@ -394,6 +463,8 @@ def initialize(graph: Any = None, session: Any = None) -> None:
     session = session or get_default_session()
     if session is None:
         raise ValueError("session must be passed if no default session exists")
+    if not (graph is None or isinstance(graph, Graph) or hasattr(graph, "SerializeToString")):
+        raise TypeError(f"graph must be a tf.Graph or a GraphDef, got {graph!r:.100}.")
     session.run(summary_writer_initializer_op())
     if graph is not None:
         message = graph.as_graph_def(add_shapes=True) if isinstance(graph, Graph) else graph
@@ -403,5 +474,9 @@ def initialize(graph: Any = None, session: Any = None) -> None:
 
 
 def eval_dir(model_dir: str, name: str | None = None) -> str:
-    """The folder below ``model_dir`` for the summaries of an evaluation."""
+    """The folder below ``model_dir`` for the summaries of an evaluation.
+
+    Raises:
+        TypeError: if ``model_dir`` is no path.
+    """
     return os.path.join(model_dir, "eval" if not name else f"eval_{name}")

@@ -23,7 +23,12 @@ __all__ = [
 
 
 def to_summary_proto(summary_str: bytes) -> Any:
-    """A Summary message from its bytes."""
+    """A Summary message from its bytes.
+
+    Raises:
+        TypeError: if they are no bytes.
+        google.protobuf.message.DecodeError: if they are no Summary.
+    """
     from headrace.graph.proto import Summary  # loaded on first use
 
     return Summary.FromString(summary_str)
@@ -44,24 +49,40 @@ def assert_summary(
 
 
 def latest_event_file(base_dir: str) -> str | None:
-    """The newest event file of a folder; None if there is none."""
+    """The newest event file of a folder; None if there is none, or no such folder.
+
+    Raises:
+        TypeError: if ``base_dir`` is no path.
+    """
     paths = sorted(str(path) for path in Path(as_path(base_dir)).glob("events.*"))
     return paths[-1] if paths else None
 
 
 def latest_events(base_dir: str) -> Iterable[Any]:
-    """The events of the newest event file of a folder."""
+    """The events of the newest event file of a folder; none if there is no file.
+
+    Raises:
+        TypeError: if ``base_dir`` is no path.
+    """
     path = latest_event_file(base_dir)
     return [] if path is None else summary_iterator(path)
 
 
 def latest_summaries(base_dir: str) -> list[Any]:
-    """The events with summaries of the newest event file of a folder."""
+    """The events with summaries of the newest event file of a folder; none if there is no file.
+
+    Raises:
+        TypeError: if ``base_dir`` is no path.
+    """
     return [event for event in latest_events(base_dir) if event.HasField("summary")]
 
 
 def simple_values_from_events(events: Iterable[Any], tags: Iterable[str]) -> dict[str, float]:
-    """The last value of each tag. Raises ValueError if a summary of a tag is no number."""
+    """The last value of each tag: a number, by tag.
+
+    Raises:
+        ValueError: if a summary of a tag is no number.
+    """
     wanted = set(tags)
     found: dict[str, tuple[int, float]] = {}
     for event in events:

@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace.graph.graph_def import called_functions, op_def_to_proto
 from headrace.graph.shapes import TensorShape
+from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_proto import MakeNdarray as make_ndarray
 from headrace.graph.tensor_proto import make_tensor_proto
 from headrace.ops.core.registry import get_op_def
@@ -21,14 +22,31 @@ __all__ = [
 
 
 def constant_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor as an array, if it does not depend on what is fed; else None."""
+    """The value of a tensor as an array of its shape; None if it depends on what is fed.
+
+    Of a TensorShape it is the list of the sizes, if all are known.
+
+    Raises:
+        TypeError: if it is neither.
+    """
     if isinstance(tensor, TensorShape):
         return tensor.as_list() if tensor.is_fully_defined() else None
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"Expected a tensor or a TensorShape, got {tensor!r:.100}.")
     return static_value(tensor)
 
 
 def ops_used_by_graph_def(graph_def: Any) -> set[str]:
-    """The types of the operations of a GraphDef, those in its functions too."""
+    """The types of the operations of a GraphDef, those in its functions too.
+
+    Raises:
+        TypeError: if it is no GraphDef.
+    """
+    if not hasattr(graph_def, "library"):
+        raise TypeError(
+            f"Expected a GraphDef, got {graph_def!r:.100}. Of a graph, graph.as_graph_def() gives "
+            "one."
+        )
     functions = {f.signature.name: f for f in graph_def.library.function}
     used: set[str] = set()
     seen: set[str] = set()

@@ -12,6 +12,7 @@ from headrace.data.dataset import AUTOTUNE, Dataset, _int64, check_predicate, da
 from headrace.data.functions import ElementFunction
 from headrace.data.structure import Component, flat_attrs
 from headrace.graph import dtypes
+from headrace.graph.devices import DeviceSpec
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
@@ -388,12 +389,25 @@ def parallel_interleave(
 
 
 def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
-    """`Dataset.prefetch`: programs of a device take what they need by themselves."""
+    """`Dataset.prefetch`: programs of a device take what they need by themselves; shapes stay.
+
+    Raises:
+        TypeError: when applied, if ``buffer_size`` is no integer.
+        ValueError: if ``device`` is no name of a device.
+        InvalidArgumentError: when the graph runs, if ``buffer_size`` is below -1.
+    """
+    DeviceSpec.from_string(device)
     return lambda dataset: dataset.prefetch(1 if buffer_size is None else buffer_size)
 
 
 def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Transformation:
-    """The dataset itself: programs of a device take what they need by themselves."""
+    """The dataset itself, shapes and all: programs of a device take what they need by themselves.
+
+    Raises:
+        ValueError: if a device is no name of one.
+    """
+    for device in (target_device, source_device):
+        DeviceSpec.from_string(device)
     return lambda dataset: dataset
 
 

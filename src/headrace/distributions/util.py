@@ -174,9 +174,17 @@ def log_combinations(n: Any, counts: Any) -> Any:
 
 
 def softplus_inverse(x: Any, name: str = "softplus_inverse") -> Any:
-    """``y`` with ``softplus(y) = x``, for ``x`` above 0."""
+    """``y`` with ``softplus(y) = x``, for ``x`` above 0; the shape stays.
+
+    0 gives -inf, less than 0 gives NaN.
+
+    Raises:
+        TypeError: if the type is not floating.
+    """
     with tf.name_scope(name):
         x = tf.convert_to_tensor(x, name="x")
+        if not x.dtype.is_floating:
+            raise TypeError(f"softplus_inverse takes a floating type, got {x.dtype.name}.")
         threshold = float(np.log(np.finfo(x.dtype.as_numpy_dtype).eps) + 2.0)
         too_small, too_large = tf.less(x, np.exp(threshold)), tf.greater(x, -threshold)
         inside = tf.where(tf.logical_or(too_small, too_large), tf.ones_like(x), x)

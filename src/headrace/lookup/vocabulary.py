@@ -31,7 +31,7 @@ FastHashSpec = HasherSpec("fasthash", None)
 
 
 def StrongHashSpec(key: Any) -> HasherSpec:
-    """A hash under a secret key of two integers.
+    """A hash under a secret key, a vector of two integers.
 
     Raises:
         ValueError: if there are not two.
@@ -341,7 +341,8 @@ def index_to_string_table_from_file(
 ) -> StaticHashTable:
     """A table from the numbers of lines (int64) to the lines of a file.
 
-    Arguments as for index_table_from_file; ``default_value`` is for numbers without a line.
+    Looking up numbers of any shape gives strings of that shape. Arguments as for
+    index_table_from_file; ``default_value`` is for numbers without a line.
 
     Raises:
         ValueError: if there is no file name, or ``vocab_size`` is out of range.

@@ -20,7 +20,7 @@ __all__ = ["StopAfterNEvalsHook", "evaluate_once", "get_or_create_eval_step"]
 
 
 def get_or_create_eval_step() -> Any:
-    """The variable that counts evaluation steps.
+    """The variable that counts evaluation steps, an int64 scalar.
 
     Raises:
         ValueError: if there are several.
@@ -87,7 +87,13 @@ def evaluate_once(
     hooks: Sequence[SessionRunHook] | None = None,
     config: Any = None,
 ) -> Any:
-    """Restore a checkpoint, run ``eval_ops`` until a hook stops, and give ``final_ops``."""
+    """Restore a checkpoint, run ``eval_ops`` until a hook stops, and give ``final_ops``.
+
+    They are arrays of the shapes of what is fetched. Without a path, variables are initialised.
+
+    Raises:
+        ValueError: if there is no such checkpoint, and there are variables to restore.
+    """
     chosen = list(hooks or ())
     counted = eval_ops
     if eval_ops is not None:

@@ -35,6 +35,20 @@ __all__ = [
 Loss = Callable[..., Any]
 
 
+def _is_function_of_a_model(function: Any, model: str, options: list[inspect.Parameter]) -> None:
+    """Let a function that wraps one of `wargs` have a signature and a home of its own."""
+    function.__module__ = __name__
+    del function.__wrapped__
+    first = inspect.Parameter(model, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Any)
+    options = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in options]
+    function.__signature__ = inspect.Signature([first, *options], return_annotation=Any)
+
+
+def _options_of(loss: Callable[..., Any]) -> list[inspect.Parameter]:
+    parameters = inspect.signature(loss).parameters.values()
+    return [p for p in parameters if p.default is not p.empty]
+
+
 def _of_model(loss: Callable[..., Any]) -> Callable[..., Any]:
     """``loss`` as a function of a model, whose fields give the arguments of their names."""
     parameters = inspect.signature(loss).parameters
@@ -55,7 +69,12 @@ def _of_model(loss: Callable[..., Any]) -> Callable[..., Any]:
         taken = {n: v for n, v in fields.items() if n in parameters}
         return loss(**taken, **kwargs)
 
-    of_model.__doc__ = f"`wargs.{loss.__name__}` of the tensors of a model."
+    _is_function_of_a_model(of_model, "gan_model", _options_of(loss))
+    of_model.__doc__ = f"""`wargs.{loss.__name__}` of the tensors of a model, a scalar by default.
+
+    Raises:
+        ValueError: if the model lacks a tensor that the loss needs, or has one that is given too.
+    """
     return of_model
 
 
@@ -126,6 +145,7 @@ def stargan_generator_loss_wrapper(loss_fn: Callable[..., Any]) -> Callable[...,
     def of_model(stargan_model: Any, **kwargs: Any) -> Any:
         return loss_fn(stargan_model.discriminator_generated_data_source_predication, **kwargs)
 
+    _is_function_of_a_model(of_model, "stargan_model", _options_of(loss_fn))
     return of_model
 
 
@@ -140,6 +160,7 @@ def stargan_discriminator_loss_wrapper(loss_fn: Callable[..., Any]) -> Callable[
             **kwargs,
         )
 
+    _is_function_of_a_model(of_model, "stargan_model", _options_of(loss_fn))
     return of_model
 
 
@@ -158,4 +179,5 @@ def stargan_gradient_penalty_wrapper(loss_fn: Callable[..., Any]) -> Callable[..
             **kwargs,
         )
 
+    _is_function_of_a_model(of_model, "stargan_model", _options_of(loss_fn))
     return of_model

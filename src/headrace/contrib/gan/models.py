@@ -218,7 +218,19 @@ def cyclegan_model(
     model_y2x_scope: Any = "ModelY2X",
     check_shapes: bool = True,
 ) -> CycleGANModel:
-    """Models from x to y and back (arXiv:1703.10593). Arguments as for `gan_model`."""
+    """Models from x to y and back. Arguments as for `gan_model`.
+
+    Zhu et al., "Unpaired Image-to-Image Translation using Cycle-Consistent Adversarial Networks",
+    2017 (arXiv:1703.10593), section 3.
+
+    Args:
+        data_x, data_y: tensors ``[batch, ...]``; each generator gives the shape of the other.
+
+    Raises:
+        TypeError: if generator or discriminator is no function.
+        ValueError: if what a generator gives has another shape than the data, with
+            ``check_shapes``.
+    """
 
     def one_way(source: Any, target: Any) -> GANModel:
         return gan_model(

@@ -14,6 +14,7 @@ from headrace.contrib.gan.namedtuples import (
     GANLoss,
     GANModel,
     InfoGANModel,
+    StarGANModel,
 )
 
 __all__ = ["cyclegan_loss", "gan_loss", "stargan_loss"]
@@ -100,7 +101,7 @@ def gan_loss(
     tensor_pool_fn: Loss | None = None,
     add_summaries: bool = True,
 ) -> GANLoss:
-    """The losses of a model, with those of its regularisers.
+    """The losses of a model, two scalars, with those of its regularisers.
 
     Args:
         generator_loss_fn, discriminator_loss_fn: functions of a model, from `losses`.
@@ -112,7 +113,9 @@ def gan_loss(
             ``features.tensor_pool``.
 
     Raises:
-        ValueError: for a negative weight, or one that does not go with the model.
+        TypeError: if a loss is no function.
+        ValueError: for another model, a weight that is negative or no scalar, or one that does not
+            go with the model.
     """
     penalty = _checked_weight(gradient_penalty_weight, "gradient_penalty_weight")
     information = _checked_weight(mutual_information_penalty_weight, "infogan_weight")
@@ -120,6 +123,11 @@ def gan_loss(
     discriminator = _checked_weight(aux_cond_discriminator_weight, "aux_cond_discriminator_weight")
     _check_kinds(model, information, generator, discriminator)
     pooled = model if tensor_pool_fn is None else _pooled(model, tensor_pool_fn)
+    if not hasattr(model, "discriminator_scope"):
+        raise ValueError(
+            "`model` must be a `GANModel`, `InfoGANModel` or `ACGANModel`. Instead, was "
+            f"{type(model)}."
+        )
     of_generator = generator_loss_fn(model, add_summaries=add_summaries)
     of_discriminator = discriminator_loss_fn(pooled, add_summaries=add_summaries)
     if _is_used(penalty):
@@ -157,7 +165,9 @@ def cyclegan_loss(
     cycle_consistency_loss_weight: Any = 10.0,
     **kwargs: Any,
 ) -> CycleGANLoss:
-    """The losses of both directions, each with what going both ways changes.
+    """The losses of both directions, scalars, each with what going both ways changes.
+
+    Zhu et al., 2017 (arXiv:1703.10593), sections 3.2 and 3.3.
 
     Args:
         kwargs: for `gan_loss`.
@@ -203,7 +213,18 @@ def stargan_loss(
     classification_one_hot: bool = True,
     add_summaries: bool = True,
 ) -> GANLoss:
-    """The losses of a StarGANModel: of the source, of the domain, and of going both ways."""
+    """The losses of a StarGANModel, two scalars: of source, domain, and going both ways.
+
+    Choi et al., "StarGAN: Unified Generative Adversarial Networks for Multi-Domain Image-to-Image
+    Translation", 2017 (arXiv:1711.09020), section 3.1.
+
+    Raises:
+        ValueError: for another model, or if the labels are no ``[batch, domains]`` of a known
+            number of domains.
+    """
+
+    if not isinstance(model, StarGANModel):
+        raise ValueError(f"`model` must be a `StarGANModel`. Instead, was {type(model)}.")
 
     def classes(labels: Any, logits: Any, name: str) -> Any:
         with tf.name_scope(name, values=(labels, logits)):

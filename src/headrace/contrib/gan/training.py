@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -64,12 +65,15 @@ def gan_train_ops(
 ) -> GANTrainOps:
     """The operations that train generator and discriminator, each with its own variables.
 
+    Running one gives its loss, a scalar.
+
     Args:
         loss: what `gan_loss` gives of the model.
         check_for_unused_update_ops: whether updates that belong to neither are an error.
         kwargs: for ``tf.contrib.training.create_train_op``; also ``update_ops``.
 
     Raises:
+        TypeError: if the model, the loss or an optimizer is none.
         ValueError: if there are such updates.
     """
     if isinstance(model, CycleGANModel):
@@ -81,6 +85,14 @@ def gan_train_ops(
             **kwargs,
         }
         return _of_cycle(model, loss, options)
+    for given, name, field in (
+        (model, "model", "generator_scope"),
+        (loss, "loss", "generator_loss"),
+    ):
+        if not hasattr(given, field):
+            raise TypeError(
+                f"`{name}` must be what tf.contrib.gan.gan_{name} gives, got {given!r:.100}."
+            )
     counted = tf.train.get_or_create_global_step().assign_add(1)
     updates = _update_ops(
         kwargs.pop("update_ops", None),
@@ -145,6 +157,19 @@ def _is_synchronous(optimizer: Any) -> bool:
     return kind is not None and isinstance(optimizer, kind)
 
 
+def _checked_steps(train_steps: Any) -> GANTrainSteps:
+    """The two numbers. Raises TypeError unless there are two, ValueError if one is negative."""
+    try:
+        steps = GANTrainSteps(*(operator.index(n) for n in train_steps))
+    except TypeError:
+        raise TypeError(
+            f"`train_steps` must be a GANTrainSteps of two integers, got {train_steps!r:.100}."
+        ) from None
+    if min(steps) < 0:
+        raise ValueError(f"`train_steps` must not be negative, got {steps}.")
+    return steps
+
+
 class RunTrainOpsHook(tf.train.SessionRunHook):
     """Runs operations so many times before each step.
 
@@ -172,7 +197,14 @@ class RunTrainOpsHook(tf.train.SessionRunHook):
 def get_sequential_train_hooks(
     train_steps: GANTrainSteps = _ONE_EACH,
 ) -> Callable[[GANTrainOps], list[Any]]:
-    """A function that gives hooks which train the generator, then the discriminator."""
+    """A function that gives hooks which train the generator, then the discriminator.
+
+    Raises:
+        TypeError: if ``train_steps`` are not two integers.
+        ValueError: if one is negative.
+    """
+
+    train_steps = _checked_steps(train_steps)
 
     def hooks(train_ops: GANTrainOps) -> list[Any]:
         return [
@@ -189,8 +221,13 @@ def get_sequential_train_hooks(
 def get_joint_train_hooks(
     train_steps: GANTrainSteps = _ONE_EACH,
 ) -> Callable[[GANTrainOps], list[Any]]:
-    """A function that gives hooks which train both in one step, and then who is to have more."""
-    generator_steps, discriminator_steps = train_steps
+    """A function that gives hooks which train both in one step, and then who is to have more.
+
+    Raises:
+        TypeError: if ``train_steps`` are not two integers.
+        ValueError: if one is negative.
+    """
+    generator_steps, discriminator_steps = _checked_steps(train_steps)
     both = min(generator_steps, discriminator_steps)
 
     def hooks(train_ops: GANTrainOps) -> list[Any]:
@@ -225,7 +262,10 @@ def gan_train(
         get_hooks_fn: makes the hooks that train; by default both in turns, once each.
 
     Returns:
-        What the last step counted.
+        What the last step counted, a scalar.
+
+    Raises:
+        ValueError: if there is no ``logdir`` where checkpoints or summaries are asked for.
     """
     own = (get_hooks_fn or get_sequential_train_hooks())(train_ops)
     return tf.contrib.training.train(
@@ -245,7 +285,14 @@ def gan_train(
 def get_sequential_train_steps(
     train_steps: GANTrainSteps = _ONE_EACH,
 ) -> Callable[[Any, GANTrainOps, Any, dict[str, Any]], tuple[Any, Any]]:
-    """A step function for ``tf.contrib.slim.learning.train``."""
+    """A step function for ``tf.contrib.slim.learning.train``; gives the summed losses, a scalar.
+
+    Raises:
+        TypeError: if ``train_steps`` are not two integers.
+        ValueError: if one is negative.
+    """
+
+    train_steps = _checked_steps(train_steps)
 
     def step(
         sess: Any, train_ops: GANTrainOps, global_step: Any, train_step_kwargs: dict[str, Any]

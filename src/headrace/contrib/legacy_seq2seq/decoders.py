@@ -18,6 +18,7 @@ from headrace.ops.nn.conv_api import conv2d
 from headrace.ops.nn.embedding import embedding_lookup
 from headrace.ops.nn.softmax import softmax
 from headrace.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.rnn.cell import require_cell
 from headrace.rnn.linear import Linear
 from headrace.rnn.static import as_loop, becomes_loop
 from headrace.rnn.structure import read_once
@@ -59,9 +60,15 @@ def rnn_decoder(
         scope: variable scope, by default "rnn_decoder".
 
     Returns:
-        The list of outputs and the final state.
+        The list of outputs ``[batch, cell.output_size]`` and the final state.
+
+    Raises:
+        TypeError: if ``cell`` or ``loop_function`` is no function, or the inputs are no list.
+        ValueError: if inputs and state have shapes that do not fit the cell.
     """
     decoder_inputs = list(decoder_inputs)
+    if not callable(cell):  # any function of (input, state) will do
+        require_cell("cell", cell)
     with variable_scope(scope or "rnn_decoder") as opened:
         if loop_function is None and becomes_loop(cell, decoder_inputs):
             read_once(opened)
@@ -194,6 +201,7 @@ def attention_decoder(
         raise ValueError("Must provide at least 1 input to attention decoder.")
     if num_heads < 1:
         raise ValueError("With less than 1 heads, use a non-attention decoder.")
+    attention_states.shape.assert_has_rank(3)
     if attention_states.shape.as_list()[2] is None:
         raise ValueError(f"Shape[2] of attention_states must be known: {attention_states.shape}")
     size = cell.output_size if output_size is None else output_size
@@ -268,10 +276,13 @@ def embedding_attention_decoder(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> Any:
-    """`attention_decoder` over symbols; see also `embedding_rnn_decoder`.
+    """`attention_decoder` over symbols, integers ``[batch]``; see also `embedding_rnn_decoder`.
+
+    Args:
+        attention_states: ``[batch, length, size]``.
 
     Returns:
-        The list of outputs and the final state.
+        The list of outputs ``[batch, output_size]`` and the final state.
 
     Raises:
         ValueError: if the projection does not fit the number of symbols, or as `attention_decoder`.

@@ -85,7 +85,16 @@ def sequence_loss(
     softmax_loss_function: LossFunction | None = None,
     name: str | None = None,
 ) -> Any:
-    """The sum of `sequence_loss_by_example`, or with ``average_across_batch`` their mean."""
+    """The sum of `sequence_loss_by_example`, or with ``average_across_batch`` their mean: a scalar.
+
+    Args:
+        logits: a list of ``[batch, symbols]``; targets: of integers ``[batch]``; weights:
+            ``[batch]``.
+
+    Raises:
+        TypeError: if the targets are no integers.
+        ValueError: if the lists have different lengths or are empty.
+    """
     with get_default_graph().name_scope(name or "sequence_loss"):
         cost = reduce_sum(
             sequence_loss_by_example(

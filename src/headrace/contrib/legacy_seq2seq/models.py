@@ -54,8 +54,15 @@ def basic_rnn_seq2seq(
 ) -> Any:
     """Encode with a copy of ``cell``, decode with ``cell``; inputs are ``[batch, size]``.
 
+    Sutskever, Vinyals and Le, "Sequence to Sequence Learning with Neural Networks", 2014
+    (arXiv:1409.3215), section 2.
+
     Returns:
-        The list of the decoder's outputs, and its final state.
+        The list of the decoder's outputs ``[batch, cell.output_size]``, and its final state.
+
+    Raises:
+        TypeError: if ``cell`` is no RNNCell.
+        ValueError: if there are no inputs for the encoder, or shapes do not fit the cell.
     """
     with variable_scope(scope or "basic_rnn_seq2seq"):
         _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype)
@@ -73,7 +80,11 @@ def tied_rnn_seq2seq(
     """`basic_rnn_seq2seq` whose encoder and decoder share their variables.
 
     Returns:
-        The list of the decoder's outputs, and its final state.
+        The list of the decoder's outputs ``[batch, cell.output_size]``, and its final state.
+
+    Raises:
+        TypeError: if ``cell`` is no RNNCell.
+        ValueError: if there are no inputs for the encoder, or those of both sides differ in size.
     """
     with variable_scope("combined_tied_rnn_seq2seq"):
         scope = scope or "tied_rnn_seq2seq"
@@ -103,6 +114,11 @@ def embedding_rnn_seq2seq(
 
     Returns:
         The list of the decoder's outputs, and its final state.
+
+    Raises:
+        TypeError: if ``cell`` is no RNNCell, or the symbols are no integers.
+        ValueError: if there are no inputs for the encoder, the projection does not fit the number
+            of symbols, or ``feed_previous`` is no scalar.
     """
     with variable_scope(scope or "embedding_rnn_seq2seq") as opened:
         if dtype is not None:
@@ -144,7 +160,13 @@ def embedding_tied_rnn_seq2seq(
         num_decoder_symbols: size of the scores; by default ``num_symbols``.
 
     Returns:
-        The list of the decoder's outputs, and its final state.
+        The list of the decoder's outputs, ``[batch, num_decoder_symbols]``, or with
+        ``output_projection`` ``[batch, cell.output_size]``; and its final state.
+
+    Raises:
+        TypeError: if ``cell`` is no RNNCell, or the symbols are no integers.
+        ValueError: if there are no inputs for the encoder, or the projection does not fit the
+            number of symbols.
     """
     with variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as opened:
         kind = opened.dtype
@@ -179,8 +201,16 @@ def embedding_attention_seq2seq(
 ) -> Any:
     """`embedding_rnn_seq2seq` whose decoder attends to the outputs of the encoder.
 
+    Vinyals et al., "Grammar as a Foreign Language", 2014 (arXiv:1412.7449), section 2.1.
+
     Returns:
-        The list of the decoder's outputs, and its final state.
+        The list of the decoder's outputs, ``[batch, num_decoder_symbols]``, or with
+        ``output_projection`` ``[batch, cell.output_size]``; and its final state.
+
+    Raises:
+        TypeError: if ``cell`` is no RNNCell, or the symbols are no integers.
+        ValueError: if one side has no inputs, there are no heads, or the projection does not fit
+            the number of symbols.
     """
     with variable_scope(scope or "embedding_attention_seq2seq", dtype=dtype) as opened:
         encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
@@ -221,19 +251,28 @@ def one2many_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> Any:
-    """One encoder and several decoders, by name.
+    """One encoder and several decoders, by name, over symbols ``[batch]``.
+
+    Luong et al., "Multi-task Sequence to Sequence Learning", 2015 (arXiv:1511.06114), section 3.1.
 
     Returns:
-        Dictionaries of the decoders' lists of outputs, and of their final states.
+        Dictionaries of the decoders' lists of outputs ``[batch, symbols of the decoder]``, and of
+            their
+        final states.
 
     Raises:
         TypeError: if a cell is no RNNCell.
-        ValueError: if cells and inputs of the decoders have different names.
+        ValueError: if cells, inputs and numbers of symbols of the decoders have different names.
     """
     if not isinstance(enc_cell, RNNCell):
         raise TypeError(f"enc_cell is not an RNNCell: {type(enc_cell)}")
     if set(dec_cells_dict) != set(decoder_inputs_dict):
         raise ValueError("keys of dec_cells_dict != keys of decoder_inputs_dict")
+    if not set(decoder_inputs_dict) <= set(num_decoder_symbols_dict):
+        raise ValueError(
+            "num_decoder_symbols_dict must have the keys of decoder_inputs_dict, "
+            f"{sorted(decoder_inputs_dict)}, but has {sorted(num_decoder_symbols_dict)}."
+        )
     for cell in dec_cells_dict.values():
         if not isinstance(cell, RNNCell):
             raise TypeError(f"dec_cell is not an RNNCell: {type(cell)}")

@@ -24,14 +24,21 @@ def stack_bidirectional_rnn(
 
     Args:
         cells_fw, cells_bw: lists of cells, one for each layer.
+        inputs: a list of ``[batch, size]``, one for each step.
         initial_states_fw, initial_states_bw: lists of states.
         (others): as for one layer.
 
     Returns:
-        ``outputs, states_fw, states_bw``: the outputs of the last layer, the states of all.
+        ``outputs, states_fw, states_bw``: the outputs of the last layer, for each step ``[batch,
+        units of both cells]``, and the final states of all layers.
+
+    Graves, Jaitly and Mohamed, "Hybrid Speech Recognition with Deep Bidirectional LSTM", 2013,
+    section 3.
 
     Raises:
-        ValueError: if the lists are no lists, empty, or of different lengths.
+        TypeError: if a cell is no RNNCell, or ``inputs`` no list.
+        ValueError: if the lists are no lists, empty, or of different lengths, or there are neither
+            states nor a ``dtype``.
     """
     _require_lists(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw = [], []
@@ -68,10 +75,18 @@ def stack_bidirectional_dynamic_rnn(
 ) -> Any:
     """`tf.nn.bidirectional_dynamic_rnn` for each pair of cells.
 
-    Args and errors as for `stack_bidirectional_rnn`.
+    Args:
+        inputs: ``[batch, time, size]``, or ``[time, batch, size]`` if ``time_major``.
+        (others): as for `stack_bidirectional_rnn`.
 
     Returns:
-        ``outputs, states_fw, states_bw``: the joined outputs of the last layer, the states of all.
+        ``outputs, states_fw, states_bw``: the outputs of the last layer, of both directions joined,
+        ``[batch, time, units of both cells]``; and the final states of all layers.
+
+    Raises:
+        TypeError: if a cell is no RNNCell.
+        ValueError: if the lists of cells or states are no lists, empty, or of different lengths, if
+            there are neither states nor a ``dtype``, or the rank of ``inputs`` is less than 3.
     """
     _require_lists(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw = [], []

@@ -317,9 +317,18 @@ def _bahdanau_score(
 
 
 def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The cumulative product of numbers in [0, 1], in log space."""
+    """The cumulative product of numbers in [0, 1], in log space; arguments as for ``tf.cumsum``.
+
+    The shape stays. Numbers below the smallest normal one count as that, so gradients are finite.
+
+    Raises:
+        TypeError: if the type is not floating.
+        ValueError: if there is no such axis.
+    """
     with get_default_graph().name_scope("SafeCumprod"):
         x = convert_to_tensor(x, name="x")
+        if not x.dtype.is_floating:
+            raise TypeError(f"safe_cumprod takes a floating type, got {x.dtype.name} of {x.name}.")
         tiny = np.finfo(x.dtype.np_dtype).tiny
         return exp(cumsum(log(clip_by_value(x, tiny, 1)), *args, **kwargs))
 
@@ -502,9 +511,19 @@ class LuongMonotonicAttention(_Monotonic):
 
 
 def hardmax(logits: Any, name: str | None = None) -> Any:
-    """One-hot vectors of the largest entries along the last axis."""
+    """One-hot vectors of the largest entries along the last axis; shape and type stay.
+
+    Raises:
+        TypeError: if the logits are no numbers.
+        ValueError: if their rank is 0 or not known.
+    """
     with get_default_graph().name_scope(name or "Hardmax"):
         logits = convert_to_tensor(logits, name="logits")
+        if not logits.shape.rank:
+            raise ValueError(
+                f"hardmax needs logits of a known rank of at least 1, but {logits.name} has shape "
+                f"{logits.shape}."
+            )
         depth = logits.shape.as_list()[-1]
         return one_hot(
             argmax(logits, -1),

@@ -157,6 +157,7 @@ def network(
         return result
 
     resnet.__name__ = resnet.__qualname__ = name
+    resnet.__module__ = function.__module__
     resnet.__doc__ = f"The network of {layers_} layers: outputs, and those of all blocks by name."
     resnet.default_image_size = 224  # type: ignore[attr-defined]
     return resnet

@@ -31,6 +31,9 @@ def wait_for_new_checkpoint(
     """The newest checkpoint, once it is another than ``last_checkpoint``; None after ``timeout``.
 
     ``clock`` and ``pause`` stand in for time in tests.
+
+    Raises:
+        TypeError: if ``checkpoint_dir`` is no path, or ``timeout`` no number of seconds.
     """
     logging.info("Waiting for new checkpoint at %s", checkpoint_dir)
     stop = None if timeout is None else clock() + timeout
@@ -106,7 +109,14 @@ def evaluate_repeatedly(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Any:
-    """`evaluate_once` of every new checkpoint of a directory; the last ``final_ops``."""
+    """`evaluate_once` of every new checkpoint of a directory; the last ``final_ops``.
+
+    They are arrays of the shapes of what is fetched; None if there was no checkpoint in time.
+
+    Raises:
+        TypeError: if ``checkpoint_dir`` is no path.
+        ValueError: as `evaluate_once`.
+    """
     found = None
     paths = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
     for count, path in enumerate(paths, 1):

@@ -24,7 +24,12 @@ USE_GLOBAL_STEP = 0
 
 
 def add_gradients_summaries(grads_and_vars: Sequence[GradVar]) -> list[Any]:
-    """A histogram and the norm of each gradient."""
+    """A histogram and the norm of each gradient, of any shape: scalar strings.
+
+    Raises:
+        TypeError: if they are no pairs of a gradient and a variable, or a gradient is of no real
+            type.
+    """
     made = []
     for grad, var in grads_and_vars:
         if grad is None:
@@ -37,7 +42,11 @@ def add_gradients_summaries(grads_and_vars: Sequence[GradVar]) -> list[Any]:
 
 
 def clip_gradient_norms(gradients_to_variables: Sequence[GradVar], max_norm: Any) -> list[GradVar]:
-    """Each gradient with a norm of ``max_norm`` at most."""
+    """Each gradient with a norm of ``max_norm`` at most; shapes stay, None stays None.
+
+    Raises:
+        TypeError: if they are no pairs of a gradient and a variable, or ``max_norm`` is no number.
+    """
 
     def clipped(grad: Any) -> Any:
         if isinstance(grad, IndexedSlices):
@@ -49,7 +58,13 @@ def clip_gradient_norms(gradients_to_variables: Sequence[GradVar], max_norm: Any
 
 
 def clip_gradient_norms_fn(max_norm: Any) -> Callable[[Sequence[GradVar]], list[GradVar]]:
-    """A function for ``transform_grads_fn`` of `create_train_op`."""
+    """A function for ``transform_grads_fn`` of `create_train_op`: `clip_gradient_norms`.
+
+    Each gradient keeps its shape.
+
+    Raises:
+        TypeError: when it is called, if ``max_norm`` is no number.
+    """
     return lambda gradients: clip_gradient_norms(gradients, max_norm)
 
 
@@ -58,8 +73,11 @@ def multiply_gradients(
 ) -> list[GradVar]:
     """Gradients times factors, by variable or by name of its op.
 
+    Factors are scalars, or of a shape that can be repeated to that of the gradient.
+
     Raises:
-        ValueError: if an argument is of another kind or empty, or such a gradient is None.
+        ValueError: if an argument is of another kind or empty, such a gradient is None, or a factor
+            does not fit.
     """
     if not isinstance(grads_and_vars, list):
         raise ValueError("`grads_and_vars` must be a list.")
@@ -95,7 +113,7 @@ def create_train_op(
     colocate_gradients_with_ops: bool = False,
     check_numerics: bool = True,
 ) -> Tensor:
-    """The loss, as a tensor that makes a step of training when it is run.
+    """The loss, as a tensor of its shape that makes a step of training when it is run.
 
     Args:
         global_step: counts the steps; None counts none; by default that of the graph.
@@ -105,8 +123,14 @@ def create_train_op(
         check_numerics: fail where the loss is no finite number.
 
     Raises:
+        TypeError: if the loss is no tensor, or ``optimizer`` no optimizer.
         ValueError: if a variable to train is not trainable.
+        InvalidArgumentError: when run with ``check_numerics``, if the loss is not finite.
     """
+    if not hasattr(optimizer, "compute_gradients"):
+        raise TypeError(
+            f"optimizer must be one such as tf.train.AdamOptimizer(), got {optimizer!r:.100}."
+        )
     graph = get_default_graph()
     step = get_or_create_global_step() if global_step is USE_GLOBAL_STEP else global_step
     collected = graph.get_collection(GraphKeys.UPDATE_OPS)
@@ -163,11 +187,13 @@ def train(
     max_wait_secs: int = 7200,
     run_metadata: Any = None,
 ) -> Any:
-    """Run ``train_op`` until a hook asks to stop; the last loss.
+    """Run ``train_op`` until a hook asks to stop; the last loss, an array of the shape of the op.
+
+    Without a hook that stops it, it goes on until the input ends.
 
     Raises:
-        ValueError: if there is no ``logdir`` where checkpoints or summaries are asked for, or no
-            hook that could stop it is given.
+        TypeError: if ``train_op`` cannot be fetched.
+        ValueError: if there is no ``logdir`` where checkpoints or summaries are asked for.
     """
     if logdir is None and is_chief and (save_summaries_steps or save_checkpoint_secs):
         raise ValueError(
