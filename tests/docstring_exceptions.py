@@ -115,6 +115,36 @@ NO_ERROR = {
         initializers.lecun_uniform""",
 }
 
+#: What implements a published algorithm, and says whose: `"title" (year`.
+PUBLISHED = """
+    clip_by_global_norm depth_to_space distributions.Beta distributions.Dirichlet
+    distributions.Exponential distributions.Gamma distributions.Laplace edit_distance
+    fake_quant_with_min_max_args fake_quant_with_min_max_vars
+    fake_quant_with_min_max_vars_per_channel glorot_normal_initializer glorot_uniform_initializer
+    gradients image.extract_glimpse image.non_max_suppression image.non_max_suppression_with_scores
+    image.resize_bicubic image.sample_distorted_bounding_box image.ssim image.ssim_multiscale
+    image.total_variation initializers.he_normal initializers.he_uniform initializers.lecun_normal
+    initializers.lecun_uniform layers.BatchNormalization layers.Conv2DTranspose layers.Dense
+    layers.Dropout layers.SeparableConv1D layers.SeparableConv2D layers.batch_normalization
+    layers.dense layers.dropout linalg.expm losses.hinge_loss losses.huber_loss
+    losses.softmax_cross_entropy math.softplus metrics.auc metrics.average_precision_at_k
+    metrics.mean_iou metrics.precision metrics.recall multinomial nn.atrous_conv2d
+    nn.atrous_conv2d_transpose nn.batch_norm_with_global_normalization nn.batch_normalization
+    nn.bidirectional_dynamic_rnn nn.compute_accidental_hits nn.conv2d_transpose nn.crelu
+    nn.ctc_beam_search_decoder nn.ctc_beam_search_decoder_v2 nn.ctc_greedy_decoder nn.ctc_loss
+    nn.ctc_loss_v2 nn.depthwise_conv2d nn.dilation2d nn.dropout nn.elu nn.erosion2d
+    nn.fixed_unigram_candidate_sampler nn.fused_batch_norm nn.leaky_relu
+    nn.local_response_normalization nn.log_uniform_candidate_sampler nn.nce_loss nn.relu nn.relu6
+    nn.sampled_softmax_loss nn.selu nn.separable_conv2d nn.static_bidirectional_rnn nn.swish
+    orthogonal_initializer random.stateless_uniform random_gamma random_normal random_poisson
+    random_uniform signal.dct string_to_hash_bucket_strong train.AdadeltaOptimizer
+    train.AdagradDAOptimizer train.AdagradOptimizer train.AdamOptimizer
+    train.ExponentialMovingAverage train.FtrlOptimizer train.MomentumOptimizer
+    train.ProximalAdagradOptimizer train.ProximalGradientDescentOptimizer train.RMSPropOptimizer
+    train.cosine_decay train.cosine_decay_restarts train.linear_cosine_decay
+    train.noisy_linear_cosine_decay uniform_unit_scaling_initializer variance_scaling_initializer
+"""
+
 _TENSOR_TYPES = re.compile(r"\b(Tensor|SparseTensor\w*|RaggedTensor\w*|IndexedSlices|Variable)\b")
 _TENSOR_NAMES = """
     a alpha audio b bias biases boxes cond contents data elems features filter grad

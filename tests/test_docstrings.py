@@ -7,10 +7,11 @@ size of what it takes or gives. Errors: it has a ``Raises:`` section.
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 
 import pytest
-from docstring_exceptions import NO_ERROR, NO_SHAPE, handles_tensors, listed
+from docstring_exceptions import NO_ERROR, NO_SHAPE, PUBLISHED, handles_tensors, listed
 
 import headrace as tf
 
@@ -101,6 +102,12 @@ def test_the_lists_name_only_functions_that_need_them():
             known = [each for each in functions if each == name or name[-1] == "."]
             assert known, name
             assert not any(tells(inspect.getdoc(functions[each]) or "") for each in known), name
+
+
+@pytest.mark.parametrize("name", PUBLISHED.split())
+def test_an_algorithm_names_its_source(name):
+    text = " ".join((inspect.getdoc(operator.attrgetter(name)(tf)) or "").split())
+    assert re.search(r'[A-Z][^"]* "[^"]{8,}" \((19|20)\d\d[,)]', text), text
 
 
 def test_functions_of_layers_tell_what_their_layers_share():

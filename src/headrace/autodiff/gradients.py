@@ -72,6 +72,9 @@ def gradients(
 ) -> list[Gradient]:
     """Symbolic derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
+    The graph is walked backwards: Abadi et al., "TensorFlow: large-scale machine learning on
+    heterogeneous distributed systems" (2015, arXiv 1603.04467), section 4.1.
+
     Args:
         ys: tensor or list of tensors to differentiate.
         xs: tensor, variable or list of them.

@@ -27,6 +27,8 @@ def rejection_resample(
 ) -> Transformation:
     """Pairs of a class and an element, left out at random so that classes come as often as wanted.
 
+    Devroye, "Non-uniform random variate generation" (1986), section II.3.
+
     Args:
         class_func: the class of an element, an integer scalar below the number of classes.
         target_dist: how often each class shall come; initial_dist: how often it does, counted

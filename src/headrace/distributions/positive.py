@@ -15,6 +15,9 @@ from headrace.distributions.kullback_leibler import RegisterKL
 class Gamma(Distribution):
     """Gamma distributions.
 
+    Samples are those of ``tf.random_gamma``: Marsaglia and Tsang, "A simple method for generating
+    gamma variables" (2000).
+
     Args:
         concentration: the shape parameter; ``rate``: the inverse scale. Both above 0; they
             broadcast.
@@ -165,6 +168,8 @@ def _kl_gamma(a: Gamma, b: Gamma, name: str | None = None) -> Any:
 class Exponential(Gamma):
     """Exponential distributions.
 
+    Samples by inversion: Devroye, "Non-uniform random variate generation" (1986), section II.2.
+
     Args:
         rate: the inverse of the mean, above 0.
         validate_args, allow_nan_stats, name: see Distribution.
@@ -226,6 +231,9 @@ class ExponentialWithSoftplusRate(Exponential):
 
 class Beta(Distribution):
     """Beta distributions on (0, 1).
+
+    Samples are quotients of gamma numbers: Devroye, "Non-uniform random variate generation" (1986),
+    section IX.4.
 
     Args:
         concentration1: counts of ones; ``concentration0``: of zeros. Both above 0; they broadcast.

@@ -163,6 +163,8 @@ def _kl_normal(a: Normal, b: Normal, name: str | None = None) -> Any:
 class Laplace(_LocationScale):
     """Laplace distributions; arguments and errors as for Normal.
 
+    Samples by inversion: Devroye, "Non-uniform random variate generation" (1986), section II.2.
+
     >>> laplace = tf.distributions.Laplace(loc=1.0, scale=2.0)
     >>> [float(v) for v in tf.Session().run([laplace.mean(), laplace.prob(1.0)])]
     [1.0, 0.25]
@@ -225,6 +227,8 @@ class Laplace(_LocationScale):
 
 class StudentT(_LocationScale):
     """Student's t distributions.
+
+    Samples are a normal number over the root of a gamma number, as the law is defined.
 
     Args:
         df: degrees of freedom, above 0; ``loc`` and ``scale`` as for Normal. All broadcast.

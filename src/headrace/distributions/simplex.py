@@ -68,6 +68,9 @@ class _WithConcentration(Distribution):
 class Dirichlet(_WithConcentration):
     """Dirichlet distributions: of parts above 0 that sum to 1.
 
+    Samples are gamma numbers over their sum: Devroye, "Non-uniform random variate generation"
+    (1986), section XI.4.
+
     Args:
         concentration: ``[..., k]``, above 0.
         validate_args, allow_nan_stats, name: see Distribution.

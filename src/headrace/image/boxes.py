@@ -80,6 +80,9 @@ def extract_glimpse(
 ) -> Tensor:
     """One window of each image; what lies outside is random.
 
+    Mnih, Heess, Graves and Kavukcuoglu, "Recurrent models of visual attention" (2014, arXiv
+    1406.6247), section 3.1, for one scale.
+
     Args:
         input: float32 ``[batch, height, width, channels]``.
         size: ``[height, width]`` of the windows.
@@ -147,6 +150,9 @@ def sample_distorted_bounding_box(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """A random part of an image that shows enough of an object.
 
+    Such parts train the networks of Szegedy et al., "Going deeper with convolutions" (2015),
+    section 6.
+
     Args:
         image_size: ``[height, width, channels]``.
         bounding_boxes: float32 ``[batch, boxes, 4]``, the objects, as fractions of the image.
@@ -194,6 +200,9 @@ def non_max_suppression(
     name: str | None = None,
 ) -> Tensor:
     """Boxes by score, without those that overlap one of a higher score too much.
+
+    Felzenszwalb et al., "Object detection with discriminatively trained part-based models" (2010),
+    section 7.2.
 
     Args:
         boxes: float32 or float16 ``[boxes, 4]``, any two opposite corners.

@@ -45,6 +45,9 @@ def _steps(images: Tensor, axis: int) -> Tensor:
 def total_variation(images: Any, name: str | None = None) -> Tensor:
     """The sum of absolute differences of neighbouring pixels: a scalar, or one for each image.
 
+    Rudin, Osher and Fatemi, "Nonlinear total variation based noise removal algorithms" (1992), in
+    its anisotropic form.
+
     Args:
         images: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
 

@@ -109,6 +109,8 @@ class Conv2DTranspose(_ConvTranspose):
     Sizes become ``size * stride`` for "same" and ``size * stride + max(kernel - stride, 0)`` for
     "valid" padding. For the arguments see `Conv`.
 
+    Some call it deconvolution, after Zeiler et al., "Deconvolutional networks" (2010).
+
     Raises:
         ValueError: for inputs of another rank or of unknown channels, or for other values.
 

@@ -130,6 +130,9 @@ class Dropout(Layer):
 
     The output has the shape and type of the inputs.
 
+    Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014),
+    section 4.
+
     Args:
         noise_shape: shape of the random choice, broadcast to the inputs; entries of None are
             those of the inputs.

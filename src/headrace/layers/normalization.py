@@ -30,7 +30,8 @@ class BatchNormalization(Layer):
 
     In training it normalises by the statistics of the batch and adds updates of their moving
     averages to the collection ``UPDATE_OPS``: run them with the training step. Else it normalises
-    by the moving averages. Ioffe and Szegedy, 2015; ``renorm`` is Ioffe, 2017.
+    by the moving averages. Ioffe and Szegedy, "Batch normalization" (2015), algorithms 1 and 2;
+    ``renorm``: Ioffe, "Batch renormalization" (2017).
 
     Args:
         axis: dimension (or list of them) with statistics of its own; usually the channels.

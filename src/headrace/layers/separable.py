@@ -109,6 +109,8 @@ class _SeparableConv(Conv):
 class SeparableConv1D(_SeparableConv):
     """Separable convolution of rows ``[n, width, channels]``. For the arguments see `Conv`.
 
+    Chollet, "Xception: deep learning with depthwise separable convolutions" (2017).
+
     Raises:
         ValueError: for inputs of another rank or of unknown channels, or for other values.
 
@@ -124,6 +126,8 @@ class SeparableConv1D(_SeparableConv):
 
 class SeparableConv2D(_SeparableConv):
     """Separable convolution of images ``[n, height, width, channels]``. See `Conv`.
+
+    Chollet, "Xception: deep learning with depthwise separable convolutions" (2017).
 
     Raises:
         ValueError: for inputs of another rank or of unknown channels, or for other values.

@@ -317,6 +317,9 @@ def mean_iou(
     For each class this is true positives / (true positives + false positives + false negatives),
     from a confusion matrix that is summed up over steps.
 
+    Long, Shelhamer and Darrell, "Fully convolutional networks for semantic segmentation" (2015),
+    section 5.
+
     Args:
         labels, predictions: classes in ``[0, num_classes)``, of one shape.
         weights: None, or a tensor of that shape.

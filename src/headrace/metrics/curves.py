@@ -39,8 +39,9 @@ def auc(
         curve: "ROC" (true over false positive rate) or "PR" (precision over recall).
         name: of the variable scope, by default "auc".
         summation_method: "trapezoidal"; "careful_interpolation" (for "PR": between thresholds,
-            counts are interpolated; Davis and Goadrich, The relationship between precision-recall
-            and ROC curves, 2006); "minoring" and "majoring" (a lower and an upper bound).
+            counts are interpolated; Davis and Goadrich, "The relationship between
+            precision-recall and ROC curves" (2006), section 4); "minoring" and "majoring" (a lower
+            and an upper bound).
         thresholds: a list of thresholds in [0, 1] to use instead.
 
     Returns:

@@ -73,6 +73,8 @@ class _UnitCell(LayerRNNCell):
 class BasicRNNCell(_UnitCell):
     """``output = new_state = activation(W [inputs, state] + b)``.
 
+    Elman, "Finding structure in time" (1990).
+
     Args:
         num_units: size of the state and the output.
         activation: function, or the name of one; by default tanh.
@@ -123,10 +125,13 @@ class BasicRNNCell(_UnitCell):
 
 
 class GRUCell(_UnitCell):
-    """Gated recurrent unit (Cho et al. 2014, https://arxiv.org/abs/1406.1078).
+    """Gated recurrent unit.
 
     ``r, u = sigmoid(W [inputs, state] + b)``, ``c = activation(V [inputs, r * state] + d)``,
     ``output = new_state = u * state + (1 - u) * c``.
+
+    Cho et al., "Learning phrase representations using RNN encoder-decoder" (2014, arXiv 1406.1078),
+    section 2.3.
 
     Args:
         num_units: size of the state and the output.
@@ -198,10 +203,13 @@ class GRUCell(_UnitCell):
 
 
 class BasicLSTMCell(_UnitCell):
-    """Long short-term memory without peepholes (Zaremba et al., https://arxiv.org/abs/1409.2329).
+    """Long short-term memory without peepholes.
 
     ``i, j, f, o = W [inputs, h] + b``, ``new_c = c * sigmoid(f + forget_bias) + sigmoid(i) *
     activation(j)``, ``output = new_h = activation(new_c) * sigmoid(o)``.
+
+    Zaremba, Sutskever and Vinyals, "Recurrent neural network regularization" (2014, arXiv
+    1409.2329), section 3.1.
 
     Args:
         num_units: size of ``c``, ``h`` and the output.
@@ -271,9 +279,12 @@ class BasicLSTMCell(_UnitCell):
 
 
 class LSTMCell(_UnitCell):
-    """Long short-term memory with peepholes, clipping and a projection (Sak et al. 2014).
+    """Long short-term memory with peepholes, clipping and a projection.
 
     As `BasicLSTMCell`; besides, gates may see the memory ``c`` through diagonal weights.
+
+    Sak, Senior and Beaufays, "Long short-term memory based recurrent neural network architectures
+    for large vocabulary speech recognition" (2014, arXiv 1402.1128), section 2.
 
     Args:
         num_units: size of ``c``.

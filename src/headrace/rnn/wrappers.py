@@ -36,7 +36,11 @@ def _drops(substate: Any) -> Any:
 
 
 class DropoutWrapper(WrapperCell):
-    """A cell with dropout on inputs, outputs and state (Gal & Ghahramani 2016 when variational).
+    """A cell with dropout on inputs, outputs and state.
+
+    Zaremba, Sutskever and Vinyals, "Recurrent neural network regularization" (2014, arXiv
+    1409.2329), section 3.2; when variational: Gal and Ghahramani, "A theoretically grounded
+    application of dropout in recurrent neural networks" (2016, arXiv 1512.05287), section 4.
 
     Args:
         cell: the cell inside.
@@ -198,6 +202,8 @@ def _visited(visitor: Callable[[Any], Any], structure: Any) -> Any:
 
 class ResidualWrapper(WrapperCell):
     """A cell whose inputs are added to its outputs.
+
+    Wu et al., "Google's neural machine translation system" (2016, arXiv 1609.08144), section 3.1.
 
     Args:
         cell: the cell inside.

@@ -241,7 +241,10 @@ def cosine_decay(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Half a cosine wave down to ``alpha * learning_rate`` (Loshchilov and Hutter, ICLR 2017).
+    """Half a cosine wave down to ``alpha * learning_rate``.
+
+    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017, arXiv
+    1608.03983), equation 5, for one period.
 
     Args:
         learning_rate: a floating scalar.
@@ -271,7 +274,8 @@ def cosine_decay_restarts(
 ) -> Tensor:
     """Cosine decay that starts again: each period ``t_mul`` longer, each start ``m_mul`` lower.
 
-    Source: SGDR (Loshchilov and Hutter, ICLR 2017).
+    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017, arXiv
+    1608.03983), equation 5.
 
     Args:
         learning_rate: a floating scalar.
@@ -313,7 +317,9 @@ def linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """A cosine under a straight line (Bello et al., ICML 2017).
+    """A cosine under a straight line.
+
+    Bello et al., "Neural optimizer search with reinforcement learning" (2017, arXiv 1709.07417).
 
     Args:
         learning_rate: a floating scalar.
@@ -343,7 +349,9 @@ def noisy_linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """Linear cosine decay with noise on the line (Bello et al., ICML 2017).
+    """Linear cosine decay with noise on the line.
+
+    Bello et al., "Neural optimizer search with reinforcement learning" (2017, arXiv 1709.07417).
 
     Args:
         learning_rate: a floating scalar.

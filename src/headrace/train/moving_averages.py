@@ -83,7 +83,10 @@ def _unique_name(name: str) -> str:
 
 
 class ExponentialMovingAverage:
-    """Keeps exponentially decaying averages (Polyak and Juditsky 1992) of variables or tensors.
+    """Keeps exponentially decaying averages of variables or tensors.
+
+    Polyak and Juditsky, "Acceleration of stochastic approximation by averaging" (1992), say why:
+    the averages vary less than the values.
 
     ``apply`` makes the averages and the op that updates them; ``average`` gives them back.
 

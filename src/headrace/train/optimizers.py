@@ -103,7 +103,10 @@ class GradientDescentOptimizer(_RuleOptimizer):
 
 
 class MomentumOptimizer(_RuleOptimizer):
-    """Momentum (Polyak 1964), or Nesterov's (Sutskever et al., ICML 2013).
+    """Momentum (Polyak 1964), or Nesterov's.
+
+    Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013),
+    equations 1 to 4.
 
     >>> x = tf.Variable(2.0)
     >>> train = tf.train.MomentumOptimizer(0.25, momentum=0.5).minimize(x * x)
@@ -150,7 +153,10 @@ class MomentumOptimizer(_RuleOptimizer):
 
 
 class AdagradOptimizer(_RuleOptimizer):
-    """Adagrad (Duchi, Hazan, Singer, JMLR 2011).
+    """Adagrad, with diagonal matrices.
+
+    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic
+    optimization" (2011), figure 1: composite mirror descent.
 
     >>> x = tf.Variable([1.0, 10.0])
     >>> optimizer = tf.train.AdagradOptimizer(0.5)
@@ -192,7 +198,10 @@ class AdagradOptimizer(_RuleOptimizer):
 
 
 class AdagradDAOptimizer(_RuleOptimizer):
-    """Adagrad by dual averaging (Duchi, Hazan, Singer, JMLR 2011), for sparse linear models.
+    """Adagrad by dual averaging, for sparse linear models.
+
+    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic
+    optimization" (2011), figure 1: primal-dual subgradients.
 
     >>> w = tf.Variable([1.0, 1.0])
     >>> step = tf.train.get_or_create_global_step()
@@ -252,7 +261,7 @@ class AdagradDAOptimizer(_RuleOptimizer):
 
 
 class AdadeltaOptimizer(_RuleOptimizer):
-    """Adadelta (Zeiler, 2012, arXiv:1212.5701, algorithm 1).
+    """Zeiler, "Adadelta: an adaptive learning rate method" (2012, arXiv 1212.5701), algorithm 1.
 
     >>> x = tf.Variable(1.0)
     >>> optimizer = tf.train.AdadeltaOptimizer(learning_rate=1.0)
@@ -298,8 +307,9 @@ class AdadeltaOptimizer(_RuleOptimizer):
 
 
 class AdamOptimizer(_RuleOptimizer):
-    """Adam (Kingma and Ba, ICLR 2015), in the form before section 2.1's simplification.
+    """Adam: Kingma and Ba, "Adam: a method for stochastic optimization" (2015, arXiv 1412.6980).
 
+    Algorithm 1, in the shorter order at the end of section 2, whose epsilon this one is.
     With sparse gradients the moments of all rows decay and all rows move, as if the gradient were
     dense.
 
@@ -376,7 +386,11 @@ class AdamOptimizer(_RuleOptimizer):
 
 
 class RMSPropOptimizer(_RuleOptimizer):
-    """RMSProp (Tieleman and Hinton, 2012) with momentum; on request centred by the mean.
+    """RMSProp with momentum; on request centred by the mean.
+
+    Tieleman and Hinton, "Neural networks for machine learning" (2012), lecture 6.5; centred:
+    Graves, "Generating sequences with recurrent neural networks" (2013, arXiv 1308.0850),
+    equations 38 to 41.
 
     >>> x = tf.Variable([1.0, 100.0])
     >>> train = tf.train.RMSPropOptimizer(0.5, decay=0.75).minimize(tf.reduce_sum(x * x))
@@ -429,7 +443,9 @@ class RMSPropOptimizer(_RuleOptimizer):
 
 
 class FtrlOptimizer(_RuleOptimizer):
-    """FTRL-Proximal (McMahan et al., KDD 2013, algorithm 1), with shrinkage l2 on request.
+    """FTRL-Proximal, with shrinkage l2 on request.
+
+    McMahan et al., "Ad click prediction: a view from the trenches" (2013), algorithm 1.
 
     >>> w = tf.Variable([1.0, 1.0])
     >>> loss = tf.reduce_sum(w * [0.1, -20.0])
@@ -508,7 +524,9 @@ class FtrlOptimizer(_RuleOptimizer):
 
 
 class ProximalGradientDescentOptimizer(_RuleOptimizer):
-    """Forward-backward splitting (Duchi and Singer, NIPS 2009).
+    """Gradient descent that shrinks towards 0: forward-backward splitting.
+
+    Duchi and Singer, "Efficient learning using forward backward splitting" (2009), section 2.
 
     >>> w = tf.Variable([0.25, 1.0])
     >>> optimizer = tf.train.ProximalGradientDescentOptimizer(0.25, l1_regularization_strength=1.0)
@@ -549,7 +567,9 @@ class ProximalGradientDescentOptimizer(_RuleOptimizer):
 
 
 class ProximalAdagradOptimizer(_RuleOptimizer):
-    """Forward-backward splitting with Adagrad's rates (Duchi and Singer, NIPS 2009).
+    """Forward-backward splitting with Adagrad's rates.
+
+    Duchi and Singer, "Efficient learning using forward backward splitting" (2009), section 2.
 
     >>> w = tf.Variable([0.1, 1.0])
     >>> optimizer = tf.train.ProximalAdagradOptimizer(0.1, l1_regularization_strength=2.0)

@@ -285,6 +285,9 @@ def matrix_solve_ls(
 def expm(input: Any, name: str | None = None) -> Tensor:
     """The exponential of ``[..., n, n]`` matrices, in their shape.
 
+    Higham, "The scaling and squaring method for the matrix exponential revisited" (2005), algorithm
+    2.3.
+
     Raises:
         TypeError: if the input does not hold floats or complex numbers.
         ValueError: if the matrices are not square.

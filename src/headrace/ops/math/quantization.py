@@ -232,6 +232,9 @@ def fake_quant_with_min_max_vars(
 ) -> Tensor:
     """Like ``fake_quant_with_min_max_args``, with scalar tensors as ends, which may be learnt.
 
+    Jacob et al., "Quantization and training of neural networks for efficient
+    integer-arithmetic-only inference" (2018), section 3.
+
     Args:
         inputs: float32 of any shape, which the result has.
         min, max: float32 scalars.
@@ -283,6 +286,9 @@ def fake_quant_with_min_max_vars_per_channel(
     name: str | None = None,
 ) -> Tensor:
     """Like ``fake_quant_with_min_max_vars``, with ends ``[depth]`` for each last index.
+
+    Jacob et al., "Quantization and training of neural networks for efficient
+    integer-arithmetic-only inference" (2018), section 3.
 
     Args:
         inputs: float32 ``[..., depth]``, the shape of the result.

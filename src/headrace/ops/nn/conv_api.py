@@ -144,6 +144,8 @@ def conv2d_transpose(
 
     ``filter`` is ``[kh, kw, output channels, channels of value]``.
 
+    Some call it deconvolution, after Zeiler et al., "Deconvolutional networks" (2010).
+
     Raises:
         TypeError: if an argument is missing, or types differ.
         ValueError: if a convolution of ``output_shape`` would not have the shape of ``value``.
@@ -196,6 +198,9 @@ def atrous_conv2d_transpose(
     name: str | None = None,
 ) -> Tensor:
     """The transpose of ``atrous_conv2d``: ``filters`` is ``[kh, kw, outputs, channels]``.
+
+    The dilated convolution is that of Yu and Koltun, "Multi-scale context aggregation by dilated
+    convolutions" (2016), section 2.
 
     Raises:
         ValueError: if shapes or padding do not fit, or ``rate`` is not positive.

@@ -31,7 +31,10 @@ def ctc_loss(
     time_major: bool = True,
     logits: Any = None,
 ) -> Tensor:
-    """Connectionist temporal classification loss (Graves et al. 2006).
+    """Connectionist temporal classification loss.
+
+    Graves, Fernandez, Gomez and Schmidhuber, "Connectionist temporal classification: labelling
+    unsegmented sequence data with recurrent neural networks" (2006), section 4.1.
 
     Args:
         labels: int32 SparseTensor ``[batch, max_labels]`` of class ids.
@@ -93,6 +96,8 @@ def ctc_loss_v2(
     name: str | None = None,
 ) -> Tensor:
     """`ctc_loss` for dense labels and any class as the blank.
+
+    Graves et al., "Connectionist temporal classification" (2006), section 4.1.
 
     Args:
         labels: int ``[batch, max_labels]`` or a SparseTensor.
@@ -176,6 +181,9 @@ def ctc_beam_search_decoder(
 ) -> tuple[list[SparseTensor], Tensor]:
     """The most probable label sequences, by prefix beam search.
 
+    Graves and Jaitly, "Towards end-to-end speech recognition with recurrent neural networks"
+    (2014), algorithm 1, without a language model.
+
     Args:
         inputs: logits ``[time, batch, classes]``; the last class is the blank.
         sequence_length: int32 ``[batch]``.
@@ -207,6 +215,9 @@ def ctc_beam_search_decoder_v2(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
     """`ctc_beam_search_decoder` that keeps equal classes in a row, with its shapes.
+
+    Graves and Jaitly, "Towards end-to-end speech recognition with recurrent neural networks"
+    (2014), algorithm 1.
 
     Raises:
         ValueError: if the shapes do not fit.

@@ -27,6 +27,9 @@ def dilation2d(
 ) -> Tensor:
     """The maximum over each window of the image plus the filter, channel by channel.
 
+    Grey-scale dilation: Haralick, Sternberg and Zhuang, "Image analysis using mathematical
+    morphology" (1987).
+
     Args:
         input: ``[n, h, w, c]``.
         filter: ``[kh, kw, c]``.
@@ -56,6 +59,9 @@ def erosion2d(
     """The minimum over each window of the image less the kernel, channel by channel.
 
     Shapes are those of ``dilation2d``.
+
+    Grey-scale erosion: Haralick, Sternberg and Zhuang, "Image analysis using mathematical
+    morphology" (1987).
 
     Raises:
         ValueError: if shapes and padding do not fit.

@@ -159,6 +159,8 @@ def batch_norm_with_global_normalization(
 
     Shapes are those of ``batch_normalization``.
 
+    Ioffe and Szegedy, "Batch normalization" (2015), algorithm 1.
+
     Raises:
         TypeError: if an argument is missing, or types differ.
         ValueError: if an argument is given by both names, or shapes do not broadcast.

@@ -110,6 +110,8 @@ def log_uniform_candidate_sampler(
     That is about how frequent words are, when the most frequent ones have the smallest numbers.
     Arguments, shapes and results are those of ``uniform_candidate_sampler``.
 
+    Zipf's law: Zipf, "Human behavior and the principle of least effort" (1949).
+
     Raises:
         TypeError: if ``true_classes`` are no integers.
         ValueError: if ``true_classes`` is not ``[batch_size, num_true]``, or ``num_sampled`` not
@@ -248,6 +250,9 @@ def compute_accidental_hits(
     name: str | None = None,
 ) -> AccidentalHits:
     """Where sampled classes are true classes of an example.
+
+    They are taken out of a sampled softmax: Jean et al., "On using very large target vocabulary for
+    neural machine translation" (2015, arXiv 1412.2007), section 3.
 
     Args:
         true_classes: int64 ``[batch_size, num_true]``; ``sampled_candidates``: int64

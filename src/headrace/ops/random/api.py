@@ -47,6 +47,9 @@ def random_uniform(
 ) -> Tensor:
     """Uniform numbers in ``[minval, maxval)``; ``maxval`` is 1 unless given.
 
+    The bits are those of Philox4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2,
+    3" (2011), section 3.3, as for every random op.
+
     Args:
         shape: 1-D integers, the shape of the result.
         minval, maxval: scalars; for floating types also tensors that broadcast with the result.
@@ -115,6 +118,8 @@ def random_normal(
     """Normal numbers: a floating tensor of ``shape``.
 
     ``mean`` and ``stddev`` are scalars or tensors that broadcast with the result.
+
+    Box and Muller, "A note on the generation of random normal deviates" (1958).
 
     Raises:
         ValueError: if ``dtype`` is not floating.
@@ -212,6 +217,9 @@ def multinomial(
 ) -> Tensor:
     """Class indices drawn with probabilities ``softmax(logits)``.
 
+    By inversion of the cumulative sums: Devroye, "Non-uniform random variate generation" (1986),
+    section III.2.
+
     Args:
         logits: floating ``[batch, classes]``.
         num_samples: int32 scalar, how many to draw for each row.
@@ -262,6 +270,8 @@ def random_gamma(
 ) -> Tensor:
     """Gamma numbers.
 
+    Marsaglia and Tsang, "A simple method for generating gamma variables" (2000).
+
     Args:
         shape: 1-D integers: how many to draw for each parameter.
         alpha: the shape parameter, a tensor of ``dtype``.
@@ -297,6 +307,9 @@ def random_poisson(
 ) -> Tensor:
     """Poisson counts with mean ``lam``: ``shape + lam.shape``.
 
+    Small means: Knuth, "The art of computer programming", volume 2, section 3.4.1; others: Hörmann,
+    "The transformed rejection method for generating Poisson random variables" (1993).
+
     Args:
         lam: the means, a floating or integer tensor.
         shape: 1-D integers: how many to draw for each mean.
@@ -323,6 +336,8 @@ def stateless_uniform(
     name: str | None = None,
 ) -> Tensor:
     """``random_uniform`` of which ``seed``, two integers (a tensor), alone tells the numbers.
+
+    Philox4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011), section 3.3.
 
     Args:
         shape: 1-D integers: the shape of the result.

@@ -249,6 +249,9 @@ class TruncatedNormal(RandomNormal):
 class UniformUnitScaling(Initializer):
     """Uniform numbers that keep the scale of a layer's input: ``factor * sqrt(3 / input size)``.
 
+    Sussillo and Abbott, "Random walk initialization for training very deep feedforward networks"
+    (2014, arXiv 1412.6558).
+
     >>> values = tf.Session().run(tf.uniform_unit_scaling_initializer(seed=1)([300, 10]))
     >>> bool(abs(values).max() <= 0.1)  # sqrt(3 / 300)
     True
@@ -280,6 +283,9 @@ _DISTRIBUTIONS = ("normal", "uniform", "truncated_normal", "untruncated_normal")
 @public("initializers.variance_scaling")
 class VarianceScaling(Initializer):
     """Numbers of variance ``scale / n``, where n counts inputs, outputs or their average.
+
+    A scale of 2 over the inputs: He et al., "Delving deep into rectifiers" (2015), section 2.2; of
+    1 over the average: Glorot and Bengio (2010), equation 12.
 
     Args:
         scale: positive factor.
@@ -361,6 +367,9 @@ def _fans(dims: list[int]) -> tuple[float, float]:
 class GlorotUniform(VarianceScaling):
     """Uniform numbers within ``sqrt(6 / (inputs + outputs))``: the default of `get_variable`.
 
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks"
+    (2010), equation 16.
+
     >>> values = tf.Session().run(tf.glorot_uniform_initializer(seed=1)([100, 50]))
     >>> bool(abs(values).max() <= 0.2)  # sqrt(6 / (100 + 50))
     True
@@ -376,6 +385,9 @@ class GlorotUniform(VarianceScaling):
 @public("initializers.glorot_normal")
 class GlorotNormal(VarianceScaling):
     """Truncated normal numbers of stddev ``sqrt(2 / (inputs + outputs))``.
+
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks"
+    (2010), equation 12.
 
     >>> values = tf.Session().run(tf.glorot_normal_initializer(seed=1)([150, 50]))
     >>> bool(0.095 < values.std() < 0.105)  # sqrt(2 / (150 + 50))
@@ -394,6 +406,9 @@ class Orthogonal(Initializer):
     """A matrix with orthogonal rows or columns, scaled by ``gain``.
 
     A shape of more dimensions is that of the matrix ``[product of all but the last, last]``.
+
+    Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep
+    linear neural networks" (2014, arXiv 1312.6120).
 
     >>> w = tf.get_variable("w", [3, 2], initializer=tf.orthogonal_initializer(gain=2.0))
     >>> w.shape.as_list()  # its columns are orthogonal, each of length 2

@@ -124,6 +124,8 @@ def string_to_hash_bucket_strong(
 
     The strings may have any shape; the result has the same.
 
+    Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012), section 2.
+
     Args:
         key: two integers; who does not know them cannot make strings meet in one bucket.
 
@@ -465,6 +467,8 @@ def edit_distance(
     hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
 ) -> Tensor:
     """The Levenshtein distance of sequences: the last dimension of two SparseTensors.
+
+    Wagner and Fischer, "The string-to-string correction problem" (1974).
 
     Args:
         hypothesis, truth: of one type and rank; sequences with equal other indices are compared.
