@@ -26,6 +26,7 @@ from headrace.train.saver import Saver as Saver
 from headrace.train.saving_hooks import *  # noqa: F403
 from headrace.train.session_manager import *  # noqa: F403
 from headrace.train.session_run_hook import *  # noqa: F403
+from headrace.train.shrinking_optimizers import *  # noqa: F403
 from headrace.train.summary_io import *  # noqa: F403
 from headrace.train.supervisor import *  # noqa: F403
 from headrace.train.warm_starting_util import *  # noqa: F403

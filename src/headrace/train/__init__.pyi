@@ -24,6 +24,7 @@ from headrace.train.saver import Saver as Saver
 from headrace.train.saving_hooks import *
 from headrace.train.session_manager import *
 from headrace.train.session_run_hook import *
+from headrace.train.shrinking_optimizers import *
 from headrace.train.summary_io import *
 from headrace.train.supervisor import *
 from headrace.train.warm_starting_util import *

@@ -24,6 +24,7 @@ from headrace.train import optimizers as train
 from headrace.train.global_step import assert_global_step, get_global_step
 from headrace.train.moving_averages import assign_moving_average
 from headrace.train.optimizer import GradVar, Optimizer
+from headrace.train.shrinking_optimizers import FtrlOptimizer
 
 
 def _momentum(learning_rate: Any) -> Optimizer:
@@ -33,7 +34,7 @@ def _momentum(learning_rate: Any) -> Optimizer:
 OPTIMIZER_CLS_NAMES: dict[str, Callable[..., Optimizer]] = {
     "Adagrad": train.AdagradOptimizer,
     "Adam": train.AdamOptimizer,
-    "Ftrl": train.FtrlOptimizer,
+    "Ftrl": FtrlOptimizer,
     "Momentum": _momentum,
     "RMSProp": train.RMSPropOptimizer,
     "SGD": train.GradientDescentOptimizer,
