@@ -91,3 +91,13 @@ def test_traits_agree_with_the_op():
             assert not traits.is_view, name
     assert get_op_def("ReadVariableOp").traits.is_view
     assert not get_op_def("IdentityN").traits.is_view
+
+
+def test_readers_and_profiles_ask_definitions():
+    assert get_op_def("FusedBatchNormGradV3").traits.stated_outputs == 3
+    assert get_op_def("FusedBatchNormV3").traits.stated_outputs is None
+    assert [n for n, d in all_op_defs().items() if d.makes_handle == "variable"] == ["VarHandleOp"]
+    readers = [SOURCE / "graph_files" / "import_nodes.py", SOURCE / "profiler" / "nodes.py"]
+    names = set(all_op_defs())
+    listed = [found for path in readers for _, found in tables(path.read_text(), names)]
+    assert not listed

@@ -160,6 +160,6 @@ def _restore(
     assigns = [
         raw.AssignVariableOp(op.outputs[0], constant(reader.get_tensor(name)))
         for name in reader.get_variable_to_shape_map()
-        if (op := operations.get(name)) is not None and op.type == "VarHandleOp"
+        if (op := operations.get(name)) is not None and op.op_def.makes_handle == "variable"
     ]
     session.run(assigns)

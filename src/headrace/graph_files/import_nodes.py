@@ -51,9 +51,6 @@ _SUCCESSORS |= {
     )
 }
 
-#: How many outputs count where releases state different shapes for those that nothing reads.
-_STATED = {f"FusedBatchNormGrad{version}": 3 for version in ("", "V2", "V3")}
-
 #: An input: the name of a node (or function argument) and the index of its output.
 Source = tuple[str, int]
 
@@ -183,7 +180,7 @@ def _decode_node(node: NodeDef, producer_defaults: Mapping[str, Any]) -> NodePla
             elif name == "_validate_shape":  # see ops.export_graph
                 attrs["validate_shape"] = decode(value, "bool")
             elif name == "_output_shapes":
-                shapes = decode(value, "list(shape)")[: _STATED.get(node.op)]
+                shapes = decode(value, "list(shape)")[: op_def.traits.stated_outputs]
             elif name.startswith("_"):
                 attrs[name] = decode(value) if value.WhichOneof("value") else value
             elif not (value == producer_defaults.get(name) or is_neutral(name, value)):

@@ -15,7 +15,6 @@ from headrace.graph.tensor import Operation
 from headrace.profiler.flops import float_ops
 from headrace.profiler.options import TRAINABLE_VARIABLES
 
-_VARIABLE_OPS = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 #: What a trace times that is more than one op.
 _WHOLES = frozenset({"Region", "Compile"})
 _LABEL = re.compile(r".* = (\w+)\(.*\)", re.DOTALL)
@@ -96,7 +95,7 @@ def nodes_of(graph: Graph, op_log: Any = None) -> dict[str, ProfiledNode]:
         count = entry.float_ops if entry is not None and entry.float_ops else float_ops(op)
         unknown += count is None
         node.own.float_ops = count or 0
-        if op.type in _VARIABLE_OPS:
+        if op.op_def.makes_handle == "variable":
             shape = op.attrs["shape"].as_tuple
             if shape is not None and None not in shape:
                 node.shape = list(shape)

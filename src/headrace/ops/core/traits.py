@@ -64,6 +64,8 @@ class Traits:
             others get zeros.
         shared: it owns state that the workers of a cluster share: `tf.train.replica_device_setter`
             puts it on parameter servers.
+        stated_outputs: of how many outputs the shapes that a file states are believed; None: of all.
+            For ops with outputs that nothing reads, of which releases state different shapes.
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
             may raise ValueError where shapes are not known. None counts nothing.
     """
@@ -86,6 +88,7 @@ class Traits:
     as_shape: Callable[[Operation], Dims] | None = None
     partial_gradients: bool = False
     shared: bool = False
+    stated_outputs: int | None = None
     flops: Callable[[Operation], int] | None = None
 
     @property

@@ -11,6 +11,7 @@ from headrace.graph.shapes import merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import define_op
+from headrace.ops.core.traits import Traits
 from headrace.ops.nn import normalization_kernels
 from headrace.ops.nn.windows import FORMATS_2D, cast, checked_rank, is_channels_first, on_platform
 
@@ -354,6 +355,7 @@ def _define(version: str, kernels: tuple[Any, Any], formats: str, extra: str) ->
         shape=_norm_grad_shape,
         kernel=kernels[1],
         gradient=_norm_grad_gradient,
+        traits=Traits(stated_outputs=3),
     )
 
 

@@ -66,7 +66,7 @@ def handle_op(handle: Tensor) -> Operation | None:
 def handle_dims(handle: Tensor) -> Dims:
     """The declared shape of the variable behind a handle; None when not known."""
     op = handle_op(handle)
-    return None if op is None or op.type != "VarHandleOp" else _declared(op)
+    return None if op is None or op.op_def.makes_handle != "variable" else _declared(op)
 
 
 def _declared(op: Operation) -> Dims:
