@@ -64,7 +64,7 @@ class Traits:
             others get zeros.
         shared: it owns state that the workers of a cluster share: `tf.train.replica_device_setter`
             puts it on parameter servers.
-        stated_outputs: of how many outputs the shapes that a file states are believed; None: of all.
+        stated_outputs: for how many outputs the shapes that a file states count; None: for all.
             For ops with outputs that nothing reads, of which releases state different shapes.
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
             may raise ValueError where shapes are not known. None counts nothing.
