@@ -157,19 +157,24 @@ def measure(tf: Any, name: str, folder: str, seconds: float) -> float:
             coordinator.join(threads)
 
 
-def serve(side: str, folder: str) -> None:
+def serve(
+    side: str,
+    folder: str,
+    write: Callable[[Any, str], None] = write_files,
+    measured: Callable[[Any, str, str, float], float] = measure,
+) -> None:
     """Answer requests on standard input, one line each."""
     tf = importlib.import_module(MODULES[side])
     if side == "tensorflow":
         tf.disable_v2_behavior()
         tf.logging.set_verbosity(tf.logging.FATAL)
     else:
-        write_files(tf, folder)
+        write(tf, folder)
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         name, seconds = json.loads(line)
         try:
-            answer: Any = measure(tf, name, folder, seconds)
+            answer: Any = measured(tf, name, folder, seconds)
         except Exception as error:
             answer = f"{type(error).__name__}: {error}".splitlines()[0]
         print(json.dumps(answer), flush=True)
@@ -179,8 +184,8 @@ def serve(side: str, folder: str) -> None:
 
 
 class _Side:
-    def __init__(self, python: str, name: str, folder: str) -> None:
-        command = [python, __file__, "--side", name, "--folder", folder]
+    def __init__(self, python: str, script: str, name: str, folder: str) -> None:
+        command = [python, script, "--side", name, "--folder", folder]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -206,14 +211,21 @@ class _Side:
         self.process.wait()
 
 
-def compare(names: list[str], repeat: int, seconds: float, out: Path) -> None:
-    """Print a row for each pipeline, and write all to ``out``."""
+def compare(
+    names: list[str],
+    repeat: int,
+    seconds: float,
+    out: Path,
+    script: str = __file__,
+    target: float = TARGET,
+) -> None:
+    """Print a row for each pipeline of ``script``, and write all to ``out``."""
     from run import peer_python
 
     pythons = {"headrace": sys.executable, "tensorflow": peer_python()}
     results = {}
     with tempfile.TemporaryDirectory() as folder:
-        sides = {n: _Side(python, n, folder) for n, python in pythons.items() if python}
+        sides = {n: _Side(python, script, n, folder) for n, python in pythons.items() if python}
         print(f"{'records per second':26}" + "".join(f"{n:>12}" for n in sides) + "       ratio")
         for name in names:
             found: dict[str, list[Any]] = {side: [] for side in sides}
@@ -229,28 +241,35 @@ def compare(names: list[str], repeat: int, seconds: float, out: Path) -> None:
             row = f"{name:26}" + "".join(f"{rates[side]:12,.0f}" for side in sides)
             if len(rates) == 2:
                 ratio = rates["headrace"] / rates["tensorflow"]
-                row += f"{ratio:11.2f} {'ok' if ratio >= TARGET else 'MISSED'}"
+                row += f"{ratio:11.2f} {'ok' if ratio >= target else 'MISSED'}"
             print(row, flush=True)
         for process in sides.values():
             process.close()
     out.write_text(json.dumps(results, indent=1) + "\n")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=list(PIPELINES), default=list(PIPELINES))
+def arguments(description: str, names: list[str], out: str) -> argparse.Namespace:
+    """The command line of a program that compares pipelines."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=names, default=names)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--quick", action="store_true", help="one repetition of 0.5 s")
-    parser.add_argument("--json", type=Path, default=HERE / "results" / "pipelines.json")
+    parser.add_argument("--json", type=Path, default=HERE / "results" / out)
     parser.add_argument("--side", choices=list(MODULES), help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.quick:
+        options.repeat, options.seconds = 1, 0.5
+    return options
+
+
+def main() -> None:
+    options = arguments(__doc__ or "", list(PIPELINES), "pipelines.json")
     if options.side:
         serve(options.side, options.folder)
         return
-    repeat, seconds = (1, 0.5) if options.quick else (options.repeat, options.seconds)
-    compare(options.only, repeat, seconds, options.json)
+    compare(options.only, options.repeat, options.seconds, options.json)
 
 
 if __name__ == "__main__":
