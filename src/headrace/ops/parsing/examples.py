@@ -20,6 +20,7 @@ from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.parsing import example_parse as kernel
 from headrace.ops.parsing.example_scan import Malformed, Span, scan_example
 from headrace.ops.parsing.example_single import DenseLayout
+from headrace.ops.parsing.example_template import Forms
 from headrace.ops.strings.each import as_bytes, items_of
 
 Array = np.ndarray[Any, Any]
@@ -37,6 +38,7 @@ class ExampleLayout(NamedTuple):
     dense: tuple[int, ...]
     shapes: tuple[Any, ...]
     ragged: tuple[int, ...] = ()
+    forms: Forms | None = None
 
     def text(self, slot: int) -> str:
         """A key, for messages."""
@@ -75,9 +77,9 @@ def layout(
     if len(slots) != len(keys):
         twice = next(k for i, k in enumerate(keys) if slots[k] != i)
         raise InvalidArgumentError(None, None, f"The key {twice!r} is given twice.")
-    return ExampleLayout(
-        keys, slots, _kinds(sparse_types), _kinds(dense_types), shapes, _kinds(ragged_types)
-    )
+    kinds = _kinds(sparse_types), _kinds(dense_types), _kinds(ragged_types)
+    forms = Forms(slots, [*kinds[0], *kinds[1], *kinds[2]])
+    return ExampleLayout(keys, slots, kinds[0], kinds[1], shapes, kinds[2], forms)
 
 
 def shapes_of(attr: Any) -> tuple[Any, ...]:
@@ -145,15 +147,30 @@ def dense_columns(
     rows: Rows,
 ) -> list[Array]:
     """The dense features of a batch; ``columns`` are those of `ExampleLayout.dense`."""
+    found = []
+    for i, (spans, kind) in enumerate(zip(columns, plan.dense, strict=True)):
+        fail = _failing(rows, plan.text(len(plan.sparse) + i))
+        found.append(kernel.read_column(spans, kind, fail, rows.dense_words))
+    return _dense_arrays(found, plan, defaults, rows)
+
+
+def _failing(rows: Rows, key: str) -> kernel.Fail:
+    """Raises the error about one feature of a row."""
+
+    def fail(row: int, why: str) -> NoReturn:
+        rows.fail(key, row, why)
+
+    return fail
+
+
+def _dense_arrays(
+    columns: Sequence[kernel.Column], plan: ExampleLayout, defaults: Sequence[Any], rows: Rows
+) -> list[Array]:
+    """The arrays of dense features, checked against their shapes and defaults."""
     result = []
-    for i, (spans, kind, shape) in enumerate(zip(columns, plan.dense, plan.shapes, strict=True)):
-        slot = len(plan.sparse) + i
-        key = plan.text(slot)
-
-        def fail(row: int, why: str, key: str = key) -> NoReturn:
-            rows.fail(key, row, why)
-
-        column = kernel.read_column(spans, kind, fail, rows.dense_words)
+    for i, (column, kind, shape) in enumerate(zip(columns, plan.dense, plan.shapes, strict=True)):
+        key = plan.text(len(plan.sparse) + i)
+        fail = _failing(rows, key)
         default = np.asarray(defaults[i])
         if shape and shape[0] is None:
             if default.size != 1:
@@ -202,6 +219,11 @@ def _parse(
     messages: list[bytes], plan: ExampleLayout, defaults: Sequence[Any], rows: Rows
 ) -> tuple[list[kernel.Column], list[Array], list[kernel.Column]]:
     """The sparse, dense and ragged features of a batch."""
+    first, last = len(plan.sparse), len(plan.sparse) + len(plan.dense)
+    whole = None if plan.forms is None else plan.forms.read(messages)
+    if whole is not None:
+        dense = _dense_arrays(whole[first:last], plan, defaults, rows)
+        return whole[:first], dense, whole[last:]
     width = len(plan.keys)
     table: list[list[Span | None]] = []
     for data in messages:
@@ -212,7 +234,6 @@ def _parse(
             fail_message(data)
         table.append(found)
     columns = list(zip(*table, strict=True)) if table else [()] * width
-    first, last = len(plan.sparse), len(plan.sparse) + len(plan.dense)
     return (
         read_columns(columns[:first], plan.sparse, plan.keys[:first], rows),
         dense_columns(columns[first:last], plan, defaults, rows),
@@ -351,7 +372,7 @@ def _without_batch(
     """The outputs of a batch of one, as those of one message."""
     indices, values, shapes = _triples(sparse)
     parts = [[i[:, 1:] for i in indices], values, [s[1:] for s in shapes]]
-    return parts, [d[0] for d in dense]
+    return parts, [d[0, ...] for d in dense]
 
 
 def _single_shape(op: Operation) -> list[Dims]:
