@@ -68,6 +68,7 @@ bench-distributed: $(STAMP) $(PEER_STAMP)
 
 bench-input: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/pipelines.py
+	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/datasets.py
 	$(BIN)/python benchmarks/image_decoding.py
 
 docs: $(STAMP)

@@ -166,15 +166,15 @@ class OpError(Exception):
             return self._message + "".join(self.stages)
         return self._message + _describe(self._op, self.device) + "".join(self.stages)
 
-    def add_stage(self, op: Any, index: int) -> None:
+    def add_stage(self, op: Any, index: int, order: str = "") -> None:
         """Tell that it happened at element ``index`` (from 0) of the dataset that ``op`` makes.
 
-        An error without an operation gets this one.
+        An error without an operation gets this one. ``order`` says of what order the index is.
         """
         if self._op is None:
             self._op = op
         name, kind, _, site = OpSummary.of(op)
-        text = f"\n  At element {index} of dataset stage '{name}' (type {kind})"
+        text = f"\n  At element {index}{order} of dataset stage '{name}' (type {kind})"
         if site is not None:
             text += f', made by: File "{site.filename}", line {site.lineno}, in {site.function}'
             if site.line and op is not self._op:

@@ -66,7 +66,7 @@ STEPS = {
     ),
     "cache": (st.just(0), lambda e, _: Elements(e.dataset.cache(), e.values)),
     "batch and back": (
-        st.tuples(st.integers(1, 5), st.booleans()),
+        st.tuples(st.integers(1, 10), st.booleans()),
         lambda e, t: Elements(
             e.dataset.batch(*t).apply(tf.data.experimental.unbatch()),
             [v for b in _batches(e.values, *t) for v in b],
@@ -131,7 +131,7 @@ def _threads() -> set[str]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10), st.booleans(), CHAINS)
+@given(st.integers(0, 24), st.booleans(), CHAINS)
 def test_any_pipeline_equals_plain_python(count, rows, chain):
     with tf.Graph().as_default(), tf.Session() as session:
         found = _made(count, rows, chain)
@@ -140,7 +140,7 @@ def test_any_pipeline_equals_plain_python(count, rows, chain):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10), st.booleans(), CHAINS, st.integers(0, 12), st.booleans())
+@given(st.integers(0, 24), st.booleans(), CHAINS, st.integers(0, 30), st.booleans())
 def test_a_restored_iterator_goes_on(count, rows, chain, before, shuffles):
     with tf.Graph().as_default():
         dataset = _made(count, rows, chain).dataset

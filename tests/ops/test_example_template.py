@@ -32,7 +32,9 @@ def _message(label=None, image=None, weights=None, tags=None, other=None, kind=N
         features["tags"] = tf.train.Feature(int64_list=tf.train.Int64List(value=tags))
     if other is not None:
         features["other"] = tf.train.Feature(bytes_list=tf.train.BytesList(value=[other]))
-    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(deterministic=True)
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(
+        deterministic=True
+    )
 
 
 def _dense(found, i):

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, OpError
+from headrace.ops.data.mapped_batches import LEAST_BATCH, MappedBatches, map_taken_out
 from headrace.ops.data.pipeline import (
     Element,
     Iteration,
     Source,
     Stream,
     define_dataset,
+    gathered,
     row,
     scalar,
-    stack,
     whole,
 )
 
@@ -26,7 +27,10 @@ class BatchSource(Source):
         self._base, self._size, self._drops_rest = base, size, drops_rest
 
     def _begin(self, run: Iteration) -> Stream:
-        return _BatchStream(self._base.stream(run), self._size, self._drops_rest)
+        found = map_taken_out(self._base) if self._size >= LEAST_BATCH else None
+        if found is None:
+            return _BatchStream(self._base.stream(run), self._size, self._drops_rest)
+        return MappedBatches(found, run, self._size, self._drops_rest)
 
 
 class _BatchStream(Stream):
@@ -39,17 +43,11 @@ class _BatchStream(Stream):
         if not found or (self._drops_rest and len(found) < self._size):
             raise StopIteration
         self.count += 1
-        arrays = self._stream.rows
-        if arrays is None:
-            try:
-                return stack(found)
-            except OpError as error:
-                self.failed(error)
-                raise
-        if found[-1] - found[0] == len(found) - 1 and found == list(range(found[0], found[-1] + 1)):
-            return tuple([a[found[0] : found[-1] + 1] for a in arrays])
-        at = np.array(found)
-        return tuple([a.take(at, 0) for a in arrays])
+        try:
+            return gathered(self._stream, found)
+        except OpError as error:
+            self.failed(error)
+            raise
 
 
 _SIZED = "output_types: list(type) >= 1, output_shapes: list(shape) >= 1"

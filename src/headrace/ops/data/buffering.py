@@ -145,6 +145,8 @@ define_dataset(
 
 
 class _ParallelMap(Mapped):
+    is_map = True
+
     def __init__(self, base: Source, body: FuncGraph, captured: Any, calls: int) -> None:
         super().__init__(base, body, captured)
         self._calls = calls

@@ -19,6 +19,8 @@ from headrace.ops.data.pipeline import (
 class _Limited(Source):
     """Leaves out elements by their place: ``first`` skipped, then every ``step``-th, ``count``."""
 
+    moves_only = True
+
     def __init__(self, base: Source, first: int, count: int, step: int = 1) -> None:
         self._base = base
         self._place = first, count, step
@@ -131,6 +133,8 @@ for _name, _hints, _attrs in (
 
 
 class _Repeat(Source):
+    moves_only = True
+
     def __init__(self, base: Source, count: int) -> None:
         self._base, self._count = base, count
 

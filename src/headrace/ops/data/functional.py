@@ -45,6 +45,8 @@ def elsewhere(element: Element) -> Source:
 
 
 class _Map(Mapped):
+    is_map = True
+
     def _begin(self, run: Iteration) -> Stream:
         return _MapStream(whole(self.base, run), run.function(self.body, self.captured))
 

@@ -111,6 +111,8 @@ class Source:
     """
 
     op: Any = None
+    #: Whether streams only leave out, repeat or order elements of ``_base``, and look at none.
+    moves_only = False
 
     def stream(self, run: Iteration) -> Stream:
         """Begin an iteration."""
@@ -242,6 +244,21 @@ def define_dataset(
 
 def _scalar(op: Operation) -> list[tuple[int, ...]]:
     return [()]
+
+
+def gathered(stream: Stream, found: Sequence[Any]) -> Element:
+    """What a stream has given, as one element with a first axis more.
+
+    Raises:
+        InvalidArgumentError: if shapes differ.
+    """
+    arrays = stream.rows
+    if arrays is None:
+        return stack(found)
+    if found[-1] - found[0] == len(found) - 1 and found == list(range(found[0], found[-1] + 1)):
+        return tuple([a[found[0] : found[-1] + 1] for a in arrays])
+    at = np.array(found)
+    return tuple([a.take(at, 0) for a in arrays])
 
 
 def stack(elements: Sequence[Element]) -> Element:

@@ -72,6 +72,8 @@ class _Shuffle(Source):
         epochs: how often to go over the base; the elements of one come before those of the next.
     """
 
+    moves_only = True
+
     def __init__(
         self, base: Source, size: int, seeds: tuple[int, int], reshuffles: bool, epochs: int = 1
     ) -> None:

@@ -26,7 +26,7 @@ _PART, _VALUE = 0x0A, 0x12
 _NUMPY: dict[int, Any] = {FLOAT: np.float32, INT64: np.int64, BYTES: object}
 
 
-class Template(NamedTuple):
+class MessageForm(NamedTuple):
     """The form of messages of one length.
 
     Attributes:
@@ -42,8 +42,8 @@ class Template(NamedTuple):
 
     def fits(self, table: Array) -> Array:
         """Which rows of ``[messages, length]`` have this form."""
-        fits: Array = ~((table[:, self.places] ^ self.values) & self.mask).any(axis=1)
-        return fits
+        differs: Array = (table[:, self.places] ^ self.values) & self.mask
+        return np.logical_not(differs.any(axis=1))
 
 
 class _Unusual(Exception):
@@ -74,7 +74,7 @@ def _field(data: bytes, at: int) -> tuple[int, int]:
             raise _Unusual
 
 
-def template(data: bytes, slots: dict[bytes, int], kinds: Sequence[int]) -> Template | None:
+def template(data: bytes, slots: dict[bytes, int], kinds: Sequence[int]) -> MessageForm | None:
     """The form of a message that has all features of ``slots`` as ``kinds``; None if it has not."""
     mask = np.full(len(data), 0xFF, np.uint8)
     found: dict[int, tuple[int, int, int, int]] = {}
@@ -102,7 +102,7 @@ def template(data: bytes, slots: dict[bytes, int], kinds: Sequence[int]) -> Temp
         return None
     places = np.flatnonzero(mask)
     values = np.frombuffer(data, np.uint8)[places]
-    return Template(places, values, mask[places], [found[slot] for slot in range(len(slots))])
+    return MessageForm(places, values, mask[places], [found[slot] for slot in range(len(slots))])
 
 
 def _feature(data: bytes, at: int, end: int, kind: int, mask: Array) -> tuple[int, int, int, int]:
@@ -129,7 +129,7 @@ class Forms:
 
     def __init__(self, slots: dict[bytes, int], kinds: Sequence[int]) -> None:
         self._slots, self._kinds = slots, kinds
-        self._by_length: dict[int, list[Template]] = {}
+        self._by_length: dict[int, list[MessageForm]] = {}
 
     def read(self, messages: Sequence[bytes]) -> list[Column] | None:
         """The values of each slot, the same number in each message; None if they are not so."""
@@ -165,7 +165,7 @@ class Forms:
         table = np.frombuffer(b"".join(messages), np.uint8).reshape(len(messages), length)
         forms = self._by_length.get(length, [])
         left = np.arange(len(messages))
-        found = []
+        found: list[tuple[Array, list[Array]]] = []
         for at in range(_MOST_FORMS):
             if at == len(forms):
                 made = template(messages[left[0]], self._slots, self._kinds)
@@ -184,7 +184,7 @@ class Forms:
 
     @staticmethod
     def _values(
-        form: Template, table: Array, messages: Sequence[bytes], rows: Array
+        form: MessageForm, table: Array, messages: Sequence[bytes], rows: Array
     ) -> list[Array]:
         whole = len(rows) == len(messages)
         result = []
@@ -215,4 +215,4 @@ class Forms:
         return Column(kind, values.reshape(-1), counts, [])
 
 
-__all__ = ["Forms", "Template", "template"]
+__all__ = ["Forms", "MessageForm", "template"]
