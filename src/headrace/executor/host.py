@@ -27,7 +27,8 @@ from headrace.executor.evaluate import (
 )
 from headrace.executor.interrupts import Watch
 from headrace.executor.loops import BoundedLoops
-from headrace.executor.region import Region, RegionOptions
+from headrace.executor.region import Region
+from headrace.executor.region_options import RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, owned
 from headrace.executor.touched import RegionState, may_block
 from headrace.graph.attrs import attrs_key

@@ -28,7 +28,8 @@ from headrace.executor.evaluate import flat_static
 from headrace.executor.interrupts import Watch
 from headrace.executor.null import is_null
 from headrace.executor.program import InPlace
-from headrace.executor.region import Region, RegionOptions, label_of
+from headrace.executor.region import Region
+from headrace.executor.region_options import RegionOptions, label_of
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, Transaction
 from headrace.executor.runnable import Runnable
 from headrace.executor.touched import RegionState, functions_in, has_loops

@@ -26,7 +26,8 @@ from headrace.passes.ir import Node, function_step
 
 if TYPE_CHECKING:
     from headrace.executor.evaluate import Interpreting
-    from headrace.executor.region import Region, RegionOptions
+    from headrace.executor.region import Region
+    from headrace.executor.region_options import RegionOptions
     from headrace.executor.tracing_step import StepContext
 
 #: Lists have room for no fewer elements.
@@ -194,7 +195,8 @@ class _ListLoop:
         return region
 
     def _make(self, args: Sequence[Any], bound: int) -> Region:
-        from headrace.executor.region import Region, RegionOptions
+        from headrace.executor.region import Region
+        from headrace.executor.region_options import RegionOptions
 
         node, attrs = self._node, dict(self._node.attrs)
         types, dims = list(node.dtypes), list(node.dims)

@@ -14,7 +14,8 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError, OpError
 from headrace.executor.evaluate import NeedsHost
-from headrace.executor.region import Region, RegionOptions
+from headrace.executor.region import Region
+from headrace.executor.region_options import RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.executor.tracing_step import StepContext
 from headrace.graph import dtypes

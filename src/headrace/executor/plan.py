@@ -16,7 +16,7 @@ from headrace.executor.claims import held
 from headrace.executor.evaluate import NeedsHost, Values
 from headrace.executor.host import HostCall, HostRunner, is_plain_host_op
 from headrace.executor.interrupts import Watch, wait_until_ready
-from headrace.executor.region import RegionOptions
+from headrace.executor.region_options import RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, Transaction
 from headrace.executor.stages import WHOLE, PartTables, is_large, known_values
 from headrace.executor.stepping import Driver, Flow, StepRun

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NoReturn
 
@@ -27,6 +27,7 @@ from headrace.executor.null import NullProgram, is_null
 from headrace.executor.policy import CALL, NEVER, costs_less, costs_less_as_run
 from headrace.executor.program import LARGE, NOTHING_LARGE, InPlace, Program, bind_edges
 from headrace.executor.region_checks import raise_failed, rerun
+from headrace.executor.region_options import RegionOptions, label_of
 from headrace.executor.resources import (
     RandomStream,
     ResourceHandle,
@@ -48,8 +49,6 @@ from headrace.settings import flags
 _nothing = contextlib.nullcontext()
 #: A region keeps the programs of this many combinations of shapes and static values.
 MAX_PROGRAMS = 256
-#: So many outputs are named where a region is.
-_SHOWN = 4
 
 
 class Region:
@@ -88,6 +87,8 @@ class Region:
         touched = RegionState(nodes, handles, self.early.nodes)
         self.touched = touched
         self.written: list[StateKey] = list(touched.writes)
+        # What is read and replaced: XLA puts the new value where the old one was, so that a step
+        # has its variables in memory once, not twice.
         self.donated = [k for k in self.written if k in touched.reads]
         self.kept = [k for k in touched.reads if k not in touched.writes]
         self._read_keys: list[StateKey] = [*self.donated, *self.kept]
@@ -167,6 +168,8 @@ class Region:
                     return self.interpret(store, dynamic, static, program, None, {})
             elif program.is_quick and self._are_there(dynamic):
                 return self._run_quickly(program, store, dynamic, context)
+        # From here on it may wait. So it holds its own state, not the lock: steps that use other
+        # state go on meanwhile.
         watch = Watch(store, context)
         keys = self._read_keys, self.written
         with held(store, *keys, watch.check, watch.is_given_up) as values:
@@ -252,6 +255,7 @@ class Region:
             self._programs.clear()  # those made so far may give their state away
 
     def _program(self, dynamic: Sequence[Any], static: Sequence[Any]) -> Program:
+        # Types are no part of the key: the graph has fixed them. Shapes it may leave open.
         key: Any = tuple([a.shape for a in dynamic])
         if static:
             key = (key, tuple([_static_key(s) for s in static]))
@@ -302,6 +306,8 @@ class Region:
                 outputs, new_state, _, self.pending = program.call(args)
             except Exception as error:
                 self._raise_explained(error, program, store, dynamic, args, [])
+        # XLA may still be computing these arrays. The next step takes them all the same, and
+        # nothing has to be taken back: a quick program has no checks and has run before.
         store.put_all(self.written, new_state)
         return outputs
 
@@ -339,6 +345,8 @@ class Region:
                 if first is not None:
                     raise_failed(first, program.messages, explain)
                 donates = program.donates and bool(self.donated)
+                # Once XLA has been given memory of the state there is no way back, so others are
+                # kept out for the moment of the call, and see the new values at once.
                 ready = partial(self._to_donate, program, store, args)
                 changing = replacing(store, self.written, watch.check, ready)
                 with changing if donates else _nothing:
@@ -531,6 +539,7 @@ class Region:
         transaction.commit(None if watch is None else watch.check)
         self.waiting.end(program.turn, evaluation)
         is_open = program.turn.is_open and self.between_hosts
+        # Now the sizes are known: what NumPy does faster than XLA can be called is never compiled.
         if is_open and costs_less_as_run(self.nodes, values):
             program.turn.interpretations = NEVER
         return [values[n][i] for n, i in self.outputs]
@@ -544,13 +553,6 @@ class Region:
         return values
 
 
-def label_of(nodes: Sequence[Node], outputs: Sequence[Edge]) -> str:
-    """How a region of these nodes is called: by what it gives, else by what it does last."""
-    names = list(dict.fromkeys(n.name for n, _ in outputs)) or [nodes[-1].name]
-    shown = ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
-    return f"region of {len(nodes)} op{'s' * (len(nodes) > 1)} to {shown}"
-
-
 def _static_key(value: Any) -> Any:
     if isinstance(value, lists.TensorList):
         return tuple([None if item is None else _static_key(item) for item in value.items or ()])
@@ -558,43 +560,4 @@ def _static_key(value: Any) -> Any:
     return (array.dtype.str, array.shape, array.tobytes())
 
 
-class RegionOptions:
-    """What regions need from the session that runs them.
-
-    Attributes:
-        device: the JAX device, or None for JAX's default.
-        host: the HostRunner, which runs host ops and single ops while interpreting; None for
-            regions that can only be compiled.
-        explain: turns an exception of JAX or XLA into an OpError.
-        passes_on: whether outputs go to other tasks, and are of no use here afterwards.
-        programs: how many programs were compiled under these options that could have waited.
-    """
-
-    def __init__(
-        self,
-        device: Any,
-        host: Any,
-        explain: Callable[[Exception], OpError],
-        runs_before_compiling: Callable[[Sequence[Node], Sequence[Edge]], int],
-        compiler_options: dict[str, Any] | None,
-        passes_on: bool = False,
-    ) -> None:
-        self.device = device
-        self.host = host
-        self.explain = explain
-        self.runs_before_compiling = runs_before_compiling
-        self.compiler_options = compiler_options
-        self.passes_on = passes_on
-        self.programs = 0
-
-    def scope(self) -> Any:
-        """The JAX settings under which programs are traced and called."""
-        if self.device is None:
-            return jax.enable_x64(True)
-        stack = contextlib.ExitStack()
-        stack.enter_context(jax.enable_x64(True))
-        stack.enter_context(jax.default_device(self.device))
-        return stack
-
-
-__all__ = ["Region", "RegionOptions", "label_of"]
+__all__ = ["Region"]

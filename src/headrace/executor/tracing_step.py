@@ -92,12 +92,13 @@ class StepContext:
             DeadlineExceededError: naming ``node``.
         """
         outcome: Future[Any] = Future()
+        # The user's function may look at context variables: it is to find those of its caller.
         context = contextvars.copy_context()
 
         def work() -> None:
             try:
                 outcome.set_result(context.run(call))
-            except BaseException as error:
+            except BaseException as error:  # SystemExit, too: else nobody would hear of the end
                 outcome.set_exception(error)
 
         threading.Thread(target=work, name=f"headrace {node.name}", daemon=True).start()
@@ -118,6 +119,8 @@ class StepContext:
 
     def cancel(self) -> None:
         """Make ops of this step that wait, or come to wait, give up: another has failed."""
+        # First the mark, then the bell: who begins to wait in between looks at the mark before. The
+        # list is copied, since everyone who wakes takes his condition out of it.
         self._cancelled = True
         for condition in list(self._waiting):
             with condition:
@@ -137,6 +140,7 @@ class StepContext:
         """
         self._waiting.append(condition)
         try:
+            # It wakes for any of three reasons, or for none: all are looked at again.
             while not ready():
                 self.check_cancelled()
                 self.check_deadline()
@@ -157,6 +161,8 @@ class StepContext:
         """Note that something ran from ``start`` until now, or until ``end``."""
         if self.events is not None:
             made = tuple(_made(v) for v in outputs if isinstance(v, (np.ndarray, jax.Array)))
+            # The time of day, unlike the deadline's clock: traces of several tasks are laid side by
+            # side.
             ended = time.time() if end is None else end
             self.events.append(Event(name, op_type, device, start, ended, detail, made))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.executor.host import HostCall
 from headrace.executor.in_place import make_region
-from headrace.executor.region import RegionOptions
+from headrace.executor.region_options import RegionOptions
 from headrace.executor.runnable import Runnable
 from headrace.executor.stages import PartTables, Staging, is_large
 from headrace.executor.touched import may_block
@@ -93,6 +93,8 @@ class UnitBuilder:
         apart = waits_apart(self.nodes, self.staging.is_host, self.tables.bodies)
         told_apart = self.tables.groups  # by partitioning, in a step over several tasks
         for node in self.nodes:
+            # A host op is a unit by itself. Nodes of one device and stage are one region, unless
+            # some of them would have to wait for what others do not need.
             key: Any = (stage[node], 0, "host", node)
             if not self.staging.is_host(node):
                 bits = None if told_apart else apart.get(node)

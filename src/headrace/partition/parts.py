@@ -181,6 +181,7 @@ class _TaskCut:
         number = {key: i for i, key in enumerate(distinct)}
         for node in self.staging.nodes:
             self.groups[node] = (self.stage[node], number[keys[node]])
+        # By edge and task, not by user: a value crosses once, however many nodes there take it.
         received: dict[tuple[Edge, str], Edge] = {}
         for node in list(self.step.nodes):
             if node.op_def is not FEED:
@@ -258,6 +259,8 @@ class _TaskCut:
     def _precision(self, source: Node, dtype: DType) -> str:
         if not dtype.is_floating:
             return ""
+        # "" is no word about it, and then the session's default counts; "float32" is the wish not
+        # to shorten, whatever the default.
         own = wire_precision.chosen(source.attrs)
         return self.default_precision if not own else own.replace("float32", "")
 
@@ -281,6 +284,7 @@ class _TaskCut:
             attrs = {"transfer": transfer}
             send = Node(SEND, f"send_{number}", [], attrs, (), (), None)
             recv = Node(RECV, f"recv_{number}", [], attrs, (), (), None)
+            # What arrives is in host memory, whatever the device that it is for.
             send.device, recv.device = source.device, f"{destination}/device:CPU:0"
             self.groups[send] = self.groups[recv] = self.groups[source]
             self.task[send], self.task[recv] = transfer.source, destination

@@ -55,6 +55,8 @@ def _choose(node: Node, known: dict[Edge, Any]) -> dict[int, Operation]:
         ):
             found = _Uses(source.device)
             found.visit_all(node, i)
+            # A call that is not certain to read must not read before: the variable may have no
+            # value, and the program would fail where it did not.
             read = found.certain if not node.op_def.traits.repeats else found.read
             if found.harmless and read is not None:
                 chosen[i] = read
@@ -163,6 +165,7 @@ def _is_changed(step: StepGraph, handle: ResourceHandle, known: dict[Edge, Any])
 
 def _read(step: StepGraph, loop: Node, handle: Edge, op: Operation, after: bool) -> Edge:
     """The value of a variable; ``after`` all that the loop waits for, where that may change it."""
+    # The program may read the variable as well: one read serves both.
     if not after:
         for node in step.nodes:
             if node.type == _READ and node.inputs == [handle] and not node.control:
@@ -216,6 +219,8 @@ def with_values(function: FuncGraph, values: dict[int, Tensor]) -> FuncGraph:
     Args:
         values: for each position a tensor of the type and shape of its value.
     """
+    # Kept with the body, and made anew when that has grown: every plan with this loop has the same
+    # copy, and so shares what was compiled for it.
     version = (len(function._ops), function._mutations)
     cached = function.__dict__.setdefault("_with_values", {})
     key = (version, *sorted(values))
@@ -242,6 +247,8 @@ class _BodyCopy:
         self.ops: dict[Operation, Operation] = {}
 
     def copy_body(self) -> FuncGraph:
+        # A graph for a body takes over what surrounds the place where it is made. Here that is not
+        # the place in the program: each op brings its own device and attributes.
         self.made._devices.entries = []
         self.made._attr_scopes = []
         self.made._gradient_overrides = []

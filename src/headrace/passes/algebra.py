@@ -43,6 +43,8 @@ def _the_operand(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None
 
 
 def _pass_through(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
+    # An identity with control inputs is what its users wait by; one on another device is how the
+    # program asks for a transfer.
     source, _ = found["x"]
     return None if node.control or source.device != node.device else found["x"]
 
@@ -123,6 +125,7 @@ def _subtract(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
     return rewriter.make("Sub", [found["x"], found["y"]], node)
 
 
+# x * 0 = 0, x - x = 0 and x / x = 1 are not here: they are wrong for NaN and infinities.
 RULES = RuleSet(
     (
         Rule("x + 0 = x", op("Add|AddV2", _x, Scalar(0), commutes=True), _the_operand),

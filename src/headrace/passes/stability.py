@@ -123,7 +123,7 @@ def _expm1(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
 
 
 def _log_sum_exp(rewriter: Rewriter, node: Node, found: Bindings) -> Edge | None:
-    if _is_shifted(found["x"]):
+    if _is_shifted(found["x"]):  # our own result has this form, too: without end otherwise
         return None
     return _stable_log_sum(rewriter, node, found["x"], found["total"][0])
 
@@ -138,6 +138,7 @@ def _stable_log_sum(rewriter: Rewriter, like: Node, x: Edge, total: Node) -> Edg
     """log(sum(exp(x))) as max + log(sum(exp(x - max))), shaped like ``total``."""
     axes, keep = total.inputs[1], total.attrs["keep_dims"]
     kept = rewriter.make("Max", [x, axes], like, {"keep_dims": True, **_types(total)})
+    # An infinite maximum stays where it is: inf - inf would be NaN.
     finite = rewriter.make("FiniteOrZero", [kept], like)
     shifted = rewriter.make("Exp", [rewriter.make("Sub", [x, finite], like)], like)
     attrs = {"keep_dims": keep, **_types(total)}
@@ -192,6 +193,7 @@ _sigmoid_terms = (
 
 RULES = RuleSet(
     (
+        # Those that take a sum of gradients apart come first: the others then see one term each.
         Rule(
             "softmax'(g + h) = softmax'(g) + softmax'(h)",
             op("SoftmaxGrad", _g, _softmax),

@@ -69,6 +69,7 @@ class Fetches:
 
     def __init__(self, graph: Graph, structure: Any, session: Any = None) -> None:
         self._graph = graph
+        # The session keeps this object with its plan: it must not be kept alive by it.
         self._session = None if session is None else weakref.ref(session)
         self._index: dict[tuple[Tensor, bool], int] = {}
         self._targets: dict[Operation, None] = {}
@@ -142,6 +143,8 @@ class Fetches:
         if isinstance(element, Operation):
             self._targets[element] = None
             return lambda v: None
+        # A variable and a read of it have one tensor, but are two fetches: the one has its value
+        # at the end of the step, the other that of its moment.
         index = self._index.setdefault((element, last), len(self._index))
         session = self._session
         if element.op.type == "GetSessionHandle" and session is not None:
@@ -164,6 +167,7 @@ class Feeds:
             self._add(graph, key)
         self.simple = all(split is None for _, split, _ in self._composite)
         self._checks = [(np.dtype(t.dtype.np_dtype), t, t.dims) for t in self._given]
+        # In the order of the graph: feeding the same tensors in another order finds the same plan.
         # A tensor may be given twice, say by name and as an object: the last value counts.
         position = {t: i for i, t in enumerate(self._given)}
         self.tensors = sorted(position, key=lambda t: (t.op._id, t.value_index))
@@ -220,7 +224,7 @@ class Feeds:
         result = []
         for value, (dtype, tensor, dims) in zip(values, self._checks, strict=True):
             if isinstance(value, np.ndarray) and value.dtype == dtype:
-                array = value
+                array = value  # as most are: not copied, and hardly looked at
             else:
                 array = _convert_feed(value, dtype, tensor)
                 if not isinstance(array, np.ndarray):  # a resource handle

@@ -144,10 +144,12 @@ class BaseSession:
         if kind in compiled.prompt:
             result = run(compiled.plan, values, options, run_metadata, limit)
             return result
+        # If the caller leaves, the step may still write down what it did: not into his message.
         own = None if run_metadata is None else type(run_metadata)()
 
         def call() -> list[Any]:
             results: list[Any] = run(compiled.plan, values, options, own, limit)
+            # The limit is for the step: XLA hands out arrays that it has not computed yet.
             jax.block_until_ready([r for r in results if isinstance(r, jax.Array)])  # type: ignore[no-untyped-call]
             return results
 
@@ -193,6 +195,7 @@ class BaseSession:
             key, compiled = None, None
         except RecursionError:
             raise nest.too_deep(fetches) from None
+        # A graph that has only grown has the same steps; one of which a part was changed has not.
         if compiled is None or compiled.mutations != self._graph._mutations:
             if limit is None:
                 compiled = self._new_plan(key, fetches, keys, None)

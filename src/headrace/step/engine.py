@@ -18,7 +18,7 @@ from headrace.executor.memory import keep_freed_memory
 from headrace.executor.partial import PartialRun
 from headrace.executor.plan import LocalPlan
 from headrace.executor.policy import CALL, CALL_FROM_HOST, runs_before_compiling
-from headrace.executor.region import RegionOptions
+from headrace.executor.region_options import RegionOptions
 from headrace.executor.resources import ResourceStore
 from headrace.executor.stages import PartTables
 from headrace.executor.tracing_step import StepContext, fill_metadata

@@ -62,6 +62,8 @@ def make_plan(request: PlanRequest, site: Site[PlanT]) -> PlanT:
     """
     record = Record()
     step = prune(request, record)
+    # Placed before it is rewritten: a rewrite may join only what is on one device. Rewritten before
+    # it is split: what goes away needs no transfer, and a transfer hides what could be joined.
     available = place(step, request, site, record)
     rewrite(step, site, record)
     partition = split(step, available, site)
@@ -106,8 +108,10 @@ def split(step: StepGraph, available: Sequence[DeviceAttributes], site: Site[Pla
     def place_body(nodes: Sequence[Node], device: str, function: str) -> None:
         _place(nodes, available, device, function, site)
 
+    # Devices of one process need no parts: its plan moves values between them by itself.
     if not site.tasks:
         return whole(step, available[0].task)
+    # Bodies first: to cut the step one has to know which loops and calls other tasks help with.
     bodies = cut_bodies(step, place_body, site.precision)
     return cut_at_tasks(step, site.precision, bodies)
 

@@ -1,0 +1,64 @@
+"""What regions get from the session that runs them, and what they are called."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from headrace.errors import OpError
+from headrace.passes.ir import Edge, Node
+
+#: So many outputs are named where a region is.
+_SHOWN = 4
+
+
+class RegionOptions:
+    """What regions need from the session that runs them.
+
+    Attributes:
+        device: the JAX device, or None for JAX's default.
+        host: the HostRunner, which runs host ops and single ops while interpreting; None for
+            regions that can only be compiled.
+        explain: turns an exception of JAX or XLA into an OpError.
+        passes_on: whether outputs go to other tasks, and are of no use here afterwards.
+        programs: how many programs were compiled under these options that could have waited.
+    """
+
+    def __init__(
+        self,
+        device: Any,
+        host: Any,
+        explain: Callable[[Exception], OpError],
+        runs_before_compiling: Callable[[Sequence[Node], Sequence[Edge]], int],
+        compiler_options: dict[str, Any] | None,
+        passes_on: bool = False,
+    ) -> None:
+        self.device = device
+        self.host = host
+        self.explain = explain
+        self.runs_before_compiling = runs_before_compiling
+        self.compiler_options = compiler_options
+        self.passes_on = passes_on
+        self.programs = 0
+
+    def scope(self) -> Any:
+        """The JAX settings under which programs are traced and called."""
+        if self.device is None:
+            return jax.enable_x64(True)
+        stack = contextlib.ExitStack()
+        stack.enter_context(jax.enable_x64(True))
+        stack.enter_context(jax.default_device(self.device))
+        return stack
+
+
+def label_of(nodes: Sequence[Node], outputs: Sequence[Edge]) -> str:
+    """How a region of these nodes is called: by what it gives, else by what it does last."""
+    names = list(dict.fromkeys(n.name for n, _ in outputs)) or [nodes[-1].name]
+    shown = ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
+    return f"region of {len(nodes)} op{'s' * (len(nodes) > 1)} to {shown}"
+
+
+__all__ = ["RegionOptions", "label_of"]
