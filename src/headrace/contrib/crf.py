@@ -44,6 +44,8 @@ def crf_log_likelihood(
 ) -> Any:
     """The log-likelihood of tag sequences.
 
+    Lafferty, McCallum and Pereira, "Conditional Random Fields", 2001, section 3.
+
     Args:
         inputs: scores of tags ``[batch, time, tags]``.
         tag_indices: int ``[batch, time]``.
@@ -72,6 +74,8 @@ def crf_sequence_score(
 ) -> Any:
     """The unnormalised score of tag sequences, ``[batch]``; arguments as `crf_log_likelihood`.
 
+    The exponent of Lafferty, McCallum and Pereira, "Conditional Random Fields", 2001, section 3.
+
     Raises:
         TypeError: if the tags are not integers.
         ValueError: if sizes do not fit each other.
@@ -85,6 +89,8 @@ def crf_multitag_sequence_score(
     inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any
 ) -> Any:
     """The score of all sequences of the tags that ``tag_bitmap`` (bool, like ``inputs``) admits.
+
+    Tsuboi et al., "Training Conditional Random Fields Using Incomplete Annotations", 2008.
 
     Returns:
         The log of the sum of their exponentials, ``[batch]``.
@@ -131,6 +137,9 @@ def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params:
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:
     """The log of the sum of the exponentials of all sequences' scores, ``[batch]``.
 
+    Lafferty, McCallum and Pereira, "Conditional Random Fields", 2001, section 3; the algorithm is
+    that of Rabiner, "A Tutorial on Hidden Markov Models", 1989, section III.A.
+
     It is found by the forward algorithm, in ``time * tags ** 2`` steps. An empty sequence has 0.
 
     Raises:
@@ -175,6 +184,8 @@ class _TagCell(RNNCell):
 class CrfForwardRnnCell(_TagCell):
     """One step of the forward algorithm.
 
+    Rabiner, "A Tutorial on Hidden Markov Models", 1989, section III.A.
+
     Args:
         transition_params: scores of transitions ``[tags, tags]``.
 
@@ -194,6 +205,8 @@ class CrfForwardRnnCell(_TagCell):
 class CrfDecodeForwardRnnCell(_TagCell):
     """One step of the Viterbi algorithm.
 
+    Rabiner, "A Tutorial on Hidden Markov Models", 1989, section III.B.
+
     Args:
         transition_params: scores of transitions ``[tags, tags]``.
 
@@ -211,6 +224,8 @@ class CrfDecodeForwardRnnCell(_TagCell):
 
 class CrfDecodeBackwardRnnCell(RNNCell):
     """One step back along the best tags before each tag.
+
+    Rabiner, "A Tutorial on Hidden Markov Models", 1989, section III.B.
 
     >>> cell = tf.contrib.crf.CrfDecodeBackwardRnnCell(num_tags=2)
     >>> tags, _ = cell(tf.constant([[1, 0]]), tf.constant([[0]]))
@@ -239,6 +254,8 @@ class CrfDecodeBackwardRnnCell(RNNCell):
 
 def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) -> Any:
     """The best tag sequences, by the Viterbi algorithm.
+
+    Rabiner, "A Tutorial on Hidden Markov Models", 1989, section III.B.
 
     Args:
         potentials: scores of tags ``[batch, time, tags]``.
@@ -275,6 +292,8 @@ def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) ->
 
 def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
     """The best tag sequence of one array of scores, in NumPy.
+
+    Rabiner, "A Tutorial on Hidden Markov Models", 1989, section III.B.
 
     Args:
         score: ``[time, tags]``; transition_params: ``[tags, tags]``.

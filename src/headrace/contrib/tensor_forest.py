@@ -151,6 +151,9 @@ def _dense(values: Any) -> Tensor:
 class RandomForestGraphs:
     """Builds the graphs that train and use a forest.
 
+    Colthurst, Sculley, Hendry and Nado, "TensorForest: Scalable Random Forests on TensorFlow",
+    2016; Breiman, "Random Forests", 2001.
+
     Args:
         params: a ForestHParams, filled.
         device_assigner, training: taken, without effect: a forest lives on the host.

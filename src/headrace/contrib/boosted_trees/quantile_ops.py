@@ -170,6 +170,9 @@ class QuantileAccumulatorSaveable(SaveableObject):
 class QuantileAccumulator:
     """Summaries of a feature, which steps add, until a flush makes buckets of them.
 
+    Chen and Guestrin, "XGBoost: A Scalable Tree Boosting System", 2016 (arXiv:1603.02754), section
+    3.3 and appendix A.
+
     Whoever adds with another stamp than that of the accumulator comes too late: nothing happens.
 
     Args:

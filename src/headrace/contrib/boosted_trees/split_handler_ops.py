@@ -32,6 +32,9 @@ def build_dense_inequality_splits(
 ) -> Any:
     """The best threshold of a dense column for each leaf.
 
+    Chen and Guestrin, "XGBoost: A Scalable Tree Boosting System", 2016 (arXiv:1603.02754), sections
+    2.2 and 3.2.
+
     Args:
         num_minibatches: int64 scalar: sums are divided by it.
         partition_ids: int32 ``[n]``, leaves, in rising order.
@@ -92,6 +95,9 @@ def build_sparse_inequality_splits(
 ) -> Any:
     """The best threshold, dimension and default direction of a sparse column for each leaf.
 
+    Chen and Guestrin, "XGBoost: A Scalable Tree Boosting System", 2016 (arXiv:1603.02754), sections
+    2.2 and 3.4.
+
     The first bucket of each leaf is ``bias_feature_id`` (int64 scalar) in dimension 0, with the
     sums of all examples of the leaf; leaves that have no other bucket are left out. Everything
     else is as for `build_dense_inequality_splits`.
@@ -133,6 +139,9 @@ def build_categorical_equality_splits(
     name: str | None = None,
 ) -> Any:
     """The best id of a categorical column for each leaf: examples that have it go left.
+
+    The gain is that of Chen and Guestrin, "XGBoost: A Scalable Tree Boosting System", 2016
+    (arXiv:1603.02754), section 2.2.
 
     ``feature_ids`` are int64 ``[n, 2]``, ids and dimensions; the first of each leaf is
     ``bias_feature_id``, as for `build_sparse_inequality_splits`.

@@ -27,6 +27,9 @@ def grow_tree_ensemble(
 ) -> Operation:
     """An operation that adds a layer to the last tree, or begins a new one.
 
+    Friedman, "Greedy Function Approximation: A Gradient Boosting Machine", 2001, section 4.3; the
+    learning rate is its section 5. Ponomareva et al., "TF Boosted Trees", 2017 (arXiv:1710.11555).
+
     Args:
         stamp_token, next_stamp_token: int64 scalars: the stamp, and that after the step.
         learning_rate: float32 scalar, the weight of a new tree.

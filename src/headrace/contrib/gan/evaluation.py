@@ -57,6 +57,8 @@ def _activations(images: Any, classifier_fn: Callable[..., Any], num_batches: in
 def classifier_score_from_logits(logits: Any) -> Any:
     """How sure a classifier is of single images, and how unsure of all (arXiv:1606.03498).
 
+    Salimans et al., "Improved Techniques for Training GANs", 2016, section 4.
+
     Args:
         logits: ``[images, classes]``.
     """
@@ -105,6 +107,8 @@ def frechet_classifier_distance_from_activations(
     real_activations: Any, generated_activations: Any
 ) -> Any:
     """The Frechet distance of the normal distributions of activations (arXiv:1706.08500).
+
+    Heusel et al., "GANs Trained by a Two Time-Scale Update Rule", 2017.
 
     Args:
         real_activations, generated_activations: ``[n, features]``.

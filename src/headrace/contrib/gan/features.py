@@ -76,7 +76,10 @@ def clip_variables(optimizer: Any, variables: Sequence[Any], weight_clip: float)
 
 
 def clip_discriminator_weights(optimizer: Any, model: Any, weight_clip: float) -> Any:
-    """`clip_variables` of the discriminator of a model (Wasserstein GAN, arXiv:1701.07875)."""
+    """`clip_variables` of the discriminator of a model (Wasserstein GAN, arXiv:1701.07875).
+
+    Arjovsky, Chintala and Bottou, 2017, section 3, algorithm 1.
+    """
     return clip_variables(optimizer, model.discriminator_variables, weight_clip)
 
 
@@ -134,6 +137,8 @@ def tensor_pool(
 ) -> Any:
     """Values of this step, or of an earlier one (Shrivastava and others 2017, arXiv:1612.07828).
 
+    See section 2.3 there.
+
     Args:
         input_values: tensor or nested structure; it is kept for later steps.
         pool_size: how many are kept; 0: nothing is.
@@ -178,6 +183,9 @@ _SUFFIX = "spectral_norm_u"
 def compute_spectral_norm(w_tensor: Any, power_iteration_rounds: int = 1, name: Any = None) -> Any:
     """The largest singular value of a matrix, estimated by power iteration.
 
+    Miyato et al., "Spectral Normalization for Generative Adversarial Networks", 2018
+    (arXiv:1802.05957), section 2.1 and appendix A.
+
     Each step goes on from the vector of the step before, which is kept in a variable.
 
     Args:
@@ -206,7 +214,11 @@ def compute_spectral_norm(w_tensor: Any, power_iteration_rounds: int = 1, name: 
 
 
 def spectral_normalize(w: Any, power_iteration_rounds: int = 1, name: Any = None) -> Any:
-    """A tensor divided by its `compute_spectral_norm`."""
+    """A tensor divided by its `compute_spectral_norm`.
+
+    Miyato et al., "Spectral Normalization for Generative Adversarial Networks", 2018
+    (arXiv:1802.05957), section 2.1.
+    """
     with tf.variable_scope(name, "spectral_normalize"):
         norm = compute_spectral_norm(w, power_iteration_rounds=power_iteration_rounds)
         return tf.reshape(w / norm, w.get_shape())
@@ -216,6 +228,9 @@ def spectral_norm_regularizer(
     scale: Any, power_iteration_rounds: int = 1, scope: Any = None
 ) -> Callable[..., Any]:
     """A regulariser that costs ``scale`` times the spectral norm.
+
+    Yoshida and Miyato, "Spectral Norm Regularization for Improving the Generalizability of Deep
+    Learning", 2017 (arXiv:1705.10941), section 3.
 
     Raises:
         ValueError: if ``scale`` is negative or an int.

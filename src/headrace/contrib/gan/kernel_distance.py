@@ -59,6 +59,8 @@ def kernel_classifier_distance_and_std_from_activations(
 ) -> tuple[Any, Any]:
     """The kernel distance of activations, and the standard error of it.
 
+    Binkowski et al., "Demystifying MMD GANs", 2018 (arXiv:1801.01401), section 4.
+
     Both sets should be in random order: distances are means over blocks of them.
 
     Args:

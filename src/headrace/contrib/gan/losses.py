@@ -70,7 +70,10 @@ def _of_model(loss: Callable[..., Any]) -> Callable[..., Any]:
         return loss(**taken, **kwargs)
 
     _is_function_of_a_model(of_model, "gan_model", _options_of(loss))
+    source = (inspect.getdoc(loss) or "").split("\n\n")[1].replace("\n", "\n    ")
     of_model.__doc__ = f"""`wargs.{loss.__name__}` of the tensors of a model, a scalar by default.
+
+    {source}
 
     Raises:
         ValueError: if the model lacks a tensor that the loss needs, or has one that is given too.

@@ -51,6 +51,8 @@ def gan_model(
 ) -> GANModel:
     """A generator and a discriminator, applied to their inputs.
 
+    Goodfellow et al., "Generative Adversarial Networks", 2014 (arXiv:1406.2661), section 3.
+
     Args:
         generator_fn: function of ``generator_inputs`` that gives data.
         discriminator_fn: function of (data, ``generator_inputs``) that gives logits.
@@ -96,6 +98,8 @@ def infogan_model(
     discriminator_scope: Any = "Discriminator",
 ) -> InfoGANModel:
     """A model whose discriminator also predicts the structured inputs (arXiv:1606.03657).
+
+    Chen et al., "InfoGAN", 2016, sections 4 and 5.
 
     Args:
         discriminator_fn: gives logits, and a list of distributions, one for each structured input.
@@ -163,6 +167,9 @@ def acgan_model(
     check_shapes: bool = True,
 ) -> ACGANModel:
     """A model whose discriminator also classifies (arXiv:1610.09585).
+
+    Odena, Olah and Shlens, "Conditional Image Synthesis with Auxiliary Classifier GANs", 2016,
+    section 3.
 
     Args:
         discriminator_fn: gives logits of being real, and logits of classes.
@@ -268,6 +275,8 @@ def stargan_model(
     discriminator_scope: Any = "Discriminator",
 ) -> StarGANModel:
     """A model that changes data from one of several domains to another (arXiv:1711.09020).
+
+    Choi et al., "StarGAN", 2017, section 3.1.
 
     Args:
         generator_fn: function of (data, one-hot domains).

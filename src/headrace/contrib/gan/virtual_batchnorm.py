@@ -46,6 +46,8 @@ class VBN:
     """Normalises each example with itself and a fixed batch, so that examples do not depend on
     one another.
 
+    Salimans et al., "Improved Techniques for Training GANs", 2016 (arXiv:1606.03498), section 3.4.
+
     Args:
         reference_batch: the fixed batch.
         axis: of the channels; batch_axis: of the examples.

@@ -69,7 +69,10 @@ def wasserstein_generator_loss(
     reduction: Any = _MEAN,
     add_summaries: bool = False,
 ) -> Any:
-    """Minus what the discriminator says of generated data."""
+    """Minus what the discriminator says of generated data.
+
+    Arjovsky, Chintala and Bottou, "Wasserstein GAN", 2017 (arXiv:1701.07875), section 3.
+    """
     inputs = (discriminator_gen_outputs, weights)
     with tf.name_scope(scope, "generator_wasserstein_loss", inputs) as scope:
         (outputs,) = _floats(discriminator_gen_outputs)
@@ -88,7 +91,10 @@ def wasserstein_discriminator_loss(
     reduction: Any = _MEAN,
     add_summaries: bool = False,
 ) -> Any:
-    """What the discriminator says of generated data, minus what it says of real data."""
+    """What the discriminator says of generated data, minus what it says of real data.
+
+    Arjovsky, Chintala and Bottou, "Wasserstein GAN", 2017 (arXiv:1701.07875), section 3.
+    """
     inputs = (
         discriminator_real_outputs,
         discriminator_gen_outputs,
@@ -123,7 +129,11 @@ def acgan_discriminator_loss(
     reduction: Any = _MEAN,
     add_summaries: bool = False,
 ) -> Any:
-    """The cross entropies of the classes of generated and of real data."""
+    """The cross entropies of the classes of generated and of real data.
+
+    Odena, Olah and Shlens, "Conditional Image Synthesis with Auxiliary Classifier GANs", 2016
+    (arXiv:1610.09585), section 3.
+    """
     inputs = (
         discriminator_real_classification_logits,
         discriminator_gen_classification_logits,
@@ -163,7 +173,11 @@ def acgan_generator_loss(
     reduction: Any = _MEAN,
     add_summaries: bool = False,
 ) -> Any:
-    """The cross entropy of the classes of generated data."""
+    """The cross entropy of the classes of generated data.
+
+    Odena, Olah and Shlens, "Conditional Image Synthesis with Auxiliary Classifier GANs", 2016
+    (arXiv:1610.09585), section 3.
+    """
     inputs = (discriminator_gen_classification_logits, one_hot_labels)
     with tf.name_scope(scope, "acgan_generator_loss", inputs) as scope:
         loss = tf.losses.softmax_cross_entropy(
@@ -194,6 +208,8 @@ def wasserstein_gradient_penalty(
     add_summaries: bool = False,
 ) -> Any:
     """How far the slope of the discriminator between real and generated data is from ``target``.
+
+    Gulrajani et al., "Improved Training of Wasserstein GANs", 2017 (arXiv:1704.00028), section 4.
 
     Args:
         discriminator_fn: function of (data, ``generator_inputs``), built in
@@ -245,7 +261,10 @@ def minimax_discriminator_loss(
     reduction: Any = _MEAN,
     add_summaries: bool = False,
 ) -> Any:
-    """The cross entropies of telling real data (logits) from generated."""
+    """The cross entropies of telling real data (logits) from generated.
+
+    Goodfellow et al., "Generative Adversarial Networks", 2014 (arXiv:1406.2661), section 3.
+    """
     inputs = (
         discriminator_real_outputs,
         discriminator_gen_outputs,
@@ -287,7 +306,10 @@ def minimax_generator_loss(
     reduction: Any = _MEAN,
     add_summaries: bool = False,
 ) -> Any:
-    """Minus the discriminator's loss; ``modified_generator_loss`` has better gradients."""
+    """Minus the discriminator's loss; ``modified_generator_loss`` has better gradients.
+
+    Goodfellow et al., "Generative Adversarial Networks", 2014 (arXiv:1406.2661), section 3.
+    """
     with tf.name_scope(scope, "generator_minimax_loss") as scope:
         loss = -minimax_discriminator_loss(
             tf.ones_like(discriminator_gen_outputs),
@@ -315,7 +337,10 @@ def modified_discriminator_loss(
     reduction: Any = _MEAN,
     add_summaries: bool = False,
 ) -> Any:
-    """The same as ``minimax_discriminator_loss``."""
+    """The same as ``minimax_discriminator_loss``.
+
+    Goodfellow et al., "Generative Adversarial Networks", 2014 (arXiv:1406.2661), section 3.
+    """
     return minimax_discriminator_loss(
         discriminator_real_outputs,
         discriminator_gen_outputs,
@@ -338,7 +363,11 @@ def modified_generator_loss(
     reduction: Any = _MEAN,
     add_summaries: bool = False,
 ) -> Any:
-    """The cross entropy of taking generated data for real."""
+    """The cross entropy of taking generated data for real.
+
+    Goodfellow et al., "Generative Adversarial Networks", 2014 (arXiv:1406.2661), section 3, last
+    paragraph.
+    """
     with tf.name_scope(scope, "generator_modified_loss", [discriminator_gen_outputs]) as scope:
         loss = tf.losses.sigmoid_cross_entropy(
             tf.ones_like(discriminator_gen_outputs),
@@ -362,7 +391,11 @@ def least_squares_generator_loss(
     reduction: Any = _MEAN,
     add_summaries: bool = False,
 ) -> Any:
-    """Half the squared distance of what is said of generated data from ``real_label``."""
+    """Half the squared distance of what is said of generated data from ``real_label``.
+
+    Mao et al., "Least Squares Generative Adversarial Networks", 2016 (arXiv:1611.04076), section
+    3.2.
+    """
     inputs = (discriminator_gen_outputs, real_label)
     with tf.name_scope(scope, "lsq_generator_loss", inputs) as scope:
         (outputs,) = _floats(discriminator_gen_outputs)
@@ -384,7 +417,11 @@ def least_squares_discriminator_loss(
     reduction: Any = _MEAN,
     add_summaries: bool = False,
 ) -> Any:
-    """Half the squared distances from ``real_label`` and ``fake_label``."""
+    """Half the squared distances from ``real_label`` and ``fake_label``.
+
+    Mao et al., "Least Squares Generative Adversarial Networks", 2016 (arXiv:1611.04076), section
+    3.2.
+    """
     inputs = (discriminator_gen_outputs, real_label)
     with tf.name_scope(scope, "lsq_discriminator_loss", inputs) as scope:
         real, generated = _floats(discriminator_real_outputs, discriminator_gen_outputs)
@@ -413,6 +450,8 @@ def mutual_information_penalty(
     add_summaries: bool = False,
 ) -> Any:
     """Minus the log probability of structured inputs under what was predicted of them.
+
+    Chen et al., "InfoGAN", 2016 (arXiv:1606.03657), section 5.
 
     Raises:
         ValueError: if ``predicted_distributions`` are not as many, or no distributions.
@@ -511,7 +550,11 @@ def cycle_consistency_loss(
     scope: Any = None,
     add_summaries: bool = False,
 ) -> Any:
-    """The mean absolute difference of data from what comes of going both ways."""
+    """The mean absolute difference of data from what comes of going both ways.
+
+    Zhu et al., "Unpaired Image-to-Image Translation using Cycle-Consistent Adversarial Networks",
+    2017 (arXiv:1703.10593), section 3.2.
+    """
     inputs = [data_x, reconstructed_data_x, data_y, reconstructed_data_y]
     with tf.name_scope(scope, "cycle_consistency_loss", inputs):
         x2x = tf.losses.absolute_difference(data_x, reconstructed_data_x)

@@ -51,6 +51,8 @@ def batch_norm(
 ) -> Tensor:
     """Inputs with mean 0 and variance 1 over the batch. Ioffe and Szegedy, 2015.
 
+    "Batch Normalization" (arXiv:1502.03167), section 3.
+
     Args:
         decay: weight of the old value in the moving averages.
         param_initializers, param_regularizers: by "beta", "gamma", "moving_mean" and
@@ -177,6 +179,8 @@ def layer_norm(
 ) -> Tensor:
     """Each example with mean 0 and variance 1. Ba, Kiros and Hinton, 2016.
 
+    "Layer Normalization" (arXiv:1607.06450), section 3.
+
     Args:
         begin_norm_axis: the first dimension over which it is normalised.
         begin_params_axis: the first dimension that ``beta`` and ``gamma`` have.
@@ -232,6 +236,9 @@ def instance_norm(
     scope: Any = None,
 ) -> Tensor:
     """Each channel of each image with mean 0 and variance 1. Ulyanov et al., 2016.
+
+    "Instance Normalization: The Missing Ingredient for Fast Stylization" (arXiv:1607.08022),
+    section 2.
 
     Raises:
         ValueError: if the rank or the number of channels is not known, or the format is unknown.

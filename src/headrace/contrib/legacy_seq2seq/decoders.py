@@ -184,6 +184,8 @@ def attention_decoder(
 ) -> Any:
     """`rnn_decoder` with attention to ``attention_states``.
 
+    Vinyals et al., "Grammar as a Foreign Language", 2014 (arXiv:1412.7449), section 2.1.
+
     Args:
         attention_states: ``[batch, length, size]``, mostly the outputs of an encoder.
         output_size: size of the outputs; by default the cell's.

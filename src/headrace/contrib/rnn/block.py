@@ -29,6 +29,9 @@ from headrace.rnn.static import static_rnn
 class LSTMBlockCell(LayerRNNCell):
     """An LSTM cell, as `tf.nn.rnn_cell.LSTMCell` with variables of the same names.
 
+    Zaremba, Sutskever and Vinyals, "Recurrent Neural Network Regularization", 2014
+    (arXiv:1409.2329), section 3.1.
+
     Args:
         num_units: size of the memory and the output.
         forget_bias: added to the forget gate.
@@ -109,6 +112,9 @@ def _lstm_step(layer: Any, inputs: Any, state: Any) -> Any:
 
 class GRUBlockCell(LayerRNNCell):
     """A GRU cell, as `tf.nn.rnn_cell.GRUCell` but for the names of its variables.
+
+    Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine
+    Translation", 2014 (arXiv:1406.1078), section 2.3.
 
     Args:
         num_units: size of the state; ``cell_size`` is the deprecated name.
@@ -305,6 +311,9 @@ class LSTMBlockWrapper(Layer):
 
 class LSTMBlockFusedCell(LSTMBlockWrapper):
     """An LSTM over whole sequences ``[time, batch, size]``.
+
+    Zaremba, Sutskever and Vinyals, "Recurrent Neural Network Regularization", 2014
+    (arXiv:1409.2329), section 3.1.
 
     Args:
         num_units: size of the memory and the output.

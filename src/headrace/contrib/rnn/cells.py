@@ -23,6 +23,8 @@ _BRANCHES = 8
 class NASCell(LayerRNNCell):
     """The cell that architecture search found (Zoph & Le 2016, https://arxiv.org/abs/1611.01578).
 
+    See section 4.2 there.
+
     Args:
         num_units: size of the memory.
         num_proj: the output is projected to this size.
@@ -317,6 +319,8 @@ class _IndependentCell(LayerRNNCell):
 class IndRNNCell(_IndependentCell):
     """A plain cell whose units see their own state only.
 
+    Li et al., "Independently Recurrent Neural Network", 2018 (arXiv:1803.04831), section 3.
+
     Args:
         num_units: size of state and output.
         activation: by default tanh.
@@ -350,6 +354,9 @@ class IndRNNCell(_IndependentCell):
 
 class IndyGRUCell(_IndependentCell):
     """A GRU cell whose units see their own state only.
+
+    Li et al., "Independently Recurrent Neural Network", 2018 (arXiv:1803.04831), section 3, for the
+    gates of Cho et al., 2014 (arXiv:1406.1078), section 2.3.
 
     Args:
         num_units: size of state and output.

@@ -17,6 +17,8 @@ from headrace.rnn.cell import RNNCell
 class ConvLSTMCell(RNNCell):
     """An LSTM cell whose inputs and states are images, and whose products are convolutions.
 
+    Shi et al., "Convolutional LSTM Network", 2015 (arXiv:1506.04214), section 3.1.
+
     Args:
         conv_ndims: 1, 2 or 3: axes of space.
         input_shape: shape of one input without the batch: space, then channels.

@@ -225,6 +225,8 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
 class GLSTMCell(RNNCell):
     """An LSTM cell whose inputs and states are cut into groups (https://arxiv.org/abs/1703.10722).
 
+    Kuchaiev and Ginsburg, "Factorization tricks for LSTM networks", 2017, section 2.2.
+
     Args:
         num_units: size of the memory.
         initializer: of the kernels.

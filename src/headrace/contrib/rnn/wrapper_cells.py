@@ -121,6 +121,8 @@ class AttentionCellWrapper(RNNCell):
 class HighwayWrapper(WrapperCell):
     """A cell whose inputs are carried past it through a gate (Srivastava et al. 2015).
 
+    "Highway Networks" (arXiv:1505.00387), section 2.
+
     Args:
         cell: the cell inside.
         couple_carry_transform_gates: the outputs pass through one minus the carry gate; else

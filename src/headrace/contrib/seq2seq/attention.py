@@ -176,6 +176,8 @@ def _dense(units: int, name: str, dtype: Any) -> Dense:
 class LuongAttention(_BaseAttentionMechanism):
     """Multiplicative attention (Luong et al. 2015, https://arxiv.org/abs/1508.04025).
 
+    See section 3.1 there.
+
     Args:
         num_units: size of the keys, which must be that of the queries.
         memory: ``[batch, time, size]``, mostly the outputs of an encoder.
@@ -247,6 +249,9 @@ def _luong_score(query: Any, keys: Any, scale: bool) -> Any:
 
 class BahdanauAttention(_BaseAttentionMechanism):
     """Additive attention (Bahdanau et al. 2015, https://arxiv.org/abs/1409.0473).
+
+    See section 3.1 and appendix A.1.2 there; ``normalize`` is the weight normalisation of Salimans
+    and Kingma, 2016 (arXiv:1602.07868), section 2.
 
     Args:
         num_units: size of the hidden layer.
@@ -336,6 +341,8 @@ def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
 def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Any:
     """Attention that only moves forwards (Raffel et al. 2017, https://arxiv.org/abs/1704.00784).
 
+    See section 2.2 there for "hard", section 2.3 for the others.
+
     Args:
         p_choose_i: ``[batch, time]``: the probability to stop at each place.
         previous_attention: ``[batch, time]``: the distribution of the last step.
@@ -399,6 +406,8 @@ class _Monotonic(_BaseAttentionMechanism):
 class BahdanauMonotonicAttention(_Monotonic):
     """Additive attention that only moves forwards; see `monotonic_attention`.
 
+    Raffel et al., 2017 (arXiv:1704.00784), section 2.4.
+
     Args:
         sigmoid_noise: scale of the noise that makes choices clear in training.
         score_bias_init: first value of the bias of the scores.
@@ -457,6 +466,8 @@ class BahdanauMonotonicAttention(_Monotonic):
 
 class LuongMonotonicAttention(_Monotonic):
     """Multiplicative attention that only moves forwards; see `monotonic_attention`.
+
+    Raffel et al., 2017 (arXiv:1704.00784), sections 2.3 and 2.4.
 
     Args:
         (all): as for `LuongAttention` and `BahdanauMonotonicAttention`.

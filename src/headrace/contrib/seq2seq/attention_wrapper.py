@@ -71,6 +71,8 @@ def _compute_attention(mechanism: Any, cell_output: Any, state: Any, layer: Any)
 class AttentionWrapper(RNNCell):
     """A cell that sees its inputs and its last attention, and attends with its outputs.
 
+    Luong, Pham and Manning, 2015 (arXiv:1508.04025), section 3.3: input-feeding.
+
     Args:
         cell: the cell inside.
         attention_mechanism: an AttentionMechanism or a list of such.

@@ -55,6 +55,9 @@ def _merged(chosen: Any, new: Any, others: Any, base: Any) -> Any:
 class ScheduledEmbeddingTrainingHelper(TrainingHelper):
     """Feeds given inputs, or with some probability the embedding of a drawn id.
 
+    Bengio et al., "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", 2015
+    (arXiv:1506.03099), section 2.4.
+
     Args:
         inputs, sequence_length, time_major: as for `TrainingHelper`.
         embedding: function of ids, or the embedding.
@@ -124,6 +127,9 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
 
 class ScheduledOutputTrainingHelper(TrainingHelper):
     """Feeds given inputs, or with some probability the last outputs.
+
+    Bengio et al., "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", 2015
+    (arXiv:1506.03099), section 2.4.
 
     Args:
         inputs, sequence_length, time_major: as for `TrainingHelper`.

@@ -37,7 +37,11 @@ def alexnet_v2(
     spatial_squeeze: bool = True,
     scope: Any = "alexnet_v2",
 ) -> tuple[Any, dict[str, Any]]:
-    """Logits of images (224 x 224 if ``spatial_squeeze``), and the outputs of layers by name."""
+    """Logits of images (224 x 224 if ``spatial_squeeze``), and the outputs of layers by name.
+
+    Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014
+    (arXiv:1404.5997); the layers are those of Krizhevsky, Sutskever and Hinton, 2012, section 3.5.
+    """
     with variable_scope(scope, "alexnet_v2", [inputs]) as sc:
         key = f"{sc.original_name_scope}_end_points"
         with arg_scope(

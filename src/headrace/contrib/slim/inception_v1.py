@@ -78,7 +78,10 @@ def inception_v1(
     reuse: Any = None,
     scope: Any = "InceptionV1",
 ) -> tuple[Any, dict[str, Any]]:
-    """Logits of images ``[batch, 224, 224, channels]``, and the outputs of layers by name."""
+    """Logits of images ``[batch, 224, 224, channels]``, and the outputs of layers by name.
+
+    Szegedy et al., "Going Deeper with Convolutions", 2014 (arXiv:1409.4842), section 5.
+    """
     with (
         variable_scope(scope, "InceptionV1", [inputs, num_classes], reuse=reuse) as opened,
         arg_scope([layers.batch_norm, layers.dropout], is_training=is_training),

@@ -107,6 +107,8 @@ def inception_v2(
 ) -> tuple[Any, dict[str, Any]]:
     """Logits of images ``[batch, 224, 224, channels]``, and the outputs of layers by name.
 
+    Ioffe and Szegedy, "Batch Normalization", 2015 (arXiv:1502.03167), section 4.2 and appendix.
+
     Raises:
         ValueError: if ``depth_multiplier`` is not positive.
     """

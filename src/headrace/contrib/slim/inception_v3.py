@@ -154,6 +154,9 @@ def inception_v3(
 ) -> tuple[Any, dict[str, Any]]:
     """Logits of images ``[batch, 299, 299, channels]``, and the outputs of layers by name.
 
+    Szegedy et al., "Rethinking the Inception Architecture for Computer Vision", 2015
+    (arXiv:1512.00567), section 6.
+
     Raises:
         ValueError: if ``depth_multiplier`` is not positive.
     """

@@ -60,7 +60,10 @@ def overfeat(
     spatial_squeeze: bool = True,
     scope: Any = "overfeat",
 ) -> tuple[Any, dict[str, Any]]:
-    """Logits of images (231 x 231 if ``spatial_squeeze``), and the outputs of layers by name."""
+    """Logits of images (231 x 231 if ``spatial_squeeze``), and the outputs of layers by name.
+
+    Sermanet et al., "OverFeat", 2014 (arXiv:1312.6229), section 3.1.
+    """
     with variable_scope(scope, "overfeat", [inputs]) as sc:
         key = f"{sc.name}_end_points"
         with arg_scope(

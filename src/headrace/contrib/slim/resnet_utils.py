@@ -158,7 +158,11 @@ def network(
 
     resnet.__name__ = resnet.__qualname__ = name
     resnet.__module__ = function.__module__
-    resnet.__doc__ = f"The network of {layers_} layers: outputs, and those of all blocks by name."
+    resnet.__doc__ = (
+        f"The network of {layers_} layers: outputs, and those of all blocks by name.\n\n"
+        f"`{function.__name__}` names its source; table 1 of He, Zhang, Ren and Sun, 2015 "
+        "(arXiv:1512.03385), section 3.3, has the numbers of units."
+    )
     resnet.default_image_size = 224  # type: ignore[attr-defined]
     return resnet
 

@@ -56,6 +56,9 @@ def resnet_v1(
 ) -> tuple[Any, dict[str, Any]]:
     """The network of some blocks: its outputs, and those of all blocks by name.
 
+    He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition", 2015 (arXiv:1512.03385),
+    section 4.1.
+
     Args:
         num_classes: None gives features in place of logits.
         global_pool: average over the image.

@@ -53,7 +53,11 @@ def resnet_v2(
     reuse: Any = None,
     scope: Any = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """The network of some blocks; the arguments are those of `resnet_v1`."""
+    """The network of some blocks; the arguments are those of `resnet_v1`.
+
+    He, Zhang, Ren and Sun, "Identity Mappings in Deep Residual Networks", 2016 (arXiv:1603.05027),
+    section 4.
+    """
     with variable_scope(scope, "resnet_v2", [inputs], reuse=reuse) as sc:
         key = f"{sc.original_name_scope}_end_points"
         with (

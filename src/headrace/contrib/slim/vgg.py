@@ -71,6 +71,8 @@ def _network(name: str, repeats: tuple[int, ...]) -> Any:
     network.__name__ = network.__qualname__ = name
     network.__doc__ = (
         "Logits of images (224 x 224 if ``spatial_squeeze``), and the outputs of layers by name."
+        "\n\n"
+        "Simonyan and Zisserman, 2014 (arXiv:1409.1556), section 2.1 and table 1."
     )
     network.default_image_size = 224  # type: ignore[attr-defined]
     return network
