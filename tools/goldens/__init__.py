@@ -63,6 +63,7 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_boosted_stats",
     "contrib_boosted_training",
     "contrib_boosted_trees",
+    "feature_column_inputs",
 )
 
 #: Families that combine what others test: run op by op, for compiling takes seconds.
@@ -78,6 +79,7 @@ INTERPRETED = (
     "contrib_metrics",
     "contrib_rnn",
     "contrib_seq2seq",
+    "feature_column_inputs",
 )
 
 if TYPE_CHECKING:

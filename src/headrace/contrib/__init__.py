@@ -14,6 +14,7 @@ _MODULES = (
     "distributions",
     "eager",
     "factorization",
+    "feature_column",
     "framework",
     "gan",
     "image",

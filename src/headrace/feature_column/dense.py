@@ -1,148 +1,233 @@
-"""Columns of numbers: numeric, bucketised, indicators of categories, embeddings."""
+"""Dense columns of categories: indicators and embeddings."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import headrace as tf
-from headrace.feature_column.base import (
+from headrace.feature_column.arguments import check_embedding, embedding_initializer
+from headrace.feature_column.columns import (
     CategoricalColumn,
-    ColumnVariables,
     DenseColumn,
-    FeatureColumn,
     IdWeightPair,
-    TransformationCache,
+    SequenceDenseColumn,
+    TensorSequenceLengthPair,
 )
-
-__all__ = [
-    "BucketizedColumn",
-    "EmbeddingColumn",
-    "IndicatorColumn",
-    "NumericColumn",
-    "SharedEmbeddingColumn",
-]
+from headrace.feature_column.derived import SequenceCategoricalColumn
+from headrace.feature_column.state import StateManager, parts_of
 
 
-@dataclass(frozen=True)
-class NumericColumn(DenseColumn):
-    """Numbers as they are."""
+def sequence_lengths(sparse: Any, num_elements: int = 1) -> Any:
+    """The steps of each example, int64 ``[batch]``: the last that has an element.
 
-    key: str
-    shape: tuple[int, ...]
-    default_value: Any
-    dtype: Any
-    normalizer_fn: Callable[[Any], Any] | None
-
-    @property
-    def name(self) -> str:
-        return self.key
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return {self.key: tf.FixedLenFeature(self.shape, self.dtype, self.default_value)}
-
-    def transform_feature(self, features: TransformationCache) -> Any:
-        value = features.get(self.key)
-        if isinstance(value, tf.SparseTensor):
-            raise ValueError(
-                "The corresponding Tensor of numerical column must be a Tensor. SparseTensor is "
-                f"not supported. key: {self.key}. Use tf.sparse_tensor_to_dense."
-            )
-        if self.normalizer_fn is not None:
-            value = self.normalizer_fn(value)
-        return tf.to_float(value)
-
-    @property
-    def variable_shape(self) -> tf.TensorShape:
-        return tf.TensorShape(self.shape)
-
-    def get_dense_tensor(self, features: TransformationCache, options: ColumnVariables) -> Any:
-        return features.get(self)
+    Args:
+        sparse: SparseTensor ``[batch, steps, ...]``.
+        num_elements: how many elements along the second axis are one step.
+    """
+    with tf.name_scope(None, "sequence_length"):
+        rows, last = sparse.indices[:, 0], sparse.indices[:, 1] + 1
+        batch = tf.cast(sparse.dense_shape[0], tf.int64)
+        lengths = tf.maximum(tf.unsorted_segment_max(last, rows, batch), 0)
+        steps = (lengths + (num_elements - 1)) // num_elements
+        steps.set_shape([sparse.shape.as_tuple[0] if sparse.shape.ndims else None])
+        return steps
 
 
-@dataclass(frozen=True)
-class BucketizedColumn(DenseColumn, CategoricalColumn):
-    """Numbers by the interval in which they lie."""
-
-    source_column: NumericColumn
-    boundaries: tuple[float, ...]
-
-    @property
-    def name(self) -> str:
-        return f"{self.source_column.name}_bucketized"
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return self.source_column.parse_example_spec
-
-    def transform_feature(self, features: TransformationCache) -> Any:
-        """The number of the interval of each number, int32."""
-        return tf.raw_ops.Bucketize(
-            input=features.get(self.source_column), boundaries=list(self.boundaries)
+def require_plain(column: Any, kind: str) -> None:
+    """Raises ValueError if a column is of sequences, where a model takes no sequences."""
+    if isinstance(column.categorical_column, SequenceCategoricalColumn):
+        raise ValueError(
+            f"In {kind}: {column.name}. categorical_column must not be of type "
+            "SequenceCategoricalColumn. Suggested fix A: If you wish to use DenseFeatures, use a "
+            "non-sequence categorical_column_with_*. Suggested fix B: If you wish to create "
+            "sequence input, use SequenceFeatures instead of DenseFeatures. Given (type "
+            f"{type(column.categorical_column)}): {column.categorical_column}"
         )
 
+
+def require_sequence(column: Any, kind: str) -> None:
+    """Raises ValueError if a column is not of sequences, where a model takes those."""
+    if not isinstance(column.categorical_column, SequenceCategoricalColumn):
+        raise ValueError(
+            f"In {kind}: {column.name}. categorical_column must be of type "
+            "SequenceCategoricalColumn to use SequenceFeatures. Suggested fix: Use one of "
+            "sequence_categorical_column_with_*. Given (type "
+            f"{type(column.categorical_column)}): {column.categorical_column}"
+        )
+
+
+class _OfCategories(DenseColumn, SequenceDenseColumn):
+    """A dense column, or one of sequences, of a categorical column."""
+
+    categorical_column: CategoricalColumn
+
     @property
-    def variable_shape(self) -> tf.TensorShape:
-        return tf.TensorShape((*self.source_column.shape, len(self.boundaries) + 1))
-
-    def get_dense_tensor(self, features: TransformationCache, options: ColumnVariables) -> Any:
-        return tf.one_hot(features.get(self), len(self.boundaries) + 1)
+    def parse_example_spec(self) -> dict[str, Any]:
+        """That of the categories."""
+        return self.categorical_column.parse_example_spec
 
     @property
-    def num_buckets(self) -> int:
-        return (len(self.boundaries) + 1) * self.source_column.shape[0]
-
-    def get_sparse_tensors(self, features: TransformationCache) -> IdWeightPair:
-        """Ids; each place of a vector of numbers has intervals of its own."""
-        buckets = features.get(self)
-        batch, width = tf.shape(buckets)[0], self.source_column.shape[0]
-        rows = tf.reshape(tf.tile(tf.expand_dims(tf.range(batch), -1), [1, width]), [-1])
-        places = tf.tile(tf.range(width), [batch])
-        ids = tf.reshape(buckets, [-1]) + (len(self.boundaries) + 1) * places
-        indices = tf.cast(tf.transpose(tf.stack([rows, places])), tf.int64)
-        shape = tf.cast(tf.stack([batch, width]), tf.int64)
-        return IdWeightPair(tf.SparseTensor(indices, tf.cast(ids, tf.int64), shape), None)
+    def parents(self) -> list[Any]:
+        """The categorical column."""
+        return [self.categorical_column]
 
 
 @dataclass(frozen=True)
-class IndicatorColumn(DenseColumn):
-    """How often each category comes, or the sum of its weights."""
+class IndicatorColumn(_OfCategories):
+    """Made by `indicator_column`.
+
+    >>> day = tf.feature_column.categorical_column_with_identity("day", 7)
+    >>> tf.feature_column.indicator_column(day).variable_shape.as_list()
+    [1, 7]
+    """
 
     categorical_column: CategoricalColumn
 
     @property
     def name(self) -> str:
+        """``<column>_indicator``."""
         return f"{self.categorical_column.name}_indicator"
 
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return self.categorical_column.parse_example_spec
-
-    def transform_feature(self, features: TransformationCache) -> Any:
-        ids, weights = self.categorical_column.get_sparse_tensors(features)
-        size = self.categorical_column.num_buckets
-        if weights is not None:
-            weighted = tf.sparse_merge(ids, weights, size)
-            # Empty rows stay empty, and padding with -1 falls out.
+    def transform_feature(self, transformation_cache: Any, state_manager: StateManager) -> Any:
+        """How often each category is there, float32."""
+        pair = self.categorical_column.get_sparse_tensors(transformation_cache, state_manager)
+        depth = self.categorical_column.num_buckets
+        if pair.weight_tensor is not None:
+            weighted = tf.sparse_merge(pair.id_tensor, pair.weight_tensor, depth)
+            # Ids that are no buckets are left out.
             weighted = tf.sparse_slice(weighted, [0, 0], weighted.dense_shape)
             return tf.scatter_nd(weighted.indices, weighted.values, weighted.dense_shape)
-        dense = tf.sparse_tensor_to_dense(ids, default_value=-1)
-        return tf.reduce_sum(tf.one_hot(dense, size), axis=[-2])
+        ids = tf.sparse_tensor_to_dense(pair.id_tensor, default_value=-1, validate_indices=False)
+        return tf.reduce_sum(tf.one_hot(ids, depth, 1.0, 0.0), axis=[-2])
 
     @property
     def variable_shape(self) -> tf.TensorShape:
+        """One row of all buckets."""
         return tf.TensorShape([1, self.categorical_column.num_buckets])
 
-    def get_dense_tensor(self, features: TransformationCache, options: ColumnVariables) -> Any:
-        return features.get(self)
+    def get_dense_tensor(self, transformation_cache: Any, state_manager: StateManager) -> Any:
+        """How often each category is there.
+
+        Raises:
+            ValueError: if the categories are sequences.
+        """
+        require_plain(self, "indicator_column")
+        return transformation_cache.get(self, state_manager)
+
+    def get_sequence_dense_tensor(
+        self, transformation_cache: Any, state_manager: StateManager
+    ) -> TensorSequenceLengthPair:
+        """How often each category is there, step by step.
+
+        Raises:
+            ValueError: if the categories are no sequences.
+        """
+        require_sequence(self, "indicator_column")
+        dense = transformation_cache.get(self, state_manager)
+        pair = self.categorical_column.get_sparse_tensors(transformation_cache, state_manager)
+        return TensorSequenceLengthPair(dense, sequence_lengths(pair.id_tensor))
+
+
+def indicator_column(categorical_column: Any) -> IndicatorColumn:
+    """How often each category is there: ones among zeros.
+
+    Args:
+        categorical_column: a categorical column; the weights of a weighted one are added up. The
+            result has shape ``[batch, buckets]``.
+
+    Raises:
+        ValueError: for another column.
+
+    >>> day = tf.feature_column.categorical_column_with_identity("day", 3)
+    >>> layer = tf.feature_column.input_layer(
+    ...     {"day": [[0, 0], [2, -1]]}, [tf.feature_column.indicator_column(day)]
+    ... )
+    >>> with tf.Session() as session:
+    ...     session.run(layer).tolist()
+    [[2.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    return IndicatorColumn(categorical(categorical_column, "indicator_column"))
+
+
+def categorical(column: Any, function: str) -> CategoricalColumn:
+    """The column.
+
+    Raises:
+        ValueError: if it is no categorical column.
+    """
+    if not isinstance(column, CategoricalColumn):
+        raise ValueError(
+            f"{function} takes a categorical column, such as those made by "
+            f"categorical_column_with_identity or bucketized_column. Given: {column}"
+        )
+    return column
+
+
+class Embedded(_OfCategories):
+    """A column that looks ids up in a table. A subclass has the arguments as fields."""
+
+    combiner: str
+    max_norm: float | None
+
+    def transform_feature(self, transformation_cache: Any, state_manager: StateManager) -> Any:
+        """What the categorical column makes."""
+        return transformation_cache.get(self.categorical_column, state_manager)
+
+    def table(self, state_manager: StateManager) -> Any:
+        """The variable, ``[buckets, dimension]``."""
+        raise NotImplementedError
+
+    def get_dense_tensor(self, transformation_cache: Any, state_manager: StateManager) -> Any:
+        """The rows of the table for the ids, put together.
+
+        Raises:
+            ValueError: if the categories are sequences.
+        """
+        require_plain(self, "embedding_column")
+        return self._looked_up(transformation_cache, state_manager)[0]
+
+    def get_sequence_dense_tensor(
+        self, transformation_cache: Any, state_manager: StateManager
+    ) -> TensorSequenceLengthPair:
+        """The same step by step.
+
+        Raises:
+            ValueError: if the categories are no sequences.
+        """
+        require_sequence(self, "embedding_column")
+        dense, pair = self._looked_up(transformation_cache, state_manager)
+        return TensorSequenceLengthPair(dense, sequence_lengths(pair.id_tensor))
+
+    def _looked_up(self, cache: Any, state: StateManager) -> tuple[Any, IdWeightPair]:
+        pair = self.categorical_column.get_sparse_tensors(cache, state)
+        found = tf.nn.safe_embedding_lookup_sparse(
+            self.table(state),
+            pair.id_tensor,
+            sparse_weights=pair.weight_tensor,
+            combiner=self.combiner,
+            name=f"{self.name}_weights",
+            max_norm=self.max_norm,
+        )
+        return found, pair
+
+
+def restore_from(checkpoint: str | None, tensor_name: str | None, variable: Any) -> None:
+    """Let a variable, or its parts, begin with what a checkpoint has."""
+    if checkpoint is not None:
+        parts = parts_of(variable)
+        target = parts if len(parts) > 1 else parts[0]
+        tf.train.init_from_checkpoint(checkpoint, {tensor_name: target})
 
 
 @dataclass(frozen=True)
-class EmbeddingColumn(DenseColumn):
-    """A learned vector for each category; those of an example are combined."""
+class EmbeddingColumn(Embedded):
+    """Made by `embedding_column`.
+
+    >>> word = tf.feature_column.categorical_column_with_hash_bucket("word", 10)
+    >>> tf.feature_column.embedding_column(word, 4).variable_shape.as_list()
+    [4]
+    """
 
     categorical_column: CategoricalColumn
     dimension: int
@@ -155,122 +240,85 @@ class EmbeddingColumn(DenseColumn):
 
     @property
     def name(self) -> str:
+        """``<column>_embedding``."""
         return f"{self.categorical_column.name}_embedding"
 
     @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return self.categorical_column.parse_example_spec
-
-    def transform_feature(self, features: TransformationCache) -> Any:
-        return self.categorical_column.get_sparse_tensors(features)
-
-    @property
     def variable_shape(self) -> tf.TensorShape:
+        """The size of a row."""
         return tf.TensorShape([self.dimension])
 
-    def get_dense_tensor(self, features: TransformationCache, options: ColumnVariables) -> Any:
-        ids, weights = self.categorical_column.get_sparse_tensors(features)
-        table = tf.get_variable(
+    def create_state(self, state_manager: StateManager) -> None:
+        """Make the table."""
+        variable = state_manager.create_variable(
+            self,
             "embedding_weights",
             shape=(self.categorical_column.num_buckets, self.dimension),
             dtype=tf.float32,
+            trainable=self.trainable,
             initializer=self.initializer,
-            trainable=self.trainable and options.trainable,
-            collections=options.collections,
         )
-        return self.looked_up(table, ids, weights)
+        restore_from(self.ckpt_to_load_from, self.tensor_name_in_ckpt, variable)
 
-    def looked_up(self, table: Any, ids: Any, weights: Any) -> Any:
-        """The combined rows of ``table``, [batch, dimension]."""
-        if self.ckpt_to_load_from is not None:
-            variable = table
-            if hasattr(table, "_get_variable_list"):
-                variable = table._get_variable_list()
-            tf.train.init_from_checkpoint(
-                self.ckpt_to_load_from, {self.tensor_name_in_ckpt: variable}
-            )
-        return tf.nn.safe_embedding_lookup_sparse(
-            table, ids, weights, combiner=self.combiner, max_norm=self.max_norm
-        )
+    def table(self, state_manager: StateManager) -> Any:
+        """The variable."""
+        return state_manager.get_variable(self, "embedding_weights")
 
 
-@dataclass(frozen=True)
-class SharedEmbeddingColumn(EmbeddingColumn):
-    """An embedding whose table several columns use."""
+def embedding_column(
+    categorical_column: Any,
+    dimension: int,
+    combiner: str = "mean",
+    initializer: Any = None,
+    ckpt_to_load_from: str | None = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+) -> EmbeddingColumn:
+    """Rows of a trained table: one for each category.
 
-    shared_embedding_collection_name: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.categorical_column.name}_shared_embedding"
-
-    @property
-    def _var_scope_name(self) -> str:
-        return self.shared_embedding_collection_name
-
-    def get_dense_tensor(self, features: TransformationCache, options: ColumnVariables) -> Any:
-        ids, weights = self.categorical_column.get_sparse_tensors(features)
-        graph = tf.get_default_graph()
-        tables = graph.get_collection_ref(self.shared_embedding_collection_name)
-        shape = (self.categorical_column.num_buckets, self.dimension)
-        if not tables:
-            tables.append(
-                tf.get_variable(
-                    "embedding_weights",
-                    shape=shape,
-                    dtype=tf.float32,
-                    initializer=self.initializer,
-                    trainable=self.trainable and options.trainable,
-                    collections=options.collections,
-                )
-            )
-        table = tables[0]
-        if tuple(table.shape.as_list()) != shape:
-            raise ValueError(
-                f"Shared embedding collection {self.shared_embedding_collection_name} holds a "
-                f"table of shape {table.shape}, but {self.name} needs {shape}. Has another graph "
-                "part a collection of that name?"
-            )
-        return self.looked_up(table, ids, weights)
-
-
-def check_dimension(dimension: Any) -> None:
-    """Refuse the width of an embedding that is no positive number."""
-    if dimension is None or isinstance(dimension, bool) or not dimension >= 1:
-        raise ValueError(f"Invalid dimension {dimension}. It must be a number from 1.")
-
-
-def default_initializer(dimension: int) -> Any:
-    """Truncated normal with the deviation 1 / sqrt(dimension)."""
-    return tf.truncated_normal_initializer(mean=0.0, stddev=1 / math.sqrt(dimension))
-
-
-def check_columns(columns: Sequence[FeatureColumn]) -> list[Any]:
-    """A list of columns with different names.
+    Args:
+        categorical_column: a categorical column.
+        dimension: the size of a row; the result has shape ``[batch, dimension]``.
+        combiner: how rows of one example are put together: "mean", "sqrtn" or "sum".
+        initializer: of the table; by default a truncated normal distribution of deviation
+            ``1 / sqrt(dimension)``.
+        ckpt_to_load_from, tensor_name_in_ckpt: the checkpoint, and the tensor in it, that the
+            table begins with.
+        max_norm: rows of a greater L2 norm are scaled down to it before they are put together.
+        trainable: whether the table is trained.
 
     Raises:
-        ValueError: if something is no column, there is none, or a name comes twice.
+        ValueError: for a dimension below 1, half of what names a checkpoint's tensor, an
+            initialiser that is not callable, or another column.
+
+    >>> word = tf.feature_column.categorical_column_with_identity("word", 3)
+    >>> column = tf.feature_column.embedding_column(word, 2, initializer=tf.ones_initializer())
+    >>> layer = tf.feature_column.input_layer({"word": [[0, 2], [-1, -1]]}, [column])
+    >>> tf.trainable_variables()[0].name
+    'input_layer/word_embedding/embedding_weights:0'
+    >>> with tf.Session() as session:
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(layer).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
     """
-    if isinstance(columns, FeatureColumn):
-        columns = [columns]
-    if isinstance(columns, dict):
-        raise ValueError("Expected feature_columns to be iterable, found dict.")
-    found = list(columns)
-    if not found:
-        raise ValueError("feature_columns must not be empty.")
-    seen: dict[str, Any] = {}
-    for column in found:
-        if not isinstance(column, FeatureColumn):
-            raise ValueError(
-                "Items of feature_columns must be a FeatureColumn. "
-                f"Given (type {type(column).__name__}): {column!r:.200}."
-            )
-        if column.name in seen:
-            raise ValueError(
-                f"Duplicate feature column name found for columns: {column} and "
-                f"{seen[column.name]}. This usually means that these columns refer to the same "
-                "base feature. Either one must be discarded or a duplicated but renamed item must "
-                "be inserted in features dict."
-            )
-        seen[column.name] = column
-    return found
+    check_embedding(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
+    column = categorical(categorical_column, "embedding_column")
+    about = f" Embedding of column_name: {column.name}"
+    return EmbeddingColumn(
+        column,
+        dimension,
+        checked_combiner(combiner),
+        embedding_initializer(initializer, dimension, about),
+        ckpt_to_load_from,
+        tensor_name_in_ckpt,
+        max_norm,
+        trainable,
+    )
+
+
+def checked_combiner(combiner: str) -> str:
+    """Raises ValueError for what does not say how rows are put together."""
+    if combiner not in ("mean", "sqrtn", "sum"):
+        raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', not {combiner!r}")
+    return combiner

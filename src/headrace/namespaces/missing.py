@@ -45,7 +45,6 @@ REASONS = {
     "each by itself",
     "contrib.eager": "Headrace runs graphs; it has no eager mode",
     "contrib.estimator": "Estimators are still to come",
-    "contrib.feature_column": "feature columns are still to come",
     "contrib.keras": "tf.keras is still to come",
     "contrib.learn": "Estimators are still to come",
     "contrib.opt": "the optimizers are in tf.train; AdamOptimizer is near to LazyAdamOptimizer, "
@@ -69,7 +68,6 @@ REASONS = {
     "load_file_system_library": "file systems come through fsspec",
     "python.debug": "the command line debugger is not there; session.describe() shows a plan",
     "python.eager": "Headrace runs graphs; it has no eager mode",
-    "python.feature_column": "feature columns are still to come",
     "python.keras": "tf.keras is still to come",
     "python.distribute": "tf.distribute is still to come",
     "python.tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
