@@ -74,6 +74,9 @@ CASES = {
     "seq2seq_attention": Case(["--steps=100"], "accuracy", least=0.9),
     "slim_convnet": Case([*MNIST, "--steps=100"], "accuracy", least=0.9),
     "text_classifier": Case(["--steps=60"], "accuracy", least=0.97),
+    "train_and_evaluate": Case(
+        [], "accuracy", least=0.95, golden="prints no losses: it runs under every TF_CONFIG"
+    ),
     "vae": Case([*MNIST, "--steps=200"], "bound", most=165),
     "wide_and_deep": Case(["--steps=300"], "auc", least=0.7),
     "word2vec_nce": Case([], "neighbours", least=0.8),
