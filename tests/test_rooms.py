@@ -98,6 +98,7 @@ def test_imports_keep_to_the_order():
 SHARED_NAMES = {
     "Dataset": "tf.contrib.learn has one of its own, of arrays",
     "Datasets": "tf.contrib.learn and the tutorials' data readers each have a public one",
+    "RunConfig": "tf.estimator.tpu and tf.contrib.learn each have one with more arguments",
     "ModeKeys": "tf.contrib.learn has one of its own, with INFER",
 }
 

@@ -30,6 +30,7 @@ NAMESPACES = [
         "estimator.experimental",
         "estimator.export",
         "estimator.inputs",
+        "estimator.tpu",
         "feature_column",
     ),
     *("flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg"),

@@ -191,7 +191,7 @@ def test_what_is_missing_says_so_and_names_the_nearest():
             "from tensorflow.python.ops.math_ops import reduce_summ",
             "import tensorflow.keras",
             "from tensorflow import nothing_like_it",
-            "tf.estimator.Estimator",
+            "tf.distribute.Strategy",
             "tf.reduce_summ",
             "tf.nn.sofmax",
             "debug.LocalCLIDebugWrapperSession",
@@ -209,7 +209,7 @@ def test_what_is_missing_says_so_and_names_the_nearest():
     assert "'tensorflow.keras' is not part of Headrace yet: tf.keras" in out[2]
     assert "'tensorflow.nothing_like_it' is not part of Headrace." in out[3]
     assert out[4].startswith("AttributeError")
-    assert "Estimators are still to come" in out[4]
+    assert "tf.distribute is still to come" in out[4]
     assert "Did you mean 'reduce_sum'?" in out[5]
     assert "Did you mean 'softmax'?" in out[6]
     assert "session.describe()" in out[7]

@@ -1,4 +1,4 @@
-"""``tf.contrib.tpu``: what training programs use of it outside of TPUEstimator."""
+"""``tf.contrib.tpu``: TPUEstimator and what training programs use beside it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from typing import Any
 from headrace import logging
 from headrace.graph.tensor import Operation, Tensor
 from headrace.losses import Reduction
+from headrace.namespaces.lazy import lazy as _lazy
 from headrace.train.optimizer import GradVar, Optimizer
 
 __all__ = ["CrossShardOptimizer"]
+
+__getattr__, __dir__ = _lazy(
+    __name__,
+    {
+        "headrace.estimator.tpu.config": ("InputPipelineConfig", "RunConfig", "TPUConfig"),
+        "headrace.estimator.tpu.tpu_estimator": ("TPUEstimator", "TPUEstimatorSpec"),
+    },
+)
 
 
 class CrossShardOptimizer(Optimizer):

@@ -40,6 +40,7 @@ __getattr__, __dir__ = _lazy(
             "FinalExporter",
             "LatestExporter",
         ),
+        "headrace.estimator.extenders": ("add_metrics",),
         "headrace.estimator.mode_keys": ("ModeKeys",),
         "headrace.estimator.run_config": ("RunConfig",),
         "headrace.estimator.spec": ("EstimatorSpec",),
@@ -73,5 +74,5 @@ __getattr__, __dir__ = _lazy(
             "SessionRunValues",
         ),
     },
-    modules=("experimental", "export", "inputs"),
+    modules=("experimental", "export", "inputs", "tpu"),
 )

@@ -6,10 +6,12 @@ from headrace.estimator.exporters import BestExporter as BestExporter
 from headrace.estimator.exporters import Exporter as Exporter
 from headrace.estimator.exporters import FinalExporter as FinalExporter
 from headrace.estimator.exporters import LatestExporter as LatestExporter
+from headrace.estimator.extenders import add_metrics as add_metrics
 from headrace.estimator import inputs as inputs
 from headrace.estimator.mode_keys import ModeKeys as ModeKeys
 from headrace.estimator.run_config import RunConfig as RunConfig
 from headrace.estimator.spec import EstimatorSpec as EstimatorSpec
+from headrace.estimator import tpu as tpu
 from headrace.estimator.training import EvalSpec as EvalSpec
 from headrace.estimator.training import TrainSpec as TrainSpec
 from headrace.estimator.training import train_and_evaluate as train_and_evaluate

@@ -443,9 +443,13 @@ class Estimator:
         with inputs.named():
             return inputs, self._call_model_fn(inputs.features, labels, mode, self.config)
 
+    def _params_for(self, mode: str) -> Any:
+        """What functions of the user get as ``params``."""
+        return self.params
+
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         names = argument_names(input_fn)
-        given = {"mode": mode, "params": self.params, "config": self.config}
+        given = {"mode": mode, "params": self._params_for(mode), "config": self.config}
         with device("/cpu:0"):
             return input_fn(**{name: value for name, value in given.items() if name in names})
 
@@ -453,7 +457,11 @@ class Estimator:
         self, features: Any, labels: Any, mode: str, config: RunConfig
     ) -> EstimatorSpec:
         names = argument_names(self._model_fn)
-        given: dict[str, Any] = {"mode": mode, "params": self.params, "config": config}
+        given: dict[str, Any] = {
+            "mode": mode,
+            "params": self._params_for(mode),
+            "config": config,
+        }
         given = {name: value for name, value in given.items() if name in names}
         if "labels" in names:
             given["labels"] = labels
@@ -465,6 +473,8 @@ class Estimator:
         logging.info("Calling model_fn.")
         result = self._model_fn(features=features, **given)
         logging.info("Done calling model_fn.")
+        if hasattr(result, "as_estimator_spec"):
+            result = result.as_estimator_spec()  # that of a TPUEstimator
         if not isinstance(result, EstimatorSpec):
             raise ValueError(
                 f"model_fn should return an EstimatorSpec. {described(self._model_fn)} returned "

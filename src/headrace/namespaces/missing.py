@@ -52,7 +52,7 @@ REASONS = {
     "contrib.signal": "tf.signal has the Fourier and cosine transforms",
     "contrib.summary.create_db_writer": "summaries go to event files (create_file_writer)",
     "contrib.tensor_forest.client": "Estimators are still to come; RandomForestGraphs is there",
-    "contrib.tpu": "TPUEstimator and its settings stand on Estimators, which are still to come",
+    "contrib.tpu": "a graph is one shard; TPUEstimator and its settings are there",
     "contrib.timeseries": "it stands on Estimators, which are still to come",
     "distribute": "tf.distribute is still to come",
     "enable_eager_execution": "Headrace runs graphs; it has no eager mode",
