@@ -471,7 +471,7 @@ class Estimator:
                 f"{described(self._model_fn)}."
             )
         logging.info("Calling model_fn.")
-        result = self._model_fn(features=features, **given)
+        result: Any = self._model_fn(features=features, **given)
         logging.info("Done calling model_fn.")
         if hasattr(result, "as_estimator_spec"):
             result = result.as_estimator_spec()  # that of a TPUEstimator
