@@ -167,6 +167,34 @@ def test_values_that_do_not_fit_are_told(call, told):
         call()
 
 
+@pytest.mark.parametrize(
+    ("shape", "rounds", "told"),
+    [
+        ([3, 4], 0, "power_iteration_rounds must be at least 1, got 0"),
+        ([], 1, r"rank 1 or more .* got given:0 of shape \(\)"),
+        ([None, 4], 1, r"fully known, got given:0 of shape \(\?, 4\)"),
+    ],
+)
+def test_spectral_norms_need_a_known_matrix_and_a_round(shape, rounds, told):
+    with pytest.raises(ValueError, match=told):
+        tf.contrib.gan.features.compute_spectral_norm(_given(*shape), rounds)
+
+
+def test_weights_are_clipped_of_models_with_a_discriminator():
+    with pytest.raises(TypeError, match=r"one with a discriminator.*got 3"):
+        tf.contrib.gan.features.clip_discriminator_weights(None, 3, 0.1)
+
+
+@pytest.mark.parametrize("kind", ["mean_only_frechet", "diagonal_only_frechet", "frechet"])
+def test_frechet_distances_are_of_activations_alike(kind):
+    name = f"{kind}_classifier_distance_from_activations"
+    distance = getattr(tf.contrib.gan.eval, name)
+    with pytest.raises(ValueError, match=r"Shape \(4,\) must have rank 2"):
+        distance(_given(4), _given(6, 4))
+    with pytest.raises(ValueError, match=r"Shapes \(5,\) and \(4,\) are incompatible"):
+        distance(_given(6, 5), _given(6, 4))
+
+
 # -- functions that a call makes ----------------------------------------------------------------
 
 

@@ -59,8 +59,13 @@ def classifier_score_from_logits(logits: Any) -> Any:
 
     Salimans et al., "Improved Techniques for Training GANs", 2016, section 4.
 
+    The score is a scalar.
+
     Args:
         logits: ``[images, classes]``.
+
+    Raises:
+        ValueError: if the rank is not 2.
     """
     logits = tf.convert_to_tensor(logits)
     logits.shape.assert_has_rank(2)
@@ -71,15 +76,38 @@ def classifier_score_from_logits(logits: Any) -> Any:
 
 
 def classifier_score(images: Any, classifier_fn: Callable[..., Any], num_batches: int = 1) -> Any:
-    """`classifier_score_from_logits` of what ``classifier_fn`` says of images."""
+    """`classifier_score_from_logits` of what ``classifier_fn`` says of images.
+
+    The score is a scalar.
+
+    Raises:
+        TypeError: if ``classifier_fn`` is no function.
+        ValueError: if the batch is no multiple of ``num_batches``, or the classifier gives no
+            ``[images, classes]``.
+    """
     return classifier_score_from_logits(_activations(images, classifier_fn, num_batches))
+
+
+def _activation_doubles(real: Any, generated: Any) -> Any:
+    """Both as float64. Raises ValueError unless they are ``[n, features]``, features alike."""
+    sets = _doubles(real, generated)
+    for values in sets:
+        values.shape.assert_has_rank(2)
+    sets[0].shape[1:].assert_is_compatible_with(sets[1].shape[1:])
+    return sets
 
 
 def mean_only_frechet_classifier_distance_from_activations(
     real_activations: Any, generated_activations: Any
 ) -> Any:
-    """The squared distance of the means of two sets of activations ``[n, features]``."""
-    real, generated = _doubles(real_activations, generated_activations)
+    """The squared distance of the means of two sets of activations ``[n, features]``.
+
+    The distance is a scalar.
+
+    Raises:
+        ValueError: if the ranks are not 2, or the numbers of features differ.
+    """
+    real, generated = _activation_doubles(real_activations, generated_activations)
     difference = tf.reduce_mean(real, 0) - tf.reduce_mean(generated, 0)
     result = tf.reduce_sum(tf.square(difference))
     return tf.cast(result, tf.convert_to_tensor(real_activations).dtype)
@@ -88,8 +116,14 @@ def mean_only_frechet_classifier_distance_from_activations(
 def diagonal_only_frechet_classifier_distance_from_activations(
     real_activations: Any, generated_activations: Any
 ) -> Any:
-    """The Frechet distance of normal distributions whose features do not depend on one another."""
-    real, generated = _doubles(real_activations, generated_activations)
+    """The Frechet distance of normal distributions whose features do not depend on one another.
+
+    Activations are ``[n, features]``, the distance is a scalar.
+
+    Raises:
+        ValueError: if the ranks are not 2, or the numbers of features differ.
+    """
+    real, generated = _activation_doubles(real_activations, generated_activations)
     (m, v), (n, w) = tf.nn.moments(real, [0]), tf.nn.moments(generated, [0])
     spread = v + w - 2.0 * tf.sqrt(v * w)
     result = tf.reduce_sum(tf.squared_difference(m, n)) + tf.reduce_sum(spread)
@@ -110,10 +144,15 @@ def frechet_classifier_distance_from_activations(
 
     Heusel et al., "GANs Trained by a Two Time-Scale Update Rule", 2017.
 
+    The distance is a scalar.
+
     Args:
         real_activations, generated_activations: ``[n, features]``.
+
+    Raises:
+        ValueError: if the ranks are not 2, or the numbers of features differ.
     """
-    sets = _doubles(real_activations, generated_activations)
+    sets = _activation_doubles(real_activations, generated_activations)
     means: list[tf.Tensor] = []
     spreads: list[tf.Tensor] = []
     for values in sets:
@@ -135,7 +174,15 @@ def frechet_classifier_distance(
     classifier_fn: Callable[..., Any],
     num_batches: int = 1,
 ) -> Any:
-    """`frechet_classifier_distance_from_activations` of what ``classifier_fn`` gives of images."""
+    """`frechet_classifier_distance_from_activations` of what ``classifier_fn`` gives of images.
+
+    The distance is a scalar.
+
+    Raises:
+        TypeError: if ``classifier_fn`` is no function.
+        ValueError: if a batch is no multiple of ``num_batches``, or the classifier gives no
+            ``[images, features]``.
+    """
     return frechet_classifier_distance_from_activations(
         _activations(real_images, classifier_fn, num_batches),
         _activations(generated_images, classifier_fn, num_batches),
@@ -150,7 +197,15 @@ def kernel_classifier_distance_and_std(
     max_block_size: int = 1024,
     dtype: Any = None,
 ) -> tuple[Any, Any]:
-    """`kernel_classifier_distance_and_std_from_activations` of what a classifier says of images."""
+    """`kernel_classifier_distance_and_std_from_activations` of what a classifier says of images.
+
+    Both are scalars.
+
+    Raises:
+        TypeError: if ``classifier_fn`` is no function.
+        ValueError: if a batch is no multiple of ``num_batches``, or the classifier gives no
+            ``[images, features]``.
+    """
     return kernel_classifier_distance_and_std_from_activations(
         _activations(real_images, classifier_fn, num_classifier_batches),
         _activations(generated_images, classifier_fn, num_classifier_batches),
@@ -167,7 +222,15 @@ def kernel_classifier_distance(
     max_block_size: int = 1024,
     dtype: Any = None,
 ) -> Any:
-    """The first of `kernel_classifier_distance_and_std`."""
+    """The first of `kernel_classifier_distance_and_std`.
+
+    The distance is a scalar.
+
+    Raises:
+        TypeError: if ``classifier_fn`` is no function.
+        ValueError: if a batch is no multiple of ``num_batches``, or the classifier gives no
+            ``[images, features]``.
+    """
     return kernel_classifier_distance_and_std(
         real_images, generated_images, classifier_fn, num_classifier_batches, max_block_size, dtype
     )[0]
@@ -221,6 +284,11 @@ def preprocess_image(
     """Images with values in [0, 255], one or a batch, as the Inception network takes them.
 
     They are resized, and their values lie in [-1, 1].
+
+    ``[height, width, 3]`` or ``[batch, height, width, 3]`` keeps its rank.
+
+    Raises:
+        ValueError: if the rank is neither 3 nor 4.
     """
     with tf.name_scope(scope, "preprocess", [images]):
         images = tf.convert_to_tensor(images)

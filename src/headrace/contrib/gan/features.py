@@ -65,6 +65,8 @@ class _Clipping(tf.train.Optimizer):
 def clip_variables(optimizer: Any, variables: Sequence[Any], weight_clip: float) -> Any:
     """An optimiser that keeps ``variables`` within ``weight_clip`` of 0.
 
+    The variables keep their shapes.
+
     Raises:
         ValueError: if that is negative.
     """
@@ -79,7 +81,18 @@ def clip_discriminator_weights(optimizer: Any, model: Any, weight_clip: float) -
     """`clip_variables` of the discriminator of a model (Wasserstein GAN, arXiv:1701.07875).
 
     Arjovsky, Chintala and Bottou, 2017, section 3, algorithm 1.
+
+    The variables keep their shapes.
+
+    Raises:
+        TypeError: if the model has no discriminator.
+        ValueError: if ``weight_clip`` is not positive.
     """
+    if not hasattr(model, "discriminator_variables"):
+        raise TypeError(
+            f"`model` must be one with a discriminator, as tf.contrib.gan.gan_model gives; got "
+            f"{model!r:.100}."
+        )
     return clip_variables(optimizer, model.discriminator_variables, weight_clip)
 
 
@@ -139,6 +152,8 @@ def tensor_pool(
 
     See section 2.3 there.
 
+    Values keep their shapes.
+
     Args:
         input_values: tensor or nested structure; it is kept for later steps.
         pool_size: how many are kept; 0: nothing is.
@@ -188,11 +203,27 @@ def compute_spectral_norm(w_tensor: Any, power_iteration_rounds: int = 1, name: 
 
     Each step goes on from the vector of the step before, which is kept in a variable.
 
+    The result is a scalar.
+
     Args:
         w_tensor: its last axis are the columns, all others are rows.
+
+    Raises:
+        ValueError: if the shape is not fully known or a scalar, or ``power_iteration_rounds`` is
+            below 1.
     """
+    if power_iteration_rounds < 1:
+        raise ValueError(
+            f"power_iteration_rounds must be at least 1, got {power_iteration_rounds}."
+        )
+    shape = w_tensor.shape
+    if not shape.is_fully_defined() or not shape.rank:
+        raise ValueError(
+            f"The spectral norm is of a tensor of rank 1 or more whose shape is fully known, got "
+            f"{w_tensor.name} of shape {shape}."
+        )
     with tf.variable_scope(name, "spectral_norm"):
-        w = tf.reshape(w_tensor, (-1, w_tensor.get_shape().as_list()[-1]))
+        w = tf.reshape(w_tensor, (-1, shape.as_list()[-1]))
         kept = tf.get_variable(
             _SUFFIX,
             shape=(w.shape[0], 1),
@@ -218,6 +249,11 @@ def spectral_normalize(w: Any, power_iteration_rounds: int = 1, name: Any = None
 
     Miyato et al., "Spectral Normalization for Generative Adversarial Networks", 2018
     (arXiv:1802.05957), section 2.1.
+
+    The shape stays.
+
+    Raises:
+        ValueError: as `compute_spectral_norm`.
     """
     with tf.variable_scope(name, "spectral_normalize"):
         norm = compute_spectral_norm(w, power_iteration_rounds=power_iteration_rounds)
@@ -231,6 +267,8 @@ def spectral_norm_regularizer(
 
     Yoshida and Miyato, "Spectral Norm Regularization for Improving the Generalizability of Deep
     Learning", 2017 (arXiv:1705.10941), section 3.
+
+    The cost is a scalar.
 
     Raises:
         ValueError: if ``scale`` is negative or an int.
@@ -261,6 +299,8 @@ def spectral_normalization_custom_getter(
     name_filter: Callable[[str], bool] = _is_kernel, power_iteration_rounds: int = 1
 ) -> Callable[..., Any]:
     """A custom getter that normalises variables whose names ``name_filter`` accepts.
+
+    Variables keep their shapes.
 
     Raises:
         ValueError: if that is no function; when used, for variables that have no such norm.

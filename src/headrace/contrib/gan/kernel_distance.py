@@ -102,7 +102,13 @@ def kernel_classifier_distance_from_activations(
     max_block_size: int = 1024,
     dtype: Any = None,
 ) -> Any:
-    """The first of `kernel_classifier_distance_and_std_from_activations`."""
+    """The first of `kernel_classifier_distance_and_std_from_activations`.
+
+    A scalar, of activations ``[n, features]``.
+
+    Raises:
+        ValueError: if the ranks are not 2, or the numbers of features differ.
+    """
     return kernel_classifier_distance_and_std_from_activations(
         real_activations, generated_activations, max_block_size, dtype
     )[0]

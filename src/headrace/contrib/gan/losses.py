@@ -105,7 +105,13 @@ def combine_adversarial_loss(
     scalar_summaries: bool = True,
     gradient_summaries: bool = True,
 ) -> Any:
-    """A GANLoss whose generator also has ``non_adversarial_loss``; see `wargs`."""
+    """A GANLoss whose generator also has ``non_adversarial_loss``; see `wargs`.
+
+    All losses are scalars.
+
+    Raises:
+        ValueError: as of `wargs.combine_adversarial_loss`.
+    """
     combined = wargs.combine_adversarial_loss(
         non_adversarial_loss,
         gan_loss.generator_loss,
@@ -123,6 +129,8 @@ def cycle_consistency_loss(
     cyclegan_model: Any, scope: Any = None, add_summaries: bool = False
 ) -> Any:
     """`wargs.cycle_consistency_loss` of a CycleGANModel.
+
+    The loss is a scalar.
 
     Raises:
         ValueError: for another model.
@@ -142,7 +150,13 @@ def cycle_consistency_loss(
 
 
 def stargan_generator_loss_wrapper(loss_fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A generator's loss of `wargs` as a function of a StarGANModel."""
+    """A generator's loss of `wargs` as a function of a StarGANModel.
+
+    Its shape is that of the loss, by default a scalar.
+
+    Raises:
+        TypeError: if ``loss_fn`` is no function.
+    """
 
     @functools.wraps(loss_fn)
     def of_model(stargan_model: Any, **kwargs: Any) -> Any:
@@ -153,7 +167,13 @@ def stargan_generator_loss_wrapper(loss_fn: Callable[..., Any]) -> Callable[...,
 
 
 def stargan_discriminator_loss_wrapper(loss_fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A discriminator's loss of `wargs` as a function of a StarGANModel."""
+    """A discriminator's loss of `wargs` as a function of a StarGANModel.
+
+    Its shape is that of the loss, by default a scalar.
+
+    Raises:
+        TypeError: if ``loss_fn`` is no function.
+    """
 
     @functools.wraps(loss_fn)
     def of_model(stargan_model: Any, **kwargs: Any) -> Any:
@@ -168,7 +188,13 @@ def stargan_discriminator_loss_wrapper(loss_fn: Callable[..., Any]) -> Callable[
 
 
 def stargan_gradient_penalty_wrapper(loss_fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A gradient penalty of `wargs` as a function of a StarGANModel."""
+    """A gradient penalty of `wargs` as a function of a StarGANModel.
+
+    Its shape is that of the loss, by default a scalar.
+
+    Raises:
+        TypeError: if ``loss_fn`` is no function.
+    """
 
     @functools.wraps(loss_fn)
     def of_model(stargan_model: Any, **kwargs: Any) -> Any:

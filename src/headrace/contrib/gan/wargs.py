@@ -72,6 +72,12 @@ def wasserstein_generator_loss(
     """Minus what the discriminator says of generated data.
 
     Arjovsky, Chintala and Bottou, "Wasserstein GAN", 2017 (arXiv:1701.07875), section 3.
+
+    Outputs may have any shape. The loss is a float32 scalar, or of their shape with a ``reduction``
+    of NONE.
+
+    Raises:
+        ValueError: if the weights do not fit, or the reduction is unknown.
     """
     inputs = (discriminator_gen_outputs, weights)
     with tf.name_scope(scope, "generator_wasserstein_loss", inputs) as scope:
@@ -94,6 +100,12 @@ def wasserstein_discriminator_loss(
     """What the discriminator says of generated data, minus what it says of real data.
 
     Arjovsky, Chintala and Bottou, "Wasserstein GAN", 2017 (arXiv:1701.07875), section 3.
+
+    Outputs may have any shape, of real and generated data the same. The loss is a float32 scalar,
+    or of their shape with a ``reduction`` of NONE.
+
+    Raises:
+        ValueError: if shapes or weights do not fit, or the reduction is unknown.
     """
     inputs = (
         discriminator_real_outputs,
@@ -133,6 +145,12 @@ def acgan_discriminator_loss(
 
     Odena, Olah and Shlens, "Conditional Image Synthesis with Auxiliary Classifier GANs", 2016
     (arXiv:1610.09585), section 3.
+
+    Logits and labels are ``[batch, classes]``. The loss is a float32 scalar, or ``[batch]`` with a
+    ``reduction`` of NONE.
+
+    Raises:
+        ValueError: if shapes or weights do not fit, or the reduction is unknown.
     """
     inputs = (
         discriminator_real_classification_logits,
@@ -177,6 +195,12 @@ def acgan_generator_loss(
 
     Odena, Olah and Shlens, "Conditional Image Synthesis with Auxiliary Classifier GANs", 2016
     (arXiv:1610.09585), section 3.
+
+    Logits and labels are ``[batch, classes]``. The loss is a float32 scalar, or ``[batch]`` with a
+    ``reduction`` of NONE.
+
+    Raises:
+        ValueError: if shapes or weights do not fit, or the reduction is unknown.
     """
     inputs = (discriminator_gen_classification_logits, one_hot_labels)
     with tf.name_scope(scope, "acgan_generator_loss", inputs) as scope:
@@ -264,6 +288,12 @@ def minimax_discriminator_loss(
     """The cross entropies of telling real data (logits) from generated.
 
     Goodfellow et al., "Generative Adversarial Networks", 2014 (arXiv:1406.2661), section 3.
+
+    Outputs may have any shape, of real and generated data the same. The loss is a float32 scalar,
+    or of their shape with a ``reduction`` of NONE.
+
+    Raises:
+        ValueError: if shapes or weights do not fit, or the reduction is unknown.
     """
     inputs = (
         discriminator_real_outputs,
@@ -309,6 +339,12 @@ def minimax_generator_loss(
     """Minus the discriminator's loss; ``modified_generator_loss`` has better gradients.
 
     Goodfellow et al., "Generative Adversarial Networks", 2014 (arXiv:1406.2661), section 3.
+
+    Outputs may have any shape, of real and generated data the same. The loss is a float32 scalar,
+    or of their shape with a ``reduction`` of NONE.
+
+    Raises:
+        ValueError: if shapes or weights do not fit, or the reduction is unknown.
     """
     with tf.name_scope(scope, "generator_minimax_loss") as scope:
         loss = -minimax_discriminator_loss(
@@ -340,6 +376,12 @@ def modified_discriminator_loss(
     """The same as ``minimax_discriminator_loss``.
 
     Goodfellow et al., "Generative Adversarial Networks", 2014 (arXiv:1406.2661), section 3.
+
+    Outputs may have any shape, of real and generated data the same. The loss is a float32 scalar,
+    or of their shape with a ``reduction`` of NONE.
+
+    Raises:
+        ValueError: if shapes or weights do not fit, or the reduction is unknown.
     """
     return minimax_discriminator_loss(
         discriminator_real_outputs,
@@ -367,6 +409,12 @@ def modified_generator_loss(
 
     Goodfellow et al., "Generative Adversarial Networks", 2014 (arXiv:1406.2661), section 3, last
     paragraph.
+
+    Outputs may have any shape. The loss is a float32 scalar, or of their shape with a ``reduction``
+    of NONE.
+
+    Raises:
+        ValueError: if the weights do not fit, or the reduction is unknown.
     """
     with tf.name_scope(scope, "generator_modified_loss", [discriminator_gen_outputs]) as scope:
         loss = tf.losses.sigmoid_cross_entropy(
@@ -395,6 +443,12 @@ def least_squares_generator_loss(
 
     Mao et al., "Least Squares Generative Adversarial Networks", 2016 (arXiv:1611.04076), section
     3.2.
+
+    Outputs may have any shape. The loss is a float32 scalar, or of their shape with a ``reduction``
+    of NONE.
+
+    Raises:
+        ValueError: if the weights do not fit, or the reduction is unknown.
     """
     inputs = (discriminator_gen_outputs, real_label)
     with tf.name_scope(scope, "lsq_generator_loss", inputs) as scope:
@@ -421,6 +475,12 @@ def least_squares_discriminator_loss(
 
     Mao et al., "Least Squares Generative Adversarial Networks", 2016 (arXiv:1611.04076), section
     3.2.
+
+    Outputs may have any shape, of real and generated data the same. The loss is a float32 scalar,
+    or of their shape with a ``reduction`` of NONE.
+
+    Raises:
+        ValueError: if shapes or weights do not fit, or the reduction is unknown.
     """
     inputs = (discriminator_gen_outputs, real_label)
     with tf.name_scope(scope, "lsq_discriminator_loss", inputs) as scope:
@@ -452,6 +512,8 @@ def mutual_information_penalty(
     """Minus the log probability of structured inputs under what was predicted of them.
 
     Chen et al., "InfoGAN", 2016 (arXiv:1606.03657), section 5.
+
+    Each distribution is of the shape of its input. The penalty is a scalar.
 
     Raises:
         ValueError: if ``predicted_distributions`` are not as many, or no distributions.
@@ -554,6 +616,11 @@ def cycle_consistency_loss(
 
     Zhu et al., "Unpaired Image-to-Image Translation using Cycle-Consistent Adversarial Networks",
     2017 (arXiv:1703.10593), section 3.2.
+
+    Data and what came of them have one shape. The loss is a scalar.
+
+    Raises:
+        ValueError: if the shapes differ.
     """
     inputs = [data_x, reconstructed_data_x, data_y, reconstructed_data_y]
     with tf.name_scope(scope, "cycle_consistency_loss", inputs):

@@ -41,6 +41,13 @@ def alexnet_v2(
 
     Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014
     (arXiv:1404.5997); the layers are those of Krizhevsky, Sutskever and Hinton, 2012, section 3.5.
+
+    Logits are ``[batch, num_classes]``; without ``spatial_squeeze`` ``[batch, height, width,
+    num_classes]``.
+
+    Raises:
+        ValueError: if the rank is not 4, or the images are too small, or not of the size that
+            ``spatial_squeeze`` needs.
     """
     with variable_scope(scope, "alexnet_v2", [inputs]) as sc:
         key = f"{sc.original_name_scope}_end_points"

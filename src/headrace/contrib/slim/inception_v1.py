@@ -50,6 +50,8 @@ def inception_v1_base(
 ) -> tuple[Any, dict[str, Any]]:
     """The network up to ``final_endpoint``, and the outputs of all its steps by name.
 
+    The result is ``[batch, height / 32, width / 32, 1024]`` at the last end point.
+
     Raises:
         ValueError: if there is no such end point.
     """
@@ -81,6 +83,9 @@ def inception_v1(
     """Logits of images ``[batch, 224, 224, channels]``, and the outputs of layers by name.
 
     Szegedy et al., "Going Deeper with Convolutions", 2014 (arXiv:1409.4842), section 5.
+
+    Raises:
+        ValueError: if the rank is not 4, or the images are too small.
     """
     with (
         variable_scope(scope, "InceptionV1", [inputs, num_classes], reuse=reuse) as opened,

@@ -63,6 +63,8 @@ def inception_v2_base(
 ) -> tuple[Any, dict[str, Any]]:
     """The network up to ``final_endpoint``, and the outputs of all its steps by name.
 
+    The result is ``[batch, height / 32, width / 32, 1024]`` at the last end point.
+
     Args:
         depth_multiplier: scales the channels of every layer, of which ``min_depth`` stay.
 

@@ -91,6 +91,8 @@ def inception_v3_base(
 ) -> tuple[Any, dict[str, Any]]:
     """The network up to ``final_endpoint``, and the outputs of all its steps by name.
 
+    The result has rank 4, and 2048 channels, at the last end point.
+
     Args:
         depth_multiplier: scales the channels of every layer, of which ``min_depth`` stay.
 

@@ -63,6 +63,13 @@ def overfeat(
     """Logits of images (231 x 231 if ``spatial_squeeze``), and the outputs of layers by name.
 
     Sermanet et al., "OverFeat", 2014 (arXiv:1312.6229), section 3.1.
+
+    Logits are ``[batch, num_classes]``; without ``spatial_squeeze`` ``[batch, height, width,
+    num_classes]``.
+
+    Raises:
+        ValueError: if the rank is not 4, or the images are too small, or not of the size that
+            ``spatial_squeeze`` needs.
     """
     with variable_scope(scope, "overfeat", [inputs]) as sc:
         key = f"{sc.name}_end_points"

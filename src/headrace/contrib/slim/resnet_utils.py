@@ -31,7 +31,13 @@ class Block(NamedTuple):
 
 
 def subsample(inputs: Any, factor: int, scope: Any = None) -> Any:
-    """Each ``factor``-th row and column."""
+    """Each ``factor``-th row and column.
+
+    ``[batch, height, width, channels]`` becomes smaller by ``factor``, rounded up.
+
+    Raises:
+        ValueError: if ``factor`` is below 1.
+    """
     if factor == 1:
         return inputs
     return layers.max_pool2d(inputs, [1, 1], stride=factor, scope=scope)
@@ -40,7 +46,14 @@ def subsample(inputs: Any, factor: int, scope: Any = None) -> Any:
 def conv2d_same(
     inputs: Any, num_outputs: int, kernel_size: int, stride: int, rate: int = 1, scope: Any = None
 ) -> Any:
-    """A convolution whose padding does not depend on the size of the inputs, only on the kernel."""
+    """A convolution whose padding does not depend on the size of the inputs, only on the kernel.
+
+    ``[batch, height, width, channels]`` becomes ``[batch, height / stride, width / stride,
+    num_outputs]``, rounded up.
+
+    Raises:
+        ValueError: if the rank is not 4.
+    """
     padding = "SAME"
     if stride != 1:
         total = kernel_size + (kernel_size - 1) * (rate - 1) - 1
@@ -161,7 +174,11 @@ def network(
     resnet.__doc__ = (
         f"The network of {layers_} layers: outputs, and those of all blocks by name.\n\n"
         f"`{function.__name__}` names its source; table 1 of He, Zhang, Ren and Sun, 2015 "
-        "(arXiv:1512.03385), section 3.3, has the numbers of units."
+        "(arXiv:1512.03385), section 3.3, has the numbers of units.\n\n"
+        "Logits are ``[batch, 1, 1, num_classes]``; without ``num_classes`` the features, of 2048 "
+        "channels.\n\n"
+        "Raises:\n    ValueError: if the rank of the images is not 4, or ``output_stride`` does "
+        "not fit."
     )
     resnet.default_image_size = 224  # type: ignore[attr-defined]
     return resnet

@@ -24,7 +24,14 @@ def bottleneck(
     outputs_collections: Any = None,
     scope: Any = None,
 ) -> Any:
-    """Three convolutions added to the inputs, then the rectifier."""
+    """Three convolutions added to the inputs, then the rectifier.
+
+    ``[batch, height, width, channels]`` becomes as many images of ``depth`` channels, smaller by
+    ``stride``.
+
+    Raises:
+        ValueError: if the rank is less than 4, or the number of channels is not known.
+    """
     with variable_scope(scope, "bottleneck_v1", [inputs]) as sc:
         if depth == utils.last_dimension(inputs.shape, min_rank=4):
             shortcut = resnet_utils.subsample(inputs, stride, "shortcut")
@@ -58,6 +65,9 @@ def resnet_v1(
 
     He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition", 2015 (arXiv:1512.03385),
     section 4.1.
+
+    Images are ``[batch, height, width, channels]``; logits ``[batch, 1, 1, num_classes]``, without
+    ``global_pool`` as large as the last block.
 
     Args:
         num_classes: None gives features in place of logits.

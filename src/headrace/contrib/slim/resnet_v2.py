@@ -24,7 +24,14 @@ def bottleneck(
     outputs_collections: Any = None,
     scope: Any = None,
 ) -> Any:
-    """Normalisation and the rectifier, then three convolutions added to the inputs."""
+    """Normalisation and the rectifier, then three convolutions added to the inputs.
+
+    ``[batch, height, width, channels]`` becomes as many images of ``depth`` channels, smaller by
+    ``stride``.
+
+    Raises:
+        ValueError: if the rank is less than 4, or the number of channels is not known.
+    """
     with variable_scope(scope, "bottleneck_v2", [inputs]) as sc:
         before = layers.batch_norm(inputs, activation_fn=relu, scope="preact")
         plain: dict[str, Any] = {"normalizer_fn": None, "activation_fn": None}
@@ -57,6 +64,11 @@ def resnet_v2(
 
     He, Zhang, Ren and Sun, "Identity Mappings in Deep Residual Networks", 2016 (arXiv:1603.05027),
     section 4.
+
+    Logits are ``[batch, 1, 1, num_classes]``, without ``global_pool`` as large as the last block.
+
+    Raises:
+        ValueError: if ``output_stride`` does not fit the blocks.
     """
     with variable_scope(scope, "resnet_v2", [inputs], reuse=reuse) as sc:
         key = f"{sc.original_name_scope}_end_points"

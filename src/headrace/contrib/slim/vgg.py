@@ -72,7 +72,11 @@ def _network(name: str, repeats: tuple[int, ...]) -> Any:
     network.__doc__ = (
         "Logits of images (224 x 224 if ``spatial_squeeze``), and the outputs of layers by name."
         "\n\n"
-        "Simonyan and Zisserman, 2014 (arXiv:1409.1556), section 2.1 and table 1."
+        "Simonyan and Zisserman, 2014 (arXiv:1409.1556), section 2.1 and table 1.\n\n"
+        "Logits are ``[batch, num_classes]``; without ``spatial_squeeze`` ``[batch, height, width, "
+        "num_classes]``.\n\n"
+        "Raises:\n    ValueError: if the rank of the images is not 4, or they are too small, or "
+        "not of the\n        size that ``spatial_squeeze`` needs."
     )
     network.default_image_size = 224  # type: ignore[attr-defined]
     return network
