@@ -33,7 +33,7 @@ NAMESPACES = [
         "estimator.tpu",
         "feature_column",
     ),
-    *("flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg"),
+    *("flags", "gfile", "graph_util", "image", "initializers", "io", "keras", "layers", "linalg"),
     *("logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn", "profiler"),
     *("python_io", "quantization", "queue", "ragged", "random", "resource_loader"),
     *("saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig"),

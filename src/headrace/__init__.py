@@ -119,6 +119,7 @@ __getattr__, __dir__ = _lazy(
         "flags",
         "gfile",
         "image",
+        "keras",
         "layers",
         "logging",
         "lookup",

@@ -801,6 +801,7 @@ from headrace.graph.proto import Summary as Summary
 from headrace.graph.proto import SummaryMetadata as SummaryMetadata
 from headrace.graph.proto import TensorInfo as TensorInfo
 from headrace import image as image
+from headrace import keras as keras
 from headrace import layers as layers
 from headrace import logging as logging
 from headrace.logging import get_logger as get_logger

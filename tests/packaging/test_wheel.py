@@ -27,9 +27,9 @@ with tf.Session() as session:
 # What each extra is for, done once.
 _USES = {
     "keras": """
-import os
-os.environ["KERAS_BACKEND"] = "jax"
-import h5py, keras
+import h5py, headrace as tf
+x = tf.placeholder(tf.float32, [None, 3])
+assert tf.keras.layers.Dense(4)(x).shape.as_list() == [None, 4]
 """,
     "lmdb": """
 import lmdb, headrace as tf

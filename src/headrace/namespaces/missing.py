@@ -45,7 +45,7 @@ REASONS = {
     "each by itself",
     "contrib.eager": "Headrace runs graphs; it has no eager mode",
     "contrib.estimator": "Estimators are still to come",
-    "contrib.keras": "tf.keras is still to come",
+    "contrib.keras": "tf.keras is Keras 3",
     "contrib.learn": "Estimators are still to come",
     "contrib.opt": "the optimizers are in tf.train; AdamOptimizer is near to LazyAdamOptimizer, "
     "but moves all rows of a table",
@@ -59,7 +59,6 @@ REASONS = {
     "enable_v2_behavior": "Headrace has the graphs and sessions of TensorFlow 1.x only",
     "function": "Headrace builds graphs from calls, it does not trace Python functions",
     "GradientTape": "Headrace runs graphs; use tf.gradients",
-    "keras": "tf.keras is still to come",
     "lite": "Headrace writes graphs and SavedModels; a converter can read those",
     "load_library": "Headrace's kernels are JAX functions: libraries with TensorFlow kernels "
     "cannot be loaded",
@@ -68,7 +67,7 @@ REASONS = {
     "load_file_system_library": "file systems come through fsspec",
     "python.debug": "the command line debugger is not there; session.describe() shows a plan",
     "python.eager": "Headrace runs graphs; it has no eager mode",
-    "python.keras": "tf.keras is still to come",
+    "python.keras": "tf.keras is Keras 3; its inner modules are at `import keras`",
     "python.distribute": "tf.distribute is still to come",
     "python.tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
     "tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",

@@ -76,8 +76,13 @@ def add_call(
     inputs: Sequence[Tensor],
     name: str,
     polymorphic: Sequence[str | None] | None = None,
+    one_batch: bool = False,
 ) -> list[Tensor]:
     """A call of ``function`` (arrays to a list of arrays) in the default graph.
+
+    Args:
+        polymorphic: see `tf.from_jax`.
+        one_batch: unknown first sizes are one size.
 
     Raises:
         ValueError: if the rank of an input is not known.
@@ -96,6 +101,7 @@ def add_call(
         [t.dtype.np_dtype for t in inputs],
         wrt,
         polymorphic,
+        one_batch,
     )
     return _call_of(pair, inputs, name)
 

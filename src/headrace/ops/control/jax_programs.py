@@ -112,17 +112,20 @@ def _specs(
     return result
 
 
-def _attempts(dims: Sequence[tuple[int | None, ...]], dtypes: Sequence[Any]) -> list[list[Any]]:
+def _attempts(
+    dims: Sequence[tuple[int | None, ...]], dtypes: Sequence[Any], one_batch: bool
+) -> list[list[Any]]:
     """Specifications to try, the most general one first."""
-    if all(size is not None for shape in dims for size in shape):
+    unknown = [[size is None for size in shape] for shape in dims]
+    if not any(map(any, unknown)):
         return [_specs(dims, dtypes, empty=True, shared=False)]
-    firsts = sum(1 for shape in dims if shape and shape[0] is None)
-    ways = [
-        (shared, empty) for shared in (False, True)[: min(firsts, 2)] for empty in (True, False)
+    several = sum(1 for shape in unknown if shape and shape[0]) > 1
+    sharing = [True] if one_batch else [False, True] if several else [False]
+    return [
+        _specs(dims, dtypes, empty=empty, shared=shared)
+        for shared in sharing
+        for empty in (True, False)
     ]
-    if not firsts:
-        ways = [(False, True), (False, False)]
-    return [_specs(dims, dtypes, empty=empty, shared=shared) for shared, empty in ways]
 
 
 def _polymorphic(
@@ -185,6 +188,7 @@ def trace(
     dtypes: Sequence[Any],
     wrt: Sequence[int],
     polymorphic: Sequence[str | None] | None = None,
+    one_batch: bool = False,
 ) -> Pair:
     """The programs of ``function`` and of its gradient with respect to the inputs ``wrt``.
 
@@ -193,6 +197,7 @@ def trace(
         dims: shapes of the inputs, None for each unknown size.
         dtypes: NumPy types of the inputs.
         polymorphic: for each input a shape in the language of `jax.export.symbolic_shape`, or None.
+        one_batch: unknown first sizes are one size.
 
     Raises:
         whatever ``function`` raises.
@@ -201,7 +206,7 @@ def trace(
         if polymorphic is not None:
             attempts = [_polymorphic(dims, dtypes, polymorphic)]
         else:
-            attempts = _attempts(dims, dtypes)
+            attempts = _attempts(dims, dtypes, one_batch)
         first: Exception | None = None
         for specs in attempts:
             try:

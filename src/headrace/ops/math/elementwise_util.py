@@ -250,7 +250,8 @@ def broadcast(x: Any, y: Any) -> tuple[Any, Any]:
     if xs == ys:
         return x, y
     try:
-        shape = np.broadcast_shapes(xs, ys)
+        # JAX's function takes sizes that are symbols, too (`jax.export`).
+        shape = lax.broadcast_shapes(xs, ys)
     except ValueError:
         raise ValueError(f"Incompatible shapes: {list(xs)} vs. {list(ys)}") from None
     return _spread(x, shape), _spread(y, shape)
