@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,17 @@ def arguments(*names):
 
 def batch(variant, size=2):
     return raw.BatchDataset(variant, np.int64(size), **NUMBERS)
+
+
+def database(folder):
+    path = str(folder / "data.db")
+    if not (folder / "data.db").exists():
+        connection = sqlite3.connect(path)
+        connection.execute("CREATE TABLE t (at INTEGER, name)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(2, None), (1, "one"), (3, 3)])
+        connection.commit()
+        connection.close()
+    return path
 
 
 def of_file(content, make):
@@ -293,6 +306,13 @@ DATASETS = {
         ),
         NUMBER,
         [5, 7],
+    ),
+    "SqlDataset": (
+        lambda folder: raw.SqlDataset(
+            "sqlite", database(folder), "SELECT name FROM t ORDER BY at", **STRING
+        ),
+        STRING,
+        [b"one", b"", b"3"],
     ),
     "FixedLengthRecordDataset": (
         of_file(b"Habcd", lambda p: raw.FixedLengthRecordDataset(p, *map(np.int64, (1, 2, 0, 9)))),

@@ -9,11 +9,13 @@ from headrace.data import Dataset, FixedLengthRecordDataset, Iterator, TextLineD
 from headrace.data import TFRecordDataset as TFRecordDataset
 from headrace.data.experimental import (
     AUTOTUNE,
+    CheckpointInputPipelineHook,
     Counter,
     CsvDataset,
     Optional,
     RandomDataset,
     Reducer,
+    SqlDataset,
     bucket_by_sequence_length,
     choose_from_datasets,
     copy_to_device,
@@ -127,6 +129,7 @@ def reduce_dataset(dataset: Dataset, reducer: Reducer) -> Any:
 
 __all__ = [
     "AUTOTUNE",
+    "CheckpointInputPipelineHook",
     "Counter",
     "CsvDataset",
     "Dataset",
@@ -135,6 +138,7 @@ __all__ = [
     "Optional",
     "RandomDataset",
     "Reducer",
+    "SqlDataset",
     "TFRecordDataset",
     "TextLineDataset",
     "batch_and_drop_remainder",

@@ -314,6 +314,22 @@ class Dataset:
         found = getattr(self, "_options", None)
         return Options() if found is None else found
 
+    def enumerate(self, start: Any = 0) -> Dataset:
+        """Pairs of a number (int64, a scalar), from ``start`` on, and an element."""
+        first = _int64(start, "start")
+        return Dataset.zip((Dataset.range(first, dtypes.int64.max), self))
+
+    def unbatch(self) -> Dataset:
+        """Elements along the first axis of each component: the inverse of `batch`.
+
+        Raises:
+            ValueError: if a component is a scalar.
+            InvalidArgumentError: when the graph runs, if first axes differ.
+        """
+        structure = nested.map_leaves(lambda leaf: leaf.unbatched(), self._structure)
+        made = raw.UnbatchDataset(self._variant_tensor, **flat_attrs(structure))
+        return Dataset(made, structure)
+
     # -- functions of elements ------------------------------------------------------------------
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:

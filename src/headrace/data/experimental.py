@@ -1,11 +1,14 @@
 """`tf.data.experimental`: functions for `Dataset.apply`, and datasets for less common sources."""
 
+from headrace.data.checkpoint_hook import CheckpointInputPipelineHook
 from headrace.data.dataset import AUTOTUNE
+from headrace.data.multi_device import MultiDeviceIterator
 from headrace.data.optionals import Optional, get_next_as_optional
 from headrace.data.options import OptimizationOptions, ThreadingOptions
 from headrace.data.records import CsvDataset, make_batched_features_dataset, make_csv_dataset
 from headrace.data.resampling import rejection_resample, sample_from_datasets
 from headrace.data.saveable import make_saveable_from_iterator
+from headrace.data.sql import SqlDataset
 from headrace.data.transformations import (
     Counter,
     RandomDataset,
@@ -21,6 +24,7 @@ from headrace.data.transformations import (
     ignore_errors,
     map_and_batch,
     parallel_interleave,
+    parse_example_dataset,
     prefetch_to_device,
     scan,
     shuffle_and_repeat,
@@ -28,15 +32,21 @@ from headrace.data.transformations import (
     unbatch,
     unique,
 )
+from headrace.data.transformations import (
+    map_and_batch as map_and_batch_with_legacy_function,
+)
 
 __all__ = [
     "AUTOTUNE",
+    "CheckpointInputPipelineHook",
     "Counter",
     "CsvDataset",
+    "MultiDeviceIterator",
     "OptimizationOptions",
     "Optional",
     "RandomDataset",
     "Reducer",
+    "SqlDataset",
     "ThreadingOptions",
     "bucket_by_sequence_length",
     "choose_from_datasets",
@@ -52,7 +62,9 @@ __all__ = [
     "make_csv_dataset",
     "make_saveable_from_iterator",
     "map_and_batch",
+    "map_and_batch_with_legacy_function",
     "parallel_interleave",
+    "parse_example_dataset",
     "prefetch_to_device",
     "rejection_resample",
     "sample_from_datasets",

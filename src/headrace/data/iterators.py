@@ -35,6 +35,7 @@ class Iterator:
 
     def __init__(self, resource: Tensor, initializer: Operation | None, structure: Any) -> None:
         self._iterator_resource = resource
+        resource.graph.outermost.add_to_collection("iterators", resource)
         self._initializer = initializer
         self._structure = structure
         self._string_handle: Tensor | None = None

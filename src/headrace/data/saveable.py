@@ -11,9 +11,14 @@ from headrace.ops.core.build import raw
 from headrace.train.saveable import SaveableObject, SaveSpec
 
 
-class _Saveable(SaveableObject):
-    def __init__(self, iterator: Iterator) -> None:
-        resource = iterator._iterator_resource
+class IteratorSaveable(SaveableObject):
+    """Where an iterator is, as one string.
+
+    Args:
+        resource: the handle of the iterator.
+    """
+
+    def __init__(self, resource: Tensor) -> None:
         name = resource.op.name
         spec = SaveSpec(raw.IteratorState(resource), "", f"{name}-state")
         super().__init__(resource, [spec], name)
@@ -42,7 +47,7 @@ def make_saveable_from_iterator(iterator: Iterator) -> SaveableObject:
     >>> saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
     """
     check_iterator(iterator)
-    return _Saveable(iterator)
+    return IteratorSaveable(iterator._iterator_resource)
 
 
 __all__ = ["make_saveable_from_iterator"]

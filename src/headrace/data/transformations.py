@@ -28,12 +28,7 @@ def unbatch() -> Transformation:
         InvalidArgumentError: when the graph runs, if first axes differ.
     """
 
-    def apply(dataset: Dataset) -> Dataset:
-        structure = nested.map_leaves(lambda leaf: leaf.unbatched(), dataset._structure)
-        made = raw.UnbatchDataset(dataset._variant_tensor, **flat_attrs(structure))
-        return Dataset(made, structure)
-
-    return apply
+    return lambda dataset: dataset.unbatch()
 
 
 def enumerate_dataset(start: Any = 0) -> Transformation:
@@ -43,11 +38,7 @@ def enumerate_dataset(start: Any = 0) -> Transformation:
         TypeError: if ``start`` is no integer.
     """
 
-    def apply(dataset: Dataset) -> Dataset:
-        first = _int64(start, "start")
-        return Dataset.zip((Dataset.range(first, dtypes.int64.max), dataset))
-
-    return apply
+    return lambda dataset: dataset.enumerate(start)
 
 
 def map_and_batch(
@@ -89,6 +80,23 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) ->
             _int64(-1 if count is None else count, "n"),
         )
         return dataset._same(raw.ShuffleAndRepeatDataset, size, *dataset_seeds(seed), times)
+
+    return apply
+
+
+def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transformation:
+    """Batches of serialized Examples, string vectors, parsed as `tf.io.parse_example` does it.
+
+    Raises:
+        TypeError: if elements are not vectors of strings.
+    """
+    from headrace.ops.parsing.api import parse_example
+
+    def apply(dataset: Dataset) -> Dataset:
+        leaf = dataset._structure
+        if type(leaf) is not Component or leaf.dtype is not dtypes.string or leaf.shape.ndims != 1:
+            raise TypeError(f"Elements must be vectors of strings, but are {leaf!r:.100}.")
+        return dataset.map(lambda serialized: parse_example(serialized, features))
 
     return apply
 

@@ -6747,6 +6747,16 @@ class RawOps:
         Tlen: _Type | None = ...,
         name: str | None = None,
     ) -> list[Tensor]: ...
+    def SqlDataset(
+        self,
+        driver_name: _Any,
+        data_source_name: _Any,
+        query: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def Sqrt(
         self,
         x: _Any,
