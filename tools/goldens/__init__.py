@@ -50,6 +50,7 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_gan",
     "contrib_layers",
     "feature_columns",
+    "estimators",
     "contrib_slim",
     "contrib_legacy_seq2seq",
     "contrib_lookup",
@@ -80,6 +81,7 @@ INTERPRETED = (
     "contrib_rnn",
     "contrib_seq2seq",
     "feature_column_inputs",
+    "estimators",
 )
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ _MODULES = (
     "deprecated",
     "distributions",
     "eager",
+    "estimator",
     "factorization",
     "feature_column",
     "framework",

@@ -8,6 +8,7 @@ from headrace.contrib import data as data
 from headrace.contrib import deprecated as deprecated
 from headrace.contrib import distributions as distributions
 from headrace.contrib import eager as eager
+from headrace.contrib import estimator as estimator
 from headrace.contrib import factorization as factorization
 from headrace.contrib import feature_column as feature_column
 from headrace.contrib import framework as framework

@@ -33,6 +33,22 @@ from headrace.namespaces.lazy import lazy as _lazy
 __getattr__, __dir__ = _lazy(
     __name__,
     {
+        "headrace.estimator.canned.baseline": (
+            "BaselineClassifier",
+            "BaselineEstimator",
+            "BaselineRegressor",
+        ),
+        "headrace.estimator.canned.dnn": ("DNNClassifier", "DNNEstimator", "DNNRegressor"),
+        "headrace.estimator.canned.dnn_linear_combined": (
+            "DNNLinearCombinedClassifier",
+            "DNNLinearCombinedEstimator",
+            "DNNLinearCombinedRegressor",
+        ),
+        "headrace.estimator.canned.linear": (
+            "LinearClassifier",
+            "LinearEstimator",
+            "LinearRegressor",
+        ),
         "headrace.estimator.estimator": ("Estimator",),
         "headrace.estimator.exporters": (
             "BestExporter",
@@ -41,6 +57,16 @@ __getattr__, __dir__ = _lazy(
             "LatestExporter",
         ),
         "headrace.estimator.extenders": ("add_metrics",),
+        "headrace.estimator.heads.binary": ("BinaryClassHead",),
+        "headrace.estimator.heads.head": ("Head",),
+        "headrace.estimator.heads.multi": ("MultiHead",),
+        "headrace.estimator.heads.multi_class": ("MultiClassHead",),
+        "headrace.estimator.heads.multi_label": ("MultiLabelHead",),
+        "headrace.estimator.heads.regression": (
+            "LogisticRegressionHead",
+            "PoissonRegressionHead",
+            "RegressionHead",
+        ),
         "headrace.estimator.mode_keys": ("ModeKeys",),
         "headrace.estimator.run_config": ("RunConfig",),
         "headrace.estimator.spec": ("EstimatorSpec",),

@@ -1,4 +1,16 @@
 # Written by tools/make_stubs.py from __init__.py; do not edit.
+from headrace.estimator.canned.baseline import BaselineClassifier as BaselineClassifier
+from headrace.estimator.canned.baseline import BaselineEstimator as BaselineEstimator
+from headrace.estimator.canned.baseline import BaselineRegressor as BaselineRegressor
+from headrace.estimator.canned.dnn import DNNClassifier as DNNClassifier
+from headrace.estimator.canned.dnn import DNNEstimator as DNNEstimator
+from headrace.estimator.canned.dnn import DNNRegressor as DNNRegressor
+from headrace.estimator.canned.dnn_linear_combined import DNNLinearCombinedClassifier as DNNLinearCombinedClassifier
+from headrace.estimator.canned.dnn_linear_combined import DNNLinearCombinedEstimator as DNNLinearCombinedEstimator
+from headrace.estimator.canned.dnn_linear_combined import DNNLinearCombinedRegressor as DNNLinearCombinedRegressor
+from headrace.estimator.canned.linear import LinearClassifier as LinearClassifier
+from headrace.estimator.canned.linear import LinearEstimator as LinearEstimator
+from headrace.estimator.canned.linear import LinearRegressor as LinearRegressor
 from headrace.estimator.estimator import Estimator as Estimator
 from headrace.estimator import experimental as experimental
 from headrace.estimator import export as export
@@ -7,6 +19,14 @@ from headrace.estimator.exporters import Exporter as Exporter
 from headrace.estimator.exporters import FinalExporter as FinalExporter
 from headrace.estimator.exporters import LatestExporter as LatestExporter
 from headrace.estimator.extenders import add_metrics as add_metrics
+from headrace.estimator.heads.binary import BinaryClassHead as BinaryClassHead
+from headrace.estimator.heads.head import Head as Head
+from headrace.estimator.heads.multi import MultiHead as MultiHead
+from headrace.estimator.heads.multi_class import MultiClassHead as MultiClassHead
+from headrace.estimator.heads.multi_label import MultiLabelHead as MultiLabelHead
+from headrace.estimator.heads.regression import LogisticRegressionHead as LogisticRegressionHead
+from headrace.estimator.heads.regression import PoissonRegressionHead as PoissonRegressionHead
+from headrace.estimator.heads.regression import RegressionHead as RegressionHead
 from headrace.estimator import inputs as inputs
 from headrace.estimator.mode_keys import ModeKeys as ModeKeys
 from headrace.estimator.run_config import RunConfig as RunConfig

@@ -44,7 +44,6 @@ REASONS = {
     "contrib.distributions.MultivariateNormalDiag": "tf.distributions.Normal has its components, "
     "each by itself",
     "contrib.eager": "Headrace runs graphs; it has no eager mode",
-    "contrib.estimator": "Estimators are still to come",
     "contrib.keras": "tf.keras is Keras 3",
     "contrib.learn": "Estimators are still to come",
     "contrib.opt": "the optimizers are in tf.train; AdamOptimizer is near to LazyAdamOptimizer, "

@@ -61,4 +61,24 @@ def _create(primary: Any, value: Any, dtype: DType, name: str, colocate: bool) -
     with variable_scope.variable_scope(None, f"{prefix}/{name}") as scope:
         known = primary.shape.is_fully_defined()
         with graph.colocate_with(primary if colocate else None):
-            return get_slot_variable(scope, value, dtype, known)
+            slot = get_slot_variable(scope, value, dtype, known)
+    _keep_slice(primary, slot)
+    return slot
+
+
+def _keep_slice(primary: Any, slot: Variable) -> None:
+    """A slot of a part of a variable is saved as that part of a slot of the whole.
+
+    TensorFlow cuts the name of the slot at the length of the part's name, also where a scope stands
+    before it: in scope ``dnn`` the slot of ``dnn/kernel`` is saved as ``dnn/kernel/t_0/Adagrad``.
+    Checkpoints have these names.
+    """
+    info = getattr(primary, "_save_slice_info", None)
+    if info is None or slot.shape.as_tuple != primary.shape.as_tuple:
+        return
+    rest = slot.op.name[len(primary.op.name) + 1 :]
+    slot._set_save_slice_info(
+        Variable.SaveSliceInfo(
+            f"{info.full_name}/{rest}", info.full_shape, info.var_offset, info.var_shape
+        )
+    )

@@ -1,5 +1,7 @@
 # Written by tools/make_stubs.py from __init__.py; do not edit.
 from headrace.estimator.callables import call_logit_fn as call_logit_fn
+from headrace.estimator.canned.dnn import dnn_logit_fn_builder as dnn_logit_fn_builder
+from headrace.estimator.canned.linear import linear_logit_fn_builder as linear_logit_fn_builder
 from headrace.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
 from headrace.estimator.early_stopping import make_stop_at_checkpoint_step_hook as make_stop_at_checkpoint_step_hook
 from headrace.estimator.early_stopping import stop_if_higher_hook as stop_if_higher_hook

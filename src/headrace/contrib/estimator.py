@@ -1,0 +1,35 @@
+"""``tf.contrib.estimator``: functions that make heads, and estimators that stand on heads.
+
+>>> tf.contrib.estimator.multi_label_head(n_classes=3).logits_dimension
+3
+"""
+
+from headrace.namespaces.lazy import lazy as _lazy
+
+__getattr__, __dir__ = _lazy(
+    __name__,
+    {
+        "headrace.estimator.canned.dnn": ("dnn_logit_fn_builder",),
+        "headrace.estimator.canned.linear": ("linear_logit_fn_builder",),
+        "headrace.estimator.callables": ("call_logit_fn",),
+        "headrace.estimator.early_stopping": (
+            "make_early_stopping_hook",
+            "make_stop_at_checkpoint_step_hook",
+            "stop_if_higher_hook",
+            "stop_if_lower_hook",
+            "stop_if_no_decrease_hook",
+            "stop_if_no_increase_hook",
+        ),
+        "headrace.estimator.export.receivers": ("build_raw_supervised_input_receiver_fn",),
+        "headrace.estimator.heads.first_generation": (
+            "binary_classification_head",
+            "logistic_regression_head",
+            "multi_class_head",
+            "multi_head",
+            "multi_label_head",
+            "poisson_regression_head",
+            "regression_head",
+        ),
+        "headrace.estimator.in_memory_evaluator": ("InMemoryEvaluatorHook",),
+    },
+)

@@ -1,0 +1,19 @@
+# Written by tools/make_stubs.py from estimator.py; do not edit.
+from headrace.estimator.callables import call_logit_fn as call_logit_fn
+from headrace.estimator.canned.dnn import dnn_logit_fn_builder as dnn_logit_fn_builder
+from headrace.estimator.canned.linear import linear_logit_fn_builder as linear_logit_fn_builder
+from headrace.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
+from headrace.estimator.early_stopping import make_stop_at_checkpoint_step_hook as make_stop_at_checkpoint_step_hook
+from headrace.estimator.early_stopping import stop_if_higher_hook as stop_if_higher_hook
+from headrace.estimator.early_stopping import stop_if_lower_hook as stop_if_lower_hook
+from headrace.estimator.early_stopping import stop_if_no_decrease_hook as stop_if_no_decrease_hook
+from headrace.estimator.early_stopping import stop_if_no_increase_hook as stop_if_no_increase_hook
+from headrace.estimator.export.receivers import build_raw_supervised_input_receiver_fn as build_raw_supervised_input_receiver_fn
+from headrace.estimator.heads.first_generation import binary_classification_head as binary_classification_head
+from headrace.estimator.heads.first_generation import logistic_regression_head as logistic_regression_head
+from headrace.estimator.heads.first_generation import multi_class_head as multi_class_head
+from headrace.estimator.heads.first_generation import multi_head as multi_head
+from headrace.estimator.heads.first_generation import multi_label_head as multi_label_head
+from headrace.estimator.heads.first_generation import poisson_regression_head as poisson_regression_head
+from headrace.estimator.heads.first_generation import regression_head as regression_head
+from headrace.estimator.in_memory_evaluator import InMemoryEvaluatorHook as InMemoryEvaluatorHook
