@@ -7,6 +7,8 @@ import sys
 import threading
 from typing import Any
 
+import numpy as np
+
 from headrace.graph.graph import default_graph_stack, get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.keras.arrays import ArrayGraph, arrays_enter, mark, on_arrays, to_arrays
@@ -14,6 +16,7 @@ from headrace.keras.arrays import install as install_arrays
 from headrace.keras.calls import call_on_tensors, holds_graph_value
 from headrace.keras.loading import keras_inner, keras_part
 from headrace.keras.names import install as install_names
+from headrace.keras.training import install as install_training
 from headrace.keras.variables import all_of, find, record_of
 
 _lock = threading.RLock()
@@ -44,6 +47,7 @@ def _install() -> None:
     layer_class.get_losses_for = lambda self, inputs: self.losses
     _hook_names()
     install_names()
+    install_training()
 
 
 def _asked_by_keras() -> bool:
@@ -88,6 +92,11 @@ def _hook_variable(variable_class: Any) -> None:
         tensor: Tensor = _graph_variable(self)._as_graph_element()
         return tensor
 
+    def array(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+        # That of Keras lacks `copy`, of which NumPy 2 warns.
+        return np.array(self.value, dtype=dtype, copy=copy)
+
+    variable_class.__array__ = array
     variable_class._to_tensor = to_tensor
     variable_class._as_graph_element = graph_element
 

@@ -34,6 +34,7 @@ OLD_NAMES: dict[str, dict[str, str]] = {
 
 #: Names of 1.x that live elsewhere: ``module:name``.
 MOVED: dict[str, str] = {
+    "callbacks.TensorBoard": "headrace.keras.tensorboard:TensorBoard",
     "Input": "headrace.keras.functions:Input",
     "layers.Input": "headrace.keras.functions:Input",
     "models.save_model": "headrace.keras.functions:save_model",
