@@ -32,7 +32,7 @@ from headrace.executor.region_options import RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, owned
 from headrace.executor.touched import RegionState, may_block
 from headrace.graph.attrs import attrs_key
-from headrace.graph.dtypes import resource
+from headrace.graph.dtypes import resource, variant
 from headrace.graph.func_graph import FuncGraph
 from headrace.ops.control import tensor_list_kernels as lists
 from headrace.ops.core import checks
@@ -169,9 +169,13 @@ class HostRunner:
     ) -> Callable[[Sequence[Any]], Sequence[Any]]:
         """What runs a function body on arrays, for whoever runs it many times.
 
-        A plan of its own; a body that takes handles of resources is interpreted.
+        A plan of its own; a body that takes handles of resources, or takes or makes datasets, is
+        interpreted: programs know no such values.
         """
-        if self.plan_function is None or any(t.dtype is resource for t in function.all_inputs):
+        is_for_host = any(t.dtype in (resource, variant) for t in function.all_inputs) or any(
+            t.dtype is variant for t in function.outputs
+        )
+        if self.plan_function is None or is_for_host:
             return partial(self.interpreter(store).call, function)
         plan = self._planned.get(function)
         if plan is None:
