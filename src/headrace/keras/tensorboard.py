@@ -22,11 +22,12 @@ class TensorBoard(_CALLBACK):  # type: ignore[misc]
         update_freq: ``"epoch"``, or ``"batch"`` or a number of batches for losses of batches too.
 
     >>> import tempfile
+    >>> import numpy as np
     >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     >>> model.compile("sgd", "mse")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     tensorboard = tf.keras.callbacks.TensorBoard(folder)
-    ...     history = model.fit([[1.0], [2.0]], [[0.0], [1.0]], verbose=0, callbacks=[tensorboard])
+    ...     history = model.fit(np.eye(2), np.eye(2)[:1].T, verbose=0, callbacks=[tensorboard])
     ...     sorted(os.listdir(folder))
     ['train']
     """
