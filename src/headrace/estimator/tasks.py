@@ -16,7 +16,7 @@ from headrace.train.basic_session_run_hooks import SecondOrStepTimer
 from headrace.train.checkpoint_state import checkpoint_exists
 from headrace.train.saving_hooks import CheckpointSaverListener
 
-__all__ = ["Clock", "Evaluator", "run_task"]
+__all__ = ["Clock", "Evaluator", "evaluate_checkpoints", "run_task"]
 
 #: Workers begin one after another, so many seconds apart, up to a limit.
 _DELAY_PER_WORKER = 5
@@ -48,7 +48,7 @@ def run_task(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
     """
     config = estimator.config
     if config.task_type == TaskType.EVALUATOR:
-        return _evaluate_checkpoints(estimator, train_spec, eval_spec)
+        return evaluate_checkpoints(estimator, train_spec, eval_spec)
     if not config.cluster_spec:
         return _train_here(estimator, train_spec, eval_spec)
     if config.task_type == TaskType.PS:
@@ -289,7 +289,7 @@ class _EvaluatingListener(CheckpointSaverListener):
             raise RuntimeError("There was no new checkpoint after the training.")
 
 
-def _evaluate_checkpoints(estimator: Any, train_spec: Any, eval_spec: Any) -> None:
+def evaluate_checkpoints(estimator: Any, train_spec: Any, eval_spec: Any) -> None:
     """Evaluate checkpoints as they come, up to that of ``max_steps``."""
     if eval_spec.start_delay_secs:
         logging.info("Waiting %f secs before starting eval.", eval_spec.start_delay_secs)

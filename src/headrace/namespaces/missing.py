@@ -45,7 +45,7 @@ REASONS = {
     "each by itself",
     "contrib.eager": "Headrace runs graphs; it has no eager mode",
     "contrib.keras": "tf.keras is Keras 3",
-    "contrib.learn": "Estimators are still to come",
+    "contrib.learn": "its premade Estimators are in tf.estimator",
     "contrib.opt": "the optimizers are in tf.train; AdamOptimizer is near to LazyAdamOptimizer, "
     "but moves all rows of a table",
     "contrib.signal": "tf.signal has the Fourier and cosine transforms",

@@ -1,12 +1,12 @@
-"""``tf.contrib.learn``: texts as numbers, small data sets, and the names of modes.
+"""``tf.contrib.learn``: Estimators with an earlier interface, texts as numbers, small data sets.
 
-Estimators are still to come.
+The premade Estimators are in `tf.estimator`.
 """
 
 from headrace.contrib.folders import Folder as _Folder
 from headrace.namespaces.lazy import lazy as _lazy
 
-_MODULES = ("base", "datasets", "preprocessing")
+_MODULES = ("base", "datasets", "learn_runner", "monitors", "preprocessing")
 
 
 class ModeKeys:
@@ -25,4 +25,19 @@ class ModeKeys:
 python = _Folder(__name__, "python")
 
 
-__getattr__, __dir__ = _lazy(__name__, modules=_MODULES)
+__getattr__, __dir__ = _lazy(
+    __name__,
+    {
+        "headrace.contrib.learn.estimators": (
+            "Estimator",
+            "MetricSpec",
+            "ModelFnOps",
+            "RunConfig",
+            "SKCompat",
+        ),
+        "headrace.contrib.learn.experiment": ("Experiment",),
+        "headrace.estimator.placement": ("TaskType",),
+        "headrace.train.basic_session_run_hooks": ("NanLossDuringTrainingError",),
+    },
+    modules=_MODULES,
+)
