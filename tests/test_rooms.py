@@ -99,6 +99,7 @@ SHARED_NAMES = {
     "Dataset": "tf.contrib.learn has one of its own, of arrays",
     "Datasets": "tf.contrib.learn and the tutorials' data readers each have a public one",
     "RunConfig": "tf.estimator.tpu and tf.contrib.learn each have one with more arguments",
+    "Estimator": "tf.contrib.learn has one of its own, with fit",
     "ModeKeys": "tf.contrib.learn has one of its own, with INFER",
 }
 
