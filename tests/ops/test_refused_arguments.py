@@ -112,6 +112,36 @@ def _sparse() -> tf.SparseTensor:
             ValueError,
             "must be positive, got 2 and 0",
         ),
+        (
+            lambda: tf.nn.max_pool(tf.zeros([1, 4, 4, 1]), 2, 2, "SAME", data_format=3),
+            TypeError,
+            "data_format must be a string such as 'NHWC', not 3",
+        ),
+        (
+            lambda: tf.nn.pool(tf.zeros([1, 4, 1]), [2], "MIN", "SAME"),
+            ValueError,
+            "pooling_type must be either MAX or AVG: got 'MIN'",
+        ),
+        (lambda: tf.einsum(None, [1.0]), TypeError, "equation of einsum is a string, not None"),
+        (lambda: tf.make_ndarray([1.0]), TypeError, r"Expected a TensorProto, not \[1.0\]"),
+        (lambda: tf.parallel_stack([]), ValueError, "at least one value; got none"),
+        (lambda: tf.pad([[1]], [[0, 0], [0, 0]], None), ValueError, "Unknown padding mode: None"),
+        (lambda: tf.strings.format(3, 1), TypeError, "template and placeholder are strings, not 3"),
+        (lambda: tf.signal.dct(1.0), ValueError, "samples along a last dimension, got a scalar"),
+        (lambda: tf.image.adjust_jpeg_quality(1.0, 50), ValueError, "rank 3 but is rank 0"),
+        (lambda: tf.layers.flatten("a"), TypeError, "Input 0 of layer flatten.* must be a tensor"),
+        (
+            lambda: tf.nn.sampled_softmax_loss(
+                tf.zeros([4, 2]), tf.zeros([4]), [[0]], tf.zeros([1, 2]), 1, 4, sampled_values=[]
+            ),
+            ValueError,
+            "three tensors that a candidate sampler gives; got 0",
+        ),
+        (
+            lambda: tf.train.batch_join({"a": tf.constant(1)}, 2),
+            TypeError,
+            "a list of lists or of dictionaries, not a dictionary",
+        ),
         (lambda: tf.summary.scalar(3, 1.0), TypeError, "name of a summary is a string, not 3"),
         (
             lambda: tf.train.slice_input_producer([tf.constant(1)]),

@@ -496,6 +496,8 @@ def MakeNdarray(tensor: TensorProto) -> Array:
         TypeError: if the tensor holds handles (resource, variant) or is of an unknown type.
         ValueError: if its shape is not fully known, or its content does not match its shape.
     """
+    if not hasattr(tensor, "tensor_content"):
+        raise TypeError(f"Expected a TensorProto, not {tensor!r:.100}.")
     dtype = DType(tensor.dtype).base_dtype
     if not dtype.is_numpy_compatible:
         raise TypeError(f"Unsupported tensor type: {dtype.name} has no value outside a program.")

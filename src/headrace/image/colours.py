@@ -19,6 +19,7 @@ from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.image.files_api import decode_jpeg
 from headrace.ops.math.cast import cast, saturate_cast
 from headrace.ops.math.reduction_api import reduce_all
+from headrace.ops.nn.windows import checked_rank
 from headrace.ops.random.api import random_uniform
 
 __all__ = [
@@ -496,6 +497,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
     """
     with get_default_graph().name_scope(name or "adjust_jpeg_quality"):
         image = convert_to_tensor(image, name="image")
+        checked_rank(image.dims, 3, "image")
         pixels = convert_image_dtype(image, dtypes.uint8)
         quality = convert_to_tensor(jpeg_quality, dtypes.int32)
         channels = None if pixels.dims is None else pixels.dims[-1]

@@ -255,6 +255,7 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
     """`Flatten`, made and called on ``inputs``: ``[batch, a, b ...]`` as ``[batch, a * b ...]``.
 
     Raises:
+        TypeError: if ``inputs`` is no tensor or array.
         ValueError: if the rank is 0 or unknown, or for an unknown ``data_format``.
 
     >>> flatten(tf.zeros([2, 3, 4])).shape.as_list()

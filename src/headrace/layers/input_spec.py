@@ -108,6 +108,7 @@ def check_inputs(specs: Any, inputs: Any, layer: str) -> None:
     """Check the inputs of the layer named ``layer`` against its specs (one, nested, or None).
 
     Raises:
+        TypeError: if one is no tensor.
         ValueError: if their number, rank, type or sizes are not as expected.
     """
     if not specs:
@@ -119,6 +120,8 @@ def check_inputs(specs: Any, inputs: Any, layer: str) -> None:
             f"tensors. Inputs received: {given}"
         )
     for index, (spec, x) in enumerate(zip(wanted, given, strict=True)):
+        if spec is not None and not hasattr(x, "shape"):
+            raise TypeError(f"Input {index} of layer {layer} must be a tensor, not {x!r:.100}.")
         problem = None if spec is None else spec.problem(x)
         if problem is not None:
             raise ValueError(

@@ -403,6 +403,8 @@ def _batches(
 
 def _as_lists(inputs: Sequence[Any]) -> list[list[Any]]:
     """Each input as a list; dictionaries by the order of their keys."""
+    if isinstance(inputs, dict):
+        raise TypeError("tensors_list is a list of lists or of dictionaries, not a dictionary.")
     first = inputs[0]
     if not isinstance(first, dict):
         return [list(row) for row in inputs]

@@ -89,10 +89,12 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tenso
     """Like ``stack`` along dimension 0; all shapes must be fully known.
 
     Raises:
-        ValueError: if the first shape is not known, or another differs.
+        ValueError: if there are no values, the first shape is not known, or another differs.
         TypeError: if the dtypes differ.
     """
     tensors = [as_tensor(v) for v in values]
+    if not tensors:
+        raise ValueError("tf.parallel_stack needs at least one value; got none.")
     each = tensors[0].dims
     if not fully_known(each):
         raise ValueError("tf.parallel_stack needs fully known shapes; use tf.stack.")

@@ -41,7 +41,7 @@ def pad(
     ...     session.run(pad([[1, 2]], [[1, 0], [0, 1]])).tolist()
     [[0, 0, 0], [1, 2, 0]]
     """
-    kind = mode.upper()
+    kind = mode.upper() if isinstance(mode, str) else mode
     pairs = convert_to_tensor(paddings, preferred_dtype=dtypes.int32)
     if kind == "CONSTANT":
         if not isinstance(constant_values, Tensor) and not np.any(constant_values):

@@ -51,6 +51,8 @@ def dct(
         x = convert_to_tensor(input, name="input", preferred_dtype=dtypes.float32)
         if x.dtype not in (dtypes.float32, dtypes.float64):
             raise ValueError(f"dct needs float32 or float64, got {x.dtype.name}")
+        if x.dims == ():
+            raise ValueError("dct needs samples along a last dimension, got a scalar.")
         if n is not None:
             x = _resized(x, n)
         if type == 1:

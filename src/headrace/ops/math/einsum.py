@@ -190,6 +190,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 
 def _explicit(equation: str) -> str:
     """The equation with its output written out."""
+    if not isinstance(equation, str):
+        raise TypeError(f"The equation of einsum is a string, not {equation!r}.")
     equation = equation.replace(" ", "")
     if "->" in equation:
         return equation

@@ -189,13 +189,15 @@ def pool(
         ValueError: if these do not fit together.
     """
     rate = either("dilations", dilations, "dilation_rate", dilation_rate)
+    if pooling_type not in ("MAX", "AVG"):
+        raise ValueError(f"pooling_type must be either MAX or AVG: got {pooling_type!r}")
     with get_default_graph().name_scope(name or pooling_type.lower() + "_pool") as scope:
         input = convert_to_tensor(input, name="input")
         spatial = spatial_rank(input)
         window = spatial_steps(window_shape, spatial, "window_shape")
         steps = spatial_steps(strides, spatial, "strides")
         rates = spatial_steps(rate, spatial, "dilation_rate")
-        _check_pool(pooling_type, padding, window, steps, rates)
+        _check_pool(padding, window, steps, rates)
         first = is_channels_first(data_format)
 
         def windows(converted: Tensor, _: Any, inner_padding: str) -> Tensor:
@@ -205,11 +207,7 @@ def pool(
         return with_space_to_batch(input, rates, padding, windows, window, list(axes))
 
 
-def _check_pool(
-    pooling_type: str, padding: str, window: list[int], steps: list[int], rates: list[int]
-) -> None:
-    if pooling_type not in ("MAX", "AVG"):
-        raise ValueError(f"pooling_type must be either MAX or AVG: got {pooling_type!r}")
+def _check_pool(padding: str, window: list[int], steps: list[int], rates: list[int]) -> None:
     if padding not in ("SAME", "VALID"):
         raise ValueError(f"padding must be either VALID or SAME: got {padding!r}")
     if max(steps) > 1 and max(rates) > 1:

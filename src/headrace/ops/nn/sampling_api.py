@@ -452,6 +452,11 @@ def sampled_logits(
             sampled_values = log_uniform_candidate_sampler(
                 labels, num_true, num_sampled, True, num_classes, seed=seed
             )
+        if len(sampled_values) != 3:
+            raise ValueError(
+                "sampled_values are the three tensors that a candidate sampler gives; got "
+                f"{len(sampled_values)}."
+            )
         values = [raw.StopGradient(convert_to_tensor(v)) for v in sampled_values]
         sampled, true_count, sampled_count = _int64(values[0]), values[1], values[2]
         ids = raw.ConcatV2([flat, sampled], 0)

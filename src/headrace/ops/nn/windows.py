@@ -39,6 +39,8 @@ def on_platform(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_channels_first(data_format: str | None) -> bool:
     """Whether the channels are dimension 1 (and not the last)."""
+    if not isinstance(data_format, (str, type(None))):
+        raise TypeError(f"data_format must be a string such as 'NHWC', not {data_format!r}.")
     return data_format is not None and data_format.startswith("NC")
 
 

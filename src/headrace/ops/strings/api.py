@@ -448,9 +448,12 @@ def format(
         summarize: how many elements of each dimension are shown at each end; -1 shows all.
 
     Raises:
+        TypeError: if ``template`` or ``placeholder`` is no string.
         ValueError: if there are not as many tensors as placeholders.
     """
     tensors = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    if not isinstance(template, str) or not isinstance(placeholder, str):
+        raise TypeError(f"template and placeholder are strings, not {template!r}, {placeholder!r}.")
     count = template.count(placeholder)
     if count != len(tensors):
         raise ValueError(
