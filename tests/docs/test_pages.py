@@ -27,6 +27,12 @@ DOCS = ROOT / "docs"
 EXECUTED = [
     *sorted((DOCS / "tutorials").glob("*.md")),
     DOCS / "data.md",
+    pytest.param(
+        DOCS / "keras.md",
+        marks=pytest.mark.skipif(
+            importlib.util.find_spec("keras") is None, reason="keras is not installed"
+        ),
+    ),
     DOCS / "from-tensorflow.md",
     DOCS / "from-jax-and-pytorch.md",
     DOCS / "accelerators.md",
