@@ -33,7 +33,9 @@ NO_SHAPE = {
         contrib.framework.arg_scope_func_key contrib.framework.arg_scoped_arguments
         contrib.framework.current_arg_scope contrib.framework.has_arg_scope
         contrib.framework.deprecated contrib.framework.deprecated_arg_values
-        contrib.framework.deprecated_args contrib.training.parse_values""",
+        contrib.framework.deprecated_args contrib.training.parse_values
+        contrib.learn.preprocessing.tokenizer contrib.learn.base.maybe_download
+        contrib.learn.base.shrink_csv contrib.compiler.jit.experimental_jit_scope""",
     "a graph's books: collections, scopes, devices, seeds, and ops that have no output": """
         NoGradient add_to_collection add_to_collections get_collection get_collection_ref
         colocate_with container device get_default_graph reset_default_graph get_default_session
@@ -65,12 +67,16 @@ NO_SHAPE = {
         contrib.testing.assert_summary contrib.testing.latest_event_file
         contrib.testing.latest_events contrib.testing.latest_summaries
         contrib.testing.simple_values_from_events contrib.testing.to_summary_proto
-        contrib.summary.eval_dir contrib.training.wait_for_new_checkpoint""",
+        contrib.summary.eval_dir contrib.training.wait_for_new_checkpoint
+        contrib.gan.eval.get_graph_def_from_disk
+        contrib.tensorboard.plugins.projector.visualize_embeddings""",
     "the loop around the steps: sessions, threads, placement of variables, reports": """
         profiler.advise profiler.profile train.MonitoredTrainingSession train.add_queue_runner
         train.basic_train_loop train.replica_device_setter train.start_queue_runners
         contrib.predictor.from_saved_model contrib.gan.get_joint_train_hooks
-        contrib.gan.get_sequential_train_hooks contrib.summary.all_summary_ops
+        contrib.gan.get_sequential_train_hooks contrib.slim.queues.QueueRunners
+        contrib.tfprof.model_analyzer.advise
+        contrib.tfprof.model_analyzer.print_model_analysis contrib.summary.all_summary_ops
         contrib.summary.always_record_summaries contrib.summary.flush contrib.summary.initialize
         contrib.summary.never_record_summaries contrib.summary.summary_writer_initializer_op""",
 }
@@ -93,7 +99,8 @@ NO_ERROR = {
         contrib.framework.current_arg_scope contrib.framework.get_name_scope
         contrib.framework.has_arg_scope contrib.framework.is_tensor
         contrib.summary.all_summary_ops contrib.summary.always_record_summaries
-        contrib.summary.never_record_summaries contrib.summary.summary_writer_initializer_op""",
+        contrib.summary.never_record_summaries contrib.summary.summary_writer_initializer_op
+        contrib.compiler.jit.experimental_jit_scope""",
     "applied to any dataset": """
         contrib.data.ignore_errors""",
     "switches to what already holds, and empty functions": """

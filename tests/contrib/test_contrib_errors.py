@@ -103,6 +103,17 @@ def test_flush_and_initialize_take_writers_and_graphs(tmp_path):
 @pytest.mark.parametrize(
     ("call", "told"),
     [
+        (
+            lambda: tf.contrib.tensorboard.plugins.projector.visualize_embeddings(3, None),
+            r"one such as tf.summary.FileWriter, got 3",
+        ),
+        (lambda: tf.contrib.tfprof.model_analyzer.advise(3), r"must be a tf.Graph, or None.*got 3"),
+        (
+            lambda: tf.contrib.tfprof.model_analyzer.print_model_analysis(3),
+            r"must be a tf.Graph, or None.*got 3",
+        ),
+        (lambda: tf.contrib.slim.model_analyzer.analyze_ops(3), r"must be a tf.Graph, got 3"),
+        (lambda: tf.contrib.slim.model_analyzer.analyze_vars([3]), "a tensor or a variable, got 3"),
         (lambda: tf.contrib.util.constant_value(3), "Expected a tensor or a TensorShape, got 3"),
         (
             lambda: tf.contrib.util.ops_used_by_graph_def(3),
@@ -139,8 +150,18 @@ def test_arguments_of_another_kind_are_told(call, told):
     [
         (lambda: tf.contrib.seq2seq.hardmax(_given()), r"a known rank of at least 1.*shape \(\)"),
         (lambda: tf.contrib.gan.get_sequential_train_steps((-1, 2)), "must not be negative"),
+        (lambda: tf.contrib.gan.eval.add_gan_model_summaries(3), "Expected a model.*got 3"),
+        (
+            lambda: tf.contrib.gan.eval.add_regularization_loss_summaries(3),
+            "Expected a model.*got 3",
+        ),
         (lambda: tf.contrib.gan.gan_loss(3), "`model` must be a `GANModel`.*was <class 'int'>"),
         (lambda: tf.contrib.gan.stargan_loss(3), "must be a `StarGANModel`.*was <class 'int'>"),
+        (
+            lambda: tf.contrib.slim.prefetch_queue.prefetch_queue([_given(2)], capacity=0),
+            "capacity must be at least 1, how many may wait; got 0",
+        ),
+        (lambda: tf.contrib.slim.prefetch_queue.prefetch_queue([]), "at least one tensor"),
         (lambda: tf.contrib.data.prefetch_to_device("near"), "Malformed device name 'near'"),
         (lambda: tf.contrib.data.copy_to_device("near"), "Malformed device name 'near'"),
         (

@@ -25,13 +25,23 @@ def _weighted(loss: Any, weights: Any) -> tuple[Any, Any]:
 
 
 def per_example_squared_hinge_loss(labels: Any, weights: Any, predictions: Any) -> tuple[Any, Any]:
-    """The square of ``tf.losses.hinge_loss``, which is one number for the whole batch."""
+    """The square of ``tf.losses.hinge_loss``, which is one number for the whole batch.
+
+    Labels, weights and predictions are ``[batch, 1]``; the loss is a scalar.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
     loss = tf.losses.hinge_loss(labels=labels, logits=predictions, weights=weights)
     return tf.square(loss), tf.no_op()
 
 
 def per_example_logistic_loss(labels: Any, weights: Any, predictions: Any) -> tuple[Any, Any]:
-    """The cross entropy of ``sigmoid(predictions)``; all of shape ``[batch, 1]``."""
+    """The cross entropy of ``sigmoid(predictions)``; all of shape ``[batch, 1]``.
+
+    Raises:
+        ValueError: if the shapes differ, or ``weights`` are None.
+    """
     labels = tf.cast(labels, tf.float32)
     loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=predictions)
     return loss * weights, tf.no_op()
@@ -48,6 +58,9 @@ def per_example_quantile_regression_loss(
         labels, predictions: ``[batch, n]``.
         weights: ``[batch, 1]``, or None.
         quantile: between 0 and 1.
+
+    Raises:
+        ValueError: if the shapes do not fit.
     """
     error = tf.cast(labels, tf.float32) - predictions
 
@@ -63,11 +76,16 @@ def per_example_maxent_loss(
 ) -> tuple[Any, Any]:
     """The cross entropy of classes, with second derivatives.
 
+    The loss is ``[batch, 1]``.
+
     Args:
         labels: class indices ``[batch]`` or ``[batch, 1]``.
         weights: ``[batch, 1]``, or None.
         logits: ``[batch, num_classes]``.
         eps: probabilities are kept this far from 0 and 1.
+
+    Raises:
+        ValueError: if the shapes do not fit each other or ``num_classes``.
     """
     labels = tf.cast(labels, tf.int64)
     if labels.shape.ndims != 2:
@@ -85,7 +103,11 @@ def per_example_maxent_loss(
 
 
 def per_example_squared_loss(labels: Any, weights: Any, predictions: Any) -> tuple[Any, Any]:
-    """The squared distance, ``[batch, 1]``, of labels and predictions ``[batch, n]``."""
+    """The squared distance, ``[batch, 1]``, of labels and predictions ``[batch, n]``.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
     distance = tf.reduce_sum(tf.squared_difference(predictions, labels), 1, keepdims=True)
     return distance * weights, tf.no_op()
 

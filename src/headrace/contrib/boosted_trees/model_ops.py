@@ -53,7 +53,11 @@ def tree_ensemble_deserialize(
 
 
 def tree_ensemble_stamp_token(tree_ensemble_handle: Any, name: str | None = None) -> Tensor:
-    """The stamp of an ensemble, an int64 scalar."""
+    """The stamp of an ensemble, an int64 scalar.
+
+    Raises:
+        TypeError: if the handle is no resource.
+    """
     stamp: Tensor = raw.TreeEnsembleStampToken(tree_ensemble_handle, name=name)
     return stamp
 
@@ -153,6 +157,8 @@ def tree_ensemble_variable(
 
     ``resources.initialize_resources(resources.shared_resources())`` initialises it.
 
+    ``stamp_token`` is an int64 scalar, ``tree_ensemble_config`` a string, a scalar too.
+
     >>> import headrace as tf
     >>> from headrace.ops.state.resources import initialize_resources, shared_resources
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -161,6 +167,9 @@ def tree_ensemble_variable(
     ...     stamp = sess.run(tree_ensemble_stamp_token(ensemble))
     >>> int(stamp)
     3
+
+    Raises:
+        TypeError: if they are of other types.
     """
     with name_scope(name, "TreeEnsembleVariable") as scope:
         ensemble = TreeEnsembleVariable(stamp_token, tree_ensemble_config, scope, container)

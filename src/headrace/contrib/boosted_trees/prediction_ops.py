@@ -97,6 +97,9 @@ gradient_trees_prediction_verbose = _prediction(
     Returns:
         A third tensor ``leaf_index``, int32 ``[batch, trees]``: the node of each tree that an
         example comes to; -1 for trees that are left out.
+
+    Raises:
+        TypeError: if the handle is no resource.
     """,
 )
 
@@ -117,6 +120,9 @@ def gradient_trees_partition_examples(
 
     0 for all examples if the last tree is finished, or there is none. The features are those of
     ``gradient_trees_prediction``.
+
+    Raises:
+        TypeError: if the handle is no resource, or the columns are not of their types.
     """
     leaves: Tensor = raw.GradientTreesPartitionExamples(
         tree_ensemble_handle,

@@ -101,6 +101,10 @@ def build_sparse_inequality_splits(
     The first bucket of each leaf is ``bias_feature_id`` (int64 scalar) in dimension 0, with the
     sums of all examples of the leaf; leaves that have no other bucket are left out. Everything
     else is as for `build_dense_inequality_splits`.
+
+    Raises:
+        TypeError: if an argument is of another type.
+        InvalidArgumentError: in the step, for inputs that do not fit each other.
     """
     return raw.BuildSparseInequalitySplits(
         num_minibatches,
@@ -145,6 +149,10 @@ def build_categorical_equality_splits(
 
     ``feature_ids`` are int64 ``[n, 2]``, ids and dimensions; the first of each leaf is
     ``bias_feature_id``, as for `build_sparse_inequality_splits`.
+
+    Raises:
+        TypeError: if an argument is of another type.
+        InvalidArgumentError: in the step, for inputs that do not fit each other.
     """
     return raw.BuildCategoricalEqualitySplits(
         num_minibatches,

@@ -19,6 +19,8 @@ def compile(computation: Callable[..., Any], inputs: Sequence[Any] | None = None
     Operations among the results are run before the others; only operations, or nothing, give an
     operation.
 
+    Results keep their shapes.
+
     Raises:
         TypeError: if ``inputs`` are neither None, a list nor a tuple.
     """

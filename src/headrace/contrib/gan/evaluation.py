@@ -260,6 +260,8 @@ def run_image_classifier(
 ) -> Any:
     """What a frozen graph makes of a tensor.
 
+    The outputs have the shapes that the graph gives them.
+
     Args:
         input_tensor: the name of what ``tensor`` takes the place of.
         output_tensor: a name, or a list of names.
@@ -342,36 +344,64 @@ def run_inception(
 
 
 def inception_score(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not there: it needs the frozen Inception network. Raises NotImplementedError."""
+    """Not there: it needs the frozen Inception network. In TensorFlow its result is a scalar.
+
+    Raises:
+        NotImplementedError: always; the message says what to use instead.
+    """
     _no_download()
 
 
 def frechet_inception_distance(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not there: it needs the frozen Inception network. Raises NotImplementedError."""
+    """Not there: it needs the frozen Inception network. In TensorFlow its result is a scalar.
+
+    Raises:
+        NotImplementedError: always; the message says what to use instead.
+    """
     _no_download()
 
 
 def kernel_inception_distance(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not there: it needs the frozen Inception network. Raises NotImplementedError."""
+    """Not there: it needs the frozen Inception network. In TensorFlow its result is a scalar.
+
+    Raises:
+        NotImplementedError: always; the message says what to use instead.
+    """
     _no_download()
 
 
 def kernel_inception_distance_and_std(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not there: it needs the frozen Inception network. Raises NotImplementedError."""
+    """Not there: it needs the frozen Inception network. In TensorFlow its result is a scalar.
+
+    Raises:
+        NotImplementedError: always; the message says what to use instead.
+    """
     _no_download()
 
 
 # -- summaries ----------------------------------------------------------------------------------
 
 
+def _require_model(model: Any) -> None:
+    if not hasattr(model, "generator_scope"):
+        raise ValueError(f"Expected a model such as gan_model gives, got {model!r:.100}.")
+
+
 def add_gan_model_summaries(gan_model: Any) -> None:
-    """Histograms of all variables of a model (of both, if it is a CycleGANModel)."""
+    """Histograms of all variables of a model (of both, if it is a CycleGANModel).
+
+    Variables may have any shape.
+
+    Raises:
+        ValueError: if the model is none.
+    """
     if hasattr(gan_model, "model_x2y"):
         with tf.name_scope("cyclegan_x2y_summaries"):
             add_gan_model_summaries(gan_model.model_x2y)
         with tf.name_scope("cyclegan_y2x_summaries"):
             add_gan_model_summaries(gan_model.model_y2x)
         return
+    _require_model(gan_model)
     for kind in ("generator", "discriminator"):
         with tf.name_scope(f"{kind}_variables"):
             for variable in getattr(gan_model, f"{kind}_variables"):
@@ -379,13 +409,18 @@ def add_gan_model_summaries(gan_model: Any) -> None:
 
 
 def add_regularization_loss_summaries(gan_model: Any) -> None:
-    """The regularisation losses of generator and discriminator, as scalars."""
+    """The regularisation losses of generator and discriminator, as scalars.
+
+    Raises:
+        ValueError: if the model is none.
+    """
     if hasattr(gan_model, "model_x2y"):
         with tf.name_scope("cyclegan_x2y_regularization_loss_summaries"):
             add_regularization_loss_summaries(gan_model.model_x2y)
         with tf.name_scope("cyclegan_y2x_regularization_loss_summaries"):
             add_regularization_loss_summaries(gan_model.model_y2x)
         return
+    _require_model(gan_model)
     for kind in ("generator", "discriminator"):
         scope = getattr(gan_model, f"{kind}_scope")
         if scope:
@@ -395,6 +430,8 @@ def add_regularization_loss_summaries(gan_model: Any) -> None:
 
 def add_gan_model_image_summaries(gan_model: Any, grid_size: int = 4) -> None:
     """``grid_size`` squared images of each kind, and what is known of their ranges.
+
+    Real and generated data are ``[batch, height, width, channels]``.
 
     Raises:
         ValueError: for a CycleGANModel, or data that are no images.

@@ -34,7 +34,10 @@ def load_csv_with_header(
 ) -> Dataset:
     """A table whose first line says how many rows and features it has.
 
+    Data are ``[rows, features]``, targets ``[rows]``.
+
     Raises:
+        NotFoundError: if there is no such file.
         ValueError: if a row does not fit the header or a value does not fit its type.
     """
     rows = _rows(filename)
@@ -53,7 +56,13 @@ def load_csv_with_header(
 def load_csv_without_header(
     filename: Any, target_dtype: Any, features_dtype: Any, target_column: int = -1
 ) -> Dataset:
-    """A table with one example a line. Raises ValueError if a value does not fit its type."""
+    """A table with one example a line. Raises ValueError if a value does not fit its type.
+
+    Data are ``[rows, features]``, targets ``[rows]``.
+
+    Raises:
+        NotFoundError: if there is no such file.
+    """
     return _table(_rows(filename), target_dtype, features_dtype, target_column)
 
 
@@ -70,7 +79,11 @@ def _table(
 
 
 def shrink_csv(filename: str, ratio: int) -> None:
-    """Keep each ``ratio``-th line, in ``<name>_small.csv``."""
+    """Keep each ``ratio``-th line, in ``<name>_small.csv``.
+
+    Raises:
+        NotFoundError: if there is no such file.
+    """
     with gfile.Open(filename) as file, gfile.Open(f"{_stem(filename)}_small.csv", "w") as small:
         for i, line in enumerate(file):
             if i % ratio == 0:
@@ -82,12 +95,20 @@ def _stem(filename: str) -> str:
 
 
 def load_iris(data_path: str | None = None) -> Dataset:
-    """Fisher's 150 irises: 4 sizes each, and which of 3 species; no file is needed."""
+    """Fisher's 150 irises: 4 sizes each, and which of 3 species; no file is needed.
+
+    Data are ``[150, 4]``, targets ``[150]``.
+
+    Raises:
+        NotFoundError: if there is no such file.
+    """
     return load_csv_with_header(data_path or _IRIS, target_dtype=int, features_dtype=float)
 
 
 def load_boston(data_path: str | None = None) -> Dataset:
     """House prices from a file of your own: Headrace does not bring this table.
+
+    Data are ``[506, 13]``, targets ``[506]``.
 
     Raises:
         FileNotFoundError: if no path is given.

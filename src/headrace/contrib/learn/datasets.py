@@ -14,7 +14,13 @@ __all__ = ["DATASETS", "base", "load_boston", "load_dataset", "load_iris", "load
 
 
 def load_mnist(train_dir: str = "MNIST-data") -> Any:
-    """The MNIST digits from the IDX files in ``train_dir``; says where to put them if absent."""
+    """The MNIST digits from the IDX files in ``train_dir``; says where to put them if absent.
+
+    Images are ``[examples, 784]``, labels ``[examples]``.
+
+    Raises:
+        NotFoundError: if the files are not there.
+    """
     return _mnist().read_data_sets(train_dir)
 
 
@@ -29,6 +35,8 @@ DATASETS = {"boston": load_boston, "iris": load_iris, "mnist": load_mnist}
 
 def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = False) -> Any:
     """The data set of a name of `DATASETS`.
+
+    Its arrays have one example in each row: shape ``[examples, ...]``.
 
     Raises:
         ValueError: if there is none of that name.

@@ -18,7 +18,11 @@ _FORMAT = "headrace.VocabularyProcessor"
 
 
 def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
-    """The words of each text."""
+    """The words of each text.
+
+    Raises:
+        TypeError: if it is no list of texts.
+    """
     for text in iterator:
         yield _TOKEN.findall(text)
 

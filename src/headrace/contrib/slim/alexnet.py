@@ -15,7 +15,13 @@ from headrace.ops.state.variable_scope import variable_scope
 
 
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The argument scope to build the network in."""
+    """The argument scope to build the network in.
+
+    It costs squared weights of any shape, by ``weight_decay``.
+
+    Raises:
+        ValueError: if ``weight_decay`` is an integer or negative.
+    """
     with (
         arg_scope(
             [layers.conv2d, layers.fully_connected],

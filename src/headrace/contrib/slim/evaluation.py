@@ -42,6 +42,11 @@ def evaluate_once(
     """Restore a checkpoint, run ``eval_op`` ``num_evals`` times, and give ``final_op``.
 
     Summaries are written to ``logdir`` at the end.
+
+    What it gives has the shapes of ``final_op``.
+
+    Raises:
+        ValueError: if there is no such checkpoint, and there are variables to restore.
     """
     chosen: list[Any] = [StopAfterNEvalsHook(num_evals)]
     if summary_op is _USE_DEFAULT:

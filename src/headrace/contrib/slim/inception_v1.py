@@ -110,5 +110,11 @@ def inception_v1_arg_scope(
     use_batch_norm: bool = True,
     batch_norm_var_collection: str = "moving_vars",
 ) -> Any:
-    """The argument scope to build the network in."""
+    """The argument scope to build the network in.
+
+    It costs squared weights of any shape, by ``weight_decay``.
+
+    Raises:
+        ValueError: if ``weight_decay`` is an integer or negative.
+    """
     return blocks.inception_arg_scope(weight_decay, batch_norm_var_collection, use_batch_norm)

@@ -145,5 +145,11 @@ inception_v2.default_image_size = 224  # type: ignore[attr-defined]
 def inception_v2_arg_scope(
     weight_decay: float = 0.00004, batch_norm_var_collection: str = "moving_vars"
 ) -> Any:
-    """The argument scope to build the network in."""
+    """The argument scope to build the network in.
+
+    It costs squared weights of any shape, by ``weight_decay``.
+
+    Raises:
+        ValueError: if ``weight_decay`` is an integer or negative.
+    """
     return blocks.inception_arg_scope(weight_decay, batch_norm_var_collection)

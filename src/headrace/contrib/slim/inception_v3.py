@@ -202,7 +202,13 @@ def inception_v3_arg_scope(
     updates_collections: Any = GraphKeys.UPDATE_OPS,
     use_fused_batchnorm: bool = True,
 ) -> Any:
-    """The argument scope to build the network in."""
+    """The argument scope to build the network in.
+
+    It costs squared weights of any shape, by ``weight_decay``.
+
+    Raises:
+        ValueError: if ``weight_decay`` is an integer or negative.
+    """
     return blocks.inception_arg_scope(
         weight_decay,
         batch_norm_var_collection,

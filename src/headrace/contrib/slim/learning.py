@@ -46,9 +46,15 @@ def create_train_op(
 ) -> Tensor:
     """`tf.contrib.training.create_train_op` with factors and limits of the gradients.
 
+    The result has the shape of ``total_loss``.
+
     Args:
         clip_gradient_norm: limit of the norm of each gradient; 0 for none.
         gradient_multipliers: factors by variable, or by the name of its op.
+
+    Raises:
+        TypeError: if the loss is no tensor, ``optimizer`` no optimizer, or the limit no number.
+        ValueError: if a variable to train is not trainable.
     """
 
     def transform(gradients: list[GradVar]) -> list[GradVar]:
@@ -81,6 +87,11 @@ def train_step(
     """One step: the loss, and whether to stop.
 
     ``train_step_kwargs`` may hold the tensors "should_log" and "should_stop".
+
+    The loss is a scalar.
+
+    Raises:
+        TypeError: if ``train_op`` cannot be fetched.
     """
     start = time.time()
     loss = sess.run(train_op)
@@ -123,6 +134,8 @@ def train(
     ignore_live_threads: bool = False,
 ) -> Any:
     """Run ``train_op`` until ``number_of_steps``, with checkpoints and summaries in ``logdir``.
+
+    The result is the last loss, a scalar.
 
     Args:
         train_step_fn: function of session, train op, global step and ``train_step_kwargs`` that

@@ -17,7 +17,13 @@ __all__ = ["overfeat", "overfeat_arg_scope"]
 
 
 def overfeat_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The argument scope to build the network in."""
+    """The argument scope to build the network in.
+
+    It costs squared weights of any shape, by ``weight_decay``.
+
+    Raises:
+        ValueError: if ``weight_decay`` is an integer or negative.
+    """
     with (
         arg_scope(
             [layers.conv2d, layers.fully_connected],

@@ -26,9 +26,17 @@ def prefetch_queue(
         capacity: how many may wait.
         num_threads: how many threads fill it, once queue runners are started.
         dynamic_pad: shapes may have sizes that are not known.
+
+    Raises:
+        ValueError: if there are no tensors, ``capacity`` is below 1, or a shape is not fully known
+            without ``dynamic_pad``.
     """
     named = tensors if isinstance(tensors, dict) else None
     items = list(named.values()) if named is not None else list(tensors)
+    if not items:
+        raise ValueError("prefetch_queue needs at least one tensor.")
+    if capacity < 1:
+        raise ValueError(f"capacity must be at least 1, how many may wait; got {capacity}.")
     with name_scope(name, "prefetch_queue", items):
         types = [t.dtype for t in items]
         shapes = [t.shape for t in items]

@@ -22,7 +22,11 @@ class NestedQueueRunnerError(Exception):
 
 @contextmanager
 def QueueRunners(session: Any) -> Iterator[None]:
-    """Start the queue runners of the graph; at the end ask them to stop and wait for them."""
+    """Start the queue runners of the graph; at the end ask them to stop and wait for them.
+
+    Raises:
+        RuntimeError: if the threads have not stopped after two minutes.
+    """
     coordinator = Coordinator()
     threads = []
     for runner in get_default_graph().get_collection(GraphKeys.QUEUE_RUNNERS):

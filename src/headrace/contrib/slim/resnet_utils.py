@@ -74,6 +74,8 @@ def stack_blocks_dense(
 ) -> Any:
     """All blocks; from ``output_stride`` on dilation takes the place of strides.
 
+    ``[batch, height, width, channels]`` becomes as many images, smaller by the strides.
+
     Raises:
         ValueError: if the strides do not multiply to ``output_stride``.
     """
@@ -102,7 +104,13 @@ def resnet_arg_scope(
     batch_norm_epsilon: float = 1e-5,
     batch_norm_scale: bool = True,
 ) -> Any:
-    """The argument scope to build the networks in."""
+    """The argument scope to build the networks in.
+
+    It costs squared weights of any shape, by ``weight_decay``.
+
+    Raises:
+        ValueError: if ``weight_decay`` is an integer or negative.
+    """
     normalization = {
         "decay": batch_norm_decay,
         "epsilon": batch_norm_epsilon,

@@ -16,7 +16,13 @@ _CHANNELS = (64, 128, 256, 512, 512)
 
 
 def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The argument scope to build the networks in."""
+    """The argument scope to build the networks in.
+
+    It costs squared weights of any shape, by ``weight_decay``.
+
+    Raises:
+        ValueError: if ``weight_decay`` is an integer or negative.
+    """
     with (
         arg_scope(
             [layers.conv2d, layers.fully_connected],

@@ -62,8 +62,14 @@ def visualize_embeddings(summary_writer: Any, config: Any) -> None:
     """Write the settings into the directory of a `FileWriter`, where TensorBoard looks for them.
 
     Raises:
+        TypeError: if ``summary_writer`` is no writer.
         ValueError: if the writer has no directory.
     """
+    if not hasattr(summary_writer, "get_logdir"):
+        raise TypeError(
+            "summary_writer must be one such as tf.summary.FileWriter, got "
+            f"{summary_writer!r:.100}."
+        )
     logdir = summary_writer.get_logdir()
     if logdir is None:
         raise ValueError("Summary writer must have a logdir")

@@ -196,7 +196,7 @@ def read_data_sets(
     Args:
         train_dir: the folder.
         fake_data: read nothing; all parts hand out constant batches.
-        one_hot: labels become float64 [n, 10] instead of uint8 [n].
+        one_hot: labels become float64 ``[n, 10]`` instead of uint8 ``[n]``.
         dtype: float32 (pixels from 0 to 1) or uint8 (0 to 255).
         reshape: images become [n, 784] instead of [n, 28, 28, 1].
         validation_size: how many images, from the start of the training file, become the
@@ -240,13 +240,17 @@ def read_data_sets(
 
 
 def dense_to_one_hot(labels_dense: Any, num_classes: int) -> NDArray[Any]:
-    """Labels [n] as rows of zeros with a one: float64 [n, num_classes]."""
+    """Labels ``[n]`` as rows of zeros with a one: float64 ``[n, num_classes]``.
+
+    Raises:
+        IndexError: if a label is beyond the classes.
+    """
     one_hot: NDArray[Any] = np.eye(num_classes)[np.asarray(labels_dense).ravel()]
     return one_hot
 
 
 def extract_images(f: Any) -> NDArray[np.uint8]:
-    """The images of an IDX file, gzipped or not: uint8 [n, rows, columns, 1].
+    """The images of an IDX file, gzipped or not: uint8 ``[n, rows, columns, 1]``.
 
     Args:
         f: its path, or the open file.
@@ -258,7 +262,7 @@ def extract_images(f: Any) -> NDArray[np.uint8]:
 
 
 def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> NDArray[Any]:
-    """The labels of an IDX file, gzipped or not: uint8 [n], or one-hot.
+    """The labels of an IDX file, gzipped or not: uint8 ``[n]``, or one-hot.
 
     Args:
         f: its path, or the open file.

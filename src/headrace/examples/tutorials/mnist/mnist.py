@@ -34,7 +34,11 @@ def _layer(inputs: Any, size: int, units: int) -> Any:
 
 
 def inference(images: Any, hidden1_units: int, hidden2_units: int) -> Any:
-    """Logits [batch, 10] of images [batch, 784], through two layers of rectified units."""
+    """Logits ``[batch, 10]`` of images ``[batch, 784]``, through two layers of rectified units.
+
+    Raises:
+        ValueError: if the images have another shape.
+    """
     with tf.name_scope("hidden1"):
         hidden1 = tf.nn.relu(_layer(images, IMAGE_PIXELS, hidden1_units))
     with tf.name_scope("hidden2"):
@@ -44,12 +48,21 @@ def inference(images: Any, hidden1_units: int, hidden2_units: int) -> Any:
 
 
 def loss(logits: Any, labels: Any) -> Any:
-    """The mean cross-entropy of logits [batch, 10] and digits [batch]."""
+    """The mean cross-entropy of logits ``[batch, 10]`` and digits ``[batch]``.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
     return tf.losses.sparse_softmax_cross_entropy(labels=tf.to_int64(labels), logits=logits)
 
 
 def training(loss: Any, learning_rate: float) -> Any:
-    """One step of gradient descent that counts itself, with a summary of the loss."""
+    """One step of gradient descent that counts itself, with a summary of the loss, a scalar.
+
+    Raises:
+        TypeError: if the loss is no tensor.
+        ValueError: if it is no scalar, or the learning rate no number.
+    """
     tf.summary.scalar("loss", loss)
     global_step = tf.Variable(0, name="global_step", trainable=False)
     optimizer = tf.train.GradientDescentOptimizer(learning_rate)
@@ -57,6 +70,10 @@ def training(loss: Any, learning_rate: float) -> Any:
 
 
 def evaluation(logits: Any, labels: Any) -> Any:
-    """How many of the batch have their digit as the largest logit: an int32 scalar."""
+    """How many of the batch have their digit as the largest logit: an int32 scalar.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
     correct = tf.nn.in_top_k(logits, tf.cast(labels, tf.int32), 1)
     return tf.reduce_sum(tf.cast(correct, tf.int32))
