@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import headrace as tf
+from headrace.contrib.gan.combined import combine_adversarial_loss, write_scalars
 
 __all__ = [
     "acgan_discriminator_loss",
@@ -36,11 +37,6 @@ __all__ = [
 _LOSSES = tf.GraphKeys.LOSSES
 _MEAN = tf.losses.Reduction.SUM_BY_NONZERO_WEIGHTS
 _weighted = tf.losses.compute_weighted_loss
-
-
-def _summaries(wanted: bool, **values: Any) -> None:
-    for name, value in values.items() if wanted else ():
-        tf.summary.scalar(name, value)
 
 
 def _together(real: Any, generated: Any, collection: Any) -> Any:
@@ -83,7 +79,7 @@ def wasserstein_generator_loss(
     with tf.name_scope(scope, "generator_wasserstein_loss", inputs) as scope:
         (outputs,) = _floats(discriminator_gen_outputs)
         loss = _weighted(-outputs, weights, scope, loss_collection, reduction)
-        _summaries(add_summaries, generator_wass_loss=loss)
+        write_scalars(add_summaries, generator_wass_loss=loss)
     return loss
 
 
@@ -120,7 +116,7 @@ def wasserstein_discriminator_loss(
         on_real = _weighted(real, real_weights, scope, **options)
         loss = on_generated - on_real
         tf.losses.add_loss(loss, loss_collection)
-        _summaries(
+        write_scalars(
             add_summaries,
             discriminator_gen_wass_loss=on_generated,
             discriminator_real_wass_loss=on_real,
@@ -173,7 +169,7 @@ def acgan_discriminator_loss(
             **options,
         )
         loss = _together(on_generated, on_real, loss_collection)
-        _summaries(
+        write_scalars(
             add_summaries,
             discriminator_gen_ac_loss=on_generated,
             discriminator_real_ac_loss=on_real,
@@ -212,7 +208,7 @@ def acgan_generator_loss(
             loss_collection=loss_collection,
             reduction=reduction,
         )
-        _summaries(add_summaries, generator_ac_loss=loss)
+        write_scalars(add_summaries, generator_ac_loss=loss)
     return loss
 
 
@@ -270,7 +266,7 @@ def wasserstein_gradient_penalty(
         if one_sided:
             penalties = tf.maximum(0.0, penalties)
         penalty = _weighted(tf.square(penalties), weights, scope, loss_collection, reduction)
-        _summaries(add_summaries, gradient_penalty_loss=penalty)
+        write_scalars(add_summaries, gradient_penalty_loss=penalty)
     return penalty
 
 
@@ -318,7 +314,7 @@ def minimax_discriminator_loss(
             **options,
         )
         loss = _together(on_real, on_generated, loss_collection)
-        _summaries(
+        write_scalars(
             add_summaries,
             discriminator_gen_minimax_loss=on_generated,
             discriminator_real_minimax_loss=on_real,
@@ -358,7 +354,7 @@ def minimax_generator_loss(
             reduction,
             add_summaries=False,
         )
-    _summaries(add_summaries, generator_minimax_loss=loss)
+    write_scalars(add_summaries, generator_minimax_loss=loss)
     return loss
 
 
@@ -426,7 +422,7 @@ def modified_generator_loss(
             loss_collection,
             reduction,
         )
-        _summaries(add_summaries, generator_modified_loss=loss)
+        write_scalars(add_summaries, generator_modified_loss=loss)
     return loss
 
 
@@ -455,7 +451,7 @@ def least_squares_generator_loss(
         (outputs,) = _floats(discriminator_gen_outputs)
         loss = tf.squared_difference(outputs, real_label) / 2.0
         loss = _weighted(loss, weights, scope, loss_collection, reduction)
-    _summaries(add_summaries, generator_lsq_loss=loss)
+    write_scalars(add_summaries, generator_lsq_loss=loss)
     return loss
 
 
@@ -491,7 +487,7 @@ def least_squares_discriminator_loss(
         on_real = _weighted(real_losses, real_weights, scope, **options)
         on_generated = _weighted(fake_losses, generated_weights, scope, **options)
         loss = _together(on_real, on_generated, loss_collection)
-    _summaries(
+    write_scalars(
         add_summaries,
         discriminator_gen_lsq_loss=on_generated,
         discriminator_real_lsq_loss=on_real,
@@ -539,69 +535,8 @@ def mutual_information_penalty(
         loss = -1 * _weighted(
             logs, weights, scope, loss_collection=loss_collection, reduction=reduction
         )
-        _summaries(add_summaries, mutual_information_penalty=loss)
+        write_scalars(add_summaries, mutual_information_penalty=loss)
     return loss
-
-
-def _norm_of(gradients: Sequence[Any]) -> Any:
-    """The norm of all together, without squares that overflow."""
-    found = [g for g in gradients if g is not None]
-    if not found:
-        return 0.0
-    most = tf.reduce_max([tf.reduce_max(tf.abs(g)) for g in found])
-    return most * tf.global_norm([g / most for g in found])
-
-
-def combine_adversarial_loss(
-    main_loss: Any,
-    adversarial_loss: Any,
-    weight_factor: Any = None,
-    gradient_ratio: Any = None,
-    gradient_ratio_epsilon: float = 1e-6,
-    variables: Any = None,
-    scalar_summaries: bool = True,
-    gradient_summaries: bool = True,
-    scope: Any = None,
-) -> Any:
-    """The main loss and a weighted adversarial loss.
-
-    Args:
-        weight_factor: the weight; or
-        gradient_ratio: how many times larger the gradient of ``main_loss`` is to be, with respect
-            to ``variables`` (all trainable ones by default).
-
-    Raises:
-        ValueError: unless one of the two is given, or if a loss is no scalar.
-    """
-    for loss in (main_loss, adversarial_loss):
-        loss.shape.assert_is_compatible_with([])
-    if weight_factor is None and gradient_ratio is None:
-        raise ValueError("`weight_factor` and `gradient_ratio` cannot both be `None.`")
-    if weight_factor is not None and gradient_ratio is not None:
-        raise ValueError("`weight_factor` and `gradient_ratio` cannot both be specified.")
-    if variables is None:
-        variables = tf.trainable_variables()
-    with tf.name_scope(scope, "adversarial_loss", [main_loss, adversarial_loss]):
-        main_norm = adversarial_norm = None
-        if gradient_summaries or gradient_ratio is not None:
-            main_norm = _norm_of(tf.gradients(main_loss, variables))
-            adversarial_norm = _norm_of(tf.gradients(adversarial_loss, variables))
-        _summaries(scalar_summaries, main_loss=main_loss, adversarial_loss=adversarial_loss)
-        _summaries(
-            gradient_summaries,
-            main_loss_gradients=main_norm,
-            adversarial_loss_gradients=adversarial_norm,
-        )
-        used = weight_factor if weight_factor is not None else gradient_ratio
-        if tf.get_static_value(tf.convert_to_tensor(used)) == 0:
-            return main_loss
-        if weight_factor is not None:
-            return main_loss + tf.stop_gradient(weight_factor) * adversarial_loss
-        assert adversarial_norm is not None
-        ratio = main_norm / (adversarial_norm + gradient_ratio_epsilon)
-        coefficient = ratio / gradient_ratio
-        tf.summary.scalar("adversarial_coefficient", coefficient)
-        return main_loss + tf.stop_gradient(coefficient) * adversarial_loss
 
 
 def cycle_consistency_loss(
@@ -627,7 +562,7 @@ def cycle_consistency_loss(
         x2x = tf.losses.absolute_difference(data_x, reconstructed_data_x)
         y2y = tf.losses.absolute_difference(data_y, reconstructed_data_y)
         loss = (x2x + y2y) / 2.0
-        _summaries(
+        write_scalars(
             add_summaries,
             cycle_consistency_loss_x2x=x2x,
             cycle_consistency_loss_y2y=y2y,
