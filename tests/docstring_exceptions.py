@@ -75,7 +75,7 @@ NO_SHAPE = {
         train.basic_train_loop train.replica_device_setter train.start_queue_runners
         contrib.predictor.from_saved_model contrib.gan.get_joint_train_hooks
         contrib.gan.get_sequential_train_hooks contrib.slim.queues.QueueRunners
-        contrib.tfprof.model_analyzer.advise
+        contrib.tfprof.model_analyzer.advise contrib.learn.monitors.replace_monitors_with_hooks
         contrib.tfprof.model_analyzer.print_model_analysis contrib.summary.all_summary_ops
         contrib.summary.always_record_summaries contrib.summary.flush contrib.summary.initialize
         contrib.summary.never_record_summaries contrib.summary.summary_writer_initializer_op""",
