@@ -3,20 +3,93 @@
 What is not on the slides: the data, a seed, ports that are free, fewer steps.
 """
 
+# ruff: noqa: E501  (the slides put much on a line)
+
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.examples.tutorials.mnist import input_data
 from headrace.test.cluster import free_ports
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+MNIST = str(ROOT / "tests" / "data" / "mnist5k")
+
+
+def _need_keras():
+    if importlib.util.find_spec("keras") is None:
+        pytest.skip("the extra keras is not installed")
+
+
+@pytest.fixture(scope="module")
+def mnist():
+    return input_data.read_data_sets(MNIST, one_hot=True, reshape=False, validation_size=0)
+
+
+def test_a_premade_estimator(tmp_path, mnist):
+    pixels = tf.feature_column.numeric_column("x", shape=[28, 28, 1])
+    x_train, y_train = mnist.train.images, mnist.train.labels.argmax(1)
+    x_test, y_test = mnist.test.images, mnist.test.labels.argmax(1)
+
+    def input_fn(x, y, epochs):
+        dataset = tf.data.Dataset.from_tensor_slices(({"x": x}, y))
+        dataset = dataset.repeat(epochs).batch(64)
+        return dataset.make_one_shot_iterator().get_next()
+
+    # fmt: off
+    classifier = tf.estimator.DNNClassifier(hidden_units=[64, 32], feature_columns=[pixels], n_classes=10, model_dir=str(tmp_path))
+    classifier.train(input_fn=lambda: input_fn(x_train, y_train, 4))
+    metrics = classifier.evaluate(input_fn=lambda: input_fn(x_test, y_test, 1))
+    predictions = classifier.predict(input_fn=lambda: input_fn(x_test, y_test, 1))
+    # fmt: on
+
+    assert metrics["accuracy"] > 0.9
+    found = [p["class_ids"][0] for p in predictions]
+    assert np.mean(found == y_test) == pytest.approx(metrics["accuracy"])
+
+
+def _dataset(part, epochs):
+    data = tf.data.Dataset.from_tensor_slices((part.images, part.labels))
+    return data.repeat(epochs).batch(64)
+
+
+def test_a_model_fn_of_keras_layers(tmp_path, mnist):
+    _need_keras()
+
+    def model_fn(features, labels, mode):
+        # fmt: off
+        model = tf.keras.models.Sequential([
+            tf.keras.layers.Conv2D(32, (3, 3), activation='relu', input_shape=(28, 28, 1)),
+            tf.keras.layers.MaxPooling2D((2, 2)),
+            tf.keras.layers.Flatten(),
+            tf.keras.layers.Dense(128, activation='relu'),
+            tf.keras.layers.Dropout(0.2),
+            tf.keras.layers.Dense(10, activation='softmax'),
+        ])
+        predictions = model(features, training=mode == tf.estimator.ModeKeys.TRAIN)
+        if mode == tf.estimator.ModeKeys.PREDICT:
+            return tf.estimator.EstimatorSpec(mode, predictions=predictions)
+        loss = tf.reduce_mean(tf.keras.losses.categorical_crossentropy(labels, predictions))
+        accuracy = tf.metrics.accuracy(tf.argmax(labels, 1), tf.argmax(predictions, 1))
+        train_op = tf.train.AdamOptimizer().minimize(loss, tf.train.get_global_step())
+        return tf.estimator.EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op, eval_metric_ops={'accuracy': accuracy})
+        # fmt: on
+
+    estimator = tf.estimator.Estimator(model_fn, model_dir=str(tmp_path))
+    estimator.train(lambda: _dataset(mnist.train, None), steps=120)
+    assert estimator.evaluate(lambda: _dataset(mnist.test, 1))["accuracy"] > 0.9
+    first = next(estimator.predict(lambda: _dataset(mnist.test, 1)))
+    assert first.shape == (10,)
+    assert first.sum() == pytest.approx(1.0, abs=1e-5)
 
 
 def _last_accuracy(folder):

@@ -73,12 +73,18 @@ CASES = {
     "saved_model_export": Case([], "difference", most=1e-5),
     "seq2seq_attention": Case(["--steps=100"], "accuracy", least=0.9),
     "slim_convnet": Case([*MNIST, "--steps=100"], "accuracy", least=0.9),
+    "text_estimator": Case(
+        [], "accuracy", least=0.88, golden="prints no losses; 1.15 gives the same accuracy, 0.9133"
+    ),
     "text_classifier": Case(["--steps=60"], "accuracy", least=0.97),
     "train_and_evaluate": Case(
         [], "accuracy", least=0.95, golden="prints no losses: it runs under every TF_CONFIG"
     ),
     "vae": Case([*MNIST, "--steps=200"], "bound", most=165),
     "wide_and_deep": Case(["--steps=300"], "auc", least=0.7),
+    "wide_deep_estimator": Case(
+        [], "auc", least=0.8, golden="prints no losses; 1.15 gives an AUC of 0.828"
+    ),
     "word2vec_nce": Case([], "neighbours", least=0.8),
     "convnet": Case([*MNIST, "--steps=100"], "accuracy", least=0.85, rtol=1e-3),
     "frozen_graph": Case([], "accuracy", least=0.95),
@@ -86,9 +92,16 @@ CASES = {
     "kmeans": Case(["--steps=30"], "error", most=0.3),
     "linear_regression": Case(["--steps=100"], "error", most=0.1),
     "logistic_regression": Case([*MNIST, "--steps=200"], "accuracy", least=0.86),
+    "housing_regressor": Case(
+        [], "error", most=1.0, golden="prints no losses; pandas_input_fn shuffles by threads"
+    ),
+    "linear_census": Case([], "auc", least=0.7),
     "lstm_classifier": Case([*MNIST, "--steps=120"], "accuracy", least=0.8),
     "mlp": Case([*MNIST, "--steps=200"], "accuracy", least=0.9),
     "nearest_neighbor": Case([*MNIST, "--test=50"], "accuracy", least=0.85),
+    "premade_iris": Case(
+        ["--train_steps=400"], "accuracy", least=0.9, golden="prints no losses, as in the guide"
+    ),
     "ragged_sentences": Case(["--steps=80"], "accuracy", least=0.95),
     "save_restore": Case([], "ratio", most=0.7),
 }
