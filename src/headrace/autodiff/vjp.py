@@ -12,6 +12,7 @@ from jax import numpy as jnp
 from headrace.graph import dtypes
 from headrace.graph.attrs import NameAttrList
 from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.control.jax_programs import conjugate
 from headrace.ops.core.build import apply_op
 from headrace.ops.core.registry import OpDef, define_op, get_op_def
 from headrace.ops.core.traits import Traits
@@ -72,14 +73,9 @@ def _lower(evaluation: Any, node: Any, args: Sequence[Any]) -> Sequence[Any]:
     start = [read.get(i, inputs[i]) for i in wrt]
     start = [jnp.asarray(s) if isinstance(s, (np.ndarray, np.generic)) else s for s in start]
     outputs, pullback = jax.vjp(primal, start)
-    cotangents = [_conj(_match(g, o)) for g, o in zip(grads, outputs, strict=True)]
+    cotangents = [conjugate(_match(g, o)) for g, o in zip(grads, outputs, strict=True)]
     (result,) = pullback(cotangents)
-    return [_conj(r) for r in result]
-
-
-def _conj(value: Any) -> Any:
-    """JAX's gradients of complex numbers are the conjugates of TensorFlow's."""
-    return jnp.conj(value) if jnp.iscomplexobj(value) else value
+    return [conjugate(r) for r in result]
 
 
 def _is_handle(value: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from headrace.files import system
 from headrace.files.gfile import GFile as FileIO
 from headrace.files.globbing import glob as get_matching_files
+from headrace.ops.strings.regex import as_bytes
 
 __all__ = [
     "FileIO",
@@ -50,7 +51,7 @@ def read_file_to_string(filename: Any, binary_mode: bool = False) -> Any:
 
 def write_string_to_file(filename: Any, file_content: Any) -> None:
     """Write text or bytes as the contents of a file."""
-    system.write_bytes(filename, _as_bytes(file_content))
+    system.write_bytes(filename, as_bytes(file_content))
 
 
 def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
@@ -60,16 +61,12 @@ def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = 
         AlreadyExistsError: if the file exists and ``overwrite`` is false.
     """
     partial = f"{filename}.tmp"
-    system.write_bytes(partial, _as_bytes(contents))
+    system.write_bytes(partial, as_bytes(contents))
     try:
         system.rename(partial, filename, overwrite)
     except BaseException:
         system.remove(partial)
         raise
-
-
-def _as_bytes(content: Any) -> bytes:
-    return content.encode() if isinstance(content, str) else bytes(content)
 
 
 def filecmp(filename_a: Any, filename_b: Any) -> bool:

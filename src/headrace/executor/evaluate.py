@@ -31,6 +31,7 @@ from headrace.executor.rounding import in_order
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core import checks
+from headrace.ops.core.array_util import fully_known, is_concrete
 from headrace.ops.core.registry import grouped
 from headrace.ops.random import philox
 from headrace.passes.ir import Node, StepGraph, function_step, partial_step
@@ -56,11 +57,6 @@ class NeedsHost(Exception):
 
 class TookTooLong(Exception):
     """More was interpreted than compiling would have cost."""
-
-
-def is_concrete(value: Any) -> bool:
-    """Whether a value is known now (not a tracer of a program being compiled)."""
-    return isinstance(value, (np.ndarray, np.generic))
 
 
 class Prepared:
@@ -104,12 +100,8 @@ class Prepared:
         #: Input shapes that the shape rule has accepted; None when the graph's own shapes say all.
         self.seen_shapes: set[Any] | None = None
         # Full shapes were looked at as the graph was built.
-        if self.pure and any(not _is_full(source.dims[i]) for source, i in node.inputs):
+        if self.pure and any(not fully_known(source.dims[i]) for source, i in node.inputs):
             self.seen_shapes = set()
-
-
-def _is_full(dims: Any) -> bool:
-    return dims is not None and None not in dims
 
 
 def _bind(

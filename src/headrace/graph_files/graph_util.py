@@ -17,6 +17,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation
 from headrace.graph_files.export_graph import graph_def_for_files
+from headrace.graph_files.import_slices import node_of
 
 __all__ = [
     "convert_variables_to_constants",
@@ -30,10 +31,6 @@ __all__ = [
 #: Of nodes in files, also of older releases, whose ops nothing here defines.
 _VARIABLES = frozenset({"Variable", "VariableV2", "AutoReloadVariable", "VarHandleOp"})
 _INT32 = dtypes.int32.as_datatype_enum
-
-
-def _node_name(source: str) -> str:
-    return source.removeprefix("^").partition(":")[0]
 
 
 def _check_graph_def(graph_def: Any) -> None:
@@ -62,7 +59,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
         if name in needed or name not in by_name:
             continue
         needed.add(name)
-        stack.extend(_node_name(s) for s in by_name[name].input)
+        stack.extend(node_of(s) for s in by_name[name].input)
     out = type(graph_def)()
     out.node.extend(n for n in graph_def.node if n.name in needed)
     out.library.CopyFrom(graph_def.library)
@@ -108,7 +105,7 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | N
         if n.op == "CheckNumerics" and n.name not in protected and n.input
     }
     kept = [n for n in input_graph.node if n.name not in checks]
-    awaited = {_node_name(s) for n in kept for s in n.input if s.startswith("^")}
+    awaited = {node_of(s) for n in kept for s in n.input if s.startswith("^")}
     identities = {
         n.name: n.input[0]
         for n in kept
@@ -134,10 +131,10 @@ def _follow(source: str, aliases: dict[str, str]) -> str:
     if source.startswith("^"):
         name = source[1:]
         while name in aliases:
-            name = _node_name(aliases[name])
+            name = node_of(aliases[name])
         return f"^{name}"
-    while _node_name(source) in aliases:
-        source = aliases[_node_name(source)]
+    while node_of(source) in aliases:
+        source = aliases[node_of(source)]
     return source
 
 
@@ -172,7 +169,7 @@ def convert_variables_to_constants(
     values = dict(zip(chosen, _values(sess, chosen), strict=True))
     out = type(graph_def)()
     for node in graph_def.node:
-        sources = [_node_name(s) for s in node.input if not s.startswith("^")]
+        sources = [node_of(s) for s in node.input if not s.startswith("^")]
         if node.name in values:
             _fill_const(out.node.add(), node, values[node.name])
         elif values.keys().isdisjoint(sources):
@@ -232,7 +229,7 @@ def _add_use(out: Any, node: Any, values: dict[str, Any]) -> None:
     elif not _takes_resource(node):
         out.node.add().CopyFrom(node)
     else:
-        used = ", ".join(s for s in map(_node_name, node.input) if s in values)
+        used = ", ".join(s for s in map(node_of, node.input) if s in values)
         raise ValueError(
             f"Cannot convert variable {used} to a constant: '{node.name}' ({node.op}) uses it "
             "otherwise than by reading it."

@@ -16,8 +16,8 @@ whatever could be noticed still happens before what waits for it.
 
 from __future__ import annotations
 
-from headrace.graph.tensor import Dims
 from headrace.ops.core import array_util
+from headrace.ops.core.array_util import fully_known
 from headrace.passes.ir import Edge, Node, StepGraph
 
 #: A node behind which more effects lie keeps its control edges: they are fewer.
@@ -78,13 +78,9 @@ def may_refuse_shapes(node: Node) -> bool:
     d = node.op_def
     if not node.inputs or d.shape is None or d.shape_only:
         return False
-    if all(_is_full(source.dims[i]) for source, i in node.inputs):
+    if all(fully_known(source.dims[i]) for source, i in node.inputs):
         return any(n.type != "Const" for n, _ in _static_inputs(node))
     return d.shape not in _TAKE_ANY_SHAPE or len(node.inputs) > 1
-
-
-def _is_full(dims: Dims) -> bool:
-    return dims is not None and None not in dims
 
 
 def _static_inputs(node: Node) -> list[Edge]:

@@ -14,6 +14,7 @@ from headrace.graph.graph_def import called_functions
 from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import VariableDef
 from headrace.graph_files.export_graph import only_here, own_operations
+from headrace.graph_files.import_slices import node_of
 
 
 def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:
@@ -36,7 +37,7 @@ def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:
     users: dict[str, list[str]] = {}
     for node in message.graph_def.node:
         for source in node.input:
-            users.setdefault(_node(source), []).append(node.name)
+            users.setdefault(node_of(source), []).append(node.name)
     waiting = list(dropped)
     while waiting:
         for user in users.get(waiting.pop(), ()):
@@ -84,29 +85,25 @@ def _own_functions(library: Any) -> set[str]:
     return found
 
 
-def _node(source: str) -> str:
-    return source.removeprefix("^").partition(":")[0]
-
-
 def _needed(message: Any, init_op: Any, train_op: Any) -> Iterable[tuple[str, str]]:
     for key, signature in message.signature_def.items():
         for infos in (signature.inputs, signature.outputs):
             for info in infos.values():
                 for name in _names(info):
-                    yield f"the signature '{key}'", _node(name)
+                    yield f"the signature '{key}'", node_of(name)
     for what, op in (("the operation to run after loading", init_op), ("train_op", train_op)):
         if op is not None:
-            yield what, _node(op.name)
+            yield what, node_of(op.name)
     saver = message.saver_def
     for name in (saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name):
         if name:
-            yield "the saver", _node(name)
+            yield "the saver", node_of(name)
     for asset in message.asset_file_def:
-        yield f"the asset '{asset.filename}'", _node(asset.tensor_info.name)
+        yield f"the asset '{asset.filename}'", node_of(asset.tensor_info.name)
     for data in message.collection_def[GraphKeys.GLOBAL_VARIABLES].bytes_list.value:
         variable = VariableDef.FromString(data)
         for name in (variable.initializer_name, variable.snapshot_name):
-            yield f"the variable '{variable.variable_name}'", _node(name)
+            yield f"the variable '{variable.variable_name}'", node_of(name)
 
 
 def _names(info: Any) -> Iterable[str]:
@@ -137,8 +134,8 @@ def _drop(message: Any, dropped: set[str], functions: set[str]) -> None:
     message.meta_info_def.ClearField("any_info")  # the graph before this: no reader takes it now
     for key in list(message.collection_def):
         names = message.collection_def[key].node_list.value
-        if any(_node(n) in dropped for n in names):
-            left = [n for n in names if _node(n) not in dropped]
+        if any(node_of(n) in dropped for n in names):
+            left = [n for n in names if node_of(n) not in dropped]
             del message.collection_def[key]
             if left:
                 message.collection_def[key].node_list.value.extend(left)

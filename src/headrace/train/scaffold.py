@@ -80,7 +80,7 @@ class Scaffold:
         self._local_init_feed_dict: dict[Any, Any] | None = chosen(
             local_init_feed_dict, "local_init_feed_dict"
         )
-        self._summary_op = chosen(summary_op, "summary_op")
+        self.merged_summaries = chosen(summary_op, "summary_op")
         self._saver = chosen(saver, "saver")
         own = chosen(init_fn, "_user_init_fn")
         self._user_init_fn = own
@@ -104,8 +104,8 @@ class Scaffold:
             GraphKeys.LOCAL_INIT_OP,
             Scaffold.default_local_init_op,
         )
-        self._summary_op = _or_collected(
-            self._summary_op, "summary_op", GraphKeys.SUMMARY_OP, _summary_op
+        self.merged_summaries = _or_collected(
+            self.merged_summaries, "summary_op", GraphKeys.SUMMARY_OP, merged_summaries
         )
         if self._saver is None:
             self._saver = saver_or_default()
@@ -140,7 +140,7 @@ class Scaffold:
 
     @property
     def summary_op(self) -> Any:
-        return self._summary_op
+        return self.merged_summaries
 
     @property
     def saver(self) -> Any:
@@ -220,7 +220,7 @@ def _ready_for_local_init_op() -> Any:
     return raw.ConcatV2([missing, resources], 0, name="concat")
 
 
-def _summary_op() -> Any:
+def merged_summaries() -> Any:
     if not get_default_graph().get_collection(GraphKeys.SUMMARIES):
         return None
     from headrace.summary import merge_all  # loaded on first use, as all of tf.summary

@@ -26,7 +26,7 @@ from headrace.train.global_step import get_global_step
 from headrace.train.global_step import global_step as value_of
 from headrace.train.meta_graph import export_scoped_meta_graph
 from headrace.train.saver import Saver
-from headrace.train.scaffold import Scaffold
+from headrace.train.scaffold import Scaffold, merged_summaries
 from headrace.train.session_manager import SessionManager
 
 __all__ = ["Supervisor", "basic_train_loop"]
@@ -149,7 +149,7 @@ class Supervisor:
         self._saver = _given(saver, keys.SAVERS, lambda: Saver() if global_variables() else None)
         if self._saver is not None and not hasattr(self._saver, "save"):
             self._saver = Saver.from_proto(self._saver)
-        self._summary_op = _given(summary_op, keys.SUMMARY_OP, _merged_summaries)
+        self._summary_op = _given(summary_op, keys.SUMMARY_OP, merged_summaries)
         self._global_step = _given(global_step, keys.GLOBAL_STEP, get_global_step)
 
     def _writer(self, given: Any) -> Any:
@@ -447,14 +447,6 @@ def _given(value: Any, key: str, make: Callable[[], Any]) -> Any:
     if made is not None:
         graph.add_to_collection(key, made)
     return made
-
-
-def _merged_summaries() -> Any:
-    if not get_default_graph().get_collection(GraphKeys.SUMMARIES):
-        return None
-    from headrace.summary import merge_all  # loaded on first use, as all of tf.summary
-
-    return merge_all()
 
 
 class _ServiceThread(LooperThread):

@@ -17,7 +17,14 @@ from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.array.sliced_shape import sliced_shape
 from headrace.ops.core import checks
-from headrace.ops.core.array_util import fail, int_const, shape_tensor, static_ints, unknown
+from headrace.ops.core.array_util import (
+    fail,
+    int_const,
+    is_concrete,
+    shape_tensor,
+    static_ints,
+    unknown,
+)
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import CHECKS, EarlyCheck, Effects, define_op, whole_shape
 from headrace.ops.core.static import static_shape, static_value
@@ -200,10 +207,6 @@ class Cut(NamedTuple):
     result: tuple[int, ...]
 
 
-def _is_known(value: Any) -> bool:
-    return isinstance(value, (np.ndarray, np.generic))
-
-
 def cut(shape: tuple[int, ...], begin: Any, end: Any, strides: Any, masks: Masks) -> Cut:
     """Work a specification out for an input of ``shape``.
 
@@ -211,7 +214,7 @@ def cut(shape: tuple[int, ...], begin: Any, end: Any, strides: Any, masks: Masks
     """
     if not begin.shape == end.shape == strides.shape or begin.ndim != 1:
         raise fail("Expected begin, end, and strides to be 1D equal size tensors.")
-    known_begin, known_end = _is_known(begin), _is_known(end)
+    known_begin, known_end = is_concrete(begin), is_concrete(end)
     ranges: list[slice] = [slice(None)] * len(shape)
     moving: dict[int, Any] = {}
     kept, result = list(shape), []
@@ -378,7 +381,7 @@ def _update(
             f"The value of shape {shape_text(value.shape)} cannot be assigned to a slice of shape "
             f"{shape_text(spec.result)}"
         )
-    if isinstance(x, np.ndarray) and _is_known(value) and not spec.moving:
+    if isinstance(x, np.ndarray) and is_concrete(value) and not spec.moving:
         result = x.copy()
         result[spec.ranges] = np.broadcast_to(value, spec.result).reshape(spec.kept)
         return result
@@ -524,7 +527,7 @@ def _slice(x: Any, begin: Any, size: Any) -> Any:
             f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}, but got shapes "
             f"{shape_text(begin.shape)} and {shape_text(size.shape)} instead."
         )
-    if _is_known(begin):
+    if is_concrete(begin):
         starts = begin.tolist()
         counts = [
             _slice_size(i, d, s, n)

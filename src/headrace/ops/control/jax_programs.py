@@ -296,7 +296,7 @@ class _Cut:
         """Gradients of the chosen inputs from what was kept and the gradients of the results."""
         pullback = jax.tree.unflatten(self.structure, args[: len(self.same)])
         # JAX's gradients of complex numbers are the conjugates of TensorFlow's.
-        return [_conj(g) for g in pullback([_conj(g) for g in args[len(self.same) :]])]
+        return [conjugate(g) for g in pullback([conjugate(g) for g in args[len(self.same) :]])]
 
 
 def _has_gradient(value: Any) -> bool:
@@ -311,7 +311,7 @@ def _struct(shape: Any, dtype: Any) -> Any:
     return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
 
 
-def _conj(value: Any) -> Any:
+def conjugate(value: Any) -> Any:
     return jnp.conj(value) if jnp.iscomplexobj(value) else value
 
 
@@ -334,7 +334,7 @@ def gradient_of(program: JaxProgram, wrt: tuple[int, ...], used: tuple[int, ...]
             return [results[i] for i in used]
 
         _, pullback = jax.vjp(primal, *[values[i] for i in wrt])
-        return [_conj(g) for g in pullback([_conj(g) for g in grads])]
+        return [conjugate(g) for g in pullback([conjugate(g) for g in grads])]
 
     # The symbols of the program are those of its gradient.
     specs = [*program.specs, *[program.results[i] for i in used]]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -32,6 +33,21 @@ def like_first(op: Operation) -> list[Dims]:
 def scalar_shape(op: Operation) -> list[Dims]:
     """Shape rule: a scalar."""
     return [()]
+
+
+def is_half(x: Any) -> bool:
+    """Whether an array is of a float of two bytes: too short to add up in."""
+    return bool(x.dtype.itemsize == 2 and x.dtype.kind in "fV")
+
+
+def widened(x: jax.Array) -> jax.Array:
+    """An array of floats, halves in single precision."""
+    return x.astype(jnp.float32) if x.dtype.itemsize < 4 else x
+
+
+def is_concrete(value: Any) -> bool:
+    """Whether a value is known now: not a tracer of a program being compiled."""
+    return isinstance(value, (np.ndarray, np.generic))
 
 
 def checked_axis(axis: int, rank: int, what: str = "axis") -> int:

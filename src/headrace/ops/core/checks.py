@@ -90,6 +90,11 @@ def require(ok: Any, message: str, *data: Any) -> None:
         _active.sink(ok, message, data)
 
 
+def invalid(message: str) -> InvalidArgumentError:
+    """The error for bad data; the executor adds the op."""
+    return InvalidArgumentError(None, None, message)
+
+
 def require_in_range(xp: Any, indices: Any, bound: Any, what: str = "indices") -> None:
     """State that all ``indices`` lie in ``[0, bound)``; ``xp`` is numpy or jax.numpy."""
     if indices.size == 0:

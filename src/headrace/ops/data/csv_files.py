@@ -21,7 +21,7 @@ from headrace.ops.data.pipeline import (
     texts,
 )
 from headrace.ops.parsing import csv
-from headrace.ops.strings.each import as_bytes
+from headrace.ops.strings.regex import as_bytes
 
 
 class _Csv(Source):

@@ -21,7 +21,7 @@ from headrace.ops.data.pipeline import (
     define_dataset,
     text,
 )
-from headrace.ops.strings.each import as_bytes
+from headrace.ops.strings.regex import as_bytes
 
 _TYPES = ("string", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool", "float64")
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.errors import FailedPreconditionError, InvalidArgumentError
+from headrace.errors import FailedPreconditionError
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import HostResource
 from headrace.ops.random.philox import stream_np
 
@@ -21,10 +22,6 @@ Array = NDArray[Any]
 #: The stamp of an ensemble that has lost its contents.
 _NO_STAMP = -1
 _MASK32 = 0xFFFFFFFF
-
-
-def invalid(message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, message)
 
 
 class StampedResource(HostResource):

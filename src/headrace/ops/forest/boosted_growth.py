@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.ops.forest.boosted_ensemble import children_of, dropped_trees, invalid
+from headrace.ops.core.checks import invalid
+from headrace.ops.forest.boosted_ensemble import children_of, dropped_trees
 
 Array = NDArray[Any]
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import Effects, define_op
 from headrace.ops.core.traits import BOOSTED
 from headrace.ops.forest import boosted_quantiles_kernels as kernels
-from headrace.ops.forest.boosted_ensemble import invalid
 from headrace.ops.forest.boosted_quantiles_kernels import (
     QuantileAccumulatorResource,
     QuantileStream,

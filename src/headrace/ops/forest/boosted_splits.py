@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import BOOSTED
 from headrace.ops.forest import boosted_splits_kernels as kernels
-from headrace.ops.forest.boosted_ensemble import invalid
 from headrace.ops.forest.boosted_splits_kernels import Buckets, Found, Settings, Sums
 from headrace.ops.forest.boosted_trees import NO_GRADIENT, scalar_int
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.ops.forest.boosted_ensemble import invalid
+from headrace.ops.core.checks import invalid
 
 Array = NDArray[Any]
 #: A vector shorter than this is none.

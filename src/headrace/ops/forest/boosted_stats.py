@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import Effects, define_op
 from headrace.ops.core.traits import BOOSTED
-from headrace.ops.forest.boosted_ensemble import invalid
 from headrace.ops.forest.boosted_stats_kernels import (
     GradientStats,
     StatsAccumulatorResource,

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.ops.forest.boosted_ensemble import StampedResource, invalid
+from headrace.ops.core.checks import invalid
+from headrace.ops.forest.boosted_ensemble import StampedResource
 
 Array = NDArray[Any]
 

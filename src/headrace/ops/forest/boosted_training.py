@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import BOOSTED
 from headrace.ops.forest import boosted_growth as growth
-from headrace.ops.forest.boosted_ensemble import TreeEnsemble, invalid
+from headrace.ops.forest.boosted_ensemble import TreeEnsemble
 from headrace.ops.forest.boosted_trees import (
     CHANGES,
     NO_GRADIENT,

@@ -13,10 +13,11 @@ import numpy as np
 
 from headrace.errors import NotFoundError
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import Effects, HostResource, NotDifferentiable, define_op
 from headrace.ops.core.traits import BOOSTED
 from headrace.ops.forest import boosted_ensemble as kernels
-from headrace.ops.forest.boosted_ensemble import Features, TreeEnsemble, invalid
+from headrace.ops.forest.boosted_ensemble import Features, TreeEnsemble
 
 _boosted_op = partial(define_op, traits=BOOSTED)
 

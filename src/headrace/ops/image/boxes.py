@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.array_util import require_rank, static_int
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import RANDOM, NotDifferentiable, define_op
 from headrace.ops.image import boxes_kernels as kernels
 from headrace.ops.image.boxes_kernels import BoxRules, Combined
@@ -21,13 +21,9 @@ __all__: list[str] = []
 _NO_GRADIENT = NotDifferentiable("the choice of boxes is not continuous")
 
 
-def _error(message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, message)
-
-
 def _number(value: Any, what: str) -> float:
     if np.shape(value):
-        raise _error(f"{what} must be a scalar, got shape {shape_text(np.shape(value))}")
+        raise invalid(f"{what} must be a scalar, got shape {shape_text(np.shape(value))}")
     return float(value)
 
 
@@ -61,16 +57,16 @@ def _select(
     soft_sigma: float = 0.0,
 ) -> tuple[list[int], list[float]]:
     if boxes.ndim != 2 or boxes.shape[1] != 4:
-        raise _error(f"boxes must be 2-D with 4 columns, got shape {shape_text(boxes.shape)}")
+        raise invalid(f"boxes must be 2-D with 4 columns, got shape {shape_text(boxes.shape)}")
     if scores.shape != boxes.shape[:1]:
-        raise _error(
+        raise invalid(
             f"scores has incompatible shape: {shape_text(scores.shape)} of {len(boxes)} boxes"
         )
     threshold = _number(overlap, "iou_threshold")
     if not 0 <= threshold <= 1:
-        raise _error(f"iou_threshold must be in [0, 1], got {threshold}")
+        raise invalid(f"iou_threshold must be in [0, 1], got {threshold}")
     if soft_sigma < 0:
-        raise _error(f"soft_nms_sigma must be non-negative, got {soft_sigma}")
+        raise invalid(f"soft_nms_sigma must be non-negative, got {soft_sigma}")
     limit = _limit(max_output_size)
     return kernels.suppress(
         kernels.overlaps(boxes.astype(np.float32)),
@@ -85,7 +81,7 @@ def _select(
 def _limit(max_output_size: Any) -> int:
     limit = int(_number(max_output_size, "max_output_size"))
     if limit < 0:
-        raise _error(f"max_output_size must be non-negative, got {limit}")
+        raise invalid(f"max_output_size must be non-negative, got {limit}")
     return limit
 
 
@@ -212,7 +208,7 @@ def _select_overlaps(
     score_threshold: Any,
 ) -> Any:
     if overlaps.shape != (scores.size, scores.size) or scores.ndim != 1:
-        raise _error(
+        raise invalid(
             f"overlaps must be square, for each pair of scores: shapes "
             f"{shape_text(overlaps.shape)} and {shape_text(scores.shape)}"
         )
@@ -264,7 +260,7 @@ def _combined(
 ) -> Any:
     fits = boxes.shape[:2] == scores.shape[:2] and boxes.shape[2] in (1, scores.shape[2])
     if not fits:
-        raise _error(
+        raise invalid(
             f"boxes {shape_text(boxes.shape)} and scores {shape_text(scores.shape)} do not fit: "
             "expected [batch, boxes, 1 or classes, 4] and [batch, boxes, classes]"
         )
@@ -277,12 +273,12 @@ def _combined(
         clip_boxes,
     )
     if limits.per_class <= 0 or limits.total <= 0:
-        raise _error(
+        raise invalid(
             f"max_size_per_class and max_total_size must be > 0, got {limits.per_class} and "
             f"{limits.total}"
         )
     if not 0 <= limits.overlap <= 1:
-        raise _error(f"iou_threshold must be in [0, 1], got {limits.overlap}")
+        raise invalid(f"iou_threshold must be in [0, 1], got {limits.overlap}")
     return kernels.combined_suppress(boxes, scores, limits)
 
 
@@ -313,11 +309,11 @@ def _draw_shape(op: Operation) -> list[Dims]:
 
 def _draw(context: Any, images: Any, boxes: Any, colors: Any = None) -> Any:
     if images.ndim != 4 or images.shape[3] not in (1, 3, 4):
-        raise _error(f"images must be [batch, height, width, 1, 3 or 4], got {images.shape}")
+        raise invalid(f"images must be [batch, height, width, 1, 3 or 4], got {images.shape}")
     if boxes.ndim != 3 or boxes.shape[2] != 4 or len(boxes) != len(images):
-        raise _error(f"boxes must be [{len(images)}, boxes, 4], got {shape_text(boxes.shape)}")
+        raise invalid(f"boxes must be [{len(images)}, boxes, 4], got {shape_text(boxes.shape)}")
     if colors is not None and (colors.ndim != 2 or colors.shape[1] < images.shape[3]):
-        raise _error(
+        raise invalid(
             f"colors must be [colors, {images.shape[3]} or more], got {shape_text(colors.shape)}"
         )
     return kernels.draw_boxes(images, boxes, colors)
@@ -352,22 +348,22 @@ def _sample(
     state: Any, image_size: Any, bounding_boxes: Any, rules: BoxRules, whole_image: bool
 ) -> Any:
     if image_size.shape != (3,) or bounding_boxes.ndim != 3 or bounding_boxes.shape[2] != 4:
-        raise _error(
+        raise invalid(
             f"image_size must have 3 elements and bounding_boxes be [batch, boxes, 4], got shapes "
             f"{shape_text(image_size.shape)} and {shape_text(bounding_boxes.shape)}"
         )
     height, width = int(image_size[0]), int(image_size[1])
     if height <= 0 or width <= 0:
-        raise _error(f"Image height and width must be positive, got {height} and {width}")
+        raise invalid(f"Image height and width must be positive, got {height} and {width}")
     rows = bounding_boxes.reshape(-1, 4)
     if not len(rows) and not whole_image:
-        raise _error(
+        raise invalid(
             "No bounding boxes provided as input. One must enable "
             "use_image_if_no_bounding_boxes if you wish to not provide any bounding boxes."
         )
     if len(rows) and not ((rows >= 0) & (rows <= 1)).all():
         bad = rows[~((rows >= 0) & (rows <= 1))][0]
-        raise _error(f"All bounding box coordinates must be in [0.0, 1.0]: {bad}")
+        raise invalid(f"All bounding box coordinates must be in [0.0, 1.0]: {bad}")
     scaled = (rows * np.array([height, width] * 2, np.float32)).astype(np.int64).tolist()
     objects = [(left, top, right, bottom) for top, left, bottom, right in scaled]
     box = kernels.random_box(state, height, width, objects or [(0, 0, width, height)], rules)
@@ -385,13 +381,13 @@ def _sample(
 def _rules(covered: Any, ratios: Any, areas: Any, attempts: int) -> BoxRules:
     covered = _number(covered, "min_object_covered")
     if covered < 0:
-        raise _error(f"Min object covered must be non-negative: {covered}")
+        raise invalid(f"Min object covered must be non-negative: {covered}")
     if len(ratios) != 2 or min(ratios) <= 0:
-        raise _error(f"Aspect ratio range must be two positive numbers: {list(ratios)}")
+        raise invalid(f"Aspect ratio range must be two positive numbers: {list(ratios)}")
     if len(areas) != 2 or min(areas) <= 0 or max(areas) > 1:
-        raise _error(f"Area range must be two numbers in (0, 1]: {list(areas)}")
+        raise invalid(f"Area range must be two numbers in (0, 1]: {list(areas)}")
     if attempts <= 0:
-        raise _error(f"Max attempts must be positive: {attempts}")
+        raise invalid(f"Max attempts must be positive: {attempts}")
     return BoxRules(covered, tuple(ratios), tuple(areas), attempts)
 
 

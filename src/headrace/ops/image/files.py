@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.array_util import require_rank, static_ints
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.image import gif, jpeg, png
 from headrace.ops.image.jpeg import BadImage, JpegOptions, JpegStyle
@@ -32,10 +32,6 @@ _MAGIC = {
 }
 
 
-def _error(message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, message)
-
-
 def _bytes(contents: Any) -> bytes:
     """The string in a scalar.
 
@@ -43,7 +39,7 @@ def _bytes(contents: Any) -> bytes:
         InvalidArgumentError: if there is more than one.
     """
     if np.ndim(contents):
-        raise _error(f"contents must be scalar, got shape {shape_text(np.shape(contents))}")
+        raise invalid(f"contents must be scalar, got shape {shape_text(np.shape(contents))}")
     item = contents.item() if isinstance(contents, np.ndarray) else contents
     return item.encode() if isinstance(item, str) else bytes(item)
 
@@ -53,14 +49,14 @@ def _format(data: bytes) -> str:
         if data.startswith(magic):
             return name
     begins = f"begins with {data[:8]!r}" if data else "is empty"
-    raise _error(f"Unknown image file format. One of JPEG, PNG, GIF, BMP required; this {begins}.")
+    raise invalid(f"Unknown image file format. One of JPEG, PNG, GIF, BMP required; this {begins}.")
 
 
 def _guarded(function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
     except BadImage as error:
-        raise _error(str(error)) from None
+        raise invalid(str(error)) from None
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -80,10 +76,10 @@ def _decoded(
     kind = _format(data)
     if options.channels not in _ALLOWED[kind]:
         allowed = ", ".join(map(str, _ALLOWED[kind]))
-        raise _error(f"channels must be one of {allowed} for {kind}, got {options.channels}")
+        raise invalid(f"channels must be one of {allowed} for {kind}, got {options.channels}")
     own = {"DecodeBmp": "BMP", "DecodeAndCropJpeg": "JPEG"}.get(op_type)
     if (own and kind != own) or (kind == "BMP" and op_type not in ("DecodeBmp", "DecodeImage")):
-        raise _error(
+        raise invalid(
             f"Trying to decode {kind} format using a wrong op: {op_type}. Use "
             f"`decode_{kind.lower()}` or `decode_image` instead."
         )
@@ -107,7 +103,7 @@ def _gif(op_type: str, data: bytes, animated: bool) -> Any:
     if op_type == "DecodeGif" or (op_type == "DecodeImage" and animated):
         return frames
     if len(frames) > 1:
-        raise _error(
+        raise invalid(
             f"Got {len(frames)} frames, but animated gifs can only be decoded by "
             "tf.image.decode_gif or tf.image.decode_image"
         )
@@ -144,11 +140,11 @@ def _options(
     dct_method: str,
 ) -> JpegOptions:
     if channels not in (0, 1, 3, 4):
-        raise _error(f"channels must be 0, 1, 3 or 4, got {channels}")
+        raise invalid(f"channels must be 0, 1, 3 or 4, got {channels}")
     if ratio not in (1, 2, 4, 8):
-        raise _error(f"ratio must be 1, 2, 4, or 8, got {ratio}")
+        raise invalid(f"ratio must be 1, 2, 4, or 8, got {ratio}")
     if dct_method not in _JPEG_METHODS:
-        raise _error(f"dct_method must be one of {_JPEG_METHODS}, got {dct_method!r}")
+        raise invalid(f"dct_method must be one of {_JPEG_METHODS}, got {dct_method!r}")
     return JpegOptions(channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction)
 
 
@@ -186,7 +182,7 @@ def _decode_and_crop(
     )
     pixels = _decoded("DecodeAndCropJpeg", _bytes(contents), options)
     if crop_window.shape != (4,):
-        raise _error(f"crop_window must have four elements, got {shape_text(crop_window.shape)}")
+        raise invalid(f"crop_window must have four elements, got {shape_text(crop_window.shape)}")
     y, x, height, width = crop_window.tolist()
     if (
         min(y, x) < 0
@@ -194,7 +190,7 @@ def _decode_and_crop(
         or y + height > pixels.shape[0]
         or x + width > pixels.shape[1]
     ):
-        raise _error(
+        raise invalid(
             f"Invalid crop window [{y}, {x}, {height}, {width}] of an image of "
             f"{pixels.shape[0]} x {pixels.shape[1]} pixels"
         )
@@ -298,9 +294,9 @@ def _encode_shape(op: Operation) -> list[Dims]:
 
 def _check_channels(image: Any, allowed: tuple[int, ...]) -> None:
     if image.ndim != 3:
-        raise _error(f"image must be 3-dimensional, got {shape_text(image.shape)}")
+        raise invalid(f"image must be 3-dimensional, got {shape_text(image.shape)}")
     if image.shape[2] not in allowed or not image.size:
-        raise _error(
+        raise invalid(
             f"image must have 1 or more pixels of {', '.join(map(str, allowed))} channels, got "
             f"shape {shape_text(image.shape)}"
         )
@@ -328,7 +324,7 @@ def _encode_jpeg(
 ) -> Any:
     _check_channels(image, {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[format])
     if not 0 <= quality <= 100:
-        raise _error(f"quality must be in [0,100], got {quality}")
+        raise invalid(f"quality must be in [0,100], got {quality}")
     metadata = xmp_metadata.encode() if isinstance(xmp_metadata, str) else xmp_metadata
     style = JpegStyle(
         quality,
@@ -360,7 +356,7 @@ define_op(
 def _encode_variable(context: Any, images: Any, quality: Any) -> Any:
     _check_channels(images, (1, 3))
     if quality.shape != () or not 0 <= int(quality) <= 100:
-        raise _error(f"quality must be a scalar in [0,100], got {quality}")
+        raise invalid(f"quality must be a scalar in [0,100], got {quality}")
     style = JpegStyle(int(quality))
     return _string(_guarded(jpeg.encode_jpeg, np.ascontiguousarray(images), style))
 
@@ -389,9 +385,9 @@ def _png_shape(op: Operation) -> list[Dims]:
 
 def _encode_png(context: Any, image: Any, *, compression: int) -> Any:
     if image.ndim < 3:
-        raise _error(f"image must have at least 3 dimensions, got {shape_text(image.shape)}")
+        raise invalid(f"image must have at least 3 dimensions, got {shape_text(image.shape)}")
     if not -1 <= compression <= 9:
-        raise _error(f"compression should be in [-1,9], got {compression}")
+        raise invalid(f"compression should be in [-1,9], got {compression}")
     files = np.empty(image.shape[:-3], object)
     for place in np.ndindex(files.shape):
         _check_channels(image[place], (1, 2, 3, 4))

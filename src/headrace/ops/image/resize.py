@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from headrace.graph import dtypes
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops.core.array_util import shape_tensor
+from headrace.ops.core.array_util import both, shape_tensor
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.static import static_shape
@@ -21,10 +19,6 @@ Grads = list[Tensor | None]
 
 _TYPES = "{int8, uint8, int16, uint16, int32, int64, float16, float32, float64, bfloat16}"
 _RULES = "align_corners: bool = False, half_pixel_centers: bool = False"
-
-
-def _both(function: Any) -> dict[str, Any]:
-    return {"kernel": partial(function, jnp), "interpret": partial(function, np)}
 
 
 def _resized(op: Operation) -> list[Dims]:
@@ -80,7 +74,7 @@ for _name, _types, _forward, _backward in (
         f"Resize{_name}(images: T, size: int32) -> resized_images: float32",
         attrs=f"T: {_TYPES}, {_RULES}",
         shape=_resized,
-        **_both(_forward),
+        **both(_forward),
         gradient=_by_image(f"Resize{_name}Grad"),
         static=(1,),
     )
@@ -88,7 +82,7 @@ for _name, _types, _forward, _backward in (
         f"Resize{_name}Grad(grads: float32, original_image: T) -> output: T",
         attrs=f"T: {_types}, {_RULES}",
         shape=_like_original,
-        **_both(_backward),
+        **both(_backward),
         gradient=_of_grad(f"Resize{_name}"),
     )
 
@@ -106,7 +100,7 @@ define_op(
     "ResizeNearestNeighbor(images: T, size: int32) -> resized_images: T",
     attrs=f"T: {_TYPES}, {_RULES}",
     shape=_resized,
-    **_both(resize_kernels.nearest),
+    **both(resize_kernels.nearest),
     gradient=_nearest_gradient,
     static=(1,),
 )
@@ -114,7 +108,7 @@ define_op(
     "ResizeNearestNeighborGrad(grads: T, size: int32) -> output: T",
     attrs=f"T: {{uint8, int8, int32, float16, float32, float64, bfloat16}}, {_RULES}",
     shape=_resized,
-    **_both(resize_kernels.nearest_grad),
+    **both(resize_kernels.nearest_grad),
     gradient=_of_grad("ResizeNearestNeighbor"),
     static=(1,),
 )
@@ -122,6 +116,6 @@ define_op(
     "ResizeArea(images: T, size: int32) -> resized_images: float32",
     attrs=f"T: {_TYPES}, align_corners: bool = False",
     shape=_resized,
-    **_both(resize_kernels.area),
+    **both(resize_kernels.area),
     static=(1,),
 )

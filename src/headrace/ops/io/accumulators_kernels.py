@@ -14,6 +14,7 @@ from headrace.errors import CancelledError, InvalidArgumentError
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import compatible_static
 from headrace.ops.core.registry import HostResource
+from headrace.ops.io.queues_kernels import dims_text
 
 _LOG = logging.getLogger("headrace")
 
@@ -154,7 +155,7 @@ class DenseAccumulator(Accumulator):
         if compatible_static(expected, value.shape) and self._total is not None:
             expected = self._total.shape
         if not compatible_static(expected, value.shape):
-            self._mismatch(f"expected {_shape_text(expected)}, got {_shape_text(value.shape)}")
+            self._mismatch(f"expected {dims_text(expected)}, got {dims_text(value.shape)}")
         self._total = np.array(value) if self._total is None else self._total + value
 
     def _result(self) -> Array:
@@ -204,7 +205,7 @@ class SparseAccumulator(Accumulator):
                 self._mismatch(f"expected shape rank at least {values.ndim}, got {len(shape)}")
             given = tuple(int(d) if d >= 0 else None for d in shape)
             if not _begins_as(expected, given):
-                self._mismatch(f"expected {_shape_text(expected)}, got {_shape_text(given)}")
+                self._mismatch(f"expected {dims_text(expected)}, got {dims_text(given)}")
             expected = given
         for row, fits in (
             (expected and expected[1:], _begins_as),
@@ -212,10 +213,8 @@ class SparseAccumulator(Accumulator):
             (None if self._indices is None else self._values.shape[1:], compatible_static),
         ):
             if not fits(row, values.shape[1:]):
-                text = _shape_text(values.shape[1:])
-                self._mismatch(
-                    f"expected values of shape {_shape_text(row)} in each row, got {text}"
-                )
+                text = dims_text(values.shape[1:])
+                self._mismatch(f"expected values of shape {dims_text(row)} in each row, got {text}")
         limit = None if expected is None else expected[0]
         if len(indices) and (indices.min() < 0 or (limit is not None and indices.max() >= limit)):
             bad = next(i for i in indices.tolist() if i < 0 or (limit is not None and i >= limit))
@@ -238,9 +237,3 @@ def _begins_as(declared: Any, dims: Sequence[int | None]) -> bool:
     """Whether the dimensions that are declared, if any are, do not contradict ``dims``."""
     pairs = zip(declared or (), dims, strict=False)
     return all(compatible_static((a,), (b,)) for a, b in pairs)
-
-
-def _shape_text(dims: Any) -> str:
-    if dims is None:
-        return "<unknown>"
-    return "[" + ",".join("?" if d is None else str(d) for d in dims) + "]"

@@ -356,8 +356,8 @@ class Queue(HostResource):
             raise InvalidArgumentError(
                 None,
                 None,
-                f"Shape mismatch in tuple component {i}. Expected {_dims_text(expected)}, got "
-                f"{_dims_text(shape)}",
+                f"Shape mismatch in tuple component {i}. Expected {dims_text(expected)}, got "
+                f"{dims_text(shape)}",
             )
 
     def single(self, element: Element) -> list[Any]:
@@ -516,7 +516,7 @@ def _scalar(value: Any, dtype: DType) -> Any:
     return array
 
 
-def _dims_text(dims: Any) -> str:
+def dims_text(dims: Any) -> str:
     if dims is None:
         return "<unknown>"
     return "[" + ",".join("?" if d is None else str(d) for d in dims) + "]"
@@ -536,7 +536,7 @@ def shared_mismatch(queue: Queue, spec: QueueSpec) -> str | None:
             f"were {type_names(spec.types)}"
         )
     if own.shapes != spec.shapes:
-        ours, theirs = (f"[{','.join(map(_dims_text, s.shapes))}]" for s in (own, spec))
+        ours, theirs = (f"[{','.join(map(dims_text, s.shapes))}]" for s in (own, spec))
         return f"{shared} component shapes {ours} but requested component shapes were {theirs}"
     if own.minimum != spec.minimum:
         return (

@@ -12,16 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import CancelledError, InvalidArgumentError, ResourceExhaustedError
+from headrace.errors import CancelledError, ResourceExhaustedError
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import HostResource
 
 Values = tuple[Any, ...]
 #: Values by their place in a tuple.
 Components = dict[int, Any]
-
-
-def _invalid(message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, message)
 
 
 def bytes_of_values(values: Values) -> int:
@@ -174,10 +171,10 @@ class MapStagingAreaResource(_Area):
 
     def _is_free(self, key: int, components: Components) -> bool:
         if key in self._whole:
-            raise _invalid(f"The tensor of key '{key}' was already inserted.")
+            raise invalid(f"The tensor of key '{key}' was already inserted.")
         twice = sorted(components.keys() & self._partial.get(key, {}).keys())
         if twice:
-            raise _invalid(f"The tensors {twice} of key '{key}' were already inserted.")
+            raise invalid(f"The tensors {twice} of key '{key}' were already inserted.")
         return True
 
     def take(self, key: int, indices: Sequence[int], step: Any) -> Values:
@@ -212,7 +209,7 @@ class MapStagingAreaResource(_Area):
         own = self._whole[key]
         missing = [index for index in indices if index not in own]
         if missing:
-            raise _invalid(f"The tensors {missing} of key '{key}' have already been removed.")
+            raise invalid(f"The tensors {missing} of key '{key}' have already been removed.")
         return tuple([own[index] for index in indices])
 
     def _remove(self, key: int, indices: Sequence[int], values: Values) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
 from headrace.files.gfile import GFile
 from headrace.graph.dtypes import DType
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import HostResource
 
 Shape = tuple[int, ...]
@@ -27,10 +28,6 @@ class TableSpec(NamedTuple):
     key_shape: Shape = ()
     #: Keys that a table with open addressing reserves for itself.
     reserved: tuple[tuple[str, Any], ...] = ()
-
-
-def _invalid(message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, message)
 
 
 def _shown(item: Any) -> Any:
@@ -69,14 +66,14 @@ class Table(HostResource):
         inner = self.spec.key_shape
         shape = np.shape(keys)
         if inner and shape[-len(inner) :] != inner:
-            raise _invalid(f"Expected key shape ending in {list(inner)}, got {list(shape)}")
+            raise invalid(f"Expected key shape ending in {list(inner)}, got {list(shape)}")
         found = _plain(keys)
         if inner:
             width = int(np.prod(inner))
             found = [tuple(found[i : i + width]) for i in range(0, len(found), width)]
         for what, reserved in self.spec.reserved:
             if reserved in found:
-                raise _invalid(f"Using the {what} as a table key is not allowed")
+                raise invalid(f"Using the {what} as a table key is not allowed")
         return found
 
     def outer_shape(self, keys: Any) -> Shape:
@@ -87,7 +84,7 @@ class Table(HostResource):
     def _values_of(self, keys: Any, values: Any) -> list[Any]:
         wanted = self.outer_shape(keys) + self.spec.value_shape
         if np.shape(values) != wanted:
-            raise _invalid(f"Expected shape {list(wanted)} for value, got {list(np.shape(values))}")
+            raise invalid(f"Expected shape {list(wanted)} for value, got {list(np.shape(values))}")
         if not self.spec.value_shape:
             return _plain(values)
         rows = np.asarray(values).reshape(-1, *self.spec.value_shape)
@@ -118,7 +115,7 @@ class Table(HostResource):
             others = self._values_of(keys, default)
             found = [self.entries.get(*pair) for pair in zip(wanted, others, strict=True)]
         else:
-            raise _invalid(
+            raise invalid(
                 f"Expected shape {list(inner)} or {list(shape)} for default value, got "
                 f"{list(np.shape(default))}"
             )
@@ -206,7 +203,7 @@ class StaticTable(Table):
         self.fill(zip(self.keys_of(keys), self._values_of(keys, values), strict=True))
 
     def _unsupported(self) -> InvalidArgumentError:
-        return _invalid(f"Table {self.name} cannot change after it has been initialized.")
+        return invalid(f"Table {self.name} cannot change after it has been initialized.")
 
     def insert(self, keys: Any, values: Any) -> None:
         raise self._unsupported()
@@ -241,13 +238,13 @@ def reserved_keys(empty: Any, deleted: Any) -> tuple[tuple[str, Any], ...]:
         InvalidArgumentError: if they do not differ or have different shapes.
     """
     if np.shape(empty) != np.shape(deleted):
-        raise _invalid("Empty and deleted keys must have same shape")
+        raise invalid("Empty and deleted keys must have same shape")
     found = []
     for what, key in (("empty_key", empty), ("deleted_key", deleted)):
         items = _plain(key)
         found.append((what, tuple(items) if np.ndim(key) else items[0]))
     if found[0][1] == found[1][1]:
-        raise _invalid("Empty and deleted keys cannot be equal")
+        raise invalid("Empty and deleted keys cannot be equal")
     return tuple(found)
 
 
@@ -287,12 +284,12 @@ class TextFile(NamedTuple):
             if 0 <= self.vocab_size <= count:
                 break
             if not line:
-                raise _invalid(f"Invalid content in {self.name}: line {number} is empty.")
+                raise invalid(f"Invalid content in {self.name}: line {number} is empty.")
             key = self._field(line, count, self.key_index, spec.key_dtype)
             yield key, self._field(line, count, self.value_index, spec.value_dtype)
             count += 1
         if count < self.vocab_size:
-            raise _invalid(
+            raise invalid(
                 f"Invalid vocab_size in {self.name}: expected {self.vocab_size} but got {count}"
             )
 
@@ -312,7 +309,7 @@ class TextFile(NamedTuple):
         if index != WHOLE_LINE:
             columns = line.split(self.delimiter)
             if index >= len(columns):
-                raise _invalid(
+                raise invalid(
                     f"Invalid number of columns in {self.name} line {number} ({_shown(line)}) : "
                     f"expected {index + 1} got {len(columns)}"
                 )
@@ -323,4 +320,4 @@ class TextFile(NamedTuple):
             return float(field) if dtype.is_floating else int(field)
         except ValueError:
             message = f"Field {_shown(field)} in line {number} is not a valid {dtype.name}."
-            raise _invalid(message) from None
+            raise invalid(message) from None

@@ -19,12 +19,7 @@ from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.static import static_shape
 from headrace.ops.core.traits import ELEMENTWISE, KEEPS_ZERO, Traits
-from headrace.ops.math.elementwise_util import (
-    Kernel,
-    broadcast_shape,
-    lifted,
-    unbroadcast,
-)
+from headrace.ops.math.elementwise_util import Kernel, broadcast_shape, lifted, unbroadcast
 
 # -- Cast ---------------------------------------------------------------------------------------
 
@@ -219,6 +214,11 @@ Raises:
     ValueError: if ``x`` holds strings.
 """
     return function
+
+
+def cast_to(tensor: Tensor, dtype: DType) -> Tensor:
+    """A tensor of numbers in another type; as it is if it is of that type."""
+    return tensor if tensor.dtype is dtype else raw.Cast(tensor, DstT=dtype)
 
 
 to_float = public("to_float")(_converter("ToFloat", dtypes.float32))

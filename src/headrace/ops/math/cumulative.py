@@ -15,15 +15,12 @@ from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import requirements
-from headrace.ops.core.array_util import like_first
+from headrace.ops.core.array_util import is_half, like_first
 from headrace.ops.core.build import apply_op, convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import NotDifferentiable, OpDef, define_op
 from headrace.ops.core.static import static_value
-from headrace.ops.math.elementwise_util import (
-    NUMBERS,
-    REALS,
-)
+from headrace.ops.math.elementwise_util import NUMBERS, REALS
 
 Grads = list[Tensor | None]
 
@@ -78,18 +75,14 @@ def _scanner_np(scan: Callable[..., Any], start: Any) -> Callable[..., Any]:
     return interpret
 
 
-def _half(x: Any) -> bool:
-    return bool(x.dtype.itemsize == 2 and x.dtype.kind in "fV")
-
-
 def _cumsum_np(x: Any, axis: int) -> Any:
-    if _half(x):
+    if is_half(x):
         return np.cumsum(x.astype(np.float32), axis=axis).astype(x.dtype)
     return np.cumsum(x, axis=axis, dtype=x.dtype)
 
 
 def _cumprod_np(x: Any, axis: int) -> Any:
-    if _half(x):
+    if is_half(x):
         return np.cumprod(x.astype(np.float32), axis=axis).astype(x.dtype)
     return np.cumprod(x, axis=axis, dtype=x.dtype)
 
@@ -98,7 +91,7 @@ def _wide(scan: Callable[..., Any]) -> Callable[..., Any]:
     """16-bit types are added up in 32 bits."""
 
     def wider(x: Any, *, axis: int, reverse: bool) -> Any:
-        if not _half(x):
+        if not is_half(x):
             return scan(x, axis=axis, reverse=reverse)
         result = scan(lax.convert_element_type(x, np.float32), axis=axis, reverse=reverse)
         return lax.convert_element_type(result, x.dtype)

@@ -15,6 +15,7 @@ from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.static import static_value
+from headrace.ops.math.elementwise_util import conj
 
 
 def _split(equation: str) -> tuple[list[str], str]:
@@ -122,13 +123,9 @@ def _einsum_grad(op: Operation, g: Tensor) -> list[Tensor | None] | None:
     (a, b), output = _split(op.attrs["equation"])
     x, y = op.inputs
     return [
-        raw.Einsum([g, _conj(y)], equation=f"{output},{b}->{a}"),
-        raw.Einsum([_conj(x), g], equation=f"{a},{output}->{b}"),
+        raw.Einsum([g, conj(y)], equation=f"{output},{b}->{a}"),
+        raw.Einsum([conj(x), g], equation=f"{a},{output}->{b}"),
     ]
-
-
-def _conj(x: Tensor) -> Tensor:
-    return raw.Conj(x) if x.dtype.is_complex else x
 
 
 def _is_plain(equation: str) -> bool:

@@ -12,6 +12,7 @@ from jax import numpy as jnp
 from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import flops
+from headrace.ops.core.array_util import is_half
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import NotDifferentiable, OpDef, define_op
 from headrace.ops.core.static import static_value
@@ -74,11 +75,6 @@ def _reduction_shape(op: Operation) -> list[Dims]:
 # -- kernels ------------------------------------------------------------------------------------
 
 
-def _is_half(x: Any) -> bool:
-    """Types too short to add up in."""
-    return bool(x.dtype.itemsize == 2 and x.dtype.kind in "fV")
-
-
 def _kernel(reduce: Callable[[Any, Axes], Any]) -> Callable[..., Any]:
     def kernel(x: Any, indices: Any, *, keep_dims: bool) -> Any:
         axes = normal_axes(indices, len(x.shape))
@@ -98,14 +94,14 @@ def _interpreter(reduce: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sum(x: Any, axes: Axes) -> Any:
-    if _is_half(x):
+    if is_half(x):
         wide = lax.convert_element_type(x, np.float32)
         return lax.convert_element_type(lax.reduce_sum(wide, axes), x.dtype)
     return lax.reduce_sum(x, axes)
 
 
 def _sum_np(x: Any, axes: Axes, keep: bool) -> Any:
-    if _is_half(x):
+    if is_half(x):
         return np.sum(x.astype(np.float32), axis=axes, keepdims=keep).astype(x.dtype)
     return np.sum(x, axis=axes, keepdims=keep, dtype=x.dtype)
 
@@ -119,7 +115,7 @@ def _mean(x: Any, axes: Axes) -> Any:
     if x.dtype.kind in "iu":
         many = max(count, 1)
         return integer_mean(jnp, x, many, many, lambda part: lax.reduce_sum(part, axes))
-    wide = lax.convert_element_type(x, np.float32) if _is_half(x) else x
+    wide = lax.convert_element_type(x, np.float32) if is_half(x) else x
     total = lax.reduce_sum(wide, axes)
     return lax.convert_element_type(lax.div(total, lax.full_like(total, count)), x.dtype)
 
@@ -133,20 +129,20 @@ def _mean_np(x: Any, axes: Axes, keep: bool) -> Any:
             return np.sum(part, axis=axes, keepdims=keep, dtype=part.dtype)
 
         return integer_mean(np, x, many, many, add)
-    wide = x.astype(np.float32) if _is_half(x) else x
+    wide = x.astype(np.float32) if is_half(x) else x
     total = np.sum(wide, axis=axes, keepdims=keep)
     return (total / scalar(count, wide)).astype(x.dtype)
 
 
 def _prod(x: Any, axes: Axes) -> Any:
-    if _is_half(x):
+    if is_half(x):
         wide = lax.convert_element_type(x, np.float32)
         return lax.convert_element_type(lax.reduce_prod(wide, axes), x.dtype)
     return lax.reduce_prod(x, axes)
 
 
 def _prod_np(x: Any, axes: Axes, keep: bool) -> Any:
-    if _is_half(x):
+    if is_half(x):
         return np.prod(x.astype(np.float32), axis=axes, keepdims=keep).astype(x.dtype)
     return np.prod(x, axis=axes, keepdims=keep, dtype=x.dtype)
 
@@ -181,7 +177,7 @@ def _euclidean_norm(x: Any, axes: Axes) -> Any:
         return _norm_of_integers(jnp, x, lambda part: lax.reduce_sum(part, axes))
     if x.dtype.kind == "c":
         squares = lax.mul(x, lax.conj(x))
-    elif _is_half(x):
+    elif is_half(x):
         wide = lax.convert_element_type(x, np.float32)
         return lax.convert_element_type(_euclidean_norm(wide, axes), x.dtype)
     else:
@@ -192,7 +188,7 @@ def _euclidean_norm(x: Any, axes: Axes) -> Any:
 def _euclidean_norm_np(x: Any, axes: Axes, keep: bool) -> Any:
     if x.dtype.kind in "iu":
         return _norm_of_integers(np, x, lambda part: np.sum(part, axis=axes, keepdims=keep))
-    wide = x.astype(np.float32) if _is_half(x) else x
+    wide = x.astype(np.float32) if is_half(x) else x
     squares = wide * np.conj(wide) if x.dtype.kind == "c" else wide * wide
     total = np.sum(squares, axis=axes, keepdims=keep, dtype=wide.dtype)
     return np.sqrt(total).astype(x.dtype)

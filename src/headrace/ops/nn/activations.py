@@ -14,14 +14,14 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import flops
-from headrace.ops.core.array_util import both, shape_tensor
+from headrace.ops.core.array_util import both, like_first, shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import ELEMENTWISE, KEEPS_ZERO, Traits
 from headrace.ops.math.elementwise_util import FLOATS, scalar
 from headrace.ops.nn.normalization_kernels import column_sums
-from headrace.ops.nn.windows import FORMATS_2D, is_channels_first, platform
+from headrace.ops.nn.windows import FORMATS_2D, channel_axis, is_channels_first, platform
 
 Grads = list[Tensor | None]
 
@@ -32,10 +32,6 @@ _SELU_SCALE = 1.0507009873554805
 def _like_either(op: Operation) -> list[Dims]:
     """Shape rule of the gradients: both inputs have one shape."""
     return [merge_static(op.inputs[0].dims, op.inputs[1].dims)]
-
-
-def _like_first(op: Operation) -> list[Dims]:
-    return [op.inputs[0].dims]
 
 
 # -- kernels, for NumPy and for JAX -------------------------------------------------------------
@@ -156,7 +152,7 @@ def _define(
     define_op(
         f"{name}(features: T) -> activations: T",
         attrs=attrs,
-        shape=_like_first,
+        shape=like_first,
         gradient=gradient,
         traits=KEEPS_ZERO if name == "Relu" else ELEMENTWISE,
         **both(kernel),
@@ -202,10 +198,6 @@ for _row in (
 # -- bias ---------------------------------------------------------------------------------------
 
 
-def _channel_axis(rank: int, data_format: str) -> int:
-    return 1 if is_channels_first(data_format) else rank - 1
-
-
 def _bias_add_shape(op: Operation) -> list[Dims]:
     value, bias = op.inputs[0].dims, op.inputs[1].dims
     if bias is not None and len(bias) != 1:
@@ -216,7 +208,7 @@ def _bias_add_shape(op: Operation) -> list[Dims]:
         raise ValueError(f"Input tensor must be at least 2D: {shape_text(value)}")
     if bias is None:
         return [value]
-    axis = _channel_axis(len(value), op.attrs.get("data_format", "NHWC"))
+    axis = channel_axis(len(value), op.attrs.get("data_format", "NHWC"))
     channels, size = value[axis], bias[0]
     if channels is None:
         return [(*value[:axis], size, *value[axis + 1 :])]
@@ -233,7 +225,7 @@ def _bias_mismatch(size: int, channels: int, shape: Any) -> str:
 
 
 def _bias_add(value: Any, bias: Any, *, data_format: str) -> Any:
-    axis = _channel_axis(value.ndim, data_format)
+    axis = channel_axis(value.ndim, data_format)
     if bias.shape != (value.shape[axis],):
         raise ValueError(_bias_mismatch(bias.size, value.shape[axis], value.shape))
     if axis != value.ndim - 1:
@@ -251,11 +243,11 @@ def _bias_grad_shape(op: Operation) -> list[Dims]:
         return [(None,)]
     if len(dims) < 2:
         raise ValueError(f"Input tensor must be at least 2D: {shape_text(dims)}")
-    return [(dims[_channel_axis(len(dims), op.attrs["data_format"])],)]
+    return [(dims[channel_axis(len(dims), op.attrs["data_format"])],)]
 
 
 def _bias_add_grad(out_backprop: Any, *, data_format: str) -> Any:
-    axis = _channel_axis(out_backprop.ndim, data_format)
+    axis = channel_axis(out_backprop.ndim, data_format)
     if axis == out_backprop.ndim - 1:
         return column_sums(out_backprop, platform=platform()).astype(out_backprop.dtype)
     return _sum_others(jnp, out_backprop, axis)
@@ -266,7 +258,7 @@ def _sum_others(xp: Any, x: Any, axis: int) -> Any:
 
 
 def _bias_add_grad_np(out_backprop: Any, *, data_format: str) -> Any:
-    return _sum_others(np, out_backprop, _channel_axis(out_backprop.ndim, data_format))
+    return _sum_others(np, out_backprop, channel_axis(out_backprop.ndim, data_format))
 
 
 def _bias_grad_gradient(op: Operation, grad: Tensor) -> Grads:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError, NotFoundError
+from headrace.errors import NotFoundError
 from headrace.files.system import read_regular
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import RANDOM, NotDifferentiable, define_op
 from headrace.ops.nn import samplers
 from headrace.ops.nn.windows import checked_rank
@@ -25,10 +26,6 @@ _OUTPUTS = (
 )
 _COMMON = "num_true: int >= 1, num_sampled: int >= 1, unique: bool"
 _SEEDS = "seed: int = 0, seed2: int = 0"
-
-
-def _error(message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, message)
 
 
 def _sampler_shape(op: Operation) -> list[Dims]:
@@ -51,19 +48,19 @@ def _draw(context: Any, sampler: samplers.Sampler, true_classes: Any) -> Any:
     """
     attrs = context.node.attrs
     if true_classes.ndim != 2 or true_classes.shape[1] != attrs["num_true"]:
-        raise _error(
+        raise invalid(
             f"true_classes must have shape [batch_size, num_true]: it is "
             f"{shape_text(true_classes.shape)} and num_true is {attrs['num_true']}"
         )
     size, unique = attrs["num_sampled"], attrs["unique"]
     if unique and size > sampler.range:
-        raise _error(
+        raise invalid(
             f"Sampler's range is too small: {size} distinct classes of {sampler.range} were asked "
             "for."
         )
     bad = (true_classes < 0) | (true_classes >= sampler.range)
     if bad.any():
-        raise _error(f"true class {true_classes[bad][0]} is not in [0, {sampler.range})")
+        raise invalid(f"true class {true_classes[bad][0]} is not in [0, {sampler.range})")
     state = context.random_state(samplers.BLOCKS_PER_SAMPLE * size)
     return samplers.sample(sampler, state, size, unique, true_classes)
 
@@ -164,13 +161,13 @@ def _from_file(path: str) -> tuple[float, ...]:
     except NotFoundError:
         raise NotFoundError(None, None, f"vocab_file {path!r} does not exist.") from None
     except UnicodeDecodeError as error:
-        raise _error(f"vocab_file {path!r} is no text in UTF-8: {error}") from None
+        raise invalid(f"vocab_file {path!r} is no text in UTF-8: {error}") from None
     weights = []
     for number, line in enumerate(lines, 1):
         try:
             weights.append(float(line.rpartition(",")[2]))
         except ValueError:
-            raise _error(
+            raise invalid(
                 f"Wrong vocabulary format at line {number} of {path!r}: {line!r}"
             ) from None
     return tuple(weights)
@@ -191,7 +188,7 @@ def _fixed(
     weights = _from_file(vocab_file) if vocab_file else tuple(unigrams)
     sampler = _fixed_sampler(weights, distortion, num_reserved_ids, num_shards, shard)
     if sampler.range != range_max:
-        raise _error(f"range_max is {range_max}, but the sampler has weights of {sampler.range}")
+        raise invalid(f"range_max is {range_max}, but the sampler has weights of {sampler.range}")
     return _draw(context, sampler, true_classes)
 
 
@@ -224,12 +221,12 @@ def _hits_shape(op: Operation) -> list[Dims]:
 
 def _hits(context: Any, true_classes: Any, sampled_candidates: Any, *, num_true: int) -> Any:
     if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
-        raise _error(
+        raise invalid(
             f"true_candidates must be a batch_size * num_true matrix with num_true = {num_true}, "
             f"not {shape_text(true_classes.shape)}"
         )
     if sampled_candidates.ndim != 1:
-        raise _error(
+        raise invalid(
             f"sampled_candidates must be a vector, not {shape_text(sampled_candidates.shape)}"
         )
     return samplers.accidental_hits(true_classes, sampled_candidates)

@@ -18,6 +18,7 @@ from headrace.ops.nn.windows import (
     FLOATS,
     FORMATS_2D,
     FORMATS_3D,
+    channel_axis,
     checked_rank,
     checked_steps,
     is_channels_first,
@@ -38,13 +39,9 @@ def _spatial_axes(rank: int, data_format: str) -> range:
     return range(2, rank) if is_channels_first(data_format) else range(1, rank - 1)
 
 
-def _channel_axis(rank: int, data_format: str) -> int:
-    return 1 if is_channels_first(data_format) else rank - 1
-
-
 def _check_attrs(op: Operation, rank: int) -> None:
     attrs = op.attrs
-    fixed = (0, _channel_axis(rank, attrs["data_format"]))
+    fixed = (0, channel_axis(rank, attrs["data_format"]))
     checked_steps(attrs["strides"], rank, "strides", op.type, fixed)
     checked_steps(attrs["dilations"], rank, "dilations", op.type, fixed)
     paddings = attrs.get("explicit_paddings", ())
@@ -98,7 +95,7 @@ def _output_dims(op: Operation, x: Dims, w: Dims, rank: int, depthwise: bool) ->
     _check_attrs(op, rank)
     x, w = checked_rank(x, rank, "the input"), checked_rank(w, rank, "the filter")
     data_format = op.attrs["data_format"]
-    channels = x[_channel_axis(rank, data_format)]
+    channels = x[channel_axis(rank, data_format)]
     outputs = _depthwise_outputs(channels, w) if depthwise else _outputs(channels, w)
     return _laid_out(x[0], outputs, _windows(op, x, w), data_format)
 

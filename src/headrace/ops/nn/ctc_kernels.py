@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax, nn
 from jax import numpy as jnp
 
-from headrace.errors import InvalidArgumentError
+from headrace.ops.core.checks import invalid
 
 Array = np.ndarray[Any, Any]
 
@@ -62,7 +62,7 @@ def padded_labels(
         row = values[starts[b] : starts[b + 1]]
         columns.append(_checked_row(b, row, classes, collapse))
         if not ignore_longer and len(row) > lengths[b]:
-            raise _invalid(
+            raise invalid(
                 f"Not enough time for target transition sequence (required: {len(row)}, available: "
                 f"{int(lengths[b])}){b}You can turn this error into a warning by using the flag "
                 "ignore_longer_outputs_than_inputs"
@@ -82,31 +82,31 @@ def _check_indices(indices: Array, batch: int) -> None:
     if bad.any():
         at = int(np.argmax(bad))
         text = problem.format(at, *indices[at])
-        raise _invalid(f"{text}out of bounds: need 0 <= index < [{batch},{columns}]")
+        raise invalid(f"{text}out of bounds: need 0 <= index < [{batch},{columns}]")
     order = np.diff(indices[:, 0] * max(columns, 1) + indices[:, 1])
     if (order <= 0).any():
         at = int(np.argmax(order <= 0)) + 1
         text = problem.format(at, *indices[at])
         if order[at - 1] == 0:
-            raise _invalid(f"{text}repeated")
-        raise _invalid(f"{text}out of order. Many sparse ops require sorted indices.")
+            raise invalid(f"{text}repeated")
+        raise invalid(f"{text}out of order. Many sparse ops require sorted indices.")
 
 
 def _checked_row(b: int, row: Array, classes: int, collapse: bool) -> Array:
     if row.size == 0:
-        raise _invalid(f"Labels length is zero in batch {b}")
+        raise invalid(f"Labels length is zero in batch {b}")
     kept = row
     if collapse:
         kept = row[np.concatenate([[True], row[1:] != row[:-1]])]
     blank = kept >= classes - 1
     seen = kept[: int(np.argmax(blank))] if blank.any() else kept
     if not blank[len(seen) :].all():
-        raise _invalid(
+        raise invalid(
             "Saw a non-null label (index >= num_classes - 1) following a null label, batch: "
             f"{b} num_classes: {classes} labels: {_joined(row)} labels seen so far: {_joined(seen)}"
         )
     if (seen < 0).any():
-        raise _invalid(
+        raise invalid(
             f"All labels must be nonnegative integers, batch: {b} labels: {_joined(seen)}"
         )
     return seen
@@ -116,17 +116,13 @@ def _joined(row: Array) -> str:
     return ",".join(map(str, row.tolist()))
 
 
-def _invalid(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, text)
-
-
 def check_lengths(lengths: Array, steps: int) -> None:
     """Raise InvalidArgumentError unless ``0 <= lengths <= steps``."""
     for b, length in enumerate(lengths.tolist()):
         if length < 0:
-            raise _invalid(f"seq_len({b}) < 0")
+            raise invalid(f"seq_len({b}) < 0")
         if length > steps:
-            raise _invalid(f"sequence_length({b}) <= {steps}")
+            raise invalid(f"sequence_length({b}) <= {steps}")
 
 
 # -- loss ---------------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import Traits
+from headrace.ops.math.cast import cast_to
 from headrace.ops.nn import normalization_kernels
-from headrace.ops.nn.windows import FORMATS_2D, cast, checked_rank, is_channels_first, on_platform
+from headrace.ops.nn.windows import FORMATS_2D, checked_rank, is_channels_first, on_platform
 
 __all__: list[str] = []
 
@@ -238,24 +239,27 @@ def _norm_gradient(op: Operation, grad: Tensor, *ignored: Any) -> Grads:
     saved = op.outputs[3:] if op.attrs["is_training"] else (*averages, *op.outputs[5:])
     attrs = {name: op.attrs[name] for name in ("epsilon", "data_format", "is_training")}
     if version == "V3":
-        scale, saved = cast(scale, dtypes.float32), tuple(cast(t, dtypes.float32) for t in saved)
+        scale, saved = (
+            cast_to(scale, dtypes.float32),
+            tuple(cast_to(t, dtypes.float32) for t in saved),
+        )
     build = getattr(raw, f"FusedBatchNormGrad{version}")
     found = build(grad, x, scale, *saved, **attrs)[:3]
-    return [*[cast(g, t.dtype) for g, t in zip(found, op.inputs, strict=False)], None, None]
+    return [*[cast_to(g, t.dtype) for g, t in zip(found, op.inputs, strict=False)], None, None]
 
 
 def _norm_grad_gradient(op: Operation, *grads: Tensor) -> Grads:
     """The second derivative, for the gradients, the input and the scale."""
     scale = op.inputs[2]
-    wide = [cast(t, scale.dtype) for t in (*op.inputs[:2], *grads[:3])]
+    wide = [cast_to(t, scale.dtype) for t in (*op.inputs[:2], *grads[:3])]
     dy, x, to_x, to_scale, to_offset = wide
     to_scale, to_offset, factor = (_spread(op, t) for t in (to_scale, to_offset, scale))
     derive = _through_training if op.attrs["is_training"] else _through_inference
     found = derive(op, (dy, x, factor), (to_x, to_scale, to_offset))
     for_scale = raw.Sum(found[2], _averaged(op))
     return [
-        cast(found[0], op.inputs[0].dtype),
-        cast(found[1], op.inputs[1].dtype),
+        cast_to(found[0], op.inputs[0].dtype),
+        cast_to(found[1], op.inputs[1].dtype),
         for_scale,
         *[None] * (len(op.inputs) - 3),
     ]

@@ -14,10 +14,10 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import checked_axis
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
-from headrace.ops.math.cast import saturate_cast
+from headrace.ops.math.cast import cast_to, saturate_cast
 from headrace.ops.math.reduction_api import either, one_of, reduce_mean, reduce_sum
 from headrace.ops.nn import normalization as _ops  # noqa: F401  (defines the ops)
-from headrace.ops.nn.windows import cast, required
+from headrace.ops.nn.windows import required
 
 #: The least epsilon of the fused op: smaller ones are not safe in every library.
 _MIN_EPSILON = 1.001e-5
@@ -138,7 +138,9 @@ def batch_normalization(
             inverse = raw.Mul(inverse, scale)
         shift = raw.Mul(mean, inverse)
         shift = raw.Neg(shift) if offset is None else raw.Sub(offset, shift)
-        return raw.AddV2(raw.Mul(x, cast(inverse, x.dtype)), cast(shift, x.dtype), name="add_1")
+        return raw.AddV2(
+            raw.Mul(x, cast_to(inverse, x.dtype)), cast_to(shift, x.dtype), name="add_1"
+        )
 
 
 @public("nn.batch_norm_with_global_normalization")
@@ -296,7 +298,7 @@ def weighted_moments(
         weights = convert_to_tensor(frequency_weights, name="frequency_weights")
         low = x.dtype in (dtypes.float16, dtypes.bfloat16)
         wide = raw.Cast(x, DstT=dtypes.float32) if low else x
-        weights = cast(weights, wide.dtype)
+        weights = cast_to(weights, wide.dtype)
         spread = raw.AddV2(weights, raw.ZerosLike(wide))  # each weight once for each value
         total = reduce_sum(spread, axes, keepdims=True)
         mean = raw.RealDiv(reduce_sum(raw.Mul(weights, wide), axes, keepdims=True), total)
@@ -304,7 +306,7 @@ def weighted_moments(
         variance = raw.RealDiv(reduce_sum(raw.Mul(weights, distances), axes, keepdims=True), total)
         if not keep:
             mean, variance = _squeezed(mean, axes), _squeezed(variance, axes)
-        return cast(mean, x.dtype), cast(variance, x.dtype)
+        return cast_to(mean, x.dtype), cast_to(variance, x.dtype)
 
 
 @public("nn.sufficient_statistics")

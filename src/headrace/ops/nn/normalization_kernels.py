@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from headrace.ops.core.array_util import widened
+
 # Rows summed side by side before the last few partial sums are added: shorter chains of float32
 # additions, so smaller rounding errors.
 _PARTIAL_SUMS = 64
@@ -56,11 +58,6 @@ def _power(norm: jax.Array, beta: float) -> jax.Array:
     return jnp.power(norm, -beta)
 
 
-def _wide(x: jax.Array) -> jax.Array:
-    """Half precision computed in single."""
-    return x.astype(jnp.float32) if x.dtype.itemsize < 4 else x
-
-
 def lrn(
     x: jax.Array,
     *,
@@ -73,7 +70,7 @@ def lrn(
 
     `x` is [n, h, w, c]; the result has its shape and dtype.
     """
-    wide = _wide(x)
+    wide = widened(x)
     norm = bias + alpha * _depth_sums(wide * wide, depth_radius)
     return (wide * _power(norm, beta)).astype(x.dtype)
 
@@ -92,7 +89,7 @@ def lrn_grad(
 
     All three and the result have one shape and dtype.
     """
-    grads, x, y = _wide(input_grads), _wide(input_image), _wide(output_image)
+    grads, x, y = widened(input_grads), widened(input_image), widened(output_image)
     norm = bias + alpha * _depth_sums(x * x, depth_radius)
     spread = _depth_sums(grads * y / norm, depth_radius)
     dx = grads * _power(norm, beta) - 2.0 * alpha * beta * x * spread

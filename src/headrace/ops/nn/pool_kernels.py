@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from headrace.ops.core.array_util import widened
 from headrace.ops.nn.conv_kernels import spatial_pads
 
 # Above this many window elements the unrolled forms cost more to compile than they win.
@@ -437,7 +438,7 @@ def avg_pool(
 ) -> jax.Array:
     """Mean over each window of `x`, padding not counted; any rank, the dtype of `x`."""
     windows = windows_of(x.shape, ksize, strides, padding)
-    return (_window_sum(_wide(x), windows, platform) / _counts(windows)).astype(x.dtype)
+    return (_window_sum(widened(x), windows, platform) / _counts(windows)).astype(x.dtype)
 
 
 def avg_pool_grad(
@@ -455,7 +456,7 @@ def avg_pool_grad(
     """
     windows = windows_of(tuple(int(n) for n in orig_input_shape), ksize, strides, padding)
     check_shape("grad", grad, windows.out)
-    share = _wide(grad) / _counts(windows)
+    share = widened(grad) / _counts(windows)
     if 0 in windows.out:
         return jnp.zeros(windows.sizes, grad.dtype)
     if platform == "cpu":
@@ -465,11 +466,6 @@ def avg_pool_grad(
     like = jax.ShapeDtypeStruct(windows.sizes, share.dtype)  # type: ignore[no-untyped-call]
     (dx,) = jax.linear_transpose(lambda x: _window_sum(x, windows, "any"), like)(share)
     return jnp.asarray(dx).astype(grad.dtype)
-
-
-def _wide(x: jax.Array) -> jax.Array:
-    """Half precision summed in single."""
-    return x.astype(jnp.float32) if x.dtype.itemsize < 4 else x
 
 
 def _window_sum(x: jax.Array, windows: Windows, platform: str) -> jax.Array:

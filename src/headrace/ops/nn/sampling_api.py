@@ -19,6 +19,7 @@ from headrace.ops.core.array_util import as_tensor, shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.old_arguments import sampled_loss_arguments
 from headrace.ops.core.public import public
+from headrace.ops.math.cast import cast_to
 from headrace.ops.nn import candidate_sampling as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.nn.embedding import embedding_lookup
 from headrace.ops.nn.softmax import (
@@ -460,8 +461,8 @@ def sampled_logits(
         values = [raw.StopGradient(convert_to_tensor(v)) for v in sampled_values]
         sampled, true_count, sampled_count = _int64(values[0]), values[1], values[2]
         ids = raw.ConcatV2([flat, sampled], 0)
-        rows = _cast(embedding_lookup(weights, ids, partition_strategy), inputs.dtype)
-        bias = _cast(embedding_lookup(biases, ids, partition_strategy), inputs.dtype)
+        rows = cast_to(embedding_lookup(weights, ids, partition_strategy), inputs.dtype)
+        bias = cast_to(embedding_lookup(biases, ids, partition_strategy), inputs.dtype)
         true_rows, sampled_rows = _parts(rows, flat, sampled)
         true_bias, sampled_bias = _parts(bias, flat, sampled)
         others = raw.AddV2(raw.MatMul(inputs, sampled_rows, transpose_b=True), sampled_bias)
@@ -471,19 +472,15 @@ def sampled_logits(
         if remove_accidental_hits:
             others = raw.AddV2(others, _hits(labels, sampled, num_true, others))
         if subtract_log_q:
-            own = raw.Sub(own, raw.Log(_cast(true_count, own.dtype)))
-            others = raw.Sub(others, raw.Log(_cast(sampled_count, others.dtype)))
+            own = raw.Sub(own, raw.Log(cast_to(true_count, own.dtype)))
+            others = raw.Sub(others, raw.Log(cast_to(sampled_count, others.dtype)))
         logits = raw.ConcatV2([own, others], 1)
         targets = [raw.RealDiv(raw.OnesLike(own), float(num_true)), raw.ZerosLike(others)]
         return logits, raw.ConcatV2(targets, 1)
 
 
 def _int64(tensor: Tensor) -> Tensor:
-    return _cast(tensor, dtypes.int64)
-
-
-def _cast(tensor: Tensor, dtype: dtypes.DType) -> Tensor:
-    return tensor if tensor.dtype is dtype else raw.Cast(tensor, DstT=dtype)
+    return cast_to(tensor, dtypes.int64)
 
 
 def _parts(rows: Tensor, flat: Tensor, sampled: Tensor) -> tuple[Tensor, Tensor]:
@@ -513,6 +510,6 @@ def _hits(labels: Tensor, sampled: Tensor, num_true: int, logits: Tensor) -> Ten
     # The lowest float32 is no number of a narrower type.
     lowest = None if logits.dtype.size >= 4 else np.finfo(logits.dtype.np_dtype).min
     updates = (
-        _cast(weights, logits.dtype) if lowest is None else raw.Fill(raw.Shape(weights), lowest)
+        cast_to(weights, logits.dtype) if lowest is None else raw.Fill(raw.Shape(weights), lowest)
     )
     return raw.TensorScatterUpdate(raw.ZerosLike(logits), raw.ConcatV2(places, 1), updates)

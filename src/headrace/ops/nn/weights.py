@@ -11,12 +11,9 @@ from headrace.ops.control.basic import no_op
 from headrace.ops.control.checking_api import Assert
 from headrace.ops.control.flow_api import cond
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.state.scopes_api import scope_or
 
 _MISFIT = "weights can not be broadcast to values."
-
-
-def _scope(name: str | None, default: str) -> Any:
-    return default_graph_stack.current().name_scope(name or default)
 
 
 def remove_squeezable_dimensions(
@@ -34,7 +31,7 @@ def remove_squeezable_dimensions(
         ValueError: if the dimension too much is known not to be 1.
         InvalidArgumentError: when run, if it is not 1 then.
     """
-    with _scope(name, "remove_squeezable_dimensions"):
+    with scope_or(name, "remove_squeezable_dimensions"):
         labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
         if labels.dims is not None and predictions.dims is not None:
             excess = len(predictions.dims) - len(labels.dims) - expected_rank_diff
@@ -94,7 +91,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
         ValueError: if static shapes tell that they do not fit.
         InvalidArgumentError: when run, if they do not fit.
     """
-    with _scope(None, "assert_broadcastable") as scope:
+    with scope_or(None, "assert_broadcastable") as scope:
         weights = convert_to_tensor(weights, name="weights")
         values = convert_to_tensor(values, name="values")
         if _checked_statically(weights.dims, values.dims):
@@ -124,7 +121,7 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
         ValueError: if static shapes tell that they do not fit.
         InvalidArgumentError: when run, if they do not fit.
     """
-    with _scope(None, "broadcast_weights") as scope:
+    with scope_or(None, "broadcast_weights") as scope:
         values = convert_to_tensor(values, name="values")
         weights = convert_to_tensor(weights, values.dtype, name="weights")
         same = TensorShape.of(weights.dims)

@@ -11,7 +11,6 @@ import jax
 from headrace.graph.shapes import TensorShape, shape_text
 from headrace.graph.tensor import Dims, Tensor
 from headrace.ops.core.array_util import shape_argument
-from headrace.ops.core.build import raw
 
 #: Types of convolutions and pools that have gradients.
 FLOATS = "{float16, bfloat16, float32, float64}"
@@ -42,6 +41,11 @@ def is_channels_first(data_format: str | None) -> bool:
     if not isinstance(data_format, (str, type(None))):
         raise TypeError(f"data_format must be a string such as 'NHWC', not {data_format!r}.")
     return data_format is not None and data_format.startswith("NC")
+
+
+def channel_axis(rank: int, data_format: str) -> int:
+    """The axis of the channels of a tensor of a rank."""
+    return 1 if is_channels_first(data_format) else rank - 1
 
 
 def window_size(
@@ -114,11 +118,6 @@ def checked_steps(
             "Current implementation does not yet support "
             f"{what} in the batch and depth dimensions: {op_type} got {list(values)}."
         )
-
-
-def cast(tensor: Tensor, dtype: Any) -> Tensor:
-    """``tensor`` in another type."""
-    return tensor if tensor.dtype is dtype else raw.Cast(tensor, DstT=dtype)
 
 
 # -- arguments of the public functions ----------------------------------------------------------

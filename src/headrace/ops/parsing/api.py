@@ -10,7 +10,6 @@ import numpy as np
 
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
-from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
@@ -27,6 +26,7 @@ from headrace.ops.parsing.features import (
 )
 from headrace.ops.sparse.api import sparse_merge
 from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.ops.state.scopes_api import scope_or
 
 _EXAMPLE_FEATURES = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
 _CONTEXT_FEATURES = (VarLenFeature, FixedLenFeature)
@@ -63,7 +63,7 @@ def parse_example(
         raise ValueError(f"Missing: features was {features}.")
     features = with_unknown_length(features)
     found = raw_features(features, _EXAMPLE_FEATURES)
-    with _scope(name, "ParseExample"):
+    with scope_or(name, "ParseExample"):
         defaults = _dense_defaults(found)
         outputs = raw.ParseExample(
             serialized,
@@ -103,7 +103,7 @@ def parse_single_example(
         return _parse_named_example(serialized, features, name, example_names)
     features = with_unknown_length(features)
     found = raw_features(features, _EXAMPLE_FEATURES)
-    with _scope(name, "ParseSingleExample"):
+    with scope_or(name, "ParseSingleExample"):
         serialized = convert_to_tensor(serialized, name="serialized")
         defaults = _dense_defaults(found)
         outputs = raw.ParseSingleExample(
@@ -124,7 +124,7 @@ def _parse_named_example(
     serialized: Any, features: Mapping[str, Any], name: str | None, example_name: Any
 ) -> Values:
     """One message as a batch of one, whose errors give its name."""
-    with _scope(name, "ParseSingleExample"):
+    with scope_or(name, "ParseSingleExample"):
         batch = [
             raw.ExpandDims(_scalar(value, text), 0)
             for value, text in ((serialized, "serialized"), (example_name, "names"))
@@ -167,7 +167,7 @@ def parse_sequence_example(
         InvalidArgumentError: when the graph runs; see `parse_example`.
     """
     context, lists = _sequence_features(context_features, sequence_features)
-    with _scope(name, "ParseSequenceExample"):
+    with scope_or(name, "ParseSequenceExample"):
         outputs = raw.ParseSequenceExample(
             serialized,
             _no_strings() if example_names is None else example_names,
@@ -211,7 +211,7 @@ def parse_single_sequence_example(
         InvalidArgumentError: when the graph runs; see `parse_example`.
     """
     context, lists = _sequence_features(context_features, sequence_features)
-    with _scope(name, "ParseSingleSequenceExample"):
+    with scope_or(name, "ParseSingleSequenceExample"):
         outputs = raw.ParseSingleSequenceExample(
             serialized,
             _strings(list(lists.dense_defaults)),
@@ -225,10 +225,6 @@ def parse_single_sequence_example(
             **_counts(context, lists),
         )
     return _by_key(context, *outputs[:4]), _by_key(lists, *outputs[4:])
-
-
-def _scope(name: str | None, default: str) -> Any:
-    return get_default_graph().name_scope(name or default)
 
 
 def _no_strings() -> Any:

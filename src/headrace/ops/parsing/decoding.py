@@ -13,9 +13,11 @@ from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops.core.array_util import like_first
 from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.parsing import csv
-from headrace.ops.strings.each import as_bytes, items_of, same_shape, shaped
+from headrace.ops.strings.each import items_of, shaped
+from headrace.ops.strings.regex import as_bytes
 
 _NO_GRADIENT = NotDifferentiable("it works on strings")
 
@@ -204,7 +206,7 @@ def _decode_compressed(context: Any, bytes: Any, *, compression_type: Any) -> An
 define_op(
     "DecodeCompressed(bytes: string) -> output: string",
     attrs="compression_type: string = ''",
-    shape=same_shape,
+    shape=like_first,
     host=_decode_compressed,
     gradient=_NO_GRADIENT,
 )
@@ -230,7 +232,7 @@ def _decode_json_example(context: Any, json_examples: Any) -> Any:
 
 define_op(
     "DecodeJSONExample(json_examples: string) -> binary_examples: string",
-    shape=same_shape,
+    shape=like_first,
     host=_decode_json_example,
     gradient=_NO_GRADIENT,
 )

@@ -21,7 +21,8 @@ from headrace.ops.parsing import example_parse as kernel
 from headrace.ops.parsing.example_scan import Malformed, Span, scan_example
 from headrace.ops.parsing.example_single import DenseLayout
 from headrace.ops.parsing.example_template import Forms
-from headrace.ops.strings.each import as_bytes, items_of
+from headrace.ops.strings.each import items_of
+from headrace.ops.strings.regex import as_bytes
 
 Array = np.ndarray[Any, Any]
 NO_GRADIENT = NotDifferentiable("it decodes bytes")

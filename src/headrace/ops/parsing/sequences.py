@@ -35,7 +35,8 @@ from headrace.ops.parsing.examples import (
     sparse_dims,
     splits_of,
 )
-from headrace.ops.strings.each import as_bytes, items_of
+from headrace.ops.strings.each import items_of
+from headrace.ops.strings.regex import as_bytes
 
 
 class _SequenceRows(Rows):

@@ -11,15 +11,15 @@ from headrace.graph.shapes import compatible_static
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.static import static_value
+from headrace.ops.math.cast import cast_to
 from headrace.ops.ragged.ragged_tensor import (
     RaggedTensor,
-    cast_to,
     convert_to_tensor_or_ragged_tensor,
     first_size,
-    scope,
     splits_of_lengths,
 )
 from headrace.ops.ragged.value import positive_axis
+from headrace.ops.state.scopes_api import scope_or
 
 # -- gather -------------------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ def gather(params: Any, indices: Any, name: str | None = None) -> Any:
         ValueError: if the rank of dense indices is unknown.
         InvalidArgumentError: when the graph runs, if an index is not a row.
     """
-    with scope(name, "RaggedGather"):
+    with scope_or(name, "RaggedGather"):
         params = convert_to_tensor_or_ragged_tensor(params, name="params")
         indices = convert_to_tensor_or_ragged_tensor(
             indices, preferred_dtype=dtypes.int32, name="indices"
@@ -79,7 +79,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
         ValueError: if ``indices`` has a rank below 1 or above that of ``params``.
         InvalidArgumentError: when the graph runs, if an index is not in its row.
     """
-    with scope(name, "RaggedBatchGather"):
+    with scope_or(name, "RaggedBatchGather"):
         params = convert_to_tensor_or_ragged_tensor(params, name="params")
         indices = convert_to_tensor_or_ragged_tensor(indices, name="indices")
         return _batch_gather(params, indices)
@@ -110,7 +110,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None) -> Any:
         ValueError: if the last dimension of ``indices`` is ragged, or unknown.
         InvalidArgumentError: when the graph runs, if an index is out of range.
     """
-    with scope(name, "RaggedGatherNd"):
+    with scope_or(name, "RaggedGatherNd"):
         params = convert_to_tensor_or_ragged_tensor(params, name="params")
         indices = convert_to_tensor_or_ragged_tensor(indices, name="indices")
         rank = indices.shape.ndims
@@ -149,7 +149,7 @@ def concat(values: Any, axis: int, name: str | None = None) -> Any:
         ValueError: if ranks differ, or the axis is not one of theirs.
         InvalidArgumentError: when the graph runs, if rows before the axis differ.
     """
-    with scope(name, "RaggedConcat"):
+    with scope_or(name, "RaggedConcat"):
         return _joined(_list(values), axis, stacking=False)
 
 
@@ -162,7 +162,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
     >>> Session().run(stack([[1, 2, 3], [4]])).to_list()
     [[1, 2, 3], [4]]
     """
-    with scope(name, "RaggedConcat"):
+    with scope_or(name, "RaggedConcat"):
         return _joined(_list(values), axis, stacking=True)
 
 
@@ -258,7 +258,7 @@ def expand_dims(value: Any, axis: int, name: str | None = None) -> Any:
     """
     if not isinstance(value, RaggedTensor):
         return raw.ExpandDims(value, axis, name=name)
-    with scope(name, "RaggedExpandDims"):
+    with scope_or(name, "RaggedExpandDims"):
         rank = value.shape.ndims
         axis = positive_axis(axis, None if rank is None else rank + 1)
         return _expand(value, axis, value.row_splits.dtype)
@@ -284,7 +284,7 @@ def squeeze(value: RaggedTensor, axis: Any, name: str | None = None) -> Any:
     """
     if axis is None:
         raise ValueError("Ragged.squeeze must have an axis argument.")
-    with scope(name, "RaggedSqueeze"):
+    with scope_or(name, "RaggedSqueeze"):
         result: Any = value
         axes = [axis] if isinstance(axis, int) else list(axis)
         for one in sorted({positive_axis(a, value.shape.ndims) for a in axes}, reverse=True):
@@ -325,7 +325,7 @@ def tile(value: RaggedTensor, multiples: Any, name: str | None = None) -> Ragged
     Raises:
         ValueError: if ``multiples`` is no vector with one entry for each axis.
     """
-    with scope(name, "RaggedTile"):
+    with scope_or(name, "RaggedTile"):
         dtype = value.row_splits.dtype
         counts = cast_to(convert_to_tensor(multiples, preferred_dtype=dtype), dtype)
         if not compatible_static(counts.dims, (value.shape.ndims,)):
@@ -386,7 +386,7 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
     >>> Session().run(kept).to_list()
     [[1], [3, 4]]
     """
-    with scope(name, "RaggedMask"):
+    with scope_or(name, "RaggedMask"):
         data = convert_to_tensor_or_ragged_tensor(data, name="data")
         mask = convert_to_tensor_or_ragged_tensor(mask, dtypes.bool, name="mask")
         rank = mask.shape.ndims
@@ -432,7 +432,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """
     if (x is None) != (y is None):
         raise ValueError("x and y must be either both None or both non-None")
-    with scope(name, "RaggedWhere"):
+    with scope_or(name, "RaggedWhere"):
         condition = convert_to_tensor_or_ragged_tensor(condition, name="condition")
         if x is None:
             return _places(condition)
@@ -471,7 +471,7 @@ def stack_dynamic_partitions(
         ValueError: if the rank of ``partitions`` is unknown.
         InvalidArgumentError: when the graph runs, if an entry is not below ``num_partitions``.
     """
-    with scope(name, "SegmentStack"):
+    with scope_or(name, "SegmentStack"):
         data = convert_to_tensor_or_ragged_tensor(data, name="data")
         partitions = convert_to_tensor_or_ragged_tensor(partitions, name="partitions")
         rank = partitions.shape.ndims

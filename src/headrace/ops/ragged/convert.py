@@ -12,8 +12,10 @@ from headrace.graph.shapes import TensorShape, compatible_static
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.static import static_value
-from headrace.ops.ragged.ragged_tensor import RaggedTensor, cast_to, scope, splits_of_lengths
+from headrace.ops.math.cast import cast_to
+from headrace.ops.ragged.ragged_tensor import RaggedTensor, splits_of_lengths
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+from headrace.ops.state.scopes_api import scope_or
 
 
 def from_tensor(
@@ -37,7 +39,7 @@ def from_tensor(
         raise TypeError(f"ragged_rank expected int, got {ragged_rank!r}")
     if ragged_rank <= 0:
         raise ValueError(f"ragged_rank must be greater than 0; got {ragged_rank}")
-    with scope(name, "RaggedFromTensor"):
+    with scope_or(name, "RaggedFromTensor"):
         tensor = convert_to_tensor(tensor, name="tensor")
         tensor.shape.with_rank_at_least(ragged_rank + 1)
         if _is_nested(lengths):
@@ -142,7 +144,7 @@ def to_tensor(rt: RaggedTensor, default_value: Any, name: str | None, shape: Any
     Raises:
         ValueError: if ``default_value`` is known not to fit.
     """
-    with scope(name, "RaggedToTensor"):
+    with scope_or(name, "RaggedToTensor"):
         if default_value is None:
             zero = b"" if rt.dtype is dtypes.string else rt.dtype.np_dtype.type(0)
             default_value = zero
@@ -223,7 +225,7 @@ def from_sparse(st_input: Any, name: str | None, splits_type: Any) -> RaggedTens
     dtype = dtypes.as_dtype(splits_type)
     if not isinstance(st_input, (SparseTensor, SparseTensorValue)):
         raise TypeError(f"Expected SparseTensor, got {type(st_input).__name__}")
-    with scope(name, "RaggedFromSparse"):
+    with scope_or(name, "RaggedFromSparse"):
         sparse = SparseTensor.from_value(st_input)
         rank = (sparse.dense_shape.dims or (None,))[0]
         columns = (sparse.indices.dims or (None, None))[1]
@@ -244,7 +246,7 @@ def from_sparse(st_input: Any, name: str | None, splits_type: Any) -> RaggedTens
 
 def to_sparse(rt: RaggedTensor, name: str | None) -> SparseTensor:
     """A SparseTensor with each value at its row and its place there."""
-    with scope(name, "RaggedToSparse"):
+    with scope_or(name, "RaggedToSparse"):
         return SparseTensor(
             *raw.RaggedTensorToSparse(list(rt.nested_row_splits), rt.flat_values, name=name)
         )

@@ -16,12 +16,9 @@ from headrace.ops.core.old_arguments import concat_arguments
 from headrace.ops.math.reduction_api import one_of
 from headrace.ops.ragged import array, math
 from headrace.ops.ragged.elementwise import elementwise
-from headrace.ops.ragged.ragged_tensor import (
-    RaggedTensor,
-    convert_to_tensor_or_ragged_tensor,
-    scope,
-)
+from headrace.ops.ragged.ragged_tensor import RaggedTensor, convert_to_tensor_or_ragged_tensor
 from headrace.ops.ragged.value import positive_axis
+from headrace.ops.state.scopes_api import scope_or
 
 
 def call_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
@@ -83,7 +80,7 @@ def _reduce(
 ) -> Any:
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
-    with scope(name, f"RaggedReduce{kind}"):
+    with scope_or(name, f"RaggedReduce{kind}"):
         return math.reduce(kind, input_tensor, axis, bool(keep))
 
 
@@ -193,7 +190,7 @@ def _segment(
 
 def _reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     axes = [axis] if isinstance(axis, int) else list(axis)
-    with scope(name, "Reverse"):
+    with scope_or(name, "Reverse"):
         key: list[Any] = [slice(None)] * (tensor.shape.ndims or 0)
         for one in axes:
             key[positive_axis(one, tensor.shape.ndims)] = slice(None, None, -1)

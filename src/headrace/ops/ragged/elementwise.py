@@ -12,13 +12,10 @@ from headrace.ops.core.build import apply_op as apply_plain
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.math import operators
 from headrace.ops.math.cast import abs as absolute
-from headrace.ops.ragged.ragged_tensor import (
-    RaggedTensor,
-    cast_to,
-    convert_to_tensor_or_ragged_tensor,
-    scope,
-)
+from headrace.ops.math.cast import cast_to
+from headrace.ops.ragged.ragged_tensor import RaggedTensor, convert_to_tensor_or_ragged_tensor
 from headrace.ops.ragged.value import RaggedTensorValue
+from headrace.ops.state.scopes_api import scope_or
 
 
 def apply_op(op_def: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -36,7 +33,7 @@ def elementwise(function: Callable[..., Any], *args: Any) -> Any:
     flat: list[Any] = []
     for arg in args:
         flat.extend(arg if isinstance(arg, (list, tuple)) and _has_ragged(arg) else [arg])
-    with scope(None, "RaggedElementwise"):
+    with scope_or(None, "RaggedElementwise"):
         aligned, like = _align(flat)
     position = 0
     grouped: list[Any] = []

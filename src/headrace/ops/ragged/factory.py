@@ -11,8 +11,9 @@ from headrace.graph import dtypes, nest
 from headrace.graph.shapes import TensorShape
 from headrace.ops.core.build import constant as dense_constant
 from headrace.ops.core.build import placeholder as dense_placeholder
-from headrace.ops.ragged.ragged_tensor import RaggedTensor, is_ragged, scope
+from headrace.ops.ragged.ragged_tensor import RaggedTensor, is_ragged
 from headrace.ops.ragged.value import RaggedTensorValue
+from headrace.ops.state.scopes_api import scope_or
 
 
 def constant(
@@ -48,7 +49,7 @@ def constant(
     def inner(values: Any, shape: Any) -> Any:
         return dense_constant(values, dtype, shape, name="values" if shape else "Const")
 
-    with scope(name, "RaggedConstant"):
+    with scope_or(name, "RaggedConstant"):
         return _build(make, inner, pylist, ragged_rank, inner_shape)
 
 
@@ -107,7 +108,7 @@ def placeholder(
         raise ValueError(f"ragged_rank must not be negative, got {ragged_rank}")
     if ragged_rank == 0:
         return dense_placeholder(dtype, value_shape, name)
-    with scope(name, "RaggedPlaceholder"):
+    with scope_or(name, "RaggedPlaceholder"):
         shape = TensorShape([None]).concatenate(TensorShape(value_shape))
         result: Any = dense_placeholder(dtype, shape, "flat_values")
         for i in reversed(range(ragged_rank)):

@@ -8,7 +8,9 @@ import numpy as np
 
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
-from headrace.ops.ragged.ragged_tensor import RaggedTensor, cast_to, scope
+from headrace.ops.math.cast import cast_to
+from headrace.ops.ragged.ragged_tensor import RaggedTensor
+from headrace.ops.state.scopes_api import scope_or
 
 
 def ragged_getitem(rt: RaggedTensor, key: Any) -> Any:
@@ -22,7 +24,7 @@ def ragged_getitem(rt: RaggedTensor, key: Any) -> Any:
         IndexError: if there are too many indices.
     """
     keys = list(key) if isinstance(key, (list, tuple)) else [key]
-    with scope(None, "RaggedGetItem"):
+    with scope_or(None, "RaggedGetItem"):
         return _get(rt, keys)
 
 

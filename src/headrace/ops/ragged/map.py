@@ -16,8 +16,8 @@ from headrace.ops.ragged.ragged_tensor import (
     RaggedTensor,
     convert_to_tensor_or_ragged_tensor,
     first_size,
-    scope,
 )
+from headrace.ops.state.scopes_api import scope_or
 
 
 def map_fn(
@@ -43,7 +43,7 @@ def map_fn(
     """
     if not callable(fn):
         raise TypeError("fn must be callable.")
-    with scope(name, "map"):
+    with scope_or(name, "map"):
         parts = [convert_to_tensor_or_ragged_tensor(e) for e in nest.flatten(elems)]
         wanted = elems if dtype is None else dtype
         types = [p.dtype for p in parts] if dtype is None else nest.flatten(dtype)

@@ -12,14 +12,14 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import int_const
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.static import static_value
+from headrace.ops.math.cast import cast_to
 from headrace.ops.ragged.ragged_tensor import (
     RaggedTensor,
-    cast_to,
     convert_to_tensor_or_ragged_tensor,
-    scope,
     splits_of_lengths,
 )
 from headrace.ops.ragged.value import positive_axis
+from headrace.ops.state.scopes_api import scope_or
 
 
 def ragged_range(
@@ -45,7 +45,7 @@ def ragged_range(
     """
     if limits is None:
         starts, limits = 0, starts
-    with scope(name, "RaggedRange") as own:
+    with scope_or(name, "RaggedRange") as own:
         parts = [
             convert_to_tensor(p, dtype, n, preferred_dtype=None if dtype else dtypes.int32)
             for p, n in ((starts, "starts"), (limits, "limits"), (deltas, "deltas"))
@@ -75,7 +75,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     >>> Session().run(row_splits_to_segment_ids([0, 2, 2, 3])).tolist()
     [0, 0, 2]
     """
-    with scope(name, "RaggedSplitsToSegmentIds"):
+    with scope_or(name, "RaggedSplitsToSegmentIds"):
         splits = _int_vector(splits, "splits", out_type)
         return raw.RaggedRowIds(splits, splits[-1])
 
@@ -100,7 +100,7 @@ def segment_ids_to_row_splits(
     >>> Session().run(segment_ids_to_row_splits([0, 0, 2])).tolist()
     [0, 2, 2, 3]
     """
-    with scope(name, "SegmentIdsToRaggedSplits"):
+    with scope_or(name, "SegmentIdsToRaggedSplits"):
         ids = _int_vector(segment_ids, "segment_ids", out_type)
         if num_segments is None:
             last = raw.ConcatV2([np.array([-1], ids.dtype.np_dtype), ids], 0)
@@ -145,7 +145,7 @@ def unsorted_segment(
     Raises:
         ValueError: if ids have more ragged dimensions than the data.
     """
-    with scope(name, f"RaggedSegment{kind}"):
+    with scope_or(name, f"RaggedSegment{kind}"):
         data = convert_to_tensor_or_ragged_tensor(data, name="data")
         ids = convert_to_tensor_or_ragged_tensor(segment_ids, name="segment_ids")
         if isinstance(ids, RaggedTensor):
@@ -210,7 +210,7 @@ def reduce(kind: str, rt: RaggedTensor, axis: Any, keepdims: bool) -> Any:
         result = getattr(raw, kind)(flat, every)
         rank = rt.shape.ndims
         return raw.Reshape(result, [1] * rank) if keepdims and rank is not None else result
-    with scope(None, "RaggedReduce"):
+    with scope_or(None, "RaggedReduce"):
         axes = [axis] if not isinstance(axis, (list, tuple)) else list(axis)
         result = rt
         for one in sorted({positive_axis(a, rt.shape.ndims) for a in axes}, reverse=True):

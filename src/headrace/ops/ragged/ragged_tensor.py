@@ -10,22 +10,14 @@ import numpy as np
 from headrace.graph import dtypes
 from headrace.graph.composite import PlacedElements
 from headrace.graph.dtypes import DType
-from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import TensorShape, compatible_static
 from headrace.graph.tensor import Tensor, session_for
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.static import static_value
+from headrace.ops.math.cast import cast_to
 from headrace.ops.ragged.value import RaggedTensorValue, positive_axis
-
-
-def scope(name: str | None, default: str) -> Any:
-    """A name scope of the default graph."""
-    return default_graph_stack.current().name_scope(name or default)
-
-
-def cast_to(tensor: Tensor, dtype: DType) -> Tensor:
-    return tensor if tensor.dtype is dtype else raw.Cast(tensor, DstT=dtype)
+from headrace.ops.state.scopes_api import scope_or
 
 
 def first_size(value: Any, dtype: DType) -> Tensor:
@@ -96,7 +88,7 @@ class RaggedTensor(PlacedElements):
         """
         if isinstance(row_splits, (list, tuple)) and not row_splits:
             raise ValueError("row_splits tensor may not be empty.")
-        with scope(name, "RaggedFromRowSplits"):
+        with scope_or(name, "RaggedFromRowSplits"):
             values, row_splits = cls._converted(values, row_splits, "row_splits")
             return cls._checked(values, row_splits, validate)
 
@@ -105,7 +97,7 @@ class RaggedTensor(PlacedElements):
         cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
         """Rows of these lengths, one after the other. Otherwise as ``from_row_splits``."""
-        with scope(name, "RaggedFromRowLengths"):
+        with scope_or(name, "RaggedFromRowLengths"):
             values, lengths = cls._converted(values, row_lengths, "row_lengths")
             return cls._checked(values, splits_of_lengths(lengths), validate)
 
@@ -114,7 +106,7 @@ class RaggedTensor(PlacedElements):
         cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
         """Rows that begin at these values. Otherwise as ``from_row_splits``."""
-        with scope(name, "RaggedFromRowStarts"):
+        with scope_or(name, "RaggedFromRowStarts"):
             values, starts = cls._converted(values, row_starts, "row_starts")
             total = raw.ExpandDims(first_size(values, starts.dtype), 0)
             return cls._checked(values, raw.ConcatV2([starts, total], 0), validate)
@@ -124,7 +116,7 @@ class RaggedTensor(PlacedElements):
         cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
         """Rows that end before these values. Otherwise as ``from_row_splits``."""
-        with scope(name, "RaggedFromRowLimits"):
+        with scope_or(name, "RaggedFromRowLimits"):
             values, limits = cls._converted(values, row_limits, "row_limits")
             zero = np.zeros(1, limits.dtype.np_dtype)
             return cls._checked(values, raw.ConcatV2([zero, limits], 0), validate)
@@ -145,7 +137,7 @@ class RaggedTensor(PlacedElements):
 
         Otherwise as ``from_row_splits``.
         """
-        with scope(name, "RaggedFromValueRowIds"):
+        with scope_or(name, "RaggedFromValueRowIds"):
             values, rowids = cls._converted(values, value_rowids, "value_rowids")
             TensorShape.of(rowids.dims).with_rank(1)
             if not compatible_static(_outer(values), rowids.dims):
@@ -173,7 +165,7 @@ class RaggedTensor(PlacedElements):
         cls, values: Any, uniform_row_length: Any, nrows: Any = None, name: str | None = None
     ) -> RaggedTensor:
         """Rows that all have one length."""
-        with scope(name, "RaggedFromUniformRowLength"):
+        with scope_or(name, "RaggedFromUniformRowLength"):
             values, length = cls._converted(values, uniform_row_length, "uniform_row_length")
             one = length.dtype.np_dtype.type(1)
             if nrows is None:
@@ -191,7 +183,7 @@ class RaggedTensor(PlacedElements):
         validate: bool = True,
     ) -> RaggedTensor:
         """``from_row_splits`` for each of the splits, the outermost first."""
-        with scope(name, "RaggedFromNestedRowSplits"):
+        with scope_or(name, "RaggedFromNestedRowSplits"):
             return _nested(cls.from_row_splits, flat_values, nested_row_splits, validate)
 
     @classmethod
@@ -203,7 +195,7 @@ class RaggedTensor(PlacedElements):
         validate: bool = True,
     ) -> RaggedTensor:
         """``from_row_lengths`` for each of the lengths, the outermost first."""
-        with scope(name, "RaggedFromNestedRowLengths"):
+        with scope_or(name, "RaggedFromNestedRowLengths"):
             return _nested(cls.from_row_lengths, flat_values, nested_row_lengths, validate)
 
     @classmethod
@@ -225,7 +217,7 @@ class RaggedTensor(PlacedElements):
         rows = [None] * len(nested_value_rowids) if nested_nrows is None else nested_nrows
         if len(rows) != len(nested_value_rowids):
             raise ValueError("nested_nrows must have the same length as nested_value_rowids")
-        with scope(name, "RaggedFromNestedValueRowIds"):
+        with scope_or(name, "RaggedFromNestedValueRowIds"):
             result = flat_values
             for ids, count in reversed(list(zip(nested_value_rowids, rows, strict=True))):
                 result = cls.from_value_rowids(result, ids, count, validate=validate)
@@ -324,13 +316,13 @@ class RaggedTensor(PlacedElements):
 
     def value_rowids(self, name: str | None = None) -> Tensor:
         """The number of the row of each of ``values``."""
-        with scope(name, "RaggedValueRowIds"):
+        with scope_or(name, "RaggedValueRowIds"):
             count = first_size(self._values, self._row_splits.dtype)
             return raw.RaggedRowIds(self._row_splits, count)
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Tensor, ...]:
         """``value_rowids`` of all ragged dimensions, the outermost first."""
-        with scope(name, "RaggedNestedValueRowIds"):
+        with scope_or(name, "RaggedNestedValueRowIds"):
             inner = self._values
             return (
                 self.value_rowids(),
@@ -343,22 +335,22 @@ class RaggedTensor(PlacedElements):
         splits = self._row_splits.dims
         if splits and splits[0] is not None:
             return convert_to_tensor(np.asarray(splits[0] - 1, dtype.np_dtype), name=name)
-        with scope(name, "RaggedNRows"):
+        with scope_or(name, "RaggedNRows"):
             return raw.Shape(self._row_splits, out_type=dtype)[0] - 1
 
     def row_starts(self, name: str | None = None) -> Tensor:
         """Where each row begins in ``values``."""
-        with scope(name, "RaggedRowStarts"):
+        with scope_or(name, "RaggedRowStarts"):
             return self._row_splits[:-1]
 
     def row_limits(self, name: str | None = None) -> Tensor:
         """Where each row ends in ``values``."""
-        with scope(name, "RaggedRowLimits"):
+        with scope_or(name, "RaggedRowLimits"):
             return self._row_splits[1:]
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
         """The lengths of the rows along ``axis``: ragged itself for inner axes."""
-        with scope(name, "RaggedRowLengths"):
+        with scope_or(name, "RaggedRowLengths"):
             axis = positive_axis(axis, self.shape.ndims)
             if axis == 0:
                 return self.nrows()
@@ -371,7 +363,7 @@ class RaggedTensor(PlacedElements):
 
     def nested_row_lengths(self, name: str | None = None) -> tuple[Tensor, ...]:
         """``row_lengths`` of all ragged dimensions, the outermost first."""
-        with scope(name, "RaggedNestedRowLengths"):
+        with scope_or(name, "RaggedNestedRowLengths"):
             inner = self._values
             return (
                 self.row_lengths(),
@@ -383,7 +375,7 @@ class RaggedTensor(PlacedElements):
     ) -> Tensor:
         """The shape of the least dense tensor that holds all rows, or its size along ``axis``."""
         dtype = self._row_splits.dtype if out_type is None else dtypes.as_dtype(out_type)
-        with scope(name, "RaggedBoundingBox"):
+        with scope_or(name, "RaggedBoundingBox"):
             sizes = [self.nrows(dtype)]
             for splits in self.nested_row_splits:
                 padded = raw.ConcatV2(
@@ -565,7 +557,7 @@ def convert_to_tensor_or_ragged_tensor(
         ValueError: if a RaggedTensor has another type than ``dtype``.
     """
     if isinstance(value, RaggedTensorValue):
-        with scope(name, "ConvertToTensorOrRaggedTensor"):
+        with scope_or(name, "ConvertToTensorOrRaggedTensor"):
             flat = convert_to_tensor(value.flat_values, dtype)
             return RaggedTensor.from_nested_row_splits(
                 flat, value.nested_row_splits, validate=False

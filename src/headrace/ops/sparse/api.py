@@ -18,6 +18,7 @@ from headrace.ops.core.static import static_shape, static_value
 from headrace.ops.math.cast import cast
 from headrace.ops.math.reduction_api import one_of
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+from headrace.ops.state.scopes_api import scope_or
 
 
 def as_sparse(value: Any, what: str = "Input") -> SparseTensor:
@@ -31,10 +32,6 @@ def as_sparse(value: Any, what: str = "Input") -> SparseTensor:
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)
     raise TypeError(f"{what} must be a SparseTensor, not {value!r}.")
-
-
-def _scope(name: str | None, default: str) -> Any:
-    return default_graph_stack.current().name_scope(name or default)
 
 
 def _int64(value: Any, name: str) -> Tensor:
@@ -115,7 +112,7 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
         TypeError: if ``tensor`` is a SparseTensor or the like.
         ValueError: if it cannot be made a tensor.
     """
-    with _scope(name, "dense_to_sparse"):
+    with scope_or(name, "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
         zero = b"" if tensor.dtype is dtypes.string else tensor.dtype.np_dtype.type(0)
         indices = raw.Where(raw.NotEqual(tensor, zero))
@@ -134,7 +131,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
         InvalidArgumentError: when the graph runs, if an id is not below ``vocab_size``.
     """
     sp_input = as_sparse(sp_input)
-    with _scope(name, "SparseToIndicator") as scope:
+    with scope_or(name, "SparseToIndicator") as scope:
         yes = raw.Fill(shape_tensor(sp_input.values), True)
         present = SparseTensor(sp_input.indices, yes, sp_input.dense_shape)
         merged = sparse_merge(sp_input, present, vocab_size)
@@ -174,7 +171,7 @@ def sparse_merge(
             raise TypeError(f"vocab_size has to be a Tensor or Python int. Found {type(size)}")
     if len(sp_ids) != len(vocab_size):
         raise ValueError("sp_ids and vocab_size have to have equal lengths.")
-    with _scope(name, "SparseMerge"):
+    with scope_or(name, "SparseMerge"):
         all_ids = [as_sparse(s) for s in sp_ids]
         first, values = all_ids[0], as_sparse(sp_values)
         columns = [raw.ExpandDims(cast(s.values, dtypes.int64), 1) for s in all_ids]
@@ -249,7 +246,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
         InvalidArgumentError: when the graph runs, likewise.
     """
     sp_input = as_sparse(sp_input)
-    with _scope(name, "SparseReshape") as scope:
+    with scope_or(name, "SparseReshape") as scope:
         wanted = _int64(shape, "shape")
         indices, new_shape = raw.SparseReshape(
             sp_input.indices, sp_input.dense_shape, wanted, name=scope
@@ -301,7 +298,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
         InvalidArgumentError: when run, if it names a dimension that is not there.
     """
     sp_input = as_sparse(sp_input)
-    with _scope(name, "SparseTranspose"):
+    with scope_or(name, "SparseTranspose"):
         if perm is None:
             dims = sp_input.dense_shape.dims
             if dims is None or dims[0] is None:
@@ -343,7 +340,7 @@ def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None)
     if not -rank - 1 <= axis <= rank:
         raise ValueError(f"axis {axis} is not in [{-rank - 1}, {rank}].")
     at = int(axis) + rank + 1 if axis < 0 else int(axis)
-    with _scope(name, "expand_dims"):
+    with scope_or(name, "expand_dims"):
         zeros = raw.Mul(_columns_like(sp_input.indices, rank), np.int64(0))
         parts = [_columns(sp_input.indices, 0, at), zeros, _columns(sp_input.indices, at, None)]
         if at == 0:
@@ -433,7 +430,7 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
     """
     sp_input = as_sparse(sp_input)
     start, size = _int64(start, "start"), _int64(size, "size")
-    with _scope(name, "SparseSlice") as scope:
+    with scope_or(name, "SparseSlice") as scope:
         return SparseTensor(
             *raw.SparseSlice(
                 sp_input.indices, sp_input.values, sp_input.dense_shape, start, size, name=scope
@@ -551,7 +548,7 @@ def sparse_fill_empty_rows(
         InvalidArgumentError: when the graph runs, if a place is in no row.
     """
     sp_input = as_sparse(sp_input)
-    with _scope(name, "SparseFillEmptyRows"):
+    with scope_or(name, "SparseFillEmptyRows"):
         default = convert_to_tensor(default_value, sp_input.values.dtype)
         indices, values, empty, _ = raw.SparseFillEmptyRows(
             sp_input.indices, sp_input.values, sp_input.dense_shape, default

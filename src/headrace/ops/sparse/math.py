@@ -19,8 +19,9 @@ from headrace.ops.core.static import static_shape
 from headrace.ops.math import operators
 from headrace.ops.math.cast import cast
 from headrace.ops.math.reduction_api import one_of
-from headrace.ops.sparse.api import _int64, _scope, as_sparse
+from headrace.ops.sparse.api import _int64, as_sparse
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+from headrace.ops.state.scopes_api import scope_or
 
 __all__ = [
     "sparse_add",
@@ -49,7 +50,7 @@ def sparse_eye(
         ValueError: if a size is known to be negative, or no scalar.
         InvalidArgumentError: when run, if one turns out to be negative.
     """
-    with _scope(name, "eye"):
+    with scope_or(name, "eye"):
         rows = _int64(num_rows, "num_rows")
         columns = rows if num_columns is None else _int64(num_columns, "num_columns")
         places = raw.Range(np.int64(0), raw.Minimum(rows, columns), np.int64(1))
@@ -97,7 +98,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
 def _choice(op: str, what: str) -> Callable[..., SparseTensor]:
     def function(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
         a, b = as_sparse(sp_a), as_sparse(sp_b)
-        with _scope(name, op) as scope:
+        with scope_or(name, op) as scope:
             indices, values = getattr(raw, op)(
                 a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=scope
             )
@@ -133,7 +134,7 @@ def sparse_tensor_dense_matmul(
         InvalidArgumentError: when the graph runs, if a place is outside.
     """
     sp = as_sparse(sp_a)
-    with _scope(name, "SparseTensorDenseMatMul"):
+    with scope_or(name, "SparseTensorDenseMatMul"):
         b = convert_to_tensor(b, name="b")
         return raw.SparseTensorDenseMatMul(
             sp.indices,
@@ -160,7 +161,7 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
         InvalidArgumentError: when run, if its rank is below 2.
     """
     sp = as_sparse(sp_input)
-    with _scope(name, "SparseSoftmax"):
+    with scope_or(name, "SparseSoftmax"):
         values = raw.SparseSoftmax(sp.indices, sp.values, sp.dense_shape)
         return SparseTensor(sp.indices, values, sp.dense_shape)
 
@@ -248,7 +249,7 @@ def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSl
     """
     if not hasattr(a, "indices"):
         raise TypeError(f"a must be IndexedSlices, not {a!r}.")
-    with _scope(name, "sparse_mask"):
+    with scope_or(name, "sparse_mask"):
         kept, places = setdiff1d(a.indices, mask_indices)
         return IndexedSlices(raw.GatherV2(a.values, places, 0), kept, a.dense_shape)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from headrace.graph.graph import Graph, get_default_graph
+from headrace.graph.graph import Graph, default_graph_stack, get_default_graph
 from headrace.graph.random_seed import get_seed as _seeds_for
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.public import public
@@ -148,6 +148,11 @@ def container(container_name: str) -> AbstractContextManager[str]:
     if not isinstance(container_name, str):
         raise TypeError(f"The name of a container is a string, not {container_name!r}.")
     return get_default_graph().container(container_name)
+
+
+def scope_or(name: str | None, default: str) -> AbstractContextManager[str]:
+    """A name scope of the default graph: ``name``, or ``default`` where there is none."""
+    return default_graph_stack.current().name_scope(name or default)
 
 
 @public("add_to_collection")

@@ -13,9 +13,11 @@ import numpy as np
 from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core import string_hashes
+from headrace.ops.core.array_util import like_first
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import ELEMENTWISE
-from headrace.ops.strings.each import NO_GRADIENT, invalid, items_of, same_shape, shaped
+from headrace.ops.strings.each import NO_GRADIENT, items_of, shaped
 
 # -- to strings ---------------------------------------------------------------------------------
 
@@ -86,7 +88,7 @@ define_op(
     "AsString(input: T) -> output: string",
     attrs=f"T: {{{_STRINGABLE}}}, precision: int = -1, scientific: bool = False, "
     "shortest: bool = False, width: int = -1, fill: string = ''",
-    shape=same_shape,
+    shape=like_first,
     host=_as_string,
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,
@@ -205,7 +207,7 @@ def _to_number(context: Any, string_tensor: Any, *, out_type: Any) -> Any:
 define_op(
     "StringToNumber(string_tensor: string) -> output: out_type",
     attrs="out_type: {float32, float64, int32, int64, uint32, uint64} = float32",
-    shape=same_shape,
+    shape=like_first,
     host=_to_number,
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,
@@ -238,7 +240,7 @@ def _hash_bucket_strong(context: Any, input: Any, *, num_buckets: int, key: Any)
 define_op(
     "StringToHashBucket(string_tensor: string) -> output: int64",
     attrs="num_buckets: int >= 1",
-    shape=same_shape,
+    shape=like_first,
     host=_hash_bucket,
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,
@@ -246,7 +248,7 @@ define_op(
 define_op(
     "StringToHashBucketFast(input: string) -> output: int64",
     attrs="num_buckets: int >= 1",
-    shape=same_shape,
+    shape=like_first,
     host=_hash_bucket_fast,
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,
@@ -254,7 +256,7 @@ define_op(
 define_op(
     "StringToHashBucketStrong(input: string) -> output: int64",
     attrs="num_buckets: int >= 1, key: list(int)",
-    shape=same_shape,
+    shape=like_first,
     host=_hash_bucket_strong,
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,
@@ -372,7 +374,7 @@ define_op(
     "UnicodeTranscode(input: string) -> output: string",
     attrs="input_encoding: string, output_encoding: {'UTF-8', 'UTF-16-BE', 'UTF-32-BE'}, "
     f"{_ERRORS}, replace_control_characters: bool = False",
-    shape=same_shape,
+    shape=like_first,
     host=_transcode,
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,

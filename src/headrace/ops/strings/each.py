@@ -13,20 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
 from headrace.graph.shapes import broadcast_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops.core.array_util import like_first
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.core.traits import ELEMENTWISE
 from headrace.ops.strings import regex
+from headrace.ops.strings.regex import as_bytes
 
 NO_GRADIENT = NotDifferentiable("it works on strings")
 _UNIT = "unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'"
-
-
-def as_bytes(item: Any) -> bytes:
-    """An element of a string tensor as bytes."""
-    return item.encode() if isinstance(item, str) else bytes(item)
 
 
 def items_of(strings: Any) -> list[bytes]:
@@ -42,16 +39,6 @@ def shaped(items: Sequence[Any], shape: Any, dtype: Any = object) -> Any:
     result = np.empty(len(items), dtype)
     result[:] = items
     return result.reshape(shape)
-
-
-def same_shape(op: Operation) -> list[Dims]:
-    """The shape rule of ops that work on each element."""
-    return [op.inputs[0].dims]
-
-
-def invalid(message: str) -> InvalidArgumentError:
-    """The error for bad data; the executor adds the op."""
-    return InvalidArgumentError(None, None, message)
 
 
 # -- joining ------------------------------------------------------------------------------------
@@ -114,7 +101,7 @@ def _length(context: Any, input: Any, *, unit: str) -> Any:
 define_op(
     "StringLength(input: string) -> output: int32",
     attrs=_UNIT,
-    shape=same_shape,
+    shape=like_first,
     host=_length,
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,
@@ -122,7 +109,7 @@ define_op(
 
 define_op(
     "StringStrip(input: string) -> output: string",
-    shape=same_shape,
+    shape=like_first,
     host=lambda context, input: _each(lambda s: s.strip(b" \t\n\v\f\r"), input),
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,
@@ -147,7 +134,7 @@ for _name in ("Lower", "Upper"):
     define_op(
         f"String{_name}(input: string) -> output: string",
         attrs="encoding: string = ''",
-        shape=same_shape,
+        shape=like_first,
         host=_cased(_name.lower()),
         traits=ELEMENTWISE,
         gradient=NO_GRADIENT,
@@ -182,7 +169,7 @@ def _decode(string: bytes) -> bytes:
 define_op(
     "EncodeBase64(input: string) -> output: string",
     attrs="pad: bool = False",
-    shape=same_shape,
+    shape=like_first,
     host=_encode_base64,
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,
@@ -190,7 +177,7 @@ define_op(
 
 define_op(
     "DecodeBase64(input: string) -> output: string",
-    shape=same_shape,
+    shape=like_first,
     host=lambda context, input: _each(_decode, input),
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,
@@ -312,7 +299,7 @@ def _regex_replace(
 define_op(
     "StaticRegexFullMatch(input: string) -> output: bool",
     attrs="pattern: string",
-    shape=same_shape,
+    shape=like_first,
     host=_static_full_match,
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,
@@ -329,7 +316,7 @@ define_op(
 define_op(
     "StaticRegexReplace(input: string) -> output: string",
     attrs="pattern: string, rewrite: string, replace_global: bool = True",
-    shape=same_shape,
+    shape=like_first,
     host=_static_replace,
     gradient=NO_GRADIENT,
     traits=ELEMENTWISE,

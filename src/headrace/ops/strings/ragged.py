@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import dtypes
-from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.ragged.ragged_tensor import RaggedTensor
+from headrace.ops.state.scopes_api import scope_or
 
 #: From a vector of strings: the parts of all of them, and where those of each begin and end.
 _Flat = Callable[[Tensor], tuple[Tensor, Tensor]]
-
-
-def _scope(name: str | None, default: str) -> Any:
-    return get_default_graph().name_scope(name or default)
 
 
 def _input(value: Any, dtype: Any = None) -> Any:
@@ -75,7 +71,7 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
         indices, values, _ = raw.StringSplit(flat, "", skip_empty=False)
         return values, _splits_of(indices, raw.Size(flat))
 
-    with _scope(name, "StringsByteSplit"):
+    with scope_or(name, "StringsByteSplit"):
         return _each(_input(input, dtypes.string), parts_of)
 
 
@@ -86,7 +82,7 @@ def ragged_split(input: Any, sep: Any, maxsplit: int, name: str | None = None) -
         indices, values, _ = raw.StringSplitV2(flat, "" if sep is None else sep, maxsplit=maxsplit)
         return values, _splits_of(indices, raw.Size(flat))
 
-    with _scope(name, "StringSplit"):
+    with scope_or(name, "StringSplit"):
         return _each(_input(input, dtypes.string), parts_of)
 
 
@@ -172,7 +168,7 @@ def unicode_decode(
         InvalidArgumentError: when run, for an unknown encoding, or by "strict".
     """
     options = _options(input_encoding, errors, replacement_char, replace_control_characters)
-    with _scope(name, "UnicodeDecode"):
+    with scope_or(name, "UnicodeDecode"):
         return _decode(input, options, lambda codes, starts: codes)
 
 
@@ -196,7 +192,7 @@ def unicode_decode_with_offsets(
         ValueError, InvalidArgumentError: as ``unicode_decode``.
     """
     options = _options(input_encoding, errors, replacement_char, replace_control_characters)
-    with _scope(name, "UnicodeDecodeWithOffsets"):
+    with scope_or(name, "UnicodeDecodeWithOffsets"):
         codes = _decode(input, options, lambda codes, starts: codes)
         return codes, _decode(input, options, lambda codes, starts: starts)
 
@@ -238,7 +234,7 @@ def unicode_split(
         ValueError: for another encoding, or if the rank of ``input`` is not known.
         InvalidArgumentError: when run, by "strict".
     """
-    with _scope(name, "UnicodeSplit"):
+    with scope_or(name, "UnicodeSplit"):
         options = _options(input_encoding, errors, replacement_char)
         return _decode(input, options, _encoder(input_encoding, errors, replacement_char))
 
@@ -261,7 +257,7 @@ def unicode_split_with_offsets(
     Raises:
         TypeError, ValueError, InvalidArgumentError: as ``unicode_split``.
     """
-    with _scope(name, "UnicodeSplitWithOffsets"):
+    with scope_or(name, "UnicodeSplitWithOffsets"):
         options = _options(input_encoding, errors, replacement_char)
         encode = _encoder(input_encoding, errors, replacement_char)
         return _decode(input, options, encode), _decode(
@@ -292,7 +288,7 @@ def unicode_encode(
         ValueError: if the rank is not known or 0.
         InvalidArgumentError: when run, by "strict".
     """
-    with _scope(name, "UnicodeEncode"):
+    with scope_or(name, "UnicodeEncode"):
         codes = _input(input, dtypes.int32)
 
         def encode(values: Tensor, splits: Tensor) -> Tensor:
@@ -370,7 +366,7 @@ def ngrams(
         "pad_width": missing if padding_width is None else padding_width,
         "preserve_short_sequences": preserve_short_sequences,
     }
-    with _scope(name, "StringNGrams"):
+    with scope_or(name, "StringNGrams"):
         strings = _input(data, dtypes.string)
         if isinstance(strings, RaggedTensor):
             return _ragged_ngrams(strings, options)

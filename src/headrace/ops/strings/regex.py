@@ -11,7 +11,12 @@ import re2
 
 from headrace.errors import InvalidArgumentError
 
-__all__ = ["Rewrite", "compiled", "full_match", "parsed_rewrite", "replace"]
+__all__ = ["Rewrite", "as_bytes", "compiled", "full_match", "parsed_rewrite", "replace"]
+
+
+def as_bytes(item: Any) -> bytes:
+    """An element of a string tensor as bytes."""
+    return item.encode() if isinstance(item, str) else bytes(item)
 
 
 def _quiet() -> Any:
@@ -23,10 +28,6 @@ def _quiet() -> Any:
 _OPTIONS = _quiet()
 
 
-def _bytes(text: bytes | str) -> bytes:
-    return text.encode() if isinstance(text, str) else bytes(text)
-
-
 @lru_cache(maxsize=512)
 def compiled(pattern: str | bytes) -> Any:
     """A pattern in RE2's syntax, compiled.
@@ -35,10 +36,10 @@ def compiled(pattern: str | bytes) -> Any:
         InvalidArgumentError: if it is none, or needs more than RE2's 8 MiB.
     """
     try:
-        return re2.compile(_bytes(pattern), _OPTIONS)
+        return re2.compile(as_bytes(pattern), _OPTIONS)
     except re2.error as error:
         why = error.args[0] if error.args else b""
-        text, why = (_bytes(part).decode("utf-8", "replace") for part in (pattern, why))
+        text, why = (as_bytes(part).decode("utf-8", "replace") for part in (pattern, why))
         raise InvalidArgumentError(None, None, f"Invalid pattern: {text}, error: {why}") from None
 
 
@@ -60,7 +61,7 @@ def parsed_rewrite(rewrite: str | bytes, groups: int) -> Rewrite:
     Raises:
         InvalidArgumentError: for another escape, or a group that the pattern lacks.
     """
-    text = _bytes(rewrite)
+    text = as_bytes(rewrite)
     parts: list[bytes | int] = []
     for literal, escaped in re.findall(rb"([^\\]+)|\\(.?)", text, re.DOTALL):
         if literal:
@@ -78,7 +79,7 @@ def parsed_rewrite(rewrite: str | bytes, groups: int) -> Rewrite:
 
 def full_match(pattern: Any, string: bytes | str) -> bool:
     """Whether all of a string matches."""
-    return pattern.fullmatch(_bytes(string)) is not None
+    return pattern.fullmatch(as_bytes(string)) is not None
 
 
 def replace(pattern: Any, rewrite: Rewrite, string: bytes | str, everywhere: bool) -> bytes:
@@ -86,7 +87,7 @@ def replace(pattern: Any, rewrite: Rewrite, string: bytes | str, everywhere: boo
 
     An empty match right behind another match does not count.
     """
-    text = _bytes(string)
+    text = as_bytes(string)
     pieces: list[bytes] = []
     at = 0
     last_end = -1

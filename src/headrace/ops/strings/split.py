@@ -13,9 +13,11 @@ import numpy as np
 
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
+from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.static import static_shape, static_value
-from headrace.ops.strings.each import NO_GRADIENT, as_bytes, invalid, items_of, shaped
+from headrace.ops.strings.each import NO_GRADIENT, items_of, shaped
+from headrace.ops.strings.regex import as_bytes
 
 # -- splitting ----------------------------------------------------------------------------------
 
