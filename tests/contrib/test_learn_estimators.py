@@ -161,3 +161,23 @@ def test_an_evaluator_of_a_cluster(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("TF_CONFIG", text)
     assert learn.learn_runner.run(_experiment, str(tmp_path)) is None
     assert "Exiting evaluation, global_step=20 >= train max_steps=20" in caplog.text
+
+
+def test_some_steps_of_a_graph(tmp_path):
+    x = tf.placeholder(tf.float32, [])
+    v = tf.get_variable("v", initializer=3.0)
+    found = learn.run_n({"y": v * x}, {x: 2.0}, n=2)
+    assert found == [{"y": 6.0}, {"y": 6.0}]
+    with tf.Session() as session:
+        session.run(v.initializer)
+        v.load(5.0, session)
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+    with tf.Graph().as_default():
+        v = tf.get_variable("v", [])
+        x = tf.placeholder(tf.float32, [])
+        assert learn.run_feeds({"y": v * x}, [{x: 1.0}, {x: 2.0}], path) == [
+            {"y": 5.0},
+            {"y": 10.0},
+        ]
+    with pytest.raises(ValueError, match="output_dict is invalid"):
+        learn.run_n({})

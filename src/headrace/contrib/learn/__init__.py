@@ -6,7 +6,7 @@ The premade Estimators are in `tf.estimator`.
 from headrace.contrib.folders import Folder as _Folder
 from headrace.namespaces.lazy import lazy as _lazy
 
-_MODULES = ("base", "datasets", "learn_runner", "monitors", "preprocessing")
+_MODULES = ("base", "datasets", "graph_actions", "learn_runner", "monitors", "preprocessing")
 
 
 class ModeKeys:
@@ -36,6 +36,7 @@ __getattr__, __dir__ = _lazy(
             "SKCompat",
         ),
         "headrace.contrib.learn.experiment": ("Experiment",),
+        "headrace.contrib.learn.graph_actions": ("run_feeds", "run_n"),
         "headrace.estimator.placement": ("TaskType",),
         "headrace.train.basic_session_run_hooks": ("NanLossDuringTrainingError",),
     },
