@@ -33,7 +33,8 @@ def install() -> None:
     keras.Model.evaluate_generator = keras.Model.evaluate
     keras.Model.predict_generator = keras.Model.predict
     _hook_save_weights(keras.Model)
-    _hook_compile(keras.Model)
+    # Keras asks whether a class has the `compile` of this one.
+    _hook_compile(keras_inner("trainers.trainer").Trainer)
     _hook_end(keras_inner("trainers.epoch_iterator").EpochIterator)
 
 
@@ -104,20 +105,23 @@ def _elements(make: Callable[[], Any]) -> Iterator[Any]:
 # -- optimisers ---------------------------------------------------------------------------------
 
 
-def _hook_compile(model_class: Any) -> None:
-    original = model_class.compile
+def _hook_compile(trainer: Any) -> None:
+    original = trainer.compile
 
     @functools.wraps(original)
     def compile_model(
         self: Any, optimizer: Any = "rmsprop", loss: Any = None, *args: Any, **kwargs: Any
     ) -> None:
+        # For `model_to_estimator`.
+        object.__setattr__(self, "_headrace_metrics", kwargs.get("metrics"))
+        object.__setattr__(self, "_headrace_optimizer", optimizer)
         if isinstance(optimizer, Optimizer):
             optimizer = keras_optimizer(optimizer)
         if "metrics" in kwargs:
             kwargs["metrics"] = _on_arrays(kwargs["metrics"])
         original(self, optimizer, _on_arrays(loss), *args, **kwargs)
 
-    model_class.compile = compile_model
+    trainer.compile = compile_model
 
 
 def _on_arrays(value: Any) -> Any:
@@ -173,6 +177,37 @@ _EQUAL: dict[type, Callable[[Any, Any], Any]] = {
         _number(o._lr), _number(o._beta1), _number(o._beta2), epsilon=_number(o._epsilon)
     ),
 }
+
+
+def tensor_optimizer(model: Any) -> Any:
+    """An optimiser of `tf.train` that does what that of a compiled model does.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    given = vars(model).get("_headrace_optimizer")
+    if isinstance(given, Optimizer):
+        return given
+    used = model.optimizer
+    rate = float(used.learning_rate)
+    settings = used.get_config()
+    kind = type(used).__name__
+    if isinstance(settings.get("learning_rate"), dict):
+        kind += " with a schedule"
+    if kind == "SGD" and not settings["momentum"]:
+        return train_optimizers.GradientDescentOptimizer(rate)
+    if kind == "SGD":
+        return train_optimizers.MomentumOptimizer(
+            rate, settings["momentum"], use_nesterov=settings["nesterov"]
+        )
+    if kind == "Adam" and not settings["amsgrad"]:
+        return train_optimizers.AdamOptimizer(
+            rate, settings["beta_1"], settings["beta_2"], settings["epsilon"]
+        )
+    raise ValueError(
+        f"tf.train has no optimiser that does the same as {kind} of Keras. Compile the model "
+        "with one of tf.train, or with SGD or Adam."
+    )
 
 
 # -- files --------------------------------------------------------------------------------------
