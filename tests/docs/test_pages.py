@@ -27,6 +27,7 @@ DOCS = ROOT / "docs"
 EXECUTED = [
     *sorted((DOCS / "tutorials").glob("*.md")),
     DOCS / "data.md",
+    DOCS / "feature-columns.md",
     pytest.param(
         DOCS / "keras.md",
         marks=pytest.mark.skipif(

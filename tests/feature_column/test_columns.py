@@ -184,3 +184,52 @@ def test_two_ways_to_parse_one_feature():
     columns = [fc.numeric_column("x"), fc.indicator_column(ids("x"))]
     with pytest.raises(ValueError, match="different parse_spec for key x"):
         fc.make_parse_example_spec(columns)
+
+
+def test_layers_take_columns_of_a_collected_table():
+    columns = fc.shared_embedding_columns([ids("a"), ids("b")], 2)
+    layer = DenseFeatures(columns)
+    assert layer({"a": [0], "b": [1]}).shape.as_list() == [1, 4]
+    layer({"a": [1], "b": [2]})
+    names = ["dense_features/a_b_shared_embedding/embedding_weights:0"]
+    assert [v.name for v in tf.global_variables()] == names
+    assert layer.variables == tf.global_variables()
+
+
+@pytest.mark.parametrize("model", [fc.input_layer, lambda f, c: DenseFeatures(c)(f)])
+@pytest.mark.parametrize(
+    "optimizer", [tf.train.GradientDescentOptimizer, tf.train.AdagradOptimizer]
+)
+def test_a_step_updates_rows_of_a_table_alone(model, optimizer):
+    """The gradient is of rows; what the batch does not name stays as it is."""
+    size = 100_000
+    feature = tf.placeholder(tf.int64, [8, 1])
+    column = fc.embedding_column(ids(size=size), 4, initializer=tf.zeros_initializer())
+    loss = tf.reduce_sum(model({"id": feature}, [column]) - 1.0)
+    (table,) = tf.trainable_variables()
+    assert isinstance(tf.gradients(loss, table)[0], tf.IndexedSlices)
+    train = optimizer(0.5).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        before = session.run(tf.gather(table, [7, 8]))
+        session.run(train, {feature: [[7]] * 8})
+        after = session.run(tf.gather(table, [7, 8]))
+    assert (after[0] != before[0]).all()
+    assert after[1].tolist() == before[1].tolist()
+
+
+def test_first_columns_are_told_apart_from_what_they_are_not():
+    layers = tf.contrib.layers
+    word = layers.sparse_column_with_hash_bucket("word", 5)
+    features = {"word": tf.constant([["a"]])}
+    with pytest.raises(ValueError, match="Please use embedding_column or one_hot_column"):
+        layers.input_from_feature_columns(features, [word])
+    with pytest.raises(ValueError, match=r"Feature word is not in features.*Did you mean 'words'"):
+        layers.weighted_sum_from_feature_columns({"words": features["word"]}, [word], 1)
+    with pytest.raises(ValueError, match="takes a dense tensor of numbers"):
+        layers.input_from_feature_columns(features, [layers.real_valued_column("word")])
+    age = layers.real_valued_column("age")
+    with pytest.raises(NotImplementedError, match="Real-valued columns are not supported"):
+        layers.joint_weighted_sum_from_feature_columns({"age": tf.zeros([1, 1])}, [age], 1)
+    with pytest.raises(TypeError, match="The column has no ids"):
+        layers.embedding_column(age, 2)

@@ -64,6 +64,7 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_boosted_stats",
     "contrib_boosted_training",
     "contrib_boosted_trees",
+    "contrib_feature_columns",
     "feature_column_inputs",
 )
 
@@ -80,6 +81,7 @@ INTERPRETED = (
     "contrib_metrics",
     "contrib_rnn",
     "contrib_seq2seq",
+    "contrib_feature_columns",
     "feature_column_inputs",
     "estimators",
 )

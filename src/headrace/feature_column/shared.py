@@ -50,6 +50,10 @@ class CollectedEmbeddingColumn(Embedded):
         """The size of a row."""
         return tf.TensorShape([self.dimension])
 
+    def create_state(self, state_manager: StateManager) -> None:
+        """Make the table, unless another column has."""
+        self.table(state_manager)
+
     def table(self, state_manager: StateManager) -> Any:
         """The variable: that of the collection, or a new one, which joins it.
 
@@ -75,6 +79,7 @@ class CollectedEmbeddingColumn(Embedded):
                 trainable=self.trainable,
                 initializer=self.initializer,
             )
+            restore_from(self.ckpt_to_load_from, self.tensor_name_in_ckpt, made)
             tf.add_to_collection(collection, made)
             held = [made]
         if held[0].get_shape().as_list() != list(shape):
@@ -85,7 +90,6 @@ class CollectedEmbeddingColumn(Embedded):
                 "variables to this collection. The feature_column library already adds a variable "
                 "under the hood."
             )
-        restore_from(self.ckpt_to_load_from, self.tensor_name_in_ckpt, held[0])
         return held[0]
 
 

@@ -20,6 +20,30 @@ python = _Folder(__name__, "python")
 __getattr__, __dir__ = _lazy(
     __name__,
     {
+        "headrace.contrib.layers.feature_column_makers": (
+            "bucketized_column",
+            "crossed_column",
+            "embedding_column",
+            "one_hot_column",
+            "real_valued_column",
+            "shared_embedding_columns",
+            "sparse_column_with_hash_bucket",
+            "sparse_column_with_integerized_feature",
+            "sparse_column_with_keys",
+            "sparse_column_with_vocabulary_file",
+            "weighted_sparse_column",
+        ),
+        "headrace.contrib.layers.feature_column_ops": (
+            "check_feature_columns",
+            "create_feature_spec_for_parsing",
+            "infer_real_valued_columns",
+            "input_from_feature_columns",
+            "joint_weighted_sum_from_feature_columns",
+            "parse_feature_columns_from_examples",
+            "sequence_input_from_feature_columns",
+            "transform_features",
+            "weighted_sum_from_feature_columns",
+        ),
         "headrace.contrib.layers.optimizers": (
             "OPTIMIZER_CLS_NAMES",
             "OPTIMIZER_SUMMARIES",
@@ -38,5 +62,5 @@ __getattr__, __dir__ = _lazy(
         ),
         "headrace.ops.nn.embedding_sparse": ("safe_embedding_lookup_sparse",),
     },
-    modules=("optimizers", "summaries"),
+    modules=("feature_columns", "optimizers", "summaries"),
 )

@@ -260,6 +260,27 @@ from headrace.contrib.layers.embedding import *
 from headrace.contrib.layers.initializers import *
 from headrace.contrib.layers.normalization import *
 from headrace.contrib.layers.regularizers import *
+from headrace.contrib.layers.feature_column_makers import bucketized_column as bucketized_column
+from headrace.contrib.layers.feature_column_makers import crossed_column as crossed_column
+from headrace.contrib.layers.feature_column_makers import embedding_column as embedding_column
+from headrace.contrib.layers.feature_column_makers import one_hot_column as one_hot_column
+from headrace.contrib.layers.feature_column_makers import real_valued_column as real_valued_column
+from headrace.contrib.layers.feature_column_makers import shared_embedding_columns as shared_embedding_columns
+from headrace.contrib.layers.feature_column_makers import sparse_column_with_hash_bucket as sparse_column_with_hash_bucket
+from headrace.contrib.layers.feature_column_makers import sparse_column_with_integerized_feature as sparse_column_with_integerized_feature
+from headrace.contrib.layers.feature_column_makers import sparse_column_with_keys as sparse_column_with_keys
+from headrace.contrib.layers.feature_column_makers import sparse_column_with_vocabulary_file as sparse_column_with_vocabulary_file
+from headrace.contrib.layers.feature_column_makers import weighted_sparse_column as weighted_sparse_column
+from headrace.contrib.layers.feature_column_ops import check_feature_columns as check_feature_columns
+from headrace.contrib.layers.feature_column_ops import create_feature_spec_for_parsing as create_feature_spec_for_parsing
+from headrace.contrib.layers.feature_column_ops import infer_real_valued_columns as infer_real_valued_columns
+from headrace.contrib.layers.feature_column_ops import input_from_feature_columns as input_from_feature_columns
+from headrace.contrib.layers.feature_column_ops import joint_weighted_sum_from_feature_columns as joint_weighted_sum_from_feature_columns
+from headrace.contrib.layers.feature_column_ops import parse_feature_columns_from_examples as parse_feature_columns_from_examples
+from headrace.contrib.layers.feature_column_ops import sequence_input_from_feature_columns as sequence_input_from_feature_columns
+from headrace.contrib.layers.feature_column_ops import transform_features as transform_features
+from headrace.contrib.layers.feature_column_ops import weighted_sum_from_feature_columns as weighted_sum_from_feature_columns
+from headrace.contrib.layers import feature_columns as feature_columns
 from headrace.contrib.layers import optimizers as optimizers
 from headrace.contrib.layers.optimizers import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES
 from headrace.contrib.layers.optimizers import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
