@@ -161,3 +161,15 @@ def test_to_categorical_takes_a_type():
     assert tf.keras.utils.to_categorical([1], 2, "int32").tolist() == [[0, 1]]
     with pytest.raises(ValueError, match="call the model on the tensor"):
         tf.keras.Input(tensor=tf.ones([1]))
+
+
+def test_a_layer_of_a_graph_has_arrays_when_keras_works_on_it():
+    layer = layers.Dense(2, kernel_initializer=tf.constant_initializer(3.0))
+    layer(tf.ones([1, 4]))
+    assert all(v._value is None for v in layer._trainable_variables)
+    plain = _start(_model())
+    plain.compile("sgd", "mse")
+    plain.fit(X, Y, epochs=1, verbose=0)
+    assert all(v._value is None for v in layer._trainable_variables)
+    assert np.asarray(layer(np.ones((1, 4)))).tolist() == [[12.0, 12.0]]
+    assert layer.get_weights()[0].tolist() == [[3.0, 3.0]] * 4

@@ -27,6 +27,7 @@ def model_to_estimator(
     custom_objects: Any = None,
     model_dir: str | None = None,
     config: Any = None,
+    checkpoint_format: str = "saver",
 ) -> Estimator:
     """An Estimator that trains, evaluates and exports a compiled Keras model.
 
@@ -36,6 +37,7 @@ def model_to_estimator(
     Args:
         keras_model: a compiled model with a loss and an optimiser, of one output.
         keras_model_path: or a file of one.
+        checkpoint_format: "saver"; there is no other.
 
     Raises:
         ValueError: if neither or both are given, the model is not compiled, or `tf.train` has no
@@ -43,6 +45,8 @@ def model_to_estimator(
     """
     install()
     keras = load_keras()
+    if checkpoint_format != "saver":
+        raise ValueError(f"checkpoint_format is 'saver'; there is no {checkpoint_format!r}.")
     if (keras_model is None) == (keras_model_path is None):
         raise ValueError(
             "Give model_to_estimator a keras_model or a keras_model_path: one of them."

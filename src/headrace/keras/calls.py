@@ -18,7 +18,7 @@ from headrace.graph.tensor import Tensor
 from headrace.keras.arrays import ArrayGraph, arrays_enter, to_arrays
 from headrace.keras.loading import keras_inner, load_keras
 from headrace.keras.sessions import learning_phase
-from headrace.keras.variables import graph_variables, record_of, seed_states
+from headrace.keras.variables import graph_variables, keep_unfilled, record_of, seed_states
 from headrace.ops.control.flow_api import cond
 from headrace.ops.control.jax_call import add_call
 from headrace.ops.control.jax_call_api import from_jax, random_key
@@ -82,7 +82,11 @@ class LayerCall:
                 )
             leaves[i] = keras.KerasTensor(tensor.dims, tensor.dtype.name)
         args, kwargs = jax.tree.unflatten(self.structure, leaves)
-        with keras.StatelessScope(initialize_variables=False), arrays_enter():
+        with (
+            keep_unfilled(),
+            keras.StatelessScope(initialize_variables=False),
+            arrays_enter(),
+        ):
             self.original(self.layer, *args, **kwargs)
 
     def prepare(self) -> list[Any]:

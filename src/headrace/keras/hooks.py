@@ -17,7 +17,7 @@ from headrace.keras.calls import call_on_tensors, holds_graph_value
 from headrace.keras.loading import keras_inner, keras_part
 from headrace.keras.names import install as install_names
 from headrace.keras.training import install as install_training
-from headrace.keras.variables import all_of, find, record_of
+from headrace.keras.variables import all_of, fill, find, record_of, was_called
 
 _lock = threading.RLock()
 _installed: list[bool] = []
@@ -63,6 +63,8 @@ def _hook_call(layer_class: Any) -> None:
         _let_take_arrays(type(self))
         if holds_graph_value(args, kwargs):
             return call_on_tensors(self, original, args, kwargs)
+        if was_called(self) and keras_inner("backend").get_stateless_scope() is None:
+            fill(self.variables)
         with arrays_enter():
             args, kwargs = to_arrays((args, kwargs))
             return to_arrays(original(self, *args, **kwargs))

@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace.errors import FailedPreconditionError
 from headrace.keras.sessions import current_session
-from headrace.keras.variables import find, reader_of
+from headrace.keras.variables import fill, find, reader_of
 
 
 def pull(variables: Sequence[Any]) -> None:
@@ -82,6 +82,7 @@ def in_step(layer: Any, changes: bool) -> Iterator[None]:
         yield
         return
     variables = layer.variables
+    fill(variables)
     pull(variables)
     object.__setattr__(layer, "_headrace_in_step", True)
     try:
@@ -94,11 +95,13 @@ def in_step(layer: Any, changes: bool) -> Iterator[None]:
 
 def value_of(variable: Any) -> Any:
     """The value of a Keras variable that counts."""
+    fill([variable])
     pull([variable])
     return np.asarray(variable.value)
 
 
 def set_value(variable: Any, value: Any) -> None:
     """Give a Keras variable a value, in the current session too."""
+    fill([variable])
     variable.assign(value)
     push([variable])

@@ -57,6 +57,11 @@ def record_of(layer: Any, make: bool = False) -> LayerRecord | None:
     return by_graph[graph]
 
 
+def was_called(layer: Any) -> bool:
+    """Whether ``layer`` was called on tensors of some graph."""
+    return layer in _records
+
+
 def _variables_of(variable: Any) -> weakref.WeakKeyDictionary[Graph, Any]:
     found: weakref.WeakKeyDictionary[Graph, Any] | None
     found = vars(variable).get("_headrace_variables")
@@ -232,6 +237,29 @@ def seed_states(layer: Any) -> list[Any]:
         for generator in inner._seed_generators:
             found[id(generator.state)] = generator.state
     return list(found.values())
+
+
+@contextlib.contextmanager
+def keep_unfilled() -> Iterator[None]:
+    """Variables that are made within it get arrays only when Keras works on them (`fill`).
+
+    Keras would fill them all when the next scope of its own ends: with arrays that a layer of a
+    graph never needs, by initialisers that may be functions of ours.
+    """
+    state, name = keras_inner("backend.common.global_state"), "uninitialized_variables"
+    before = list(state.get_global_attribute(name, []) or [])
+    try:
+        yield
+    finally:
+        state.set_global_attribute(name, before)
+
+
+def fill(variables: Iterable[Any]) -> None:
+    """Give Keras variables that have none an array, drawn by their initialisers."""
+    for variable in variables:
+        if variable._value is None:
+            variable._initializer = on_arrays(variable._initializer)
+            variable._deferred_initialize()
 
 
 def all_of(variables: Iterable[Any]) -> list[Any]:
