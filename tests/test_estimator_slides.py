@@ -92,6 +92,44 @@ def test_a_model_fn_of_keras_layers(tmp_path, mnist):
     assert first.sum() == pytest.approx(1.0, abs=1e-5)
 
 
+def _keras_model():
+    # fmt: off
+    model = tf.keras.models.Sequential([
+        tf.keras.layers.Conv2D(32, (3, 3), activation='relu', input_shape=(28, 28, 1)),
+        tf.keras.layers.MaxPooling2D((2, 2)),
+        tf.keras.layers.Flatten(),
+        tf.keras.layers.Dense(128, activation='relu'),
+        tf.keras.layers.Dropout(0.2),
+        tf.keras.layers.Dense(10, activation='softmax'),
+    ])
+    model.compile(loss='categorical_crossentropy', optimizer='adam', metrics=['accuracy'])
+    # fmt: on
+    return model
+
+
+def _accuracy(metrics):
+    return metrics["acc" if "acc" in metrics else "accuracy"]
+
+
+def test_a_keras_model_as_an_estimator(tmp_path, mnist):
+    _need_keras()
+    model = _keras_model()
+    estimator = tf.keras.estimator.model_to_estimator(model, model_dir=str(tmp_path))
+    estimator.train(input_fn=lambda: _dataset(mnist.train, None), steps=120)
+    assert _accuracy(estimator.evaluate(input_fn=lambda: _dataset(mnist.test, 1))) > 0.9
+
+
+def test_train_and_evaluate_of_a_keras_model(tmp_path, mnist):
+    _need_keras()
+    # fmt: off
+    estimator = tf.keras.estimator.model_to_estimator(_keras_model(), model_dir=str(tmp_path))
+    train_spec = tf.estimator.TrainSpec(input_fn=lambda: _dataset(mnist.train, None), max_steps=120)
+    eval_spec = tf.estimator.EvalSpec(input_fn=lambda: _dataset(mnist.test, 1), steps=None)
+    metrics, _ = tf.estimator.train_and_evaluate(estimator, train_spec, eval_spec)
+    # fmt: on
+    assert _accuracy(metrics) > 0.9
+
+
 def _last_accuracy(folder):
     """The accuracy that the evaluator wrote last."""
     found = {}

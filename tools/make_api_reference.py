@@ -54,7 +54,15 @@ CONTRIB = [
             "data",
             "deprecated",
         ),
-        *("distributions", "eager", "factorization", "feature_column", "framework", "gan"),
+        *(
+            "distributions",
+            "eager",
+            "estimator",
+            "factorization",
+            "feature_column",
+            "framework",
+            "gan",
+        ),
         *(
             "gan.eval",
             "gan.features",

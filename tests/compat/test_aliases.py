@@ -189,7 +189,6 @@ def test_what_is_missing_says_so_and_names_the_nearest():
         for statement in (
             "from tensorflow.python.ops import math_opz",
             "from tensorflow.python.ops.math_ops import reduce_summ",
-            "import tensorflow.keras",
             "from tensorflow import nothing_like_it",
             "tf.distribute.Strategy",
             "tf.reduce_summ",
@@ -206,13 +205,12 @@ def test_what_is_missing_says_so_and_names_the_nearest():
     assert out[0].startswith("ModuleNotFoundError")
     assert "Did you mean 'math_ops'?" in out[0]
     assert "Did you mean 'reduce_sum'?" in out[1]
-    assert "'tensorflow.keras' is not part of Headrace yet: tf.keras" in out[2]
-    assert "'tensorflow.nothing_like_it' is not part of Headrace." in out[3]
-    assert out[4].startswith("AttributeError")
-    assert "tf.distribute is still to come" in out[4]
-    assert "Did you mean 'reduce_sum'?" in out[5]
-    assert "Did you mean 'softmax'?" in out[6]
-    assert "session.describe()" in out[7]
+    assert "'tensorflow.nothing_like_it' is not part of Headrace." in out[2]
+    assert out[3].startswith("AttributeError")
+    assert "tf.distribute is still to come" in out[3]
+    assert "Did you mean 'reduce_sum'?" in out[4]
+    assert "Did you mean 'softmax'?" in out[5]
+    assert "session.describe()" in out[6]
 
 
 def test_rows_of_modules_that_have_none_of_their_own():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -173,3 +176,28 @@ def test_a_layer_of_a_graph_has_arrays_when_keras_works_on_it():
     assert all(v._value is None for v in layer._trainable_variables)
     assert np.asarray(layer(np.ones((1, 4)))).tolist() == [[12.0, 12.0]]
     assert layer.get_weights()[0].tolist() == [[3.0, 3.0]] * 4
+
+
+@pytest.mark.process
+def test_a_model_is_saved_where_tensorflow_means_headrace(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(_SAVING)
+    command = [sys.executable, "-m", "headrace", "run", str(program)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["(None,", "2)"]
+
+
+_SAVING = """
+import tensorflow as tf
+from tensorflow.keras import backend as K
+from tensorflow.python.keras.layers import Dense
+
+model = tf.keras.Sequential([Dense(2, input_shape=(3,))])
+model.compile(loss="mean_squared_error", optimizer="adam")
+for name in ("model.h5", "model.keras"):
+    model.save(name)
+    found = tf.keras.models.load_model(name)
+assert K.get_session() is not None
+print(found.output_shape)
+"""

@@ -89,6 +89,12 @@ CASES = {
     "convnet": Case([*MNIST, "--steps=100"], "accuracy", least=0.85, rtol=1e-3),
     "frozen_graph": Case([], "accuracy", least=0.95),
     "graph_convolution": Case(["--steps=60"], "accuracy", least=0.9),
+    "keras_functional": Case(
+        ["--epochs=8"], "department", least=0.9, golden="initial weights are drawn by Keras 3"
+    ),
+    "keras_in_session": Case(
+        [*MNIST], "accuracy", least=0.85, golden="initial weights are drawn by Keras 3"
+    ),
     "kmeans": Case(["--steps=30"], "error", most=0.3),
     "linear_regression": Case(["--steps=100"], "error", most=0.1),
     "logistic_regression": Case([*MNIST, "--steps=200"], "accuracy", least=0.86),

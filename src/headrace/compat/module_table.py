@@ -369,6 +369,22 @@ ROWS.update(
     }
 )
 
+#: What programs import below `tensorflow.keras`, and from its sources.
+_KERAS = (
+    "activations applications backend callbacks constraints datasets datasets.boston_housing "
+    "datasets.cifar10 datasets.cifar100 datasets.fashion_mnist datasets.imdb datasets.mnist "
+    "datasets.reuters estimator experimental initializers layers losses metrics models optimizers "
+    "preprocessing preprocessing.image preprocessing.sequence preprocessing.text regularizers "
+    "utils wrappers wrappers.scikit_learn"
+)
+ROWS.update(
+    {
+        f"{root}{path}": _row(f"headrace.keras{path}")
+        for root in ("keras", "python.keras", "contrib.keras", "contrib.keras.api.keras")
+        for path in ("", *(f".{name}" for name in _KERAS.split()))
+    }
+)
+
 #: Rows of modules that have none of their own, by how their path begins; the longest counts.
 _FAMILIES = {
     "core.": _row("headrace.graph.proto"),

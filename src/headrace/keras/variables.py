@@ -7,7 +7,7 @@ import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -168,7 +168,7 @@ def _is_ours(function: Any) -> bool:
 def _on_tensors(function: Any, name: str) -> Callable[..., Any]:
     """A regulariser or constraint of Keras, or of a program, on tensors."""
     if _is_ours(function):
-        return function  # type: ignore[no-any-return]
+        return cast("Callable[..., Any]", function)
 
     def call(value: Any) -> Any:
         return add_call(lambda v: [on_arrays(function)(v)], [convert_to_tensor(value)], name)[0]
@@ -190,7 +190,7 @@ def _initializer(variable: Any) -> Callable[..., Any]:
         return copied
     initializer = variable._initializer
     if _is_ours(initializer):
-        return initializer  # type: ignore[no-any-return]
+        return cast("Callable[..., Any]", initializer)
 
     def drawn(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         sizes = tuple(int(d) for d in shape)

@@ -37,8 +37,8 @@ REASONS = {
     "contrib.autograph": "Headrace builds graphs from calls, it does not rewrite Python code",
     "contrib.boosted_trees": "its ops on tree ensembles, predictions, gradients, quantiles and "
     "splits are there",
-    "contrib.boosted_trees.estimator_batch": "Estimators are still to come; the ops on trees are "
-    "there",
+    "contrib.boosted_trees.estimator_batch": "its estimators are still to come; the ops on trees "
+    "are there",
     "contrib.cluster_resolver": "clusters come from TF_CONFIG and tf.train.ClusterSpec",
     "contrib.distribute": "tf.distribute is still to come",
     "contrib.distributions.MultivariateNormalDiag": "tf.distributions.Normal has its components, "
@@ -50,9 +50,9 @@ REASONS = {
     "but moves all rows of a table",
     "contrib.signal": "tf.signal has the Fourier and cosine transforms",
     "contrib.summary.create_db_writer": "summaries go to event files (create_file_writer)",
-    "contrib.tensor_forest.client": "Estimators are still to come; RandomForestGraphs is there",
+    "contrib.tensor_forest.client": "its estimators are still to come; RandomForestGraphs is there",
     "contrib.tpu": "a graph is one shard; TPUEstimator and its settings are there",
-    "contrib.timeseries": "it stands on Estimators, which are still to come",
+    "contrib.timeseries": "its estimators are still to come",
     "distribute": "tf.distribute is still to come",
     "enable_eager_execution": "Headrace runs graphs; it has no eager mode",
     "enable_v2_behavior": "Headrace has the graphs and sessions of TensorFlow 1.x only",

@@ -25,6 +25,8 @@ from headrace.feature_column.state import StateManager
 from headrace.lookup.vocabulary import index_table_from_file, index_table_from_tensor
 from headrace.ops.core.build import raw
 
+__all__ = ["OldFeatures", "to_rank"]
+
 
 class OldFeatures(FeatureTransformationCache):
     """Features as they are given: a vector stays one.
