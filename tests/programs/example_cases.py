@@ -95,11 +95,26 @@ CASES = {
     "keras_in_session": Case(
         [*MNIST], "accuracy", least=0.85, golden="initial weights are drawn by Keras 3"
     ),
+    "keras_lstm_text": Case(
+        [], "accuracy", least=0.9, golden="initial weights are drawn by Keras 3"
+    ),
+    "keras_sequential": Case(
+        [*MNIST], "accuracy", least=0.88, golden="initial weights are drawn by Keras 3"
+    ),
+    "keras_subclass": Case(
+        [], "accuracy", least=0.9, golden="initial weights are drawn by Keras 3"
+    ),
+    "keras_to_estimator": Case(
+        [*MNIST], "accuracy", least=0.88, golden="initial weights are drawn by Keras 3"
+    ),
     "kmeans": Case(["--steps=30"], "error", most=0.3),
     "linear_regression": Case(["--steps=100"], "error", most=0.1),
     "logistic_regression": Case([*MNIST, "--steps=200"], "accuracy", least=0.86),
     "housing_regressor": Case(
         [], "error", most=1.0, golden="prints no losses; pandas_input_fn shuffles by threads"
+    ),
+    "learn_experiment": Case(
+        [], "accuracy", least=0.95, golden="prints no losses; 1.15 gives the same accuracy, 0.98"
     ),
     "linear_census": Case([], "auc", least=0.7),
     "lstm_classifier": Case([*MNIST, "--steps=120"], "accuracy", least=0.8),

@@ -28,7 +28,7 @@ applications.resnet_v2 applications.vgg16 applications.vgg19 applications.xcepti
 config constraints datasets datasets.boston_housing datasets.cifar10 datasets.cifar100
 datasets.fashion_mnist datasets.imdb datasets.mnist datasets.reuters estimator experimental
 initializers layers losses metrics mixed_precision models ops optimizers optimizers.schedules
-preprocessing preprocessing.image preprocessing.sequence random regularizers
+preprocessing preprocessing.image preprocessing.sequence preprocessing.text random regularizers
 saving utils wrappers wrappers.scikit_learn
 """
 NAMES = tuple(_NAMES.split())

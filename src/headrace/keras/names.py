@@ -34,9 +34,14 @@ OLD_NAMES: dict[str, dict[str, str]] = {
 
 #: Names of 1.x that live elsewhere: ``module:name``.
 MOVED: dict[str, str] = {
+    "callbacks.ModelCheckpoint": "headrace.keras.checkpoint_callback:ModelCheckpoint",
     "callbacks.TensorBoard": "headrace.keras.tensorboard:TensorBoard",
     "Input": "headrace.keras.functions:Input",
     "layers.Input": "headrace.keras.functions:Input",
+    "preprocessing.text.Tokenizer": "headrace.keras.preprocessing_text:Tokenizer",
+    "preprocessing.text.text_to_word_sequence": (
+        "headrace.keras.preprocessing_text:text_to_word_sequence"
+    ),
     "models.save_model": "headrace.keras.functions:save_model",
     "utils.to_categorical": "headrace.keras.functions:to_categorical",
 }

@@ -32,6 +32,9 @@ def install() -> None:
     keras.Model.fit_generator = keras.Model.fit
     keras.Model.evaluate_generator = keras.Model.evaluate
     keras.Model.predict_generator = keras.Model.predict
+    # Functional models of Keras 3 have these two; a Sequential had them in 1.x, too.
+    keras.Sequential.input_names = property(lambda self: [t.name for t in self.inputs])
+    keras.Sequential.output_names = property(lambda self: [self.layers[-1].name])
     _hook_save_weights(keras.Model)
     # Keras asks whether a class has the `compile` of this one.
     _hook_compile(keras_inner("trainers.trainer").Trainer)
