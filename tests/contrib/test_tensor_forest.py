@@ -142,7 +142,7 @@ def test_parameters():
 
 
 def test_names_of_estimators_say_why_they_are_missing():
-    with pytest.raises(AttributeError, match="Estimators are still to come"):
+    with pytest.raises(AttributeError, match="its estimators are still to come"):
         _ = tf.contrib.tensor_forest.client
     forest = tf.contrib.tensor_forest.python.tensor_forest
     assert forest.RandomForestGraphs is RandomForestGraphs

@@ -29,10 +29,8 @@ class _NotSafe(Exception):
     """The operation may not treat elements alone, or nobody has said how it does."""
 
 
-#: Each element of the output depends on one of the (first) input; the other inputs are for all.
-_EACH = frozenset(
-    {"AsString", "Cast", "DecodeRaw", "Identity", "OneHot", "StringToNumber", "Substr"}
-)
+#: Beside element-wise ops: these take each element of the first input alone, the others for all.
+_EACH = frozenset({"DecodeRaw", "Identity", "OneHot"})
 _RULES: dict[str, Rule] = {}
 _batched: WeakKeyDictionary[FuncGraph, FuncGraph | None] = WeakKeyDictionary()
 
