@@ -16,7 +16,7 @@ _FILTERS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
 def text_to_word_sequence(
     text: str, filters: str = _FILTERS, lower: bool = True, split: str = " "
 ) -> list[str]:
-    """The words of a text.
+    """The words of a text, of one scalar string.
 
     Args:
         text: a string.
