@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace import logging
@@ -510,7 +510,7 @@ def _chosen(predictions: Any, keys: Sequence[str] | None) -> Any:
     return found
 
 
-def _in_graph(graph: Graph, batches: Iterator[Any], inputs: Inputs) -> Iterator[Any]:
+def _in_graph(graph: Graph, batches: Generator[Any, None, None], inputs: Inputs) -> Iterator[Any]:
     """The items of a generator that runs with ``graph`` as the default graph."""
     try:
         while True:
@@ -522,7 +522,7 @@ def _in_graph(graph: Graph, batches: Iterator[Any], inputs: Inputs) -> Iterator[
             yield batch
     finally:
         with graph.as_default():
-            batches.close()  # type: ignore[attr-defined]
+            batches.close()
 
 
 def _examples(batch: Any) -> Iterator[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -266,7 +266,7 @@ def predict_spec(
     predictions: Any,
     hooks: Sequence[SessionRunHook],
     checkpoint_path: str | None,
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """The predictions of each batch, until a hook stops or the input ends."""
     creator = ChiefSessionCreator(
         scaffold=spec.scaffold,

@@ -15,7 +15,8 @@ from headrace.feature_column.columns import (
     TensorSequenceLengthPair,
 )
 from headrace.feature_column.derived import SequenceCategoricalColumn
-from headrace.feature_column.state import StateManager, parts_of
+from headrace.feature_column.state import StateManager
+from headrace.ops.state.partitioned import parts_of
 
 
 def sequence_lengths(sparse: Any, num_elements: int = 1) -> Any:

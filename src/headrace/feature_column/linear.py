@@ -14,7 +14,8 @@ from headrace.feature_column.columns import (
 )
 from headrace.feature_column.feature_layers import FeatureLayer
 from headrace.feature_column.features import FeatureTransformationCache, flat_rows
-from headrace.feature_column.state import ScopeState, StateManager, model_state, parts_of
+from headrace.feature_column.state import ScopeState, StateManager, model_state
+from headrace.ops.state.partitioned import parts_of
 
 
 def linear_model(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as tf
+from headrace.ops.state.partitioned import parts_of
 
 
 class StateManager:
@@ -173,8 +174,3 @@ class LayerState(StateManager):
             return super().shared_variable(name, **arguments)
         with tf.variable_scope(self.outer, auxiliary_name_scope=False):
             return super().shared_variable(name, **arguments)
-
-
-def parts_of(variable: Any) -> list[Any]:
-    """The variables that a variable consists of: itself, or its parts."""
-    return list(variable) if hasattr(variable, "_get_variable_list") else [variable]

@@ -18,6 +18,7 @@ import numpy as np
 from headrace.errors import FailedPreconditionError
 from headrace.keras.sessions import current_session
 from headrace.keras.variables import fill, find, reader_of
+from headrace.ops.state.partitioned import parts_of
 
 
 def pull(variables: Sequence[Any]) -> None:
@@ -37,7 +38,7 @@ def push(variables: Sequence[Any]) -> None:
             continue
         value = np.asarray(variable.value)
         start = 0
-        for part in _parts(found):
+        for part in parts_of(found):
             if part is found:
                 part.load(value, session)
                 continue
@@ -45,10 +46,6 @@ def push(variables: Sequence[Any]) -> None:
             size = part.shape.as_list()[axis]
             part.load(value.take(range(start, start + size), axis), session)
             start += size
-
-
-def _parts(variable: Any) -> list[Any]:
-    return list(variable) if hasattr(variable, "partitions") else [variable]
 
 
 def _values(variables: Sequence[Any]) -> list[tuple[Any, Any]]:

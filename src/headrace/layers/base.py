@@ -26,7 +26,7 @@ from headrace.layers.connections import Connected, reachable
 from headrace.layers.input_spec import InputSpec, check_inputs
 from headrace.ops.control.basic import init_scope
 from headrace.ops.core.build import convert_to_tensor
-from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.partitioned import PartitionedVariable, parts_of
 from headrace.ops.state.scopes_api import graph_of, name_scope
 from headrace.ops.state.variable_kinds import VariableAggregation, VariableSynchronization
 from headrace.ops.state.variable_scope import VariableScope, get_variable, variable_scope
@@ -289,7 +289,7 @@ class Layer(Connected):
                     synchronization=synchronization,
                     aggregation=aggregation,
                 )
-                if regularizer is not None and not existing & set(map(id, _parts(variable))):
+                if regularizer is not None and not existing & set(map(id, parts_of(variable))):
                     self._regularize(name, variable, regularizer)
         self._keep(variable, wanted)
         return variable
@@ -301,7 +301,7 @@ class Layer(Connected):
             with init_scope(), name_scope(f"{name}/Regularizer"):
                 return regularizer(part)
 
-        for part in _parts(variable):
+        for part in parts_of(variable):
             self.add_loss(functools.partial(loss, part))
 
     def _keep(self, variable: Any, trainable: bool) -> None:
@@ -310,7 +310,7 @@ class Layer(Connected):
             with init_scope():
                 graph = get_default_graph()
                 trained = map(id, graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))
-            trainable = not set(map(id, _parts(variable))).isdisjoint(trained)
+            trainable = not set(map(id, parts_of(variable))).isdisjoint(trained)
         (self._trainable_weights if trainable else self._non_trainable_weights).append(variable)
 
     # Lists are made when first needed, for classes that never call the constructor.
@@ -429,7 +429,7 @@ class Layer(Connected):
         Raises:
             ValueError: if the layer has variables and there is no default session.
         """
-        return [v.eval() for w in self.weights for v in _parts(w)]
+        return [v.eval() for w in self.weights for v in parts_of(w)]
 
     def set_weights(self, weights: Iterable[Any]) -> None:
         """Set the values of all variables in the default session.
@@ -437,7 +437,7 @@ class Layer(Connected):
         Raises:
             ValueError: if the number of arrays or a shape does not fit.
         """
-        variables = [v for w in self.weights for v in _parts(w)]
+        variables = [v for w in self.weights for v in parts_of(w)]
         values = list(weights)
         if len(values) != len(variables):
             raise ValueError(
@@ -572,10 +572,6 @@ def _is_element(value: Any) -> bool:
     return isinstance(
         value, (Tensor, Operation, Variable, PartitionedVariable, CompositeTensor, Graph)
     )
-
-
-def _parts(variable: Any) -> list[Any]:
-    return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
 
 
 def _batch_size(output: Tensor, loss: Tensor) -> Any:

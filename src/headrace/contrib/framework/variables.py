@@ -17,7 +17,7 @@ from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation
 from headrace.ops.control.basic import group
 from headrace.ops.core.build import placeholder
-from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.partitioned import PartitionedVariable, parts_of
 from headrace.ops.state.scopes_api import device as device_scope
 from headrace.ops.state.variable_kinds import VariableAggregation, VariableSynchronization
 from headrace.ops.state.variable_scope import get_variable, get_variable_scope
@@ -402,8 +402,7 @@ def _parts_by_name(var_list: Any) -> dict[str, list[Any]]:
     if not isinstance(var_list, Mapping):
         grouped: dict[str, list[Any]] = {}
         for var in var_list:
-            parts = list(var) if isinstance(var, PartitionedVariable) else [var]
-            for part in parts:
+            for part in parts_of(var):
                 grouped.setdefault(get_variable_full_name(part), []).append(part)
         return grouped
     return {

@@ -20,7 +20,7 @@ from headrace.contrib.layers.feature_columns import (
 )
 from headrace.feature_column.columns import CategoricalColumn
 from headrace.feature_column.dense import restore_from
-from headrace.feature_column.state import parts_of
+from headrace.ops.state.partitioned import parts_of
 
 __all__ = [
     "check_feature_columns",

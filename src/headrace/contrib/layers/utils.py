@@ -13,7 +13,7 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.layers.arguments import smart_cond as _smart_cond
 from headrace.ops.core.static import static_value
-from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.partitioned import parts_of
 from headrace.ops.state.variable_scope import variable_scope
 from headrace.ops.state.variables import Variable
 
@@ -192,7 +192,7 @@ def add_to_collections(variable: Any, variables_collections: Any, name: str) -> 
     """Add a variable (or its parts) to the collections of its kind."""
     if variable is None:
         return
-    parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+    parts = parts_of(variable)
     for collection in get_variable_collections(variables_collections, name) or []:
         held = get_default_graph().get_collection_ref(collection)
         for part in parts:

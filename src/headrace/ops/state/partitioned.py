@@ -180,6 +180,11 @@ class PartitionedVariable:
         )
 
 
+def parts_of(variable: Any) -> list[Any]:
+    """The variables that a variable consists of: itself, or its parts."""
+    return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+
+
 def _install_operators() -> None:
     def forward(operator: str) -> Callable[..., Any]:
         def method(self: PartitionedVariable, *args: Any) -> Any:
