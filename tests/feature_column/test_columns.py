@@ -233,3 +233,21 @@ def test_first_columns_are_told_apart_from_what_they_are_not():
         layers.joint_weighted_sum_from_feature_columns({"age": tf.zeros([1, 1])}, [age], 1)
     with pytest.raises(TypeError, match="The column has no ids"):
         layers.embedding_column(age, 2)
+
+
+def test_scattered_embeddings_that_cannot_be():
+    make = tf.contrib.layers.scattered_embedding_column
+    with pytest.raises(ValueError, match=r"needs a hash_key, given: 0.*DEFAULT_HASH_KEY is one"):
+        make("word", 5, 2, 0)
+    with pytest.raises(ValueError, match="initializer must be callable"):
+        make("word", 5, 2, 1, initializer=3)
+    column = make("word", 5, 2, 1)
+    with pytest.raises(ValueError, match="FeatureColumn type _ScatteredEmbeddingColumn is not"):
+        tf.contrib.layers.sequence_input_from_feature_columns({"word": tf.zeros([1])}, [column])
+
+
+def test_sequence_examples_are_parsed_one_by_one():
+    age = tf.contrib.layers.real_valued_column("age")
+    parse = tf.contrib.layers.parse_feature_columns_from_sequence_examples
+    with pytest.raises(ValueError, match="Batching must be done after parsing"):
+        parse(tf.constant(["", ""]), [age], None)

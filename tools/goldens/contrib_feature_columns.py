@@ -108,6 +108,77 @@ def crosses(tf: Any, session: Any) -> dict[str, Any]:
 
 
 @golden(with_session=True)
+def first_crosses(tf: Any, session: Any) -> dict[str, Any]:
+    """Without a key the hash is another one, of signed numbers."""
+    c, own = tf.contrib.layers, columns(tf)
+    pairs = c.crossed_column([own["word"], own["text"]], 50)
+    more = c.crossed_column([pairs, own["ages"], own["id"]], 1_000_003)
+    found = c.transform_features(features(tf), [pairs, more])
+    total, _, _ = c.weighted_sum_from_feature_columns(features(tf), [pairs, more], 1)
+    filled(tf, session)
+    results = {"sum": session.run(total)}
+    for name, column in (("pairs", pairs), ("more", more)):
+        value = session.run(found[column])
+        results.update({f"{name}/{i}": np.asarray(part) for i, part in enumerate(value)})
+    return results
+
+
+@golden(with_session=True)
+def scattered(tf: Any, session: Any) -> dict[str, Any]:
+    c = tf.contrib.layers
+    key = c.SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY
+    # Two with equal names would share a scope's base name: each has a feature of its own.
+    mean = c.scattered_embedding_column("word", 17, 3, key)
+    root = c.scattered_embedding_column("id", 100, 5, 1234, combiner="sqrtn")
+    total = c.scattered_embedding_column("empty", 7, 2, key, combiner="sum")
+    empty = tf.SparseTensor(np.zeros([0, 2], np.int64), np.zeros([0], np.str_), [3, 2])
+    given = {**features(tf), "empty": empty}
+    layer = c.input_from_feature_columns(given, [mean, root, total])
+    core = tf.feature_column.input_layer(given, [mean])
+    filled(tf, session)
+    spec = c.create_feature_spec_for_parsing([mean])
+    found = session.run({"layer": layer, "core": core})
+    return {**found, "spec": np.array(str(spec["word"])), **names(tf)}
+
+
+@golden(with_session=True)
+def placeholders(tf: Any, session: Any) -> dict[str, Any]:
+    made = tf.contrib.layers.make_place_holder_tensors_for_base_features(columns(tf).values())
+    return {
+        key: np.array([value.values.name, value.dtype.name])
+        if isinstance(value, tf.SparseTensor)
+        else np.array([value.name, str(value.shape.as_list()), value.dtype.name])
+        for key, value in made.items()
+    }
+
+
+@golden(with_session=True)
+def sequence_examples(tf: Any, session: Any) -> dict[str, Any]:
+    c = tf.contrib.layers
+    example = tf.train.SequenceExample()
+    example.context.feature["age"].float_list.value.append(30.0)
+    example.context.feature["word"].bytes_list.value.extend([b"a", b"zebra"])
+    for step in range(3):
+        lists = example.feature_lists.feature_list
+        lists["heat"].feature.add().float_list.value.extend([step + 0.5, -step])
+        lists["id"].feature.add().int64_list.value.extend(range(step))
+    context, lists = c.parse_feature_columns_from_sequence_examples(
+        tf.constant([example.SerializeToString()]),
+        [c.real_valued_column("age"), c.sparse_column_with_hash_bucket("word", 5)],
+        [
+            c.real_valued_column("heat", 2),
+            c.real_valued_column("missing", default_value=3.0),
+            c.sparse_column_with_integerized_feature("id", 4),
+        ],
+    )
+    found = {}
+    for name, value in session.run({**context, **lists}).items():
+        parts = value if isinstance(value, tuple) else [value]
+        found.update({f"{name}/{i}": np.asarray(part) for i, part in enumerate(parts)})
+    return found
+
+
+@golden(with_session=True)
 def sequences(tf: Any, session: Any) -> dict[str, Any]:
     c = tf.contrib.layers
     ids = tf.SparseTensor([[0, 0, 0], [1, 2, 1]], np.array([1, 3], np.int64), [2, 3, 2])
@@ -167,4 +238,6 @@ def errors(tf: Any, session: Any) -> dict[str, Any]:
         twice=lambda: c.check_feature_columns([age, age]),
         dictionary=lambda: c.check_feature_columns({}),
         cross_size=lambda: c.crossed_column([word, word], 1),
+        scattered_size=lambda: c.scattered_embedding_column("x", 0, 2, 1),
+        scattered_combiner=lambda: c.scattered_embedding_column("x", 5, 2, 1, combiner="max"),
     )

@@ -39,7 +39,9 @@ __getattr__, __dir__ = _lazy(
             "infer_real_valued_columns",
             "input_from_feature_columns",
             "joint_weighted_sum_from_feature_columns",
+            "make_place_holder_tensors_for_base_features",
             "parse_feature_columns_from_examples",
+            "parse_feature_columns_from_sequence_examples",
             "sequence_input_from_feature_columns",
             "transform_features",
             "weighted_sum_from_feature_columns",
@@ -49,6 +51,10 @@ __getattr__, __dir__ = _lazy(
             "OPTIMIZER_SUMMARIES",
             "adaptive_clipping_fn",
             "optimize_loss",
+        ),
+        "headrace.contrib.layers.scattered_column": (
+            "SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY",
+            "scattered_embedding_column",
         ),
         "headrace.contrib.layers.summaries": (
             "summarize_activation",

@@ -347,8 +347,8 @@ def crossed_column(
     """Ids of combinations of the features ``[batch, n]`` of sparse columns, by a hash.
 
     Args:
-        hash_key: starts the hash. Without one TensorFlow used a hash of its own, here it is that of
-            ``tf.sparse.cross_hashed``: checkpoints of such a column are for other ids.
+        hash_key: starts the hash, which is that of ``tf.sparse.cross_hashed``. Without one it is
+            an older hash, TensorFlow's default here.
 
     Raises:
         TypeError: if a column has no ids.

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import headrace as tf
+from headrace import logging
 from headrace.contrib.framework.variables import model_variable
 from headrace.contrib.layers.feature_column_makers import real_valued_column
 from headrace.contrib.layers.feature_columns import (
@@ -28,7 +29,9 @@ __all__ = [
     "infer_real_valued_columns",
     "input_from_feature_columns",
     "joint_weighted_sum_from_feature_columns",
+    "make_place_holder_tensors_for_base_features",
     "parse_feature_columns_from_examples",
+    "parse_feature_columns_from_sequence_examples",
     "sequence_input_from_feature_columns",
     "transform_features",
     "weighted_sum_from_feature_columns",
@@ -347,6 +350,92 @@ def parse_feature_columns_from_examples(
     for column in _ordered(feature_columns):
         cache.get(column)
     return cache.results()
+
+
+def _sequence_spec(feature_columns: Any) -> dict[str, Any]:
+    """What a SequenceExample's feature lists need; a default makes a list optional."""
+    spec: dict[str, Any] = {}
+    for key, feature in create_feature_spec_for_parsing(feature_columns).items():
+        if isinstance(feature, tf.VarLenFeature):
+            spec[key] = feature
+            continue
+        optional = feature.default_value is not None
+        if optional:
+            logging.warning(
+                'Found default value %s for feature "%s". Ignoring this value and setting '
+                "`allow_missing=True` instead.",
+                feature.default_value,
+                key,
+            )
+        spec[key] = tf.FixedLenSequenceFeature(feature.shape, feature.dtype, optional)
+    return spec
+
+
+def parse_feature_columns_from_sequence_examples(
+    serialized: Any,
+    context_feature_columns: Any,
+    sequence_feature_columns: Any,
+    name: str | None = None,
+    example_name: Any = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The features of columns from one serialised ``tf.train.SequenceExample``.
+
+    Args:
+        serialized: a scalar string, or a tensor of one: batches are made of what is parsed.
+        context_feature_columns: columns of the context, or None.
+        sequence_feature_columns: columns of feature lists, or None. A default value only says that
+            the list may be missing.
+        example_name: a scalar string for messages of errors.
+
+    Returns:
+        Features of the context, by name, as `parse_feature_columns_from_examples` has them for one
+        example; and of the lists: ``[length, dimension]``, or a SparseTensor ``[length, most]``.
+
+    Raises:
+        ValueError: as `create_feature_spec_for_parsing`; or if there are several strings.
+
+    >>> heat = tf.contrib.layers.real_valued_column("heat")
+    >>> context, lists = tf.contrib.layers.parse_feature_columns_from_sequence_examples(
+    ...     tf.placeholder(tf.string, []), None, [heat]
+    ... )
+    >>> lists["heat"].shape.as_list()
+    [None, 1]
+    """
+    try:
+        one = tf.reshape(serialized, [])
+    except ValueError as error:
+        raise ValueError(
+            "serialized must contain a single sequence example. Batching must be done after "
+            f"parsing for sequence examples. {error}"
+        ) from None
+    return tf.parse_single_sequence_example(
+        one,
+        create_feature_spec_for_parsing(context_feature_columns or []),
+        _sequence_spec(sequence_feature_columns or []),
+        example_name,
+        name,
+    )
+
+
+def make_place_holder_tensors_for_base_features(feature_columns: Any) -> dict[str, Any]:
+    """A placeholder for each feature of the columns: sparse, or ``[None, dimension]``.
+
+    Raises:
+        ValueError: as `create_feature_spec_for_parsing`.
+
+    >>> age = tf.contrib.layers.real_valued_column("age", 2)
+    >>> made = tf.contrib.layers.make_place_holder_tensors_for_base_features([age])
+    >>> made["age"].shape.as_list()
+    [None, 2]
+    """
+    made: dict[str, Any] = {}
+    for key, feature in create_feature_spec_for_parsing(feature_columns).items():
+        name = f"Placeholder_{key}"
+        if isinstance(feature, tf.VarLenFeature):
+            made[key] = tf.sparse_placeholder(feature.dtype, name=name)
+        else:
+            made[key] = tf.placeholder(feature.dtype, [None, feature.shape[0]], name)
+    return made
 
 
 def transform_features(features: dict[Any, Any], feature_columns: Any) -> dict[Any, Any]:

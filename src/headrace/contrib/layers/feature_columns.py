@@ -24,6 +24,7 @@ from headrace.feature_column.features import FeatureTransformationCache, to_spar
 from headrace.feature_column.state import StateManager
 from headrace.lookup.vocabulary import index_table_from_file, index_table_from_tensor
 from headrace.ops.core.build import raw
+from headrace.ops.sparse.cross import sparse_cross_first_hashed, sparse_cross_hashed
 
 __all__ = ["OldFeatures", "to_rank"]
 
@@ -568,7 +569,9 @@ class _CrossedColumn(_Categories):
                 inputs.append(transformation_cache.get(column.name, state_manager))
             else:
                 inputs.append(column.get_sparse_tensors(transformation_cache).id_tensor)
-        return tf.sparse.cross_hashed(inputs, self.hash_bucket_size, self.hash_key, name="cross")
+        if self.hash_key:
+            return sparse_cross_hashed(inputs, self.hash_bucket_size, self.hash_key, name="cross")
+        return sparse_cross_first_hashed(inputs, self.hash_bucket_size, name="cross")
 
 
 def default_stddev_initializer(column: Any, initializer: Any) -> Any:

@@ -23,6 +23,8 @@ Array = np.ndarray[Any, Any]
 
 _DEFAULT_KEY = 0xDECAFCAFFE
 _MULTIPLIER = np.uint64(0xC6A4A7935BD1E995)
+#: The golden ratio times 2**64, without its last bits.
+_GOLDEN = np.array(0x9E3779B97F4A7800, np.uint64).view(np.int64)
 
 #: The features of one column: all in the order of rows, and how many each row has.
 Column = tuple[Array, Array]
@@ -115,6 +117,22 @@ def _hashed(features: list[Array], key: int, buckets: int) -> Array:
     return hashed
 
 
+def _first_hashed(features: list[Array], buckets: int) -> Array:
+    """The hash of crosses before they had a key: each feature shifted into those before it.
+
+    Source: ``HashCombine`` of TensorFlow's contrib/layers/kernels, whose numbers are signed.
+    """
+    result = np.full(features[0].size, _DEFAULT_KEY, np.int64)
+    with np.errstate(over="ignore"):
+        for column in features:
+            prints = fingerprint64(_texts(column)) if column.dtype == object else column
+            added = prints.astype(np.uint64).view(np.int64) + _GOLDEN
+            result = result ^ (added + (result << 10) + (result >> 4))
+    limit = buckets or np.iinfo(np.int64).max
+    hashed: Array = (result.view(np.uint64) % np.uint64(limit)).astype(np.int64)
+    return hashed
+
+
 def _cross(
     indices: list[Array],
     values: list[Array],
@@ -131,6 +149,42 @@ def _cross(
     return places, _joined(features, b"_X_"), shape
 
 
+def _feature_cross(
+    indices: list[Array],
+    values: list[Array],
+    shapes: list[Array],
+    dense: list[Array],
+    *,
+    hashed_output: bool,
+    num_buckets: int,
+) -> Any:
+    features, places, shape = _combined(_columns(indices, values, shapes, dense))
+    if hashed_output:
+        return places, _first_hashed(features, num_buckets), shape
+    return places, _joined(features, b"_X_"), shape
+
+
+def _feature_cross_v2(
+    indices: list[Array],
+    values: list[Array],
+    shapes: list[Array],
+    dense: list[Array],
+    *,
+    hashed_output: bool,
+    num_buckets: int,
+    hash_key: int,
+) -> Any:
+    return _cross(
+        indices,
+        values,
+        shapes,
+        dense,
+        hashed_output=hashed_output,
+        num_buckets=num_buckets,
+        hash_key=hash_key,
+    )
+
+
 def _shape(op: Operation) -> list[Dims]:
     count = op.attrs["N"]
     for tensor in op.inputs[3 * count :]:
@@ -141,15 +195,38 @@ def _shape(op: Operation) -> list[Dims]:
     return [(None, 2), (None,), (2,)]
 
 
+#: The attributes of all ops here, and their names in the order that each op has.
+_HASHED = "N: int >= 0, hashed_output: bool, num_buckets: int >= 0"
+_TYPES = (
+    "sparse_types: list({int64, string}), dense_types: list({int64, string}),"
+    " out_type: {int64, string}, internal_type: {int64, string}"
+)
+_RESULTS = "(output_indices: int64, output_values: out_type, output_shape: int64)"
+
 define_op(
     "SparseCross(indices: N * int64, values: sparse_types, shapes: N * int64,"
-    " dense_inputs: dense_types) ->"
-    " (output_indices: int64, output_values: out_type, output_shape: int64)",
-    attrs="N: int >= 0, hashed_output: bool, num_buckets: int >= 0, hash_key: int,"
-    " sparse_types: list({int64, string}), dense_types: list({int64, string}),"
-    " out_type: {int64, string}, internal_type: {int64, string}",
+    f" dense_inputs: dense_types) -> {_RESULTS}",
+    attrs=f"{_HASHED}, hash_key: int, {_TYPES}",
     shape=_shape,
     **on_host(_cross),
+    gradient=NotDifferentiable("it works on features that are no numbers"),
+)
+
+define_op(  # of tf.contrib.layers, as the next one
+    "SparseFeatureCross(indices: N * int64, values: sparse_types, shapes: N * int64,"
+    f" dense: dense_types) -> {_RESULTS}",
+    attrs=f"{_HASHED}, {_TYPES}",
+    shape=_shape,
+    **on_host(_feature_cross),
+    gradient=NotDifferentiable("it works on features that are no numbers"),
+)
+
+define_op(
+    "SparseFeatureCrossV2(indices: N * int64, values: sparse_types, shapes: N * int64,"
+    f" dense: dense_types) -> {_RESULTS}",
+    attrs=f"{_HASHED}, hash_key: int, {_TYPES}",
+    shape=_shape,
+    **on_host(_feature_cross_v2),
     gradient=NotDifferentiable("it works on features that are no numbers"),
 )
 
@@ -195,8 +272,20 @@ def sparse_cross_hashed(
     return _build(inputs, True, num_buckets, hash_key, name)
 
 
+def sparse_cross_first_hashed(
+    inputs: Sequence[Any], num_buckets: int = 0, name: str | None = None
+) -> SparseTensor:
+    """As ``sparse_cross_hashed``, by the hash that ``tf.contrib.layers`` has without a key."""
+    return _build(inputs, True, num_buckets, None, name, raw.SparseFeatureCross)
+
+
 def _build(
-    inputs: Sequence[Any], hashed: bool, buckets: int, key: int | None, name: str | None
+    inputs: Sequence[Any],
+    hashed: bool,
+    buckets: int,
+    key: int | None,
+    name: str | None,
+    op: Any = None,
 ) -> SparseTensor:
     if not isinstance(inputs, list):
         raise TypeError("Inputs must be a list")
@@ -206,15 +295,16 @@ def _build(
     values = [_feature(s.values) for s in sparse]
     dense = [_feature(i) for i in inputs if isinstance(i, Tensor)]
     numbers = any(v.dtype is dtypes.int64 for v in [*values, *dense])
+    key_of = {} if op else {"hash_key": key or _DEFAULT_KEY}
     return SparseTensor(
-        *raw.SparseCross(
+        *(op or raw.SparseCross)(
             [s.indices for s in sparse],
             values,
             [s.dense_shape for s in sparse],
             dense,
             hashed_output=hashed,
             num_buckets=buckets,
-            hash_key=key or _DEFAULT_KEY,
+            **key_of,
             out_type=dtypes.int64 if hashed else dtypes.string,
             internal_type=dtypes.int64 if numbers else dtypes.string,
             name=name,
