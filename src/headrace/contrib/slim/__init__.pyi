@@ -298,6 +298,7 @@ from headrace.contrib.layers import xavier_initializer_conv2d as xavier_initiali
 from headrace.contrib.layers import summaries as summaries
 from headrace.contrib.layers import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES
 from headrace.contrib.layers import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
+from headrace.contrib.layers import SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY as SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY
 from headrace.contrib.layers import adaptive_clipping_fn as adaptive_clipping_fn
 from headrace.contrib.layers import bucketized_column as bucketized_column
 from headrace.contrib.layers import check_feature_columns as check_feature_columns
@@ -308,12 +309,15 @@ from headrace.contrib.layers import feature_columns as feature_columns
 from headrace.contrib.layers import infer_real_valued_columns as infer_real_valued_columns
 from headrace.contrib.layers import input_from_feature_columns as input_from_feature_columns
 from headrace.contrib.layers import joint_weighted_sum_from_feature_columns as joint_weighted_sum_from_feature_columns
+from headrace.contrib.layers import make_place_holder_tensors_for_base_features as make_place_holder_tensors_for_base_features
 from headrace.contrib.layers import one_hot_column as one_hot_column
 from headrace.contrib.layers import optimize_loss as optimize_loss
 from headrace.contrib.layers import optimizers as optimizers
 from headrace.contrib.layers import parse_feature_columns_from_examples as parse_feature_columns_from_examples
+from headrace.contrib.layers import parse_feature_columns_from_sequence_examples as parse_feature_columns_from_sequence_examples
 from headrace.contrib.layers import real_valued_column as real_valued_column
 from headrace.contrib.layers import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+from headrace.contrib.layers import scattered_embedding_column as scattered_embedding_column
 from headrace.contrib.layers import sequence_input_from_feature_columns as sequence_input_from_feature_columns
 from headrace.contrib.layers import shared_embedding_columns as shared_embedding_columns
 from headrace.contrib.layers import sparse_column_with_hash_bucket as sparse_column_with_hash_bucket
