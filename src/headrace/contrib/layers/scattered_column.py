@@ -13,8 +13,9 @@ from headrace.contrib.framework.variables import model_variable
 from headrace.contrib.layers.feature_columns import _Column, to_rank
 from headrace.feature_column.columns import DenseColumn
 from headrace.feature_column.features import to_sparse_input
-from headrace.feature_column.state import StateManager, parts_of
+from headrace.feature_column.state import StateManager
 from headrace.ops.sparse.cross import sparse_cross_hashed
+from headrace.ops.state.partitioned import parts_of
 
 __all__ = ["SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY", "scattered_embedding_column"]
 

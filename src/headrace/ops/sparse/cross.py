@@ -295,7 +295,7 @@ def _build(
     values = [_feature(s.values) for s in sparse]
     dense = [_feature(i) for i in inputs if isinstance(i, Tensor)]
     numbers = any(v.dtype is dtypes.int64 for v in [*values, *dense])
-    key_of = {} if op else {"hash_key": key or _DEFAULT_KEY}
+    key_of: dict[str, Any] = {} if op else {"hash_key": key or _DEFAULT_KEY}
     return SparseTensor(
         *(op or raw.SparseCross)(
             [s.indices for s in sparse],
