@@ -40,7 +40,7 @@ NO_SHAPE = {
         NoGradient add_to_collection add_to_collections get_collection get_collection_ref
         colocate_with container device get_default_graph reset_default_graph get_default_session
         get_seed set_random_seed get_variable_scope init_scope no_op
-        make_template tables_initializer wire_precision
+        make_template tables_initializer wire_precision parallel.segment
         contrib.framework.get_name_scope contrib.framework.prepend_name_scope
         contrib.framework.strip_name_scope""",
     "variables as a list, or an op over all of them: each keeps the shape it has": """

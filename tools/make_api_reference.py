@@ -34,8 +34,8 @@ NAMESPACES = [
         "feature_column",
     ),
     *("flags", "gfile", "graph_util", "image", "initializers", "io", "keras", "layers", "linalg"),
-    *("logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn", "profiler"),
-    *("python_io", "quantization", "queue", "ragged", "random", "resource_loader"),
+    *("logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn", "parallel"),
+    *("profiler", "python_io", "quantization", "queue", "ragged", "random", "resource_loader"),
     *("saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig"),
     *("test", "train", "user_ops", "version", "nn.rnn_cell", "data.experimental"),
 ]

@@ -127,6 +127,7 @@ __getattr__, __dir__ = _lazy(
         "manip",
         "metrics",
         "nest",
+        "parallel",
         "profiler",
         "python_io",
         "quantization",

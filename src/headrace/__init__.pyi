@@ -810,6 +810,7 @@ from headrace import losses as losses
 from headrace import manip as manip
 from headrace import metrics as metrics
 from headrace import nest as nest
+from headrace import parallel as parallel
 from headrace import profiler as profiler
 from headrace import python_io as python_io
 from headrace import quantization as quantization

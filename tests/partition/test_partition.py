@@ -408,3 +408,35 @@ body outer_body_1 of outer/While
   fetch 2 is feed 2
 """
     )
+
+
+def test_segments_stay_apart_on_a_task_and_send_as_they_end():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    results = []
+    for i in range(2):
+        with _worker(0), tf.parallel.segment(f"first_{i}"):
+            a = tf.exp(x, name=f"a{i}")
+        with _worker(1), tf.parallel.segment(f"second_{i}"):
+            results.append(tf.square(a, name=f"b{i}"))
+    assert (
+        text(cut(results, [x]))
+        == """
+part worker0
+  feed 0: x:0
+  stage 0
+    a0 = Exp(x:0)
+  stage 0, component 1
+    a1 = Exp(x:0)
+  send #0 worker1: a0:0 float32[2] 8 bytes
+  send #1 worker1: a1:0 float32[2] 8 bytes
+part worker1
+  recv #0 worker0: a0:0 float32[2] 8 bytes
+  recv #1 worker0: a1:0 float32[2] 8 bytes
+  stage 1, component 2
+    b0 = Square(recv_0)
+  stage 1, component 3
+    b1 = Square(recv_1)
+  fetch 0: b0:0
+  fetch 1: b1:0
+"""
+    )

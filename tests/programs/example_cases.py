@@ -117,6 +117,9 @@ CASES = {
         [], "accuracy", least=0.95, golden="prints no losses; 1.15 gives the same accuracy, 0.98"
     ),
     "linear_census": Case([], "auc", least=0.7),
+    "lstm_over_devices": Case(
+        [], "loss", most=1.0, golden="TensorFlow has no segments; test_split_models.py compares"
+    ),
     "lstm_classifier": Case([*MNIST, "--steps=120"], "accuracy", least=0.8),
     "mlp": Case([*MNIST, "--steps=200"], "accuracy", least=0.9),
     "nearest_neighbor": Case([*MNIST, "--test=50"], "accuracy", least=0.85),

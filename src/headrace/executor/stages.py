@@ -19,6 +19,7 @@ from headrace.executor.resources import ResourceHandle, handle_for
 from headrace.executor.touched import is_integer_view, may_block
 from headrace.executor.transfers import RECV, SEND
 from headrace.graph import dtypes
+from headrace.graph.segments import segment_of
 from headrace.graph.shapes import num_elements_static
 from headrace.passes.ir import FEED, Edge, Node
 from headrace.placement.cost import state_bytes
@@ -90,6 +91,10 @@ class Staging:
         self.known = known
         self.force_host = force_host
         self.inside = set(self.nodes)
+        #: What the program wants apart: see `graph.segments`.
+        self.segments = {
+            n: name for n in self.nodes if n.op is not None and (name := segment_of(n.op.attrs))
+        }
         self._off_xla = self._nodes_off_xla()
         needs = StaticNeeds(self)
         self.boundaries = needs.pairs
@@ -97,6 +102,13 @@ class Staging:
 
     def is_host(self, node: Node) -> bool:
         return node in self._off_xla
+
+    def may_join(self, source: Node, node: Node) -> bool:
+        """Whether a node and what it takes from, neither of them off XLA, may share a region."""
+        if source.device != node.device:
+            return False
+        segments = self.segments
+        return not segments or segments.get(source) == segments.get(node)
 
     def _nodes_off_xla(self) -> set[Node]:
         """Host ops, nodes that turned out to need the host, and what no program can be made of:
@@ -170,13 +182,13 @@ class Staging:
                     joined = (
                         not host
                         and not self.is_host(source)
-                        and source.device == node.device
+                        and self.may_join(source, node)
                         and (node, edge) not in self.boundaries
                     )
                     level = max(level, stage[source] + (0 if joined else 1))
             for source in node.control:
                 if source in self.inside:
-                    joined = not host and not self.is_host(source) and source.device == node.device
+                    joined = not host and not self.is_host(source) and self.may_join(source, node)
                     level = max(level, stage[source] + (0 if joined else 1))
             stage[node] = level
         return stage
@@ -195,7 +207,7 @@ def postpone_reads(staging: Staging, stage: dict[Node, int]) -> None:
     # The regions as they would be, and those among them that only look up.
     groups: dict[tuple[int, str], list[Node]] = {}
     for node in staging.nodes:
-        if not staging.is_host(node):
+        if not staging.is_host(node) and node not in staging.segments:
             groups.setdefault((stage[node], node.device), []).append(node)
     last = max(stage.values())
     found = {k: g for k, g in groups.items() if k[0] < last and all(map(_looks_up, g))}
@@ -285,7 +297,7 @@ class StaticNeeds:
         source = edge[0]
         if edge in self.staging.known:
             return []
-        here = source in self.staging.inside and source.device == consumer.device
+        here = source in self.staging.inside and self.staging.may_join(source, consumer)
         if here and not self.staging.is_host(source):
             # The program knows the shape as it is traced, the value is not needed.
             if source.op_def.shape_only:

@@ -99,7 +99,8 @@ class UnitBuilder:
             if not self.staging.is_host(node):
                 bits = None if told_apart else apart.get(node)
                 order = told_apart[node][1] if told_apart else rank(bits)
-                key = (stage[node], order, node.device, bits)
+                segment = self.staging.segments.get(node)
+                key = (stage[node], order, node.device, bits, segment)
             groups.setdefault(key, []).append(node)
         # One unit for each group, in the order of stages and ranks.
         unit_of: dict[Node, Unit] = {}

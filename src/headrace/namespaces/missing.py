@@ -200,7 +200,7 @@ app audio autograph bitwise compat config contrib data data.experimental debuggi
 distributions dtypes errors estimator estimator.experimental estimator.export
 estimator.inputs estimator.tpu examples feature_column flags gfile graph_util image
 initializers io io.gfile keras layers linalg logging lookup losses manip math metrics nest nn
-nn.rnn_cell profiler python_io quantization queue ragged random resource_loader saved_model
+nn.rnn_cell parallel profiler python_io quantization queue ragged random resource_loader saved_model
 saved_model.builder saved_model.constants saved_model.loader saved_model.main_op
 saved_model.signature_constants saved_model.signature_def_utils saved_model.tag_constants
 saved_model.utils sets signal sparse spectral strings summary sysconfig test train

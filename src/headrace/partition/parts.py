@@ -176,8 +176,12 @@ class _TaskCut:
         # Numbers that keep nodes apart: nodes of one device with equal ones may share a region.
         components = _components(self.staging, self.stage, self.task)
         apart = waits_apart(self.staging.nodes, self.staging.is_host, self.bodies)
-        keys = {n: (rank(apart.get(n)), apart.get(n), components.get(n, 0)) for n in self.stage}
-        distinct = sorted(set(keys.values()), key=lambda k: (k[0], k[1] or 0, k[2]))
+        segments = self.staging.segments
+        keys = {
+            n: (rank(apart.get(n)), apart.get(n), components.get(n, 0), segments.get(n, ""))
+            for n in self.stage
+        }
+        distinct = sorted(set(keys.values()), key=lambda k: (k[0], k[1] or 0, *k[2:]))
         number = {key: i for i, key in enumerate(distinct)}
         for node in self.staging.nodes:
             self.groups[node] = (self.stage[node], number[keys[node]])
@@ -355,7 +359,8 @@ def _components(staging: Staging, stage: dict[Node, int], task: dict[Node, str])
     regions: dict[Any, list[Node]] = {}
     for node in staging.nodes:
         if not staging.is_host(node):
-            regions.setdefault((stage[node], node.device), []).append(node)
+            segment = staging.segments.get(node)
+            regions.setdefault((stage[node], node.device, segment), []).append(node)
     numbers: dict[Node, int] = {}
     for members in regions.values():
         count = 0

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.attrs import attr_key
+from headrace.graph.segments import ATTRIBUTE as SEGMENT
 from headrace.graph.wire_precision import ATTRIBUTE as WIRE_PRECISION
 from headrace.passes.ir import Edge, Node, StepGraph
 
@@ -52,12 +53,13 @@ def _key(node: Node) -> Any:
         return None
     if node.type == "Const" and node.attrs["value"].size > _MAX_CONSTANT:
         return None
-    # Private attributes say nothing of the value, but how it travels does: it may lose digits.
+    # Private attributes say nothing of the value, but how it travels does: it may lose digits. And
+    # what another segment computes again, it computes on purpose: it is not to be kept.
     attrs = tuple(
         [
             (k, attr_key(v))
             for k, v in sorted(node.attrs.items())
-            if not k.startswith("_") or k == WIRE_PRECISION
+            if not k.startswith("_") or k in (WIRE_PRECISION, SEGMENT)
         ]
     )
     return (d.name, tuple(node.inputs), attrs, node.device, frozenset(node.control))

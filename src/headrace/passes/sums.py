@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph.dtypes import int32
+from headrace.graph.segments import segment_of
 from headrace.graph.tensor import Dims
 from headrace.graph.wire_precision import ATTRIBUTE, carry
 from headrace.ops.core.registry import get_op_def
@@ -48,7 +49,8 @@ def join_sums(step: StepGraph) -> int:
         for source, _ in node.inputs:
             key = _kind(source) if source in private and source.device == node.device else None
             if key is not None:
-                groups.setdefault((*key, source.attrs.get(ATTRIBUTE)), []).append(source)
+                own = (source.attrs.get(ATTRIBUTE), segment_of(source.attrs))
+                groups.setdefault((*key, *own), []).append(source)
         for key, terms in groups.items():
             if len(terms) > 1 and _pays(key, terms):
                 joined += len(terms)
