@@ -17,7 +17,7 @@ from headrace.files.records import check_compression
 from headrace.graph import dtypes
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
-from headrace.ops.data.files import lines_reader
+from headrace.ops.data.files import lines_reader, pieces_of
 from headrace.ops.parsing.api import parse_example
 
 _TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string)
@@ -188,7 +188,7 @@ def _epochs(
 
 def _rows(path: str, form: Any, compression: Any) -> Iterator[list[str]]:
     """The records of a file as lists of texts."""
-    lines = lines_reader(check_compression(compression or ""))(path, 0)
+    lines = pieces_of(lines_reader(check_compression(compression or ""))(path, 0))
     return csv.reader((f"{line.decode()}\n" for line, _ in lines), **form)
 
 

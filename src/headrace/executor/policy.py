@@ -265,9 +265,12 @@ def costs_less(nodes: Sequence[Node], seconds: float) -> bool:
 def costs_less_as_run(nodes: Sequence[Node], values: Mapping[Node, Sequence[Any]]) -> bool:
     """Whether interpreting has taken less time than a program would, which host ops surround.
 
-    For nodes whose sizes only the values tell, and which touch no state: what a queue runner does
-    to one record. The sizes are those of a program, so the rule still depends on the graph alone.
+    For nodes whose sizes only the values tell, and which touch no state: what a queue runner, or a
+    map of a dataset, does to one record. The sizes are those of a program, so the rule still
+    depends on the graph alone.
     """
+    if all(map(_is_fast_on_numpy, nodes)):
+        return True
     total = 0.0
     for node in nodes:
         if node.op_def.interpret is None:
@@ -281,6 +284,11 @@ def costs_less_as_run(nodes: Sequence[Node], values: Mapping[Node, Sequence[Any]
         for value in (*values[node], *[values[source][i] for source, i in node.inputs]):
             total += _SECONDS_PER_ELEMENT * int(getattr(value, "size", 0))
     return total < CALL_FROM_HOST
+
+
+def _is_fast_on_numpy(node: Node) -> bool:
+    traits = node.op_def.traits
+    return traits.fast_on_numpy or (traits.is_view and node.op_def.interpret is not None)
 
 
 def _input_dims(node: Node) -> list[Dims]:

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 import google_crc32c
+import numpy as np
 
 from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 from headrace.files.paths import as_path, translate, translated
@@ -36,6 +37,9 @@ COMPRESSIONS = {"": 0, "ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
 
 #: Headers that were checked are kept, as records of one file often have few lengths.
 _KEPT_HEADERS = 4096
+
+#: The checksums of fewer records are looked at one by one.
+_FEW = 8
 
 _MASK = 0xFFFFFFFF
 _crc = google_crc32c.value
@@ -76,6 +80,22 @@ def check_compression(compression: str | None) -> str:
             None, None, f"Unsupported compression type {compression!r}; use '', 'ZLIB' or 'GZIP'."
         )
     return name
+
+
+def _undamaged(buffer: bytes, records: list[bytes], stops: list[int]) -> int:
+    """How many records come before the first whose checksum, behind its data, is wrong."""
+    count = len(records)
+    if count < _FEW:
+        for i, (record, stop) in enumerate(zip(records, stops, strict=True)):
+            if masked_crc(record) != int.from_bytes(buffer[stop : stop + FOOTER], "little"):
+                return i
+        return count
+    crc: np.ndarray[Any, Any] = np.fromiter(map(_crc, records), np.uint32, count)
+    crc = (crc >> 15 | crc << 17) + np.uint32(0xA282EAD8)
+    at = np.array(stops)[:, None] + np.arange(FOOTER)
+    told = np.frombuffer(buffer, np.uint8)[at].view("<u4")[:, 0]
+    wrong = np.flatnonzero(crc != told)
+    return int(wrong[0]) if wrong.size else count
 
 
 class RecordReader:
@@ -145,6 +165,14 @@ class RecordReader:
                     break
         return records
 
+    def read_block(self) -> list[bytes]:
+        """All next records that are at hand, at least one; none at the end."""
+        records = list(self._ready)
+        while not records and self._fill():
+            records = list(self._ready)
+        self.position += sum(map(len, records)) + OVERHEAD * len(records)
+        return records
+
     def close(self) -> None:
         """Let go of the file; reading on gives nothing."""
         if self._stream is not None:
@@ -208,7 +236,7 @@ class RecordReader:
         buffer, at, lengths = self._buffer, self._at, self._lengths
         end = len(buffer)
         records: list[bytes] = []
-        append = records.append
+        stops: list[int] = []
         while at + HEADER <= end:
             header = buffer[at : at + HEADER]
             length = lengths.get(header)
@@ -220,18 +248,16 @@ class RecordReader:
             stop = begin + length
             if stop + FOOTER > end:
                 break
-            data = buffer[begin:stop]
-            crc = _crc(data)
-            crc = ((crc >> 15 | crc << 17) + 0xA282EAD8) & _MASK
-            at_next = stop + FOOTER
-            if crc != int.from_bytes(buffer[stop:at_next], "little"):
-                here = self.position + at - self._at
-                message = f"{self.path}: corrupted record at {here}"
-                self._damage = message, here + OVERHEAD + length
-                at = at_next
-                break
-            append(data)
-            at = at_next
+            records.append(buffer[begin:stop])
+            stops.append(stop)
+            at = stop + FOOTER
+        good = _undamaged(buffer, records, stops)
+        if good < len(records):
+            at = stops[good] + FOOTER
+            size = len(records[good]) + OVERHEAD
+            here = self.position + at - self._at - size
+            self._damage = f"{self.path}: corrupted record at {here}", here + size
+            del records[good:]
         self._at = at
         self._parsed = bool(records)
         self._ready = iter(records)

@@ -41,6 +41,7 @@ class Traits:
         elements_of: the inputs of whose elements the outputs consist, for ops that choose and
             move elements: what is true of all of those is true of the outputs.
         light: NumPy computes it for integers in about the time that it takes to look at them.
+        fast_on_numpy: NumPy computes it in the time that a program of XLA's takes on one core.
         repeats: its function bodies run any number of times.
         calls_once: its function body runs exactly once.
         own_arguments: its functions take values of their own (elements of a dataset) in the place
@@ -73,6 +74,7 @@ class Traits:
     hands_on: Literal["", "value", "elements", "each"] = ""
     elements_of: slice | None = None
     light: bool = False
+    fast_on_numpy: bool = False
     computes: bool = True
     repeats: bool = False
     calls_once: bool = False

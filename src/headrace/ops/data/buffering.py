@@ -47,7 +47,7 @@ class _PrefetchStream(Stream):
 
     def __init__(self, stream: Stream, size: int, run: Iteration) -> None:
         self.inputs = (stream,)
-        self.rows = stream.rows
+        self.items = stream.items
         self._stream, self._run = stream, run
         self._tunes = size < 0
         self._size = 1 if size < 0 else size
@@ -123,7 +123,7 @@ class _PrefetchStream(Stream):
         self._stop()
         self._stream.restore(state["inputs"][0])
         elements, ended = state["own"]
-        self._buffer = deque((e if self.rows else tuple(e), None) for e in elements)
+        self._buffer = deque((e if self.items else tuple(e), None) for e in elements)
         if ended:
             self._buffer.append((None, StopIteration()))
         self._is_over = False
@@ -282,7 +282,7 @@ class _CacheStream(Stream):
     def __init__(self, cache: _Cache, stream: Stream) -> None:
         self._cache, self._stream = cache, stream
         self.inputs = (stream,)
-        self.rows = stream.rows
+        self.items = stream.items
         self._made: list[Any] = []
         self._kept = cache.kept
         self._at = 0
@@ -310,7 +310,7 @@ class _CacheStream(Stream):
 
     def set_own_state(self, state: Any) -> None:
         elements, self._at, is_whole = state
-        kept = [e if self.rows else tuple(e) for e in elements]
+        kept = [e if self.items else tuple(e) for e in elements]
         self._made, self._kept = kept, None
         if is_whole:
             self._kept = self._cache.kept = kept

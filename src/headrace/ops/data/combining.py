@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.errors import InvalidArgumentError
 from headrace.ops.data.pipeline import (
+    BulkStream,
     Iteration,
     Source,
     Stream,
@@ -29,10 +30,10 @@ class _Limited(Source):
         return _LimitedStream(self._base.stream(run), *self._place)
 
 
-class _LimitedStream(Stream):
+class _LimitedStream(BulkStream):
     def __init__(self, stream: Stream, first: int, count: int, step: int) -> None:
         self.inputs = (stream,)
-        self.rows = stream.rows
+        self.items = stream.items
         self._stream, self._skip, self._left, self._step = stream, first, count, step
 
     def _skipped(self, count: int) -> None:
@@ -53,10 +54,10 @@ class _LimitedStream(Stream):
         self._skip = self._step - 1
         return element
 
-    def next_many(self, count: int) -> list[Any]:
-        if self._step > 1 or self._skip or count < 1:
-            return super().next_many(count)
-        found = self._stream.next_many(count if self._left < 0 else min(count, self._left))
+    def some(self, count: int) -> list[Any]:
+        if self._step > 1 or self._skip or not self._left:
+            return super().some(count)
+        found = self._stream.some(count if self._left < 0 else min(count, self._left))
         self._left -= len(found)
         return found
 
@@ -142,14 +143,14 @@ class _Repeat(Source):
         return _RepeatStream(self._base, self._count, run)
 
 
-class _RepeatStream(Stream):
+class _RepeatStream(BulkStream):
     """An iteration over the base at a time. One without elements ends an endless repetition."""
 
     def __init__(self, base: Source, count: int, run: Iteration) -> None:
         self._base, self._left, self._run = base, count, run
         self._stream = base.stream(run)
         self.inputs = (self._stream,)
-        self.rows = self._stream.rows
+        self.items = self._stream.items
         self._is_first = True
 
     def __next__(self) -> Any:
@@ -174,16 +175,14 @@ class _RepeatStream(Stream):
             self._stream = self._base.stream(self._run)
             self.inputs = (self._stream,)
 
-    def next_many(self, count: int) -> list[Any]:
-        found: list[Any] = []
-        while len(found) < count and self._left:
-            more = self._stream.next_many(count - len(found))
-            if more:
+    def some(self, count: int) -> list[Any]:
+        while self._left:
+            found = self._stream.some(count)
+            if found:
                 self._is_first = False
-                found = found + more if found else more
-            else:
-                self._again()
-        return found
+                return found
+            self._again()
+        return []
 
     def own_state(self) -> Any:
         return [self._left, self._is_first]

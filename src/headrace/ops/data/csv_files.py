@@ -10,7 +10,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError, OpError
 from headrace.files.records import check_compression
 from headrace.graph import dtypes
-from headrace.ops.data.files import lines_reader
+from headrace.ops.data.files import lines_reader, pieces_of
 from headrace.ops.data.pipeline import (
     Element,
     Iteration,
@@ -90,7 +90,7 @@ class _CsvStream(Stream):
     def __next__(self) -> Element:
         while self._file < len(self._paths):
             if self._lines is None:
-                self._lines = self._how.read(self._paths[self._file], self._position)
+                self._lines = pieces_of(self._how.read(self._paths[self._file], self._position))
                 if self._how.header and not self._position:
                     self._record()
             record = self._record()

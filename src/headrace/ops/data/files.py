@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.errors import DataLossError, InvalidArgumentError, OpError
-from headrace.files.records import RecordReader, check_compression, open_stream
+from headrace.files.records import OVERHEAD, RecordReader, check_compression, open_stream
 from headrace.ops.data.pipeline import (
-    Element,
+    STRINGS,
+    BulkStream,
     Iteration,
     Source,
     Stream,
-    as_string,
     define_dataset,
     scalar,
     text,
@@ -21,8 +21,28 @@ from headrace.ops.data.pipeline import (
 
 #: So much of a file is read at a time.
 _BLOCK = 1 << 18
-#: Reads one file: pieces, each with the position behind it, from a position on.
-Reader = Callable[[str, int], Iterator[tuple[bytes, int]]]
+
+
+class FilePieces(NamedTuple):
+    """Pieces of a file that lie behind each other.
+
+    Attributes:
+        pieces: the bytes of elements; start: where the first begins.
+        raw: the same with what is taken off them; between: so many bytes lie behind each.
+    """
+
+    pieces: Sequence[bytes]
+    start: int
+    raw: Sequence[bytes]
+    between: int = 0
+
+    def behind(self, count: int) -> int:
+        """Where the pieces after the first ``count`` begin."""
+        return self.start + sum(map(len, self.raw[:count])) + self.between * count
+
+
+#: Reads one file from a position on.
+Reader = Callable[[str, int], Iterator[FilePieces]]
 
 
 class _Files(Source):
@@ -33,48 +53,70 @@ class _Files(Source):
         return _FilesStream(self._paths, self._read)
 
 
-class _FilesStream(Stream):
+class _FilesStream(BulkStream):
     """One file after the other."""
+
+    items = STRINGS
 
     def __init__(self, paths: Sequence[str], read: Reader) -> None:
         self._paths, self._read = paths, read
-        self._file = self._position = 0
-        self._pieces: Iterator[tuple[bytes, int]] | None = None
+        self._file = 0
+        self._blocks: Iterator[FilePieces] | None = None
+        #: What is at hand, and how many pieces of it have been given.
+        self._block, self._given = FilePieces((), 0, ()), 0
 
-    def __next__(self) -> Element:
-        while self._file < len(self._paths):
-            if self._pieces is None:
-                self._pieces = self._read(self._paths[self._file], self._position)
-            try:
-                found = next(self._pieces, None)
-            except OpError as error:
-                self.failed(error, self.count)
-                raise
-            if found is not None:
-                self.count += 1
-                self._position = found[1]
-                return (as_string(found[0]),)
-            self._pieces, self._position = None, 0
+    def __next__(self) -> bytes:
+        found = self.some(1)
+        if not found:
+            raise StopIteration
+        return found[0]
+
+    def some(self, count: int) -> list[bytes]:
+        while self._given == len(self._block.pieces):
+            if not self._load():
+                return []
+        found = self._block.pieces[self._given : self._given + count]
+        self._given += len(found)
+        self.count += len(found)
+        return list(found)
+
+    def _load(self) -> bool:
+        """Read the next block; False at the end of the last file."""
+        if self._file == len(self._paths):
+            return False
+        position = self._block.behind(self._given)
+        if self._blocks is None:
+            self._blocks = self._read(self._paths[self._file], position)
+        try:
+            found = next(self._blocks, None)
+        except OpError as error:
+            self.failed(error, self.count)
+            raise
+        if found is None:
             self._file += 1
-        raise StopIteration
+            self._blocks, found = None, FilePieces((), 0, ())
+        self._block, self._given = found, 0
+        return True
 
     def own_state(self) -> Any:
-        return [self._file, self._position]
+        return [self._file, self._block.behind(self._given)]
 
     def set_own_state(self, state: Any) -> None:
-        self.close()
-        self._file, self._position = state
+        self._file, position = state
+        self._blocks = None
+        self._block, self._given = FilePieces((), position, ()), 0
 
     def close(self) -> None:
-        self._pieces = None  # a generator that is dropped closes its file
+        self.set_own_state(self.own_state())  # a generator that is dropped closes its file
 
 
 def _records(compression: str) -> Reader:
-    def read(path: str, position: int) -> Iterator[tuple[bytes, int]]:
+    def read(path: str, position: int) -> Iterator[FilePieces]:
         reader = RecordReader(path, compression, position)
         try:
-            for record in reader:
-                yield record, reader.position
+            while records := reader.read_block():
+                yield FilePieces(records, position, records, OVERHEAD)
+                position = reader.position
         finally:
             reader.close()
 
@@ -87,20 +129,30 @@ def _check(stream: Any) -> None:
         raise DataLossError(None, None, f"{stream.path}: {stream.damage}")
 
 
+def pieces_of(blocks: Iterator[FilePieces]) -> Iterator[tuple[bytes, int]]:
+    """Each piece, and the position behind it."""
+    for block in blocks:
+        position = block.start
+        for piece, raw in zip(block.pieces, block.raw, strict=True):
+            position += len(raw) + block.between
+            yield piece, position
+
+
 def lines_reader(compression: str) -> Reader:
-    def read(path: str, position: int) -> Iterator[tuple[bytes, int]]:
+    def read(path: str, position: int) -> Iterator[FilePieces]:
         stream = open_stream(path, compression)
         try:
             stream.skip(position)
             rest = b""
-            while block := stream.read(_BLOCK):
-                *lines, rest = (rest + block).split(b"\n")
-                for line in lines:
-                    position += len(line) + 1
-                    yield line.removesuffix(b"\r"), position
+            while data := stream.read(_BLOCK):
+                *lines, rest = (rest + data).split(b"\n")
+                if lines:
+                    found = FilePieces([x.removesuffix(b"\r") for x in lines], position, lines, 1)
+                    yield found
+                    position = found.behind(len(lines))
             _check(stream)
             if rest:
-                yield rest.removesuffix(b"\r"), position + len(rest)
+                yield FilePieces([rest.removesuffix(b"\r")], position, [rest])
         finally:
             stream.close()
 
@@ -108,20 +160,20 @@ def lines_reader(compression: str) -> Reader:
 
 
 def _pieces(header: int, length: int, footer: int, compression: str) -> Reader:
-    def read(path: str, position: int) -> Iterator[tuple[bytes, int]]:
+    def read(path: str, position: int) -> Iterator[FilePieces]:
         stream = open_stream(path, compression)
         try:
             begin = max(position, header)
             stream.skip(begin)
             rest = b""
-            while block := stream.read(_BLOCK):
-                rest += block
-                at = 0
-                while len(rest) - at >= length + footer:
-                    begin += length
-                    yield rest[at : at + length], begin
-                    at += length
-                rest = rest[at:]
+            while data := stream.read(max(_BLOCK, length)):
+                rest += data
+                end = max(0, len(rest) - footer) // length * length
+                if end:
+                    pieces = [rest[at : at + length] for at in range(0, end, length)]
+                    yield FilePieces(pieces, begin, pieces)
+                    begin += end
+                    rest = rest[end:]
             _check(stream)
             if len(rest) != footer:
                 message = (

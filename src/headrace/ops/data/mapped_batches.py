@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from headrace.errors import CancelledError, OpError
 from headrace.graph.func_graph import FuncGraph
-from headrace.ops.data.pipeline import Element, Iteration, Source, Stream, gathered, row, stack
+from headrace.ops.data.pipeline import Element, Iteration, Source, Stream, gathered, stack
 from headrace.ops.data.vectorized import batched_body
 
 #: Smaller batches are made of elements.
@@ -86,10 +86,10 @@ class MappedBatches(Stream):
             raise
 
     def _one(self, element: Any, place: int, found: list[Any]) -> Element:
-        rows = self._stream.rows
+        items = self._stream.items
         self.count += 1
         try:
-            return self._of_each(*(element if rows is None else row(rows, element)))
+            return self._of_each(*(element if items is None else items.one(element)))
         except OpError as error:
             self._waiting = found[place + 1 :]
             if self._mapped.op is not None:
@@ -97,11 +97,11 @@ class MappedBatches(Stream):
             raise
 
     def own_state(self) -> Any:
-        rows = self._stream.rows
-        return [list(e) if rows is None else e for e in self._waiting]
+        items = self._stream.items
+        return [list(e) if items is None else e for e in self._waiting]
 
     def set_own_state(self, state: Any) -> None:
-        self._waiting = [tuple(e) if self._stream.rows is None else e for e in state]
+        self._waiting = [tuple(e) if self._stream.items is None else e for e in state]
 
 
 __all__ = ["LEAST_BATCH", "MappedBatches", "TakenOut", "map_taken_out"]

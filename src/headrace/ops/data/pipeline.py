@@ -14,7 +14,7 @@ from headrace.graph.tensor import Operation
 from headrace.ops.core.registry import PURE, Effects, NotDifferentiable, define_op
 from headrace.ops.core.traits import Traits
 
-#: One element: an array for each component. Streams with `Stream.rows` give indices instead.
+#: One element: an array for each component. Streams with `Stream.items` give others instead.
 Element = tuple[Any, ...]
 #: What a stream needs to go on where it was: arrays, numbers, texts, lists and dicts of such.
 State = dict[str, Any]
@@ -93,7 +93,7 @@ class Iteration:
         self._local.step = step
         try:
             element: Element = next(stream)
-            return element if stream.rows is None else row(stream.rows, element)
+            return element if stream.items is None else stream.items.one(element)
         finally:
             self._local.step = None
 
@@ -101,6 +101,47 @@ class Iteration:
 def row(arrays: Sequence[Any], index: Any) -> Element:
     """One element of arrays that hold many."""
     return tuple([a[index] if a.ndim > 1 else a[index : index + 1].reshape(()) for a in arrays])
+
+
+class Items:
+    """What stands for an element while nothing looks at it, and how elements are made of it."""
+
+    def one(self, item: Any) -> Element:
+        """The element that an item stands for."""
+        raise NotImplementedError
+
+    def many(self, items: Sequence[Any]) -> Element:
+        """Several, as one element with a first axis more."""
+        raise NotImplementedError
+
+
+class RowItems(Items):
+    """Numbers: indices into the first axes of arrays."""
+
+    def __init__(self, arrays: Sequence[Any]) -> None:
+        self._arrays = arrays
+
+    def one(self, item: int) -> Element:
+        return row(self._arrays, item)
+
+    def many(self, items: Sequence[int]) -> Element:
+        first, last = items[0], items[-1]
+        if last - first == len(items) - 1 and items == list(range(first, last + 1)):
+            return tuple([a[first : last + 1] for a in self._arrays])
+        at = np.array(items)
+        return tuple([a.take(at, 0) for a in self._arrays])
+
+
+class StringItems(Items):
+    """The bytes of elements that are one string."""
+
+    def one(self, item: bytes) -> Element:
+        return (as_string(item),)
+
+    def many(self, items: Sequence[bytes]) -> Element:
+        result = np.empty(len(items), object)
+        result[:] = items
+        return (result,)
 
 
 class Source:
@@ -131,8 +172,8 @@ class Stream:
     A subclass has ``_next``, and ``_state`` and ``_go_on`` if it holds more than its inputs do.
 
     Attributes:
-        rows: where set, elements are given as their indices into these arrays. What only hands
-            elements on moves a number in place of arrays; batches are gathered at once.
+        items: where set, what is given only stands for elements: what hands it on moves a number,
+            or bytes, in place of arrays, and batches are gathered at once.
         inputs: the streams that this one pulls from, in order.
         op: the operation that made the dataset, for errors.
         count: how many elements the stream has begun, where errors tell their index.
@@ -140,7 +181,7 @@ class Stream:
 
     op: Any = None
     count = 0
-    rows: Sequence[Any] | None = None
+    items: Items | None = None
     inputs: Sequence[Stream] = ()
 
     def __iter__(self) -> Stream:
@@ -158,6 +199,16 @@ class Stream:
         except StopIteration:
             pass
         return found
+
+    def some(self, count: int) -> list[Any]:
+        """Up to ``count`` next elements, at least one; none at the end.
+
+        As many as come at once: if making one fails, none before it is lost.
+        """
+        try:
+            return [next(self)]
+        except StopIteration:
+            return []
 
     def failed(self, error: OpError, index: int | None = None) -> OpError:
         """The error, with this stage and the element's index; by default that begun last."""
@@ -193,23 +244,37 @@ class Stream:
             stream.close()
 
 
-class _Whole(Stream):
-    """The elements of a stream of indices, as arrays."""
+class BulkStream(Stream):
+    """A stream whose `some` gives several elements in little more time than one."""
 
-    def __init__(self, stream: Stream) -> None:
+    def next_many(self, count: int) -> list[Any]:
+        found: list[Any] = []
+        while len(found) < count:
+            more = self.some(count - len(found))
+            if not more:
+                break
+            found += more
+        return found
+
+
+class _Whole(BulkStream):
+    """The elements of a stream of items."""
+
+    def __init__(self, stream: Stream, items: Items) -> None:
         self.inputs = (stream,)
-        self._stream = stream
-        assert stream.rows is not None
-        self._arrays = stream.rows
+        self._stream, self._element = stream, items.one
 
     def __next__(self) -> Any:
-        return row(self._arrays, next(self._stream))
+        return self._element(next(self._stream))
+
+    def some(self, count: int) -> list[Any]:
+        return [*map(self._element, self._stream.some(count))]
 
 
 def whole(source: Source, run: Iteration) -> Stream:
     """The stream of a source, with elements of arrays."""
     stream = source.stream(run)
-    return stream if stream.rows is None else _Whole(stream)
+    return stream if stream.items is None else _Whole(stream, stream.items)
 
 
 #: What some dataset ops declare beside their own attributes.
@@ -252,13 +317,7 @@ def gathered(stream: Stream, found: Sequence[Any]) -> Element:
     Raises:
         InvalidArgumentError: if shapes differ.
     """
-    arrays = stream.rows
-    if arrays is None:
-        return stack(found)
-    if found[-1] - found[0] == len(found) - 1 and found == list(range(found[0], found[-1] + 1)):
-        return tuple([a[found[0] : found[-1] + 1] for a in arrays])
-    at = np.array(found)
-    return tuple([a.take(at, 0) for a in arrays])
+    return stack(found) if stream.items is None else stream.items.many(found)
 
 
 def stack(elements: Sequence[Element]) -> Element:
@@ -320,4 +379,7 @@ def as_string(value: bytes) -> Any:
     return array
 
 
-__all__ = ["Element", "Iteration", "Source", "State", "Stream"]
+#: How streams of strings give their elements.
+STRINGS = StringItems()
+
+__all__ = ["BulkStream", "Element", "Items", "Iteration", "RowItems", "Source", "State", "Stream"]

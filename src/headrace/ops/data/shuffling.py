@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from headrace.ops.data.pipeline import Iteration, Source, Stream, define_dataset, scalar
+from headrace.ops.data.pipeline import (
+    BulkStream,
+    Iteration,
+    Source,
+    Stream,
+    define_dataset,
+    scalar,
+)
 from headrace.ops.random import philox
 
 #: Random words are drawn so many at a time.
@@ -30,6 +37,17 @@ class Words:
             self._drawn = philox.stream_np(philox.advance(self._start, blocks), _WORDS).tolist()
         self.count += 1
         return self._drawn[at]
+
+    def take(self, count: int) -> list[int]:
+        """The next ``count`` words."""
+        found: list[int] = []
+        while len(found) < count:
+            found.append(self.next())
+            at = self.count % _WORDS
+            more = self._drawn[at : at + count - len(found)] if at else []
+            found += more
+            self.count += len(more)
+        return found
 
     def state(self) -> Any:
         """What `restored` needs."""
@@ -84,7 +102,7 @@ class _Shuffle(Source):
         return _ShuffleStream(self._base, self._size, self._seeds, self._epochs, run)
 
 
-class _ShuffleStream(Stream):
+class _ShuffleStream(BulkStream):
     """A ring of ``size`` places, in which the elements of each epoch lie side by side."""
 
     def __init__(self, base: Source, size: int, seeds: _Seeds, epochs: int, run: Iteration) -> None:
@@ -92,7 +110,7 @@ class _ShuffleStream(Stream):
         self._words = seeds.next()
         self._stream: Stream | None = base.stream(run)
         self.inputs = (self._stream,)
-        self.rows = self._stream.rows
+        self.items = self._stream.items
         self._epochs_left = epochs
         self._ring: list[Any] = []
         self._count = 0
@@ -100,21 +118,24 @@ class _ShuffleStream(Stream):
         self._slices = [[0, 0]]
         self._is_new = True
 
-    def _fill(self) -> None:
-        """Fill the ring up, from as many epochs as it takes."""
-        while self._stream is not None and self._count < self._size:
-            element = next(self._stream, None)
-            if element is None:
-                self._begin_epoch()
-                continue
-            self._is_new = False
-            at = self._slices[-1][1]
-            if at < self._size and at == len(self._ring):
-                self._ring.append(element)
-            else:
-                self._ring[at % self._size] = element
-            self._slices[-1][1] = at + 1
-            self._count += 1
+    def _pulled(self, count: int) -> list[Any]:
+        """Up to ``count`` elements of the last epoch, of the next if there are no more; or none."""
+        while self._stream is not None and count > 0:
+            found = self._stream.some(count)
+            if found:
+                self._is_new = False
+                return found
+            self._begin_epoch()
+        return []
+
+    def _put(self, element: Any) -> None:
+        at = self._slices[-1][1]
+        if at < self._size and at == len(self._ring):
+            self._ring.append(element)
+        else:
+            self._ring[at % self._size] = element
+        self._slices[-1][1] = at + 1
+        self._count += 1
 
     def _begin_epoch(self) -> None:
         assert self._stream is not None
@@ -129,9 +150,46 @@ class _ShuffleStream(Stream):
         self._slices.append([end, end])
 
     def __next__(self) -> Any:
-        self._fill()
-        if not self._count:
+        found = self.some(1)
+        if not found:
             raise StopIteration
+        return found[0]
+
+    def some(self, count: int) -> list[Any]:
+        while more := self._pulled(self._size - 1 - self._count):
+            for element in more:
+                self._put(element)
+        more = self._pulled(count)
+        if not more:
+            return [self._drawn() for _ in range(min(count, self._count))]
+        if len(self._slices) == 1 and len(self._ring) == self._size:
+            return self._exchanged(more)
+        found = []
+        for element in more:
+            self._put(element)
+            found.append(self._drawn())
+        return found
+
+    def _exchanged(self, more: list[Any]) -> list[Any]:
+        """What comes out of a full ring, of one epoch, while each of these comes in."""
+        ring, size = self._ring, self._size
+        begin, end = self._slices[0]
+        span = end + 1 - begin
+        found = []
+        for element, word in zip(more, self._words.take(len(more)), strict=True):
+            ring[end % size] = element
+            end += 1
+            chosen = (begin + word % span) % size
+            found.append(ring[chosen])
+            first = begin % size
+            ring[chosen] = ring[first]
+            ring[first] = None
+            begin += 1
+        self._slices[0] = [begin, end]
+        return found
+
+    def _drawn(self) -> Any:
+        """Take one out."""
         ring, size = self._ring, self._size
         while self._slices[0][0] == self._slices[0][1]:
             del self._slices[0]

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.ops.data.pipeline import Element, Iteration, Source, Stream, define_dataset, scalar
+from headrace.ops.data.pipeline import (
+    BulkStream,
+    Element,
+    Iteration,
+    RowItems,
+    Source,
+    Stream,
+    define_dataset,
+    scalar,
+)
 
 # -- tensors ------------------------------------------------------------------------------------
 
@@ -60,9 +69,9 @@ class Slices(Source):
         return _Slices(self._arrays)
 
 
-class _Slices(Stream):
+class _Slices(BulkStream):
     def __init__(self, arrays: Sequence[Any]) -> None:
-        self.rows = arrays
+        self.items = RowItems(arrays)
         self._at = 0
         self._end = len(arrays[0])
 
@@ -73,7 +82,7 @@ class _Slices(Stream):
         self._at = at + 1
         return at
 
-    def next_many(self, count: int) -> list[int]:
+    def some(self, count: int) -> list[int]:
         begin = self._at
         self._at = min(begin + count, self._end)
         return list(range(begin, self._at))

@@ -16,11 +16,11 @@ from headrace.graph.tensor_proto import MakeNdarray, make_tensor_proto
 from headrace.ops.data.batching import Given
 from headrace.ops.data.pipeline import Source
 
-_ARRAY, _DATASET = "array", "dataset"
+_ARRAY, _DATASET, _BYTES = "array", "dataset", "bytes"
 
 
 def to_bytes(state: Any) -> bytes:
-    """A state of dicts, lists, numbers, texts, arrays and windows as bytes.
+    """A state of dicts, lists, numbers, texts, bytes, arrays and windows as bytes.
 
     Raises:
         UnimplementedError: if there is another dataset in it.
@@ -34,6 +34,9 @@ def to_bytes(state: Any) -> bytes:
             return [form(item) for item in value]
         if value is None or isinstance(value, (bool, int, str)):
             return value
+        if isinstance(value, bytes):
+            arrays.append(value)
+            return {_BYTES: len(arrays) - 1}
         if isinstance(value, Given):
             return {_DATASET: form([list(element) for element in value.elements])}
         if isinstance(value, Source):
@@ -85,6 +88,8 @@ def _made(form: Any, arrays: list[bytes]) -> Any:
         return form
     if _DATASET in form:
         return Given([tuple(element) for element in _made(form[_DATASET], arrays)])
+    if _BYTES in form:
+        return arrays[form[_BYTES]]
     if _ARRAY in form:
         from headrace.graph.proto import TensorProto
 

@@ -12,6 +12,7 @@ from headrace.ops.core.array_util import both, shape_tensor
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.static import static_shape
+from headrace.ops.core.traits import Traits
 from headrace.ops.image import resize_kernels
 from headrace.ops.nn.windows import checked_rank
 
@@ -77,6 +78,7 @@ for _name, _types, _forward, _backward in (
         **both(_forward),
         gradient=_by_image(f"Resize{_name}Grad"),
         static=(1,),
+        traits=Traits(fast_on_numpy=_forward is resize_kernels.bilinear),
     )
     define_op(
         f"Resize{_name}Grad(grads: float32, original_image: T) -> output: T",
@@ -103,6 +105,7 @@ define_op(
     **both(resize_kernels.nearest),
     gradient=_nearest_gradient,
     static=(1,),
+    traits=Traits(fast_on_numpy=True),
 )
 define_op(
     "ResizeNearestNeighborGrad(grads: T, size: int32) -> output: T",

@@ -7,6 +7,7 @@ traced. Gradients are products with the matrices of these weights.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,8 @@ def bilinear(
 ) -> Any:
     """float32 ``[batch, *size, channels]``."""
     check_sizes(images, size, align_corners, half_pixel_centers)
+    if xp is np:
+        return _bilinear_by_rows(images, size, align_corners, half_pixel_centers)
     x = images.astype(np.float32)
     for axis, shape in ((2, (-1, 1)), (1, (-1, 1, 1))):
         lower, upper, weight = _linear(
@@ -79,6 +82,44 @@ def bilinear(
         low = _taken(xp, x, lower, axis)
         x = low + (_taken(xp, x, upper, axis) - low) * weight.reshape(shape)
     return x
+
+
+@lru_cache(maxsize=256)
+def _linear_of_elements(
+    size: int, new: int, align_corners: bool, half_pixel_centers: bool, width: int
+) -> tuple[Indices, Indices, Floats]:
+    """`_linear` for pixels of ``width`` elements that lie in a row. The arrays are shared."""
+    lower, upper, weight = _linear(size, new, align_corners, half_pixel_centers)
+    each = np.arange(width)
+    indices = [(i[:, None] * width + each).reshape(-1) for i in (lower, upper)]
+    return indices[0], indices[1], np.repeat(weight, width)
+
+
+def _bilinear_by_rows(images: Any, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
+    """The same numbers on NumPy: only rows that count are looked at, in their own type, and single
+    elements are moved, which NumPy does several times faster than pixels."""
+    batch, height, width, channels = images.shape
+    new_height, new_width = int(size[0]), int(size[1])
+    rule = align_corners, half_pixel_centers
+    above, below, down = _linear_of_elements(height, new_height, *rule, 1)
+    if 2 * new_height < height:
+        used, places = np.unique(np.concatenate([above, below]), return_inverse=True)
+        images, height = images[:, used], len(used)
+        above, below = places[:new_height], places[new_height:]
+    if images.dtype not in (np.uint8, np.float32):
+        images = images.astype(np.float32)
+    left, right, across = _linear_of_elements(width, new_width, *rule, channels)
+    x = images.reshape(batch, height, width * channels)
+    low = np.take(x, left, 2, mode="clip")  # they are inside; saves the check
+    x = np.subtract(np.take(x, right, 2, mode="clip"), low, dtype=np.float32)
+    x *= across
+    x += low
+    low = np.take(x, above, 1, mode="clip")
+    x = np.take(x, below, 1, mode="clip")
+    x -= low
+    x *= down[:, None]
+    x += low
+    return x.reshape(batch, new_height, new_width, channels)
 
 
 def _taken(xp: Any, x: Any, indices: Indices, axis: int) -> Any:
