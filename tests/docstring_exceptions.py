@@ -69,6 +69,8 @@ NO_SHAPE = {
         contrib.testing.simple_values_from_events contrib.testing.to_summary_proto
         contrib.summary.eval_dir contrib.training.wait_for_new_checkpoint
         contrib.gan.eval.get_graph_def_from_disk
+        contrib.learn.utils.input_fn_utils.garbage_collect_exports
+        contrib.learn.utils.input_fn_utils.get_most_recent_export
         contrib.tensorboard.plugins.projector.visualize_embeddings""",
     "the loop around the steps: sessions, threads, placement of variables, reports": """
         profiler.advise profiler.profile train.MonitoredTrainingSession train.add_queue_runner
@@ -100,7 +102,9 @@ NO_ERROR = {
         contrib.framework.has_arg_scope contrib.framework.is_tensor
         contrib.summary.all_summary_ops contrib.summary.always_record_summaries
         contrib.summary.never_record_summaries contrib.summary.summary_writer_initializer_op
-        contrib.compiler.jit.experimental_jit_scope""",
+        contrib.compiler.jit.experimental_jit_scope
+        contrib.learn.utils.input_fn_utils.garbage_collect_exports
+        contrib.learn.utils.input_fn_utils.get_most_recent_export""",
     "applied to any dataset": """
         contrib.data.ignore_errors""",
     "switches to what already holds, and empty functions": """

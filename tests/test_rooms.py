@@ -94,6 +94,8 @@ def test_imports_keep_to_the_order():
     assert not upward
 
 
+_WHAT = ("Classifier", "Regressor", "Estimator")
+
 #: Names of two classes, with the reason.
 SHARED_NAMES = {
     "Dataset": "tf.contrib.learn has one of its own, of arrays",
@@ -101,6 +103,13 @@ SHARED_NAMES = {
     "RunConfig": "tf.estimator.tpu and tf.contrib.learn each have one with more arguments",
     "Estimator": "tf.contrib.learn has one of its own, with fit",
     "ModeKeys": "tf.contrib.learn has one of its own, with INFER",
+    **dict.fromkeys(
+        [
+            *(f"{kind}{what}" for kind in ("DNN", "Linear", "DNNLinearCombined") for what in _WHAT),
+            "Head",
+        ],
+        "tf.contrib.learn has one of its own, with the earlier interface",
+    ),
 }
 
 

@@ -45,7 +45,9 @@ REASONS = {
     "each by itself",
     "contrib.eager": "Headrace runs graphs; it has no eager mode",
     "contrib.keras": "tf.keras is Keras 3",
-    "contrib.learn": "its premade Estimators are in tf.estimator",
+    "contrib.learn.KMeansClustering": "tf.contrib.factorization has the parts of k-means",
+    "contrib.learn.LogisticRegressor": "LinearClassifier and DNNClassifier tell two classes apart",
+    "contrib.learn.SVM": "binary_svm_head has its loss, for an Estimator of your own",
     "contrib.opt": "the optimizers are in tf.train; AdamOptimizer is near to LazyAdamOptimizer, "
     "but moves all rows of a table",
     "contrib.signal": "tf.signal has the Fourier and cosine transforms",

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from headrace.contrib.learn.export import learn_receiver
+from headrace.contrib.learn.frames import extract_dask_data, extract_pandas_matrix
+from headrace.contrib.learn.interfaces import BaseEstimator, NotFittedError
+from headrace.contrib.learn.metric_spec import MetricSpec, metric_ops
+from headrace.contrib.learn.model_fn import ModelFnOps, served_outputs
 from headrace.contrib.learn.monitors import replace_monitors_with_hooks
 from headrace.estimator.callables import argument_names, described
 from headrace.estimator.estimator import Estimator as _Estimator
@@ -15,8 +20,9 @@ from headrace.estimator.inputs.arrays import numpy_input_fn
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.estimator.run_config import RunConfig as _RunConfig
 from headrace.estimator.spec import EstimatorSpec
+from headrace.train.basic_session_run_hooks import FeedFnHook
 
-__all__ = ["Estimator", "MetricSpec", "ModelFnOps", "RunConfig", "SKCompat"]
+__all__ = ["Estimator", "RunConfig", "SKCompat"]
 
 
 class RunConfig(_RunConfig):
@@ -61,99 +67,7 @@ class RunConfig(_RunConfig):
             self._place.evaluation_master = evaluation_master
 
 
-class _ModelFnFields(NamedTuple):
-    mode: str
-    predictions: Any = None
-    loss: Any = None
-    train_op: Any = None
-    eval_metric_ops: Any = None
-    output_alternatives: Any = None
-    training_chief_hooks: Any = None
-    training_hooks: Any = None
-    scaffold: Any = None
-
-
-class ModelFnOps(_ModelFnFields):
-    """What a ``model_fn`` of `tf.contrib.learn.Estimator` returns.
-
-    Args:
-        mode: one of `tf.contrib.learn.ModeKeys`; the others as for `tf.estimator.EstimatorSpec`.
-
-    >>> ops = tf.contrib.learn.ModelFnOps("infer", predictions=tf.constant([1.0]))
-    >>> ops.as_estimator_spec().mode
-    'infer'
-    """
-
-    __slots__ = ()
-
-    def as_estimator_spec(self) -> EstimatorSpec:
-        """The same for `tf.estimator.Estimator`."""
-        return EstimatorSpec(
-            self.mode,
-            self.predictions,
-            self.loss,
-            self.train_op if self.mode == ModeKeys.TRAIN else None,
-            self.eval_metric_ops,
-            training_chief_hooks=self.training_chief_hooks,
-            training_hooks=self.training_hooks,
-            scaffold=self.scaffold,
-        )
-
-
-class MetricSpec:
-    """A metric: a function of `tf.metrics`, and what it is called with.
-
-    Args:
-        metric_fn: ``metric_fn(predictions, labels, weights=...)`` gives a pair (value, update).
-        prediction_key, label_key, weight_key: which of several predictions, labels and features.
-
-    >>> spec = tf.contrib.learn.MetricSpec(tf.contrib.metrics.streaming_accuracy)
-    >>> value, update = spec.create_metric_ops({}, tf.constant([1]), tf.constant([1]))
-    >>> value.shape
-    TensorShape([])
-    """
-
-    def __init__(
-        self,
-        metric_fn: Callable[..., Any],
-        prediction_key: str | None = None,
-        label_key: str | None = None,
-        weight_key: str | None = None,
-    ) -> None:
-        self.metric_fn = metric_fn
-        self.prediction_key = prediction_key
-        self.label_key = label_key
-        self.weight_key = weight_key
-
-    def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
-        """The pair (value, update).
-
-        Raises:
-            ValueError: if there are several predictions or labels, and no key.
-        """
-        given: dict[str, Any] = {}
-        names = argument_names(self.metric_fn)
-        given["labels" if "labels" in names else "targets"] = _one(labels, self.label_key, "label")
-        given["predictions"] = _one(predictions, self.prediction_key, "prediction")
-        if self.weight_key is not None:
-            given["weights"] = inputs[self.weight_key]
-        return self.metric_fn(**given)
-
-
-def _one(value: Any, key: str | None, what: str) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    if key is not None:
-        return value[key]
-    if len(value) != 1:
-        raise ValueError(
-            f"MetricSpec without {what}_key specified requires {what}s tensor or single element "
-            f"dict, got {list(value)}"
-        )
-    return next(iter(value.values()))
-
-
-class Estimator:
+class Estimator(BaseEstimator):
     """Trains with ``fit``, evaluates and predicts with what ``model_fn`` builds.
 
     Args:
@@ -191,7 +105,9 @@ class Estimator:
             raise ValueError("model_fn must be provided to Estimator.")
         self._user_model_fn = model_fn
         self._engineer = feature_engineering_fn
-        self._metrics: Mapping[str, Any] = {}
+        self._metrics: Mapping[Any, Any] = {}
+        #: While a model is exported: which of its outputs is the default one.
+        self._export_default: tuple[str | None] | None = None
         self._core = _Estimator(self._spec, model_dir, config, {} if params is None else params)
 
     def _spec(
@@ -206,20 +122,19 @@ class Estimator:
         result = self._user_model_fn(features, labels, **keywords)
         spec = self._as_spec(result, mode)
         if mode == ModeKeys.EVAL and self._metrics:
-            made = {
-                _metric_name(name): metric.create_metric_ops(features, labels, spec.predictions)
-                for name, metric in self._metrics.items()
-            }
+            made = metric_ops(self._metrics, features, labels, spec.predictions)
             spec = spec._replace(eval_metric_ops={**spec.eval_metric_ops, **made})
         return spec
 
     def _as_spec(self, result: Any, mode: str) -> EstimatorSpec:
         if isinstance(result, EstimatorSpec):
             return result
+        if not isinstance(result, ModelFnOps) and isinstance(result, tuple) and len(result) == 3:
+            result = ModelFnOps(mode, *result)
         if isinstance(result, ModelFnOps):
-            return result.as_estimator_spec()
-        if isinstance(result, tuple) and len(result) == 3:
-            return ModelFnOps(mode, *result).as_estimator_spec()
+            if self._export_default is not None:
+                return served_outputs(result, self._export_default[0])
+            return result.estimator_spec() if mode != ModeKeys.PREDICT else result._spec(None)
         raise ValueError(
             f"Unrecognized value returned by model_fn ({described(self._user_model_fn)}), please "
             f"return ModelFnOps. Got: {result!r:.100}"
@@ -234,6 +149,11 @@ class Estimator:
     def config(self) -> Any:
         """How it runs."""
         return self._core.config
+
+    @property
+    def model_fn(self) -> Any:
+        """``model_fn(features, labels, mode, config)``, which gives an EstimatorSpec."""
+        return self._core.model_fn
 
     @property
     def params(self) -> Any:
@@ -284,7 +204,7 @@ class Estimator:
         feed_fn: Any = None,
         batch_size: int | None = None,
         steps: int | None = None,
-        metrics: Mapping[str, MetricSpec] | None = None,
+        metrics: Mapping[Any, Any] | None = None,
         name: str | None = None,
         checkpoint_path: str | None = None,
         hooks: Iterable[Any] | None = None,
@@ -293,18 +213,31 @@ class Estimator:
         """The metrics of the latest checkpoint: numbers by name.
 
         Args:
-            metrics: more metrics, MetricSpecs by name.
+            metrics: more metrics, by name: MetricSpecs, or functions of predictions and labels
+                under names (name, key of the predictions).
+            feed_fn: gives what to feed at each step.
             x, y, input_fn, batch_size: as for `fit`; others as for `tf.estimator.Estimator`.
 
         Raises:
             ValueError: if both arrays and an input function are given, or neither.
+            NotFittedError: if there is no checkpoint.
         """
         feed = _input_fn(x, y, input_fn, batch_size, shuffle=False, epochs=1)
+        found = list(hooks or ())
+        if feed_fn is not None:
+            found.append(FeedFnHook(feed_fn))
+        self._require_checkpoint(checkpoint_path)
         with self.with_metrics(metrics):
-            return self._core.evaluate(feed, steps, hooks, checkpoint_path, name)
+            return self._core.evaluate(feed, steps or None, found, checkpoint_path, name)
+
+    def _require_checkpoint(self, checkpoint_path: Any = None) -> None:
+        if checkpoint_path is None and self._core.latest_checkpoint() is None:
+            raise NotFittedError(
+                f"Couldn't find trained model at {self.model_dir}. Call fit() first."
+            )
 
     @contextmanager
-    def with_metrics(self, metrics: Mapping[str, MetricSpec] | None) -> Iterator[None]:
+    def with_metrics(self, metrics: Mapping[Any, Any] | None) -> Iterator[None]:
         """Evaluations have more metrics, MetricSpecs by name."""
         self._metrics = dict(metrics or {})
         try:
@@ -323,9 +256,14 @@ class Estimator:
     ) -> Any:
         """The predictions: an iterator over examples (or batches), or arrays of all.
 
+        Args:
+            outputs: which of the predictions.
+
         Raises:
             ValueError: if both arrays and an input function are given, or neither.
+            NotFittedError: if there is no checkpoint.
         """
+        self._require_checkpoint()
         feed = _input_fn(x, None, input_fn, batch_size, shuffle=False, epochs=1)
         if as_iterable:
             return self._core.predict(feed, outputs, yield_single_examples=not iterate_batches)
@@ -341,15 +279,36 @@ class Estimator:
         checkpoint_path: str | None = None,
         strip_default_attrs: bool = False,
     ) -> bytes:
-        """`tf.estimator.Estimator.export_savedmodel`."""
-        return self._core.export_savedmodel(
-            export_dir_base,
-            serving_input_fn,
-            assets_extra,
-            as_text,
-            checkpoint_path,
-            strip_default_attrs,
-        )
+        """Write the model as a SavedModel, into a folder named after the time.
+
+        Args:
+            serving_input_fn: gives `tf.contrib.learn.InputFnOps`, or a
+                `tf.estimator.export.ServingInputReceiver`.
+            default_output_alternative_key: which of several output alternatives the default
+                signature gives.
+            export_dir_base, assets_extra, as_text, checkpoint_path, strip_default_attrs: as for
+                `tf.estimator.Estimator.export_savedmodel`.
+
+        Returns:
+            The path of the folder.
+
+        Raises:
+            ValueError: without an input function or a checkpoint, and for an unknown alternative.
+        """
+        if serving_input_fn is None:
+            raise ValueError("serving_input_fn must be defined.")
+        self._export_default = (default_output_alternative_key,)
+        try:
+            return self._core.export_savedmodel(
+                export_dir_base,
+                lambda: learn_receiver(serving_input_fn()),
+                assets_extra,
+                as_text,
+                checkpoint_path,
+                strip_default_attrs,
+            )
+        finally:
+            self._export_default = None
 
     def get_variable_names(self) -> list[str]:
         """The names of all variables in the latest checkpoint."""
@@ -404,11 +363,10 @@ class SKCompat:
 
     def predict(self, x: Any, batch_size: int = 128, outputs: Sequence[str] | None = None) -> Any:
         """The predictions for an array: an array, or arrays by name."""
-        return self._estimator.predict(x, batch_size=batch_size, outputs=outputs, as_iterable=False)
-
-
-def _metric_name(name: Any) -> str:
-    return str(name[0] if isinstance(name, tuple) else name)
+        # Not that of a classifier, which gives classes alone.
+        return Estimator.predict(
+            self._estimator, x, batch_size=batch_size, outputs=outputs, as_iterable=False
+        )
 
 
 def _input_fn(
@@ -426,8 +384,15 @@ def _input_fn(
         return input_fn
     if x is None:
         raise ValueError("Either x or input_fn must be provided.")
-    arrays = dict(x) if isinstance(x, Mapping) else np.asarray(x)
-    return numpy_input_fn(arrays, y, batch_size or 128, epochs, shuffle)
+    if hasattr(x, "__next__"):
+        raise ValueError("x is an iterator; fit(input_fn=...) takes what gives one example more.")
+    return numpy_input_fn(_arrays(x), _arrays(y), batch_size or 128, epochs, shuffle)
+
+
+def _arrays(data: Any) -> Any:
+    if data is None or isinstance(data, Mapping):
+        return data if data is None else {key: _arrays(value) for key, value in data.items()}
+    return np.asarray(extract_pandas_matrix(extract_dask_data(data)))
 
 
 def _joined(batches: Iterator[Any]) -> Any:

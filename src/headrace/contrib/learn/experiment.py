@@ -8,13 +8,51 @@ from typing import Any
 
 from headrace import logging
 from headrace.contrib.learn.estimators import Estimator
+from headrace.contrib.learn.export import ExportStrategy
 from headrace.contrib.learn.monitors import replace_monitors_with_hooks
 from headrace.estimator.checkpoints import global_step_of
 from headrace.estimator.estimator import Estimator as _Estimator
+from headrace.estimator.exporters import Exporter
 from headrace.estimator.tasks import evaluate_checkpoints, run_task
 from headrace.estimator.training import EvalSpec, TrainSpec
 
 __all__ = ["Experiment"]
+
+
+class _Exporting(Exporter):
+    """A strategy as an exporter of `tf.estimator.EvalSpec`."""
+
+    def __init__(self, strategy: ExportStrategy, estimator: Any) -> None:
+        self._strategy = strategy
+        self._estimator = estimator
+
+    @property
+    def name(self) -> str:
+        return self._strategy.name
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any],
+        is_the_final_export: bool,
+    ) -> Any:
+        return self._strategy.export(self._estimator, export_path, checkpoint_path, eval_result)
+
+
+def _checked_strategies(given: Any) -> list[ExportStrategy]:
+    found = [given] if isinstance(given, ExportStrategy) else list(given or ())
+    for one in found:
+        if not isinstance(one, ExportStrategy):
+            raise ValueError(
+                "`export_strategies` must be ExportStrategies, as tf.contrib.learn."
+                f"make_export_strategy gives; got {one!r:.100}"
+            )
+    names = [one.name for one in found]
+    if len(set(names)) < len(names):
+        raise ValueError(f"`export_strategies` must have unique names. Got: {names}")
+    return found
 
 
 class Experiment:
@@ -29,6 +67,8 @@ class Experiment:
         train_monitors: monitors and hooks; eval_hooks: hooks of evaluations.
         eval_delay_secs, continuous_eval_throttle_secs: when evaluations begin, and the seconds
             between them.
+        export_strategies: `tf.contrib.learn.ExportStrategy`, one or several: how the model is
+            exported after evaluations.
         kwargs: further arguments of TensorFlow 1.15 are taken, without effect.
 
     Raises:
@@ -63,6 +103,9 @@ class Experiment:
         local_eval_frequency: int | None = None,
         eval_delay_secs: float = 120,
         continuous_eval_throttle_secs: float = 60,
+        min_eval_frequency: int | None = None,
+        delay_workers_by_global_step: bool = False,
+        export_strategies: Any = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(estimator, (Estimator, _Estimator)):
@@ -85,11 +128,17 @@ class Experiment:
         self._eval_hooks = list(eval_hooks or ())
         self._delay = eval_delay_secs
         self._throttle = continuous_eval_throttle_secs
+        self.reset_export_strategies(export_strategies)
 
     @property
     def estimator(self) -> Any:
         """The Estimator."""
         return self._estimator
+
+    @property
+    def eval_metrics(self) -> Mapping[str, Any] | None:
+        """The metrics of evaluations, MetricSpecs by name."""
+        return self._eval_metrics
 
     @property
     def train_steps(self) -> int | None:
@@ -104,6 +153,16 @@ class Experiment:
     def extend_train_hooks(self, additional_hooks: Iterable[Any]) -> None:
         """Add hooks of the training."""
         self._train_hooks.extend(additional_hooks)
+
+    def reset_export_strategies(self, new_export_strategies: Any = None) -> list[ExportStrategy]:
+        """Other strategies in place of those it has; these are given back.
+
+        Raises:
+            ValueError: for what is no ExportStrategy, and for two of one name.
+        """
+        before: list[ExportStrategy] = getattr(self, "_strategies", [])
+        self._strategies = _checked_strategies(new_export_strategies)
+        return before
 
     @property
     def _core(self) -> Any:
@@ -126,7 +185,7 @@ class Experiment:
         return self._estimator.evaluate(input_fn=self._eval_input_fn, **given)
 
     def train_and_evaluate(self) -> tuple[Any, list[Any]]:
-        """Train, evaluate after each checkpoint and at the end: the last metrics, no exports."""
+        """Train, evaluate after each checkpoint and at the end: the last metrics, and exports."""
         found = self._run()
         return found if found is not None else (None, [])
 
@@ -156,6 +215,7 @@ class Experiment:
                 hooks=self._eval_hooks,
                 start_delay_secs=self._delay,
                 throttle_secs=self._throttle,
+                exporters=[_Exporting(s, self._estimator) for s in self._strategies] or None,
             ),
         )
 
