@@ -19,6 +19,7 @@ NAMESPACES = [
     *(
         "app",
         "bitwise",
+        "collective",
         "compat",
         "config",
         "data",

@@ -107,6 +107,7 @@ __getattr__, __dir__ = _lazy(
     },
     modules=(
         "app",
+        "collective",
         "compat",
         "config",
         "contrib",

@@ -771,6 +771,7 @@ from headrace.behavior import is_tensor as is_tensor
 from headrace.behavior import load_file_system_library as load_file_system_library
 from headrace.behavior import load_library as load_library
 from headrace.behavior import load_op_library as load_op_library
+from headrace import collective as collective
 from headrace import compat as compat
 from headrace import config as config
 from headrace import contrib as contrib

@@ -112,6 +112,7 @@ ROWS: dict[str, Row] = {
     "python.ops.array_ops": _row("headrace", shape_internal=f"{_INNER}.shape_internal"),
     "python.ops.check_ops": _row("headrace", "headrace.debugging"),
     "python.ops.clip_ops": _row(),
+    "python.ops.collective_ops": _row("headrace.collective"),
     "python.ops.constant_op": _row(),
     "python.ops.io_ops": _row("headrace", _INTERNALS),
     "python.ops.control_flow_ops": _row("headrace.compat.control_flow_ops", "headrace", _INTERNALS),

@@ -1,0 +1,171 @@
+"""The collective operations: what they take, and how a step takes part in them.
+
+Their names and attributes are those of TensorFlow 1.15 (tensorflow/core/ops/collective_ops.cc), but
+for `CollectiveReduceScatter`, which came later.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.graph.tensor import Dims, Operation
+from headrace.ops.collective.calls import Call
+from headrace.ops.collective.rendezvous import LocalCollectives
+from headrace.ops.core.registry import Effects, NotDifferentiable, define_op
+from headrace.ops.core.traits import Traits
+
+#: Under this name the store of a session keeps those of its own groups.
+_KEY = "collectives of the session"
+_TAKES_PART = Effects(blocks=True, external=True)
+_NO_GRADIENT = NotDifferentiable("a collective operation hands over values between members")
+_GROUP = "group_size: int, group_key: int, instance_key: int"
+_HINT = "communication_hint: string = 'auto'"
+_REDUCTION = "merge_op: {'Min', 'Max', 'Mul', 'Add'}, final_op: {'Id', 'Div'}"
+_ANY = (
+    "{float16, bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, "
+    "uint64, complex64, complex128, bool}"
+)
+
+
+def _take_part(context: Any, call: Call) -> Any:
+    step = context.step
+    collectives = getattr(step, "collectives", None)
+    if collectives is None:
+        collectives = context.store.object(_KEY, LocalCollectives)
+    return collectives.run(call, step)
+
+
+def _call(context: Any, kind: str, value: Any, attrs: dict[str, Any], **more: Any) -> Any:
+    node = context.node
+    if attrs["group_size"] < 1:
+        message = f"group_size must be at least 1, but is {attrs['group_size']}"
+        raise InvalidArgumentError(None, node.op, message)
+    if value is not None:
+        value = np.asarray(value)
+        more = {"dtype": node.dtypes[0], "shape": value.shape, **more}
+    if value is not None and more.get("merge") in ("Min", "Max") and value.dtype.kind == "c":
+        message = f"Complex numbers have no order: {node.name} cannot merge them by {more['merge']}"
+        raise InvalidArgumentError(None, node.op, message)
+    call = Call(kind, value=value, device=node.device, name=node.name, **attrs, **more)
+    return _take_part(context, call)
+
+
+def _reduce(
+    context: Any,
+    input: Any,
+    *,
+    group_size: int,
+    group_key: int,
+    instance_key: int,
+    merge_op: str,
+    final_op: str,
+) -> Any:
+    keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    return _call(context, "reduce", input, keys, merge=merge_op, final=final_op)
+
+
+def _scatter(
+    context: Any,
+    input: Any,
+    *,
+    group_size: int,
+    group_key: int,
+    instance_key: int,
+    merge_op: str,
+    final_op: str,
+) -> Any:
+    keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    return _call(context, "scatter", input, keys, merge=merge_op, final=final_op)
+
+
+def _gather(context: Any, input: Any, *, group_size: int, group_key: int, instance_key: int) -> Any:
+    keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    return _call(context, "gather", input, keys)
+
+
+def _send(context: Any, input: Any, *, group_size: int, group_key: int, instance_key: int) -> Any:
+    keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    return _call(context, "broadcast", input, keys)
+
+
+def _recv(
+    context: Any, *, T: Any, shape: Any, group_size: int, group_key: int, instance_key: int
+) -> Any:
+    keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    if not shape.is_fully_defined():
+        message = f"A broadcast is received in a shape that is fully known, not {shape}"
+        raise InvalidArgumentError(None, context.node.op, message)
+    return _call(context, "broadcast", None, keys, dtype=T, shape=tuple(shape.as_tuple))
+
+
+def _gathered(op: Operation) -> list[Dims]:
+    dims = op.inputs[0].dims
+    if dims is None:
+        return [None]
+    return [(None, *dims[1:])]
+
+
+def _scattered(op: Operation) -> list[Dims]:
+    dims, members = op.inputs[0].dims, op.attrs["group_size"]
+    if dims is None:
+        return [None]
+    if not dims or (dims[0] is not None and dims[0] % members):
+        raise ValueError(
+            f"reduce_scatter divides the first dimension among {members} members, but the shape is "
+            f"{list(dims)}: pad it to a multiple"
+        )
+    return [(None if dims[0] is None else dims[0] // members, *dims[1:])]
+
+
+def _same(op: Operation) -> list[Dims]:
+    return [op.inputs[0].dims]
+
+
+def _define(signature: str, attrs: str, shape: Any, host: Any, traits: Any = None) -> None:
+    more = {} if traits is None else {"traits": traits}
+    define_op(
+        signature,
+        attrs=attrs,
+        shape=shape,
+        host=host,
+        effects=_TAKES_PART,
+        gradient=_NO_GRADIENT,
+        **more,
+    )
+
+
+_define(
+    "CollectiveReduce(input: T) -> data: T",
+    f"T: numeric, {_GROUP}, {_REDUCTION}, subdiv_offsets: list(int), wait_for: list(int) = [], "
+    f"{_HINT}",
+    _same,
+    _reduce,
+)
+_define(
+    "CollectiveReduceScatter(input: T) -> data: T",
+    f"T: numeric, {_GROUP}, {_REDUCTION}, {_HINT}",
+    _scattered,
+    _scatter,
+    Traits(only_here="a later release has CollectiveReduceScatterV2, whose keys are tensors"),
+)
+_define(
+    "CollectiveGather(input: T) -> data: T",
+    f"T: {_ANY}, {_GROUP}, shape: shape, {_HINT}",
+    _gathered,
+    _gather,
+)
+_define(
+    "CollectiveBcastSend(input: T) -> data: T",
+    f"T: {_ANY}, {_GROUP}, shape: shape, {_HINT}",
+    _same,
+    _send,
+)
+_define(
+    "CollectiveBcastRecv() -> data: T",
+    f"T: {_ANY}, {_GROUP}, shape: shape, {_HINT}",
+    lambda op: [op.attrs["shape"].as_tuple],
+    _recv,
+)
