@@ -2,13 +2,21 @@
 from headrace.estimator.callables import call_logit_fn as call_logit_fn
 from headrace.estimator.canned.dnn import dnn_logit_fn_builder as dnn_logit_fn_builder
 from headrace.estimator.canned.linear import linear_logit_fn_builder as linear_logit_fn_builder
+from headrace.estimator.canned.rnn import RNNClassifier as RNNClassifier
+from headrace.estimator.canned.rnn import RNNEstimator as RNNEstimator
 from headrace.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
 from headrace.estimator.early_stopping import make_stop_at_checkpoint_step_hook as make_stop_at_checkpoint_step_hook
 from headrace.estimator.early_stopping import stop_if_higher_hook as stop_if_higher_hook
 from headrace.estimator.early_stopping import stop_if_lower_hook as stop_if_lower_hook
 from headrace.estimator.early_stopping import stop_if_no_decrease_hook as stop_if_no_decrease_hook
 from headrace.estimator.early_stopping import stop_if_no_increase_hook as stop_if_no_increase_hook
+from headrace.estimator.export.by_mode import export_all_saved_models as export_all_saved_models
+from headrace.estimator.export.by_mode import export_saved_model_for_mode as export_saved_model_for_mode
 from headrace.estimator.export.receivers import build_raw_supervised_input_receiver_fn as build_raw_supervised_input_receiver_fn
+from headrace.estimator.export.receivers import build_supervised_input_receiver_fn_from_input_fn as build_supervised_input_receiver_fn_from_input_fn
+from headrace.estimator.extenders import add_metrics as add_metrics
+from headrace.estimator.extenders import clip_gradients_by_norm as clip_gradients_by_norm
+from headrace.estimator.extenders import forward_features as forward_features
 from headrace.estimator.heads.first_generation import binary_classification_head as binary_classification_head
 from headrace.estimator.heads.first_generation import logistic_regression_head as logistic_regression_head
 from headrace.estimator.heads.first_generation import multi_class_head as multi_class_head
@@ -17,3 +25,5 @@ from headrace.estimator.heads.first_generation import multi_label_head as multi_
 from headrace.estimator.heads.first_generation import poisson_regression_head as poisson_regression_head
 from headrace.estimator.heads.first_generation import regression_head as regression_head
 from headrace.estimator.in_memory_evaluator import InMemoryEvaluatorHook as InMemoryEvaluatorHook
+from headrace.estimator.replicate import TowerOptimizer as TowerOptimizer
+from headrace.estimator.replicate import replicate_model_fn as replicate_model_fn

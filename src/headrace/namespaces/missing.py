@@ -44,6 +44,12 @@ REASONS = {
     "contrib.distributions.MultivariateNormalDiag": "tf.distributions.Normal has its components, "
     "each by itself",
     "contrib.eager": "Headrace runs graphs; it has no eager mode",
+    "contrib.estimator.DNNClassifierWithLayerAnnotations": "DNNClassifier has the model, without "
+    "the names of its layers in a collection",
+    "contrib.estimator.DNNRegressorWithLayerAnnotations": "DNNRegressor has the model, without "
+    "the names of its layers in a collection",
+    "contrib.estimator.SavedModelEstimator": "warm_start_from takes a SavedModel, and "
+    "tf.contrib.predictor asks one",
     "contrib.keras": "tf.keras is Keras 3",
     "contrib.learn.KMeansClustering": "tf.contrib.factorization has the parts of k-means",
     "contrib.learn.LogisticRegressor": "LinearClassifier and DNNClassifier tell two classes apart",

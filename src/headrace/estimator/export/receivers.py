@@ -202,7 +202,11 @@ def build_raw_supervised_input_receiver_fn(
 def build_supervised_input_receiver_fn_from_input_fn(
     input_fn: Callable[..., Any], **input_fn_args: Any
 ) -> Callable[[], SupervisedInputReceiver]:
-    """A function that makes a receiver of what ``input_fn`` gives: its dtypes and shapes."""
+    """A function that makes a receiver of what ``input_fn`` gives: its dtypes and shapes.
+
+    Raises:
+        ValueError: if there are no labels.
+    """
     with Graph().as_default():
         inputs = inputs_of(input_fn(**input_fn_args), input_fn)
         return build_raw_supervised_input_receiver_fn(inputs.features, inputs.labels)

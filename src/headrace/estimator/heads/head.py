@@ -14,6 +14,7 @@ from headrace.estimator.export.outputs import (
 )
 from headrace.estimator.heads import checks
 from headrace.estimator.heads.keys import CLASSIFY, PREDICT, REGRESS, SERVE, MetricKeys
+from headrace.estimator.heads.metric_objects import HeadMetric
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.estimator.spec import EstimatorSpec
 from headrace.graph.tensor import Tensor
@@ -158,6 +159,66 @@ class Head:
             parts = self.create_loss(features, mode, logits, labels)
             total: Tensor = _regularized(parts.training_loss, regularization_losses)[0]
             return total
+
+    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
+        """The metrics of evaluation by name, for `update_metrics`.
+
+        Args:
+            regularization_losses: if there are any, they have a metric.
+        """
+        with tf.Graph().as_default():
+            logits = tf.zeros([1, self.logits_dimension])
+            zero = tf.zeros([])
+            parts = LossSpec(zero, tf.zeros([1, 1]), 1.0, self._no_labels())
+            added = zero if regularization_losses else None
+            names = list(self._metric_ops(parts, self.predictions(logits), None, added))
+        return {name: HeadMetric(name) for name in names}
+
+    def _no_labels(self) -> Tensor:
+        """Labels as `_labels` gives them, of one example."""
+        none: Tensor = tf.zeros([1, self.logits_dimension])
+        return none
+
+    def update_metrics(
+        self,
+        eval_metrics: dict[str, Any],
+        features: Any,
+        logits: Any,
+        labels: Any,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> dict[str, Any]:
+        """Give metrics the tensors of a batch: an EstimatorSpec takes them then.
+
+        Args:
+            eval_metrics: what `metrics` gave; these objects are changed.
+            features, logits, labels, regularization_losses: as for `create_estimator_spec`.
+            mode: has no effect.
+
+        Returns:
+            The same dictionary.
+
+        Raises:
+            ValueError: if labels, logits or weights are missing or of the wrong shape or type, and
+                for metrics that have been updated before.
+        """
+        found, variables = self.metric_pairs(features, logits, labels, regularization_losses)
+        for name, metric in eval_metrics.items():
+            if name in found:
+                metric.give(*found[name], variables)
+        return eval_metrics
+
+    def metric_pairs(
+        self, features: Any, logits: Any, labels: Any, regularization_losses: Any
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """Pairs (value, update) by name, and the local variables of all."""
+        before = len(tf.get_collection(tf.GraphKeys.METRIC_VARIABLES))
+        with tf.name_scope(self._name, "head"):
+            predictions = self.predictions(logits)
+            parts = self.create_loss(features, ModeKeys.EVAL, logits, labels)
+            _, added = _regularized(parts.training_loss, regularization_losses)
+            found = self._metric_ops(parts, predictions, labels, added)
+        return found, tf.get_collection(tf.GraphKeys.METRIC_VARIABLES)[before:]
 
     def create_estimator_spec(
         self,

@@ -9,6 +9,7 @@ import headrace as tf
 from headrace.estimator.export.outputs import PredictOutput
 from headrace.estimator.heads.head import Head, LossSpec, make_train_op
 from headrace.estimator.heads.keys import PREDICT, SERVE, MetricKeys
+from headrace.estimator.heads.metric_objects import HeadMetric
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.estimator.spec import EstimatorSpec
 
@@ -90,6 +91,34 @@ class MultiHead(Head):
             {name: part.weights for name, part in parts.items()},
             {name: part.processed_labels for name, part in parts.items()},
         )
+
+    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
+        """The metrics of all heads, and the loss of each; see `Head.metrics`."""
+        names = [f"{MetricKeys.LOSS}/{head.name}" for head in self._heads]
+        if regularization_losses:
+            names.insert(0, MetricKeys.LOSS_REGULARIZATION)
+        for head in self._heads:
+            names += head.metrics()
+        return {name: HeadMetric(name) for name in names}
+
+    def metric_pairs(
+        self, features: Any, logits: Any, labels: Any, regularization_losses: Any
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """Pairs (value, update) by name, and the local variables of all."""
+        before = len(tf.get_collection(tf.GraphKeys.METRIC_VARIABLES))
+        by_head, targets = self._logits(logits), self._named(labels, "labels")
+        found: dict[str, Any] = {}
+        if regularization_losses:
+            added = tf.add_n(list(regularization_losses))
+            key = MetricKeys.LOSS_REGULARIZATION
+            found[key] = tf.metrics.mean(added, name=key)
+        for head in self._heads:
+            given = (by_head[head.name], targets[head.name])
+            key = f"{MetricKeys.LOSS}/{head.name}"
+            loss = head.loss(given[1], given[0], features)
+            found[key] = tf.metrics.mean(loss, name=key)
+            found.update(head.metric_pairs(features, *given, None)[0])
+        return found, tf.get_collection(tf.GraphKeys.METRIC_VARIABLES)[before:]
 
     def create_estimator_spec(
         self,

@@ -94,6 +94,10 @@ class MultiClassHead(Head):
         )
         return tf.expand_dims(losses, axis=-1)
 
+    def _no_labels(self) -> Tensor:
+        none: Tensor = tf.zeros([1, 1], tf.int64)
+        return none
+
     def _metrics(
         self, parts: LossSpec, predictions: dict[str, Tensor], labels: Any
     ) -> dict[str, Any]:
