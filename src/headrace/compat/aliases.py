@@ -245,7 +245,10 @@ def install() -> ModuleType:
         sys.meta_path.insert(0, _FINDER)
     # The module itself: tests put functions of their own in place of its `info` and `warning`.
     sys.modules["tensorflow.python.platform.tf_logging"] = import_module("headrace.logging")
-    return import_module("tensorflow")
+    module = import_module("tensorflow")
+    if "keras" in sys.modules and "headrace.keras.loading" in sys.modules:
+        sys.modules["headrace.keras.loading"].hide_alias()
+    return module
 
 
 def _is_our_shim(file: str) -> bool:

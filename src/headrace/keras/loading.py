@@ -48,11 +48,11 @@ def _import() -> Any:
     backend = keras.config.backend()
     if backend != "jax":
         raise ImportError(_other_backend(backend))
-    _hide_alias()
+    hide_alias()
     return keras
 
 
-def _hide_alias() -> None:
+def hide_alias() -> None:
     """Where `tensorflow` is another name of Headrace, Keras is told that there is no TensorFlow.
 
     It asks for classes that only TensorFlow 2 has as soon as a module of that name can be imported.
