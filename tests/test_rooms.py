@@ -110,6 +110,7 @@ SHARED_NAMES = {
         ],
         "tf.contrib.learn has one of its own, with the earlier interface",
     ),
+    "TFRecordWriter": "tf.data.experimental has one of its own, which writes datasets",
 }
 
 

@@ -104,6 +104,9 @@ __getattr__, __dir__ = _lazy(
             *("load_file_system_library", "load_library", "load_op_library"),
         ),
         "headrace.logging": ("get_logger",),
+        "headrace.data.specs": (
+            *("OptionalSpec", "RaggedTensorSpec", "SparseTensorSpec", "TensorSpec", "TypeSpec"),
+        ),
     },
     modules=(
         "app",

@@ -776,6 +776,11 @@ from headrace import compat as compat
 from headrace import config as config
 from headrace import contrib as contrib
 from headrace import data as data
+from headrace.data.specs import OptionalSpec as OptionalSpec
+from headrace.data.specs import RaggedTensorSpec as RaggedTensorSpec
+from headrace.data.specs import SparseTensorSpec as SparseTensorSpec
+from headrace.data.specs import TensorSpec as TensorSpec
+from headrace.data.specs import TypeSpec as TypeSpec
 from headrace import distributions as distributions
 from headrace import dtypes as dtypes
 from headrace import estimator as estimator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+import lmdb
 import numpy as np
 import pytest
 
@@ -59,6 +60,14 @@ def database(folder):
         connection.executemany("INSERT INTO t VALUES (?, ?)", [(2, None), (1, "one"), (3, 3)])
         connection.commit()
         connection.close()
+    return path
+
+
+def key_values(folder):
+    path = str(folder / "lmdb")
+    with lmdb.open(path) as opened, opened.begin(write=True) as transaction:
+        transaction.put(b"a", b"1")
+        transaction.put(b"b", b"2")
     return path
 
 
@@ -348,6 +357,42 @@ DATASETS = {
         NUMBER,
         [0],
     ),
+    "AssertCardinalityDataset": (
+        lambda _: raw.AssertCardinalityDataset(count(2), np.int64(2), **NUMBER),
+        NUMBER,
+        [0, 1],
+    ),
+    "LatencyStatsDataset": (
+        lambda _: raw.LatencyStatsDataset(count(2), "took", **NUMBER),
+        NUMBER,
+        [0, 1],
+    ),
+    "BytesProducedStatsDataset": (
+        lambda _: raw.BytesProducedStatsDataset(count(2), "bytes", **NUMBER),
+        NUMBER,
+        [0, 1],
+    ),
+    "SetStatsAggregatorDataset": (
+        lambda _: raw.SetStatsAggregatorDataset(
+            count(2), raw.StatsAggregatorHandle(), "tag", "", **NUMBER
+        ),
+        NUMBER,
+        [0, 1],
+    ),
+    "LMDBDataset": (
+        lambda folder: raw.MapDataset(
+            raw.LMDBDataset(
+                key_values(folder),
+                output_types=[tf.string] * 2,
+                output_shapes=[tf.TensorShape([])] * 2,
+            ),
+            [],
+            f=body(lambda key, value: key + value, tf.string, tf.string),
+            **STRING,
+        ),
+        STRING,
+        [b"a1", b"b2"],
+    ),
     "ZipDataset": (
         lambda _: raw.MapDataset(
             raw.ZipDataset(
@@ -462,6 +507,43 @@ def test_sparse_datasets_and_their_files():
         serialized = raw.DatasetToSingleElement(packed, **strings)[0]
         found = tf.io.deserialize_many_sparse(serialized[None], tf.int64, 3)
         tf.identity(tf.sparse.to_dense(found), name="dense")
+        assert taken(session) == expected
+        message = graph.as_graph_def()
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(message, name="")
+        assert taken(session) == expected
+
+
+def test_counts_records_statistics_and_ragged_rows_and_their_files(tmp_path):
+    path = str(tmp_path / "words")
+
+    def taken(session):
+        session.run("write")
+        session.run("begin")
+        count, following = session.run(["count:0", "following:0"])
+        ragged = [v.tolist() for v in session.run(["outer:0", "inner:0", "values:0"])]
+        tags = [v.tag for v in tf.Summary.FromString(session.run("summary:0")).value]
+        return int(count), int(following), tags, list(tf.python_io.tf_record_iterator(path)), ragged
+
+    expected = (3, 0, ["took"], [b"a", b"b"], [[0, 1, 2], [0, 2, 2], [1, 2]])
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        words = raw.TensorSliceDataset([["a", "b"]], output_shapes=[[]])
+        tf.group(raw.DatasetToTFRecord(words, path, ""), name="write")
+        tf.identity(raw.DatasetCardinality(count(3)), name="count")
+        handle = raw.StatsAggregatorHandle()
+        noted = raw.LatencyStatsDataset(count(3), "took", **NUMBER)
+        observed = raw.SetStatsAggregatorDataset(noted, handle, "", "", **NUMBER)
+        iterator = raw.IteratorV2(shared_name="", container="", **NUMBER)
+        tf.group(raw.MakeIterator(observed, iterator), name="begin")
+        tf.identity(raw.IteratorGetNext(iterator, **NUMBER)[0], name="following")
+        tf.identity(raw.StatsAggregatorSummary(handle), name="summary")
+        splits = [np.int64([0, 1, 2]), np.int64([0, 2, 2])]
+        rows = raw.SerializeRagged(splits, np.int32([1, 2]), is_batch=True)
+        found, values = raw.DeserializeRagged(
+            rows, N=2, T=tf.int32, Tsplits=tf.int64, row_shape=tf.TensorShape([])
+        )
+        for name, part in zip(("outer", "inner", "values"), (*found, values), strict=True):
+            tf.identity(part, name=name)
         assert taken(session) == expected
         message = graph.as_graph_def()
     with tf.Graph().as_default(), tf.Session() as session:

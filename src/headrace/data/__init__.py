@@ -21,6 +21,7 @@ from headrace.data.dataset import Dataset
 from headrace.data.iterators import Iterator, make_initializable_iterator, make_one_shot_iterator
 from headrace.data.options import Options
 from headrace.data.readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from headrace.data.specs import DatasetSpec
 
 
 def _check(value: Any) -> None:
@@ -66,6 +67,7 @@ def get_output_classes(dataset_or_iterator: Any) -> Any:
 
 __all__ = [
     "Dataset",
+    "DatasetSpec",
     "FixedLengthRecordDataset",
     "Iterator",
     "Options",

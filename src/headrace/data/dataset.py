@@ -10,7 +10,13 @@ import numpy as np
 from headrace.data import structure as nested
 from headrace.data.functions import ElementFunction
 from headrace.data.padding import padded
-from headrace.data.structure import Component, DatasetComponent, SparseComponent, flat_attrs
+from headrace.data.structure import (
+    Component,
+    DatasetComponent,
+    RaggedComponent,
+    SparseComponent,
+    flat_attrs,
+)
 from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
 from headrace.graph.shapes import TensorShape
@@ -62,6 +68,13 @@ class Dataset:
         """`tf.Tensor` or `tf.SparseTensor` for each component."""
         return nested.map_leaves(lambda leaf: leaf.python_class, self._structure)
 
+    @property
+    def element_spec(self) -> Any:
+        """What describes an element: a `tf.TensorSpec`, or one of its kin, for each component."""
+        from headrace.data.specs import spec_of_structure
+
+        return spec_of_structure(self._structure)
+
     def __repr__(self) -> str:
         shapes, types = self.output_shapes, nested.map_leaves(lambda t: t.name, self.output_types)
         return f"<{type(self).__name__} shapes: {shapes}, types: {types}>"
@@ -111,6 +124,7 @@ class Dataset:
         leaves = nested.flatten(batch)
         if not leaves:
             raise ValueError("from_tensor_slices needs at least one tensor.")
+        batch = nested.map_leaves(_in_rows, batch)
         sizes = [leaf.shape[0].value if leaf.shape.ndims else None for leaf in leaves]
         if len({size for size in sizes if size is not None}) > 1:
             raise ValueError(f"Dimensions along the first axis differ: {sizes}.")
@@ -302,9 +316,22 @@ class Dataset:
         return self._same(raw.PrefetchDataset, _int64(buffer_size, "buffer_size"))
 
     def with_options(self, options: Any) -> Dataset:
-        """The same dataset. Options are about how TensorFlow runs it; they are kept."""
-        made = Dataset(self._variant_tensor, self._structure)
-        made._options = options  # type: ignore[attr-defined]
+        """The same dataset. Options are kept; `StatsOptions` say where statistics go.
+
+        Raises:
+            ValueError: if two sets of options have another statistics aggregator.
+        """
+        variant = self._variant_tensor
+        stats = options.experimental_stats
+        if stats.aggregator is not None:
+            before = self.options().experimental_stats.aggregator
+            if before is not None and before is not stats.aggregator:
+                raise ValueError("The options of a dataset name two statistics aggregators.")
+            texts = [stats.prefix or "", stats.counter_prefix or ""]
+            resource = stats.aggregator._resource
+            variant = raw.SetStatsAggregatorDataset(variant, resource, *texts, **self._flat())
+        made = Dataset(variant, self._structure)
+        made._options = self.options().merge(options)  # type: ignore[attr-defined]
         return made
 
     def options(self) -> Any:
@@ -326,9 +353,21 @@ class Dataset:
             ValueError: if a component is a scalar.
             InvalidArgumentError: when the graph runs, if first axes differ.
         """
-        structure = nested.map_leaves(lambda leaf: leaf.unbatched(), self._structure)
-        made = raw.UnbatchDataset(self._variant_tensor, **flat_attrs(structure))
+        base = self._held_as(nested.map_leaves(_in_rows, self._structure))
+        structure = nested.map_leaves(lambda leaf: leaf.unbatched(), base._structure)
+        made = raw.UnbatchDataset(base._variant_tensor, **flat_attrs(structure))
         return Dataset(made, structure)
+
+    def _held_as(self, structure: Any) -> Dataset:
+        """The same elements, their components held as ``structure`` says."""
+        pairs = zip(nested.flatten(self._structure), nested.flatten(structure), strict=True)
+        if all(a is b for a, b in pairs):
+            return self
+        function = ElementFunction(
+            lambda element: element, [self._structure], "map", output=structure, spread=False
+        )
+        attrs = {"f": function.body, **flat_attrs(structure)}
+        return Dataset(raw.MapDataset(self._variant_tensor, function.captured, **attrs), structure)
 
     # -- functions of elements ------------------------------------------------------------------
 
@@ -441,8 +480,9 @@ class Dataset:
         size, drop = _int64(batch_size, "batch_size"), convert_to_tensor(drop_remainder, "bool")
         known = static_value(size) if static_value(drop) else None
         axis = None if known is None else int(known)
-        structure = nested.map_leaves(lambda leaf: leaf.batched(axis), self._structure)
-        made = raw.BatchDatasetV2(self._variant_tensor, size, drop, **flat_attrs(structure))
+        base = self._held_as(nested.map_leaves(_in_one, self._structure))
+        structure = nested.map_leaves(lambda leaf: leaf.batched(axis), base._structure)
+        made = raw.BatchDatasetV2(base._variant_tensor, size, drop, **flat_attrs(structure))
         return Dataset(made, structure)
 
     def padded_batch(
@@ -532,6 +572,14 @@ def _int64(value: Any, name: str) -> Tensor:
     if isinstance(value, Tensor) and value.dtype is not dtypes.int64:
         return raw.Cast(value, DstT=dtypes.int64)
     return convert_to_tensor(value, dtypes.int64, name=name)
+
+
+def _in_one(leaf: Component) -> Component:
+    return leaf.in_one() if isinstance(leaf, RaggedComponent) else leaf
+
+
+def _in_rows(leaf: Component) -> Component:
+    return leaf.in_rows() if isinstance(leaf, RaggedComponent) else leaf
 
 
 def _sparse_slices(tensors: Any, leaves: Sequence[Component]) -> Dataset:

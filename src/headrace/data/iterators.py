@@ -153,6 +153,13 @@ class Iterator:
         return nested.map_leaves(lambda leaf: leaf.shape, self._structure)
 
     @property
+    def element_spec(self) -> Any:
+        """What describes an element: a `tf.TensorSpec`, or one of its kin, for each component."""
+        from headrace.data.specs import spec_of_structure
+
+        return spec_of_structure(self._structure)
+
+    @property
     def output_classes(self) -> Any:
         """`tf.Tensor` or `tf.SparseTensor` for each component."""
         return nested.map_leaves(lambda leaf: leaf.python_class, self._structure)

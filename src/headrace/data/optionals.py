@@ -33,8 +33,10 @@ class Optional:
 
     @staticmethod
     def none_from_structure(value_structure: Any) -> Optional:
-        """One that has none, where the structure of a value is ``value_structure``."""
-        return Optional(raw.OptionalNone(), value_structure)
+        """One that has none, where ``value_structure`` describes a value, in `tf.TensorSpec` s."""
+        from headrace.data.specs import structure_of_spec
+
+        return Optional(raw.OptionalNone(), structure_of_spec(value_structure))
 
     def has_value(self, name: str | None = None) -> Tensor:
         """Whether there is a value: a boolean scalar."""
@@ -52,8 +54,10 @@ class Optional:
 
     @property
     def value_structure(self) -> Any:
-        """The structure of a value."""
-        return self._structure
+        """What describes a value: a `tf.TensorSpec` for each part."""
+        from headrace.data.specs import spec_of_structure
+
+        return spec_of_structure(self._structure)
 
 
 def get_next_as_optional(iterator: Iterator) -> Optional:

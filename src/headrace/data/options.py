@@ -1,4 +1,4 @@
-"""Options of datasets: kept, and asked for by programs; the runtime here decides by itself."""
+"""Options of datasets: kept, and asked for by programs. Statistics and the order take effect."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ class _Group:
                 f"{type(self).__name__} has no option {name!r}; it has {', '.join(self._names)}."
             )
         self.__dict__[name] = value
+
+    def _take(self, other: _Group) -> None:
+        """Take over what is set in another."""
+        for name, value in other.__dict__.items():
+            mine = self.__dict__[name]
+            if isinstance(value, _Group) and isinstance(mine, _Group):
+                mine._take(value)
+            elif value is not None:
+                self.__dict__[name] = value
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -43,6 +52,10 @@ class OptimizationOptions(_Group):
         *("shuffle_and_repeat_fusion",),
     )
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.map_vectorization = MapVectorizationOptions()
+
 
 class ThreadingOptions(_Group):
     """Threads of TensorFlow's runtime.
@@ -55,8 +68,44 @@ class ThreadingOptions(_Group):
     _names = ("max_intra_op_parallelism", "private_threadpool_size")
 
 
+class MapVectorizationOptions(_Group):
+    """How TensorFlow makes maps of batches of maps of elements.
+
+    >>> import headrace as tf
+    >>> tf.data.experimental.MapVectorizationOptions().enabled is None
+    True
+    """
+
+    _names = ("enabled", "use_choose_fastest")
+
+
+class DistributeOptions(_Group):
+    """How TensorFlow's distribution strategies divide a dataset.
+
+    >>> import headrace as tf
+    >>> options = tf.data.Options()
+    >>> options.experimental_distribute.auto_shard = False
+    """
+
+    _names = ("auto_shard", "num_devices")
+
+
+class StatsOptions(_Group):
+    """Where `Dataset.with_options` lets a pipeline record statistics.
+
+    ``aggregator`` is a `StatsAggregator`; ``prefix`` is what the tags of summaries begin with.
+    ``latency_all_edges`` and ``counter_prefix`` are kept, and change nothing.
+
+    >>> import headrace as tf
+    >>> options = tf.data.Options()
+    >>> options.experimental_stats.aggregator = tf.data.experimental.StatsAggregator()
+    """
+
+    _names = ("aggregator", "counter_prefix", "latency_all_edges", "prefix")
+
+
 class Options(_Group):
-    """What `Dataset.with_options` takes. Nothing of it changes the elements.
+    """What `Dataset.with_options` takes. Nothing of it changes which elements there are.
 
     >>> import headrace as tf
     >>> options = tf.data.Options()
@@ -76,13 +125,22 @@ class Options(_Group):
         super().__init__()
         self.experimental_optimization = OptimizationOptions()
         self.experimental_threading = ThreadingOptions()
+        self.experimental_distribute = DistributeOptions()
+        self.experimental_stats = StatsOptions()
 
     def merge(self, options: Options) -> Options:
         """These options, and those that are set in ``options``."""
         made = Options()
-        for source in (self, options):
-            made.__dict__.update({k: v for k, v in source.__dict__.items() if v is not None})
+        made._take(self)
+        made._take(options)
         return made
 
 
-__all__ = ["OptimizationOptions", "Options", "ThreadingOptions"]
+__all__ = [
+    "DistributeOptions",
+    "MapVectorizationOptions",
+    "OptimizationOptions",
+    "Options",
+    "StatsOptions",
+    "ThreadingOptions",
+]

@@ -21,7 +21,9 @@ def padded(
     """The dataset of `Dataset.padded_batch`, and the structure of its elements."""
     leaves = nested.flatten(dataset._structure)
     if any(type(leaf) is not Component for leaf in leaves):
-        raise TypeError("Batching of padded sparse tensors is not supported: use dense tensors.")
+        raise TypeError(
+            "Batching of padded sparse or ragged tensors is not supported: use dense tensors."
+        )
     wanted = _shapes_at(dataset._structure, padded_shapes)
     shapes = [_shape(given, leaf) for given, leaf in zip(wanted, leaves, strict=True)]
     if padding_values is None:

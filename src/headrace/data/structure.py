@@ -1,11 +1,12 @@
 """The structure of a dataset's elements: nested tuples and dicts of leaves.
 
-A leaf is a tensor, a sparse tensor, or a dataset; each is one component of a flat element. Lists
-are values, not structure, as for TensorFlow: ``[1, 2]`` is a vector.
+A leaf is a tensor, a sparse or ragged tensor, or a dataset; each is one component of a flat
+element. Lists are values, not structure, as for TensorFlow: ``[1, 2]`` is a vector.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,9 @@ import headrace.graph.dtypes as dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
-from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.ragged.ragged_tensor import RaggedTensor, convert_to_tensor_or_ragged_tensor
+from headrace.ops.ragged.value import RaggedTensorValue
 from headrace.ops.sparse.serial import deserialize_sparse, serialize_sparse
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
@@ -115,6 +118,128 @@ class SparseComponent(Component):
         return made
 
 
+class RaggedComponent(Component):
+    """A ragged tensor, as the strings of its parts (`headrace.ops.ragged.serial`).
+
+    Attributes:
+        ragged_rank: of the whole; 0 for rows of a ragged tensor that are dense by themselves.
+        splits_type: of its row splits.
+    """
+
+    #: The axis along which rows are strings of their own, if there is one; None if that is open.
+    _batch: TensorShape | None = TensorShape([])
+
+    def __init__(
+        self, dtype: DType, shape: Any, ragged_rank: int, splits_type: DType = dtypes.int64
+    ) -> None:
+        super().__init__(dtype, shape)
+        self.ragged_rank, self.splits_type = ragged_rank, splits_type
+
+    @property
+    def python_class(self) -> type:  # type: ignore[override]
+        return RaggedTensor if self.ragged_rank else Tensor
+
+    @property
+    def flat_type(self) -> DType:
+        return dtypes.string
+
+    @property
+    def _batch_rank(self) -> int:
+        return 0 if self._batch is None else self._batch.ndims or 0
+
+    @property
+    def flat_shape(self) -> TensorShape:
+        if self._batch is None:
+            return TensorShape(None)
+        return self._batch.concatenate([self.ragged_rank - self._batch_rank + 1])
+
+    def component(self, value: Any) -> Tensor:
+        ragged = self._as_ragged(value)
+        splits = list(ragged.nested_row_splits) if isinstance(ragged, RaggedTensor) else []
+        values = ragged.flat_values if isinstance(ragged, RaggedTensor) else ragged
+        made: Tensor = raw.SerializeRagged(
+            [raw.Cast(s, DstT=self.splits_type) for s in splits],
+            values,
+            Tsplits=self.splits_type,
+            is_batch=bool(self._batch_rank),
+        )
+        return made
+
+    def _as_ragged(self, value: Any) -> Any:
+        if not self.ragged_rank:
+            return convert_to_tensor(value, self.dtype)
+        if not isinstance(value, (RaggedTensor, RaggedTensorValue)):
+            value = RaggedTensor.from_tensor(
+                convert_to_tensor(value, self.dtype), ragged_rank=self.ragged_rank
+            )
+        return convert_to_tensor_or_ragged_tensor(value)
+
+    def value(self, component: Tensor) -> Any:
+        component.set_shape(self.flat_shape)
+        inner = self.shape[self.ragged_rank + 1 :] if self.shape.ndims is not None else None
+        splits, values = raw.DeserializeRagged(
+            component,
+            N=self.ragged_rank,
+            T=self.dtype,
+            Tsplits=self.splits_type,
+            row_shape=TensorShape(inner),
+        )
+        if self.ragged_rank:
+            return RaggedTensor.from_nested_row_splits(values, splits, validate=False)
+        values.set_shape(self.shape)
+        return values
+
+    def with_shape(self, shape: Any) -> Component:
+        made = copy.copy(self)
+        made.shape = TensorShape(shape)
+        return made
+
+    def batched(self, size: int | None) -> Component:
+        made = self.with_shape(TensorShape([size]).concatenate(self.shape))
+        assert isinstance(made, RaggedComponent)
+        made.ragged_rank += 1
+        made._batch = TensorShape([size])
+        return made
+
+    def unbatched(self) -> Component:
+        if not self._batch_rank:
+            raise ValueError("A ragged tensor that is not held as rows cannot be unbatched.")
+        made = self.with_shape(self.shape[1:])
+        assert isinstance(made, RaggedComponent)
+        made.ragged_rank -= 1
+        made._batch = TensorShape([])
+        return made
+
+    def in_one(self) -> Component:
+        """The same ragged tensor, as strings of the whole."""
+        return self if self._batch == TensorShape([]) else self._held(TensorShape([]))
+
+    def in_any(self) -> Component:
+        """The same ragged tensor, in either form: strings tell which it is."""
+        return self._held(None)
+
+    def _held(self, batch: TensorShape | None) -> Component:
+        made = copy.copy(self)
+        made._batch = batch
+        return made
+
+    def in_rows(self) -> Component:
+        """The same ragged tensor, each row along its first axis by itself."""
+        if self._batch_rank:
+            return self
+        return self._held(self.shape[:1] if self.shape.ndims else TensorShape([None]))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            super().__eq__(other)
+            and isinstance(other, RaggedComponent)
+            and self.ragged_rank == other.ragged_rank
+            and self.splits_type == other.splits_type
+        )
+
+    __hash__ = Component.__hash__
+
+
 class DatasetComponent(Component):
     """A dataset whose elements have ``structure``."""
 
@@ -212,6 +337,10 @@ def of_value(value: Any) -> Any:
         if isinstance(item, (SparseTensor, SparseTensorValue)):
             sparse = SparseTensor.from_value(item)
             return SparseComponent(sparse.dtype, sparse.get_shape())
+        if isinstance(item, (RaggedTensor, RaggedTensorValue)):
+            ragged = convert_to_tensor_or_ragged_tensor(item)
+            splits = ragged.row_splits.dtype
+            return RaggedComponent(ragged.dtype, ragged.shape, ragged.ragged_rank, splits)
         tensor = convert_to_tensor(item)
         return Component(tensor.dtype, tensor.shape)
 
@@ -254,13 +383,19 @@ def of_types(types: Any, shapes: Any = None, classes: Any = None) -> Any:
     flat = [dtypes.as_dtype(t) for t in flatten(types)]
     sizes = [None] * len(flat) if shapes is None else _shapes_up_to(types, shapes)
     kinds = [Tensor] * len(flat) if classes is None else flatten_up_to(types, classes)
-    leaves = [
-        SparseComponent(dtype, TensorShape(size))
-        if kind is SparseTensor
-        else Component(dtype, size)
-        for dtype, size, kind in zip(flat, sizes, kinds, strict=True)
-    ]
-    return pack(types, leaves)
+    leaves = zip(flat, sizes, kinds, strict=True)
+    return pack(types, [_leaf_of(*leaf) for leaf in leaves])
+
+
+def _leaf_of(dtype: DType, size: Any, kind: Any) -> Component:
+    shape = TensorShape(size)
+    if kind is SparseTensor:
+        return SparseComponent(dtype, shape)
+    if kind is RaggedTensor:
+        if shape.ndims is None:
+            raise ValueError("The rank of a ragged tensor must be known.")
+        return RaggedComponent(dtype, shape, shape.ndims - 1).in_any()
+    return Component(dtype, shape)
 
 
 def _shapes_up_to(types: Any, shapes: Any) -> list[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from headrace.data import structure as nested
 from headrace.data.dataset import AUTOTUNE, Dataset, _int64, check_predicate, dataset_seeds
 from headrace.data.functions import ElementFunction
-from headrace.data.structure import Component, flat_attrs
+from headrace.data.structure import Component, RaggedComponent, flat_attrs
 from headrace.graph import dtypes
 from headrace.graph.devices import DeviceSpec
 from headrace.graph.shapes import TensorShape
@@ -330,6 +330,34 @@ def bucket_by_sequence_length(
         return window.padded_batch(size, shapes, padding_values, drop_remainder)
 
     return group_by_window(bucket, batch, window_size_func=lambda key: raw.GatherV2(sizes, key, 0))
+
+
+def dense_to_ragged_batch(
+    batch_size: Any, drop_remainder: Any = False, row_splits_dtype: Any = dtypes.int64
+) -> Transformation:
+    """Batches of tensors of different sizes as ragged tensors.
+
+    Components whose static shape is fully known stay dense; one of shape ``[None]`` gives a
+    RaggedTensor of shape ``[batch_size, None]``, sparse and ragged tensors are batched as they are.
+
+    Raises:
+        ValueError: if the rank of a component is not known.
+    """
+    splits = dtypes.as_dtype(row_splits_dtype)
+
+    def ragged(leaf: Component) -> Component:
+        if type(leaf) is not Component or leaf.dtype is dtypes.variant:
+            return leaf
+        if leaf.shape.ndims is None:
+            raise ValueError("dense_to_ragged_batch needs tensors of a known rank.")
+        open_axes = [i for i, size in enumerate(leaf.shape.as_tuple or ()) if size is None]
+        return RaggedComponent(leaf.dtype, leaf.shape, open_axes[-1], splits) if open_axes else leaf
+
+    def apply(dataset: Dataset) -> Dataset:
+        structure = nested.map_leaves(ragged, dataset._structure)
+        return dataset._held_as(structure).batch(batch_size, drop_remainder)
+
+    return apply
 
 
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:

@@ -61,6 +61,8 @@ REASONS = {
     "contrib.tensor_forest.client": "its estimators are still to come; RandomForestGraphs is there",
     "contrib.tpu": "a graph is one shard; TPUEstimator and its settings are there",
     "contrib.timeseries": "its estimators are still to come",
+    "data.experimental.TensorArrayStructure": "datasets hold tensors, sparse and ragged ones, and "
+    "datasets, no TensorArrays",
     "distribute": "tf.distribute is still to come",
     "enable_eager_execution": "Headrace runs graphs; it has no eager mode",
     "enable_v2_behavior": "Headrace has the graphs and sessions of TensorFlow 1.x only",

@@ -235,6 +235,15 @@ class RawOps:
         summarize: _Int | None = 3,
         name: str | None = None,
     ) -> Operation: ...
+    def AssertCardinalityDataset(
+        self,
+        input_dataset: _Any,
+        cardinality: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def AssignAddVariableOp(
         self,
         resource: _Any,
@@ -685,6 +694,15 @@ class RawOps:
         *,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def BytesProducedStatsDataset(
+        self,
+        input_dataset: _Any,
+        tag: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def CSVDataset(
         self,
         filenames: _Any,
@@ -1204,6 +1222,12 @@ class RawOps:
         Tidx: _Type | None = ...,
         name: str | None = None,
     ) -> Tensor: ...
+    def DatasetCardinality(
+        self,
+        input_dataset: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
     def DatasetToSingleElement(
         self,
         dataset: _Any,
@@ -1212,6 +1236,14 @@ class RawOps:
         output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> list[Tensor]: ...
+    def DatasetToTFRecord(
+        self,
+        input_dataset: _Any,
+        filename: _Any,
+        compression_type: _Any,
+        *,
+        name: str | None = None,
+    ) -> Operation: ...
     def DecisionTreeEnsembleResourceHandleOp(
         self,
         *,
@@ -1441,6 +1473,16 @@ class RawOps:
         dtype: _Type,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def DeserializeRagged(
+        self,
+        serialized: _Any,
+        *,
+        T: _Type,
+        Tsplits: _Type,
+        N: _Int,
+        row_shape: _Shape,
+        name: str | None = None,
+    ) -> tuple[list[Tensor], Tensor]: ...
     def DeserializeSparse(
         self,
         serialized_sparse: _Any,
@@ -2727,6 +2769,14 @@ class RawOps:
         T: _Type | None = None,
         name: str | None = None,
     ) -> Tensor: ...
+    def LMDBDataset(
+        self,
+        filenames: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
     def LMDBReader(
         self,
         *,
@@ -2756,6 +2806,15 @@ class RawOps:
         alpha: _Float | None = 1.0,
         beta: _Float | None = 0.5,
         T: _Type | None = ...,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def LatencyStatsDataset(
+        self,
+        input_dataset: _Any,
+        tag: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
     def LeakyRelu(
@@ -6074,6 +6133,17 @@ class RawOps:
         out_type: _Type | None = ...,
         name: str | None = None,
     ) -> Tensor: ...
+    def SerializeRagged(
+        self,
+        row_splits: _Any,
+        values: _Any,
+        *,
+        T: _Type | None = None,
+        Tsplits: _Type | None = None,
+        N: _Int | None = None,
+        is_batch: _Bool | None = False,
+        name: str | None = None,
+    ) -> Tensor: ...
     def SerializeSparse(
         self,
         sparse_indices: _Any,
@@ -6099,6 +6169,17 @@ class RawOps:
         *,
         validate_indices: _Bool | None = True,
         T: _Type | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def SetStatsAggregatorDataset(
+        self,
+        input_dataset: _Any,
+        stats_aggregator: _Any,
+        tag: _Any,
+        counter_prefix: _Any,
+        *,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
     def Settled(
@@ -7209,6 +7290,19 @@ class RawOps:
         *,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]: ...
+    def StatsAggregatorHandle(
+        self,
+        *,
+        container: _Text | None = '',
+        shared_name: _Text | None = '',
+        name: str | None = None,
+    ) -> Tensor: ...
+    def StatsAggregatorSummary(
+        self,
+        iterator: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
     def StopGradient(
         self,
         input: _Any,

@@ -22,6 +22,11 @@ from headrace.ops.data.pipeline import (
 )
 
 
+def groups(count: int, size: int, drops_rest: bool) -> int:
+    """The cardinality of groups of ``size`` of ``count`` elements."""
+    return count if count < 0 else (count // size if drops_rest else -(-count // size))
+
+
 class BatchSource(Source):
     def __init__(self, base: Source, size: int, drops_rest: bool) -> None:
         self._base, self._size, self._drops_rest = base, size, drops_rest
@@ -31,6 +36,9 @@ class BatchSource(Source):
         if found is None:
             return _BatchStream(self._base.stream(run), self._size, self._drops_rest)
         return MappedBatches(found, run, self._size, self._drops_rest)
+
+    def cardinality(self) -> int:
+        return groups(self._base.cardinality(), self._size, self._drops_rest)
 
 
 class _BatchStream(Stream):
@@ -76,6 +84,9 @@ class _PaddedBatch(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         return _PaddedBatchStream(whole(self._base, run), *self._how)
+
+    def cardinality(self) -> int:
+        return groups(self._base.cardinality(), self._how[0], self._how[3])
 
 
 class _PaddedBatchStream(Stream):
@@ -208,6 +219,9 @@ class Given(Source):
     def _begin(self, run: Iteration) -> Stream:
         return _GivenStream(self.elements)
 
+    def cardinality(self) -> int:
+        return len(self.elements)
+
 
 class _GivenStream(Stream):
     def __init__(self, elements: Sequence[Element]) -> None:
@@ -233,6 +247,16 @@ class _Window(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         return _WindowStream(whole(self._base, run), *self._how)
+
+    def cardinality(self) -> int:
+        size, shift, stride, drops_rest = self._how
+        count = self._base.cardinality()
+        if count < 0:
+            return count
+        if not drops_rest:
+            return -(-count // shift)
+        span = (size - 1) * stride + 1
+        return max(0, (count - span) // shift + 1)
 
 
 class _WindowStream(Stream):

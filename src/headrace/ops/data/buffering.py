@@ -38,6 +38,9 @@ class _Prefetch(Source):
         stream = self._base.stream(run)
         return _PrefetchStream(stream, self._size, run) if self._size else stream
 
+    def cardinality(self) -> int:
+        return self._base.cardinality()
+
 
 class _PrefetchStream(Stream):
     """A thread fills a buffer. An AUTOTUNE buffer grows while it is found empty."""
@@ -154,6 +157,9 @@ class _ParallelMap(Mapped):
     def _begin(self, run: Iteration) -> Stream:
         function = run.function(self.body, self.captured)
         return _ParallelMapStream(whole(self.base, run), function, self._calls, run)
+
+    def cardinality(self) -> int:
+        return self.base.cardinality()
 
 
 class _ParallelMapStream(Stream):
@@ -276,6 +282,9 @@ class _Cache(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         return _CacheStream(self, self._base.stream(run))
+
+    def cardinality(self) -> int:
+        return self._base.cardinality()
 
 
 class _CacheStream(Stream):

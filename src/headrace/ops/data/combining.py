@@ -7,6 +7,8 @@ from typing import Any
 
 from headrace.errors import InvalidArgumentError
 from headrace.ops.data.pipeline import (
+    INFINITE,
+    UNKNOWN,
     BulkStream,
     Iteration,
     Source,
@@ -28,6 +30,16 @@ class _Limited(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         return _LimitedStream(self._base.stream(run), *self._place)
+
+    def cardinality(self) -> int:
+        first, count, step = self._place
+        whole = self._base.cardinality()
+        if whole == UNKNOWN:
+            return UNKNOWN
+        if whole == INFINITE:
+            return count  # -1 stands for all
+        left = -(-max(whole - first, 0) // step)
+        return left if count < 0 else min(left, count)
 
 
 class _LimitedStream(BulkStream):
@@ -133,6 +145,15 @@ for _name, _hints, _attrs in (
 # -- again --------------------------------------------------------------------------------------
 
 
+def repeated(count: int, times: int) -> int:
+    """The cardinality of a source of ``count`` elements, ``times`` over; -1 for no end."""
+    if times == 0 or count == 0:
+        return 0
+    if times < 0 or count == INFINITE:
+        return INFINITE
+    return UNKNOWN if count == UNKNOWN else count * times
+
+
 class _Repeat(Source):
     moves_only = True
 
@@ -141,6 +162,9 @@ class _Repeat(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         return _RepeatStream(self._base, self._count, run)
+
+    def cardinality(self) -> int:
+        return repeated(self._base.cardinality(), self._count)
 
 
 class _RepeatStream(BulkStream):
@@ -206,6 +230,12 @@ class _Concatenate(Source):
     def _begin(self, run: Iteration) -> Stream:
         return _ConcatenateStream([whole(s, run) for s in self._sources])
 
+    def cardinality(self) -> int:
+        counts = [s.cardinality() for s in self._sources]
+        if INFINITE in counts:
+            return INFINITE
+        return UNKNOWN if UNKNOWN in counts else sum(counts)
+
 
 class _ConcatenateStream(Stream):
     def __init__(self, streams: Sequence[Stream]) -> None:
@@ -239,6 +269,12 @@ class _Zip(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         return _ZipStream([whole(s, run) for s in self._sources])
+
+    def cardinality(self) -> int:
+        counts = [s.cardinality() for s in self._sources]
+        if UNKNOWN in counts:
+            return UNKNOWN
+        return min([c for c in counts if c != INFINITE], default=INFINITE)
 
 
 class _ZipStream(Stream):

@@ -1,4 +1,4 @@
-"""Datasets of what is in files: records, lines, pieces of one length."""
+"""Datasets of what is in files: records, lines, pieces of one length, databases."""
 
 from __future__ import annotations
 
@@ -6,18 +6,31 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from headrace.errors import DataLossError, InvalidArgumentError, OpError
-from headrace.files.records import OVERHEAD, RecordReader, check_compression, open_stream
+from headrace.files.records import (
+    OVERHEAD,
+    RecordReader,
+    RecordWriter,
+    check_compression,
+    open_stream,
+)
+from headrace.ops.core.registry import EXTERNAL, define_op
 from headrace.ops.data.pipeline import (
+    ELEMENTS,
+    NO_GRADIENT,
     STRINGS,
     BulkStream,
+    Element,
     Iteration,
     Source,
     Stream,
+    as_string,
     define_dataset,
     scalar,
     text,
     texts,
+    whole,
 )
+from headrace.ops.io.readers_kernels import lmdb_pairs
 
 #: So much of a file is read at a time.
 _BLOCK = 1 << 18
@@ -229,5 +242,84 @@ _FIXED = (
 )
 define_dataset(f"FixedLengthRecordDataset{_FIXED})", _fixed, attrs="")
 define_dataset(f"FixedLengthRecordDatasetV2{_FIXED}, compression_type: string)", _fixed, attrs="")
+
+# -- databases of LMDB --------------------------------------------------------------------------
+
+
+class _Databases(Source):
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+
+    def _begin(self, run: Iteration) -> Stream:
+        return _DatabasesStream(self._paths)
+
+
+class _DatabasesStream(Stream):
+    """Keys and values, in the order of the keys. Saved as the database and the last key."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+        self._file = 0
+        self._last: bytes | None = None
+        self._pairs: Iterator[tuple[bytes, bytes]] | None = None
+
+    def __next__(self) -> Element:
+        while self._file < len(self._paths):
+            if self._pairs is None:
+                self._pairs = lmdb_pairs(self._paths[self._file], self._last)
+            try:
+                found = next(self._pairs, None)
+            except OpError as error:
+                self.failed(error, self.count)
+                raise
+            if found is not None:
+                self.count += 1
+                self._last = found[0]
+                return as_string(found[0]), as_string(found[1])
+            self._pairs, self._last = None, None
+            self._file += 1
+        raise StopIteration
+
+    def own_state(self) -> Any:
+        return [self._file, self._last]
+
+    def set_own_state(self, state: Any) -> None:
+        self.close()
+        self._file, self._last = state
+
+    def close(self) -> None:
+        self._pairs = None  # a generator that is dropped closes its database
+
+
+define_dataset(
+    "LMDBDataset(filenames: string)",
+    lambda context, filenames: _Databases(texts(filenames)),
+)
+
+# -- and into files -----------------------------------------------------------------------------
+
+
+def _to_records(context: Any, dataset: Source, filename: Any, compression: Any) -> Any:
+    run = Iteration(context.planned)
+    stream = whole(dataset, run)
+    try:
+        with RecordWriter(text(filename), check_compression(text(compression))) as writer:
+            while True:
+                writer.write(run.pull(stream, context.step)[0][()])
+    except StopIteration:
+        return ()
+    finally:
+        run.close()
+        stream.close()
+
+
+define_op(
+    "DatasetToTFRecord(input_dataset: variant, filename: string, compression_type: string)",
+    shape=lambda op: [],
+    host=_to_records,
+    effects=EXTERNAL,
+    gradient=NO_GRADIENT,
+    traits=ELEMENTS,
+)
 
 __all__: list[str] = []

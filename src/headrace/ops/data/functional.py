@@ -50,6 +50,9 @@ class _Map(Mapped):
     def _begin(self, run: Iteration) -> Stream:
         return _MapStream(whole(self.base, run), run.function(self.body, self.captured))
 
+    def cardinality(self) -> int:
+        return self.base.cardinality()
+
 
 class _MapStream(Stream):
     def __init__(self, stream: Stream, function: Any) -> None:
@@ -148,6 +151,9 @@ class _Scan(Mapped):
     def _begin(self, run: Iteration) -> Stream:
         function = run.function(self.body, self.captured)
         return _ScanStream(whole(self.base, run), function, self._initial)
+
+    def cardinality(self) -> int:
+        return self.base.cardinality()
 
 
 class _ScanStream(Stream):

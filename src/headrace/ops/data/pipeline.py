@@ -19,6 +19,8 @@ Element = tuple[Any, ...]
 #: What a stream needs to go on where it was: arrays, numbers, texts, lists and dicts of such.
 State = dict[str, Any]
 Function = Callable[..., Element]
+#: Numbers of elements that are no number.
+INFINITE, UNKNOWN = -1, -2
 
 #: Functions of these ops take elements.
 ELEMENTS = Traits(own_arguments=True)
@@ -41,6 +43,8 @@ class Iteration:
         #: Notified when the run is closed; streams wait with conditions on this lock.
         self.lock = threading.Lock()
         self._conditions: list[threading.Condition] = []
+        #: Where streams record numbers under tags, if the user wants statistics.
+        self.record: Callable[[str, float], None] | None = None
 
     def function(self, body: FuncGraph, captured: Sequence[Any]) -> Function:
         """Calls ``body`` on the components of elements. Raises OpError where an op of it does."""
@@ -164,6 +168,10 @@ class Source:
 
     def _begin(self, run: Iteration) -> Stream:
         raise NotImplementedError
+
+    def cardinality(self) -> int:
+        """How many elements an iteration gives, or `INFINITE` or `UNKNOWN`: nothing is computed."""
+        return UNKNOWN
 
 
 class Stream:

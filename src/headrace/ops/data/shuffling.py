@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from headrace.ops.data.combining import repeated
 from headrace.ops.data.pipeline import (
+    INFINITE,
     BulkStream,
     Iteration,
     Source,
@@ -100,6 +102,9 @@ class _Shuffle(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         return _ShuffleStream(self._base, self._size, self._seeds, self._epochs, run)
+
+    def cardinality(self) -> int:
+        return repeated(self._base.cardinality(), self._epochs)
 
 
 class _ShuffleStream(BulkStream):
@@ -270,6 +275,9 @@ class _Random(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         return _RandomStream(Words(*self._seeds))
+
+    def cardinality(self) -> int:
+        return INFINITE
 
 
 class _RandomStream(Stream):

@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.ops.data.pipeline import (
+    INFINITE,
     BulkStream,
     Element,
     Iteration,
@@ -30,6 +31,9 @@ class Once(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         return _Once(self._element)
+
+    def cardinality(self) -> int:
+        return 1
 
 
 class _Once(Stream):
@@ -67,6 +71,9 @@ class Slices(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         return _Slices(self._arrays)
+
+    def cardinality(self) -> int:
+        return len(self._arrays[0])
 
 
 class _Slices(BulkStream):
@@ -122,6 +129,9 @@ class SparseSlices(Source):
     def _begin(self, run: Iteration) -> Stream:
         return _SparseSlices(*self._parts, self._starts)
 
+    def cardinality(self) -> int:
+        return len(self._starts) - 1
+
 
 class _SparseSlices(Stream):
     def __init__(self, indices: Any, values: Any, shape: Any, starts: Any) -> None:
@@ -161,6 +171,10 @@ define_dataset(
 # -- numbers ------------------------------------------------------------------------------------
 
 
+#: Numbers up to the largest are numbers without end.
+_COUNTED = 1 << 62
+
+
 class Range(Source):
     """Equally spaced numbers."""
 
@@ -170,6 +184,10 @@ class Range(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         return _Range(self._numbers, self._dtype)
+
+    def cardinality(self) -> int:
+        count = len(self._numbers)
+        return count if count < _COUNTED else INFINITE
 
 
 class _Range(Stream):

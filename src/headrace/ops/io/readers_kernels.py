@@ -307,30 +307,40 @@ class LMDBReaderResource(Reader):
     """Keys and values of LMDB databases, in the order of their keys."""
 
     def records(self, work: bytes) -> Iterator[Record]:
-        """The records of a database.
+        return lmdb_pairs(os.fsdecode(work))
 
-        Raises:
-            UnimplementedError: if the package ``lmdb`` is not there.
-            NotFoundError: if there is no such database; DataLossError: if it is damaged.
-        """
-        try:
-            import lmdb
-        except ImportError:
-            message = "LMDB files need the package lmdb: pip install headrace[lmdb]"
-            raise UnimplementedError(None, None, message) from None
-        path = os.fsdecode(work)
-        if not os.path.exists(path):
-            raise NotFoundError(None, None, f"{path}: there is no such database")
-        try:
-            with (
-                lmdb.open(path, subdir=os.path.isdir(path), readonly=True, lock=False) as database,
-                database.begin() as transaction,
-                transaction.cursor() as cursor,
-            ):
-                for key, value in cursor:
-                    yield bytes(key), bytes(value)
-        except lmdb.Error as error:
-            raise DataLossError(None, None, f"{path}: {error}") from None
+
+def lmdb_pairs(path: str, last: bytes | None = None) -> Iterator[Record]:
+    """Keys and values of a database, in the order of the keys.
+
+    Args:
+        last: begin behind this key.
+
+    Raises:
+        UnimplementedError: if the package ``lmdb`` is not there.
+        NotFoundError: if there is no such database; DataLossError: if it is damaged.
+    """
+    try:
+        import lmdb
+    except ImportError:
+        message = "LMDB files need the package lmdb: pip install headrace[lmdb]"
+        raise UnimplementedError(None, None, message) from None
+    if not os.path.exists(path):
+        raise NotFoundError(None, None, f"{path}: there is no such database")
+    try:
+        with (
+            lmdb.open(path, subdir=os.path.isdir(path), readonly=True, lock=False) as database,
+            database.begin() as transaction,
+            transaction.cursor() as cursor,
+        ):
+            if last is not None and not cursor.set_range(last):
+                return
+            for key, value in cursor.iternext():
+                if bytes(key) == last:
+                    continue
+                yield bytes(key), bytes(value)
+    except lmdb.Error as error:
+        raise DataLossError(None, None, f"{path}: {error}") from None
 
 
 class _KeyedRecords:

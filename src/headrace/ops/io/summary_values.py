@@ -28,29 +28,54 @@ def _limits() -> Array:
     return np.array([*(-e for e in reversed(ends)), 0.0, *ends])
 
 
+class Spread:
+    """How numbers are spread over buckets; their memory does not grow with how many there are."""
+
+    def __init__(self) -> None:
+        self._limits = _limits()
+        self._counts = np.zeros(len(self._limits))
+        self._least, self._most = sys.float_info.max, -sys.float_info.max
+        self._sum = self._squares = 0.0
+
+    def add(self, values: Array) -> None:
+        """Count finite numbers."""
+        flat = values.reshape(-1).astype(np.float64)
+        if flat.size:
+            places = np.searchsorted(self._limits, flat, side="right")
+            self._counts += np.bincount(places, minlength=len(self._limits))
+            self._least = min(self._least, flat.min())
+            self._most = max(self._most, flat.max())
+            self._sum += flat.sum()
+            self._squares += np.dot(flat, flat)
+
+    def proto(self) -> Any:
+        """A HistogramProto; runs of empty buckets are one bucket."""
+        from headrace.graph.proto import HistogramProto
+
+        total = self._counts.sum()
+        if not total:
+            end = sys.float_info.max
+            return HistogramProto(min=end, max=-end, bucket_limit=[end], bucket=[0.0])
+        # A bucket is written when it counts something or ends a run of empty ones.
+        filled = self._counts > 0
+        ends_run = ~filled & np.append(filled[1:], True)
+        kept = filled | ends_run
+        return HistogramProto(
+            min=self._least,
+            max=self._most,
+            num=total,
+            sum=self._sum,
+            sum_squares=self._squares,
+            bucket_limit=self._limits[kept].tolist(),
+            bucket=self._counts[kept].tolist(),
+        )
+
+
 def histogram(values: Array) -> Any:
     """A HistogramProto of finite values; runs of empty buckets are one bucket."""
-    from headrace.graph.proto import HistogramProto
-
-    flat = values.reshape(-1).astype(np.float64)
-    largest = sys.float_info.max
-    if not flat.size:
-        return HistogramProto(min=largest, max=-largest, bucket_limit=[largest], bucket=[0.0])
-    limits = _limits()
-    counts = np.bincount(np.searchsorted(limits, flat, side="right"), minlength=len(limits))
-    # A bucket is written when it counts something or ends a run of empty ones.
-    filled = counts > 0
-    ends_run = ~filled & np.append(filled[1:], True)
-    kept = filled | ends_run
-    return HistogramProto(
-        min=flat.min(),
-        max=flat.max(),
-        num=flat.size,
-        sum=flat.sum(),
-        sum_squares=np.dot(flat, flat),
-        bucket_limit=limits[kept].tolist(),
-        bucket=counts[kept].astype(np.float64).tolist(),
-    )
+    spread = Spread()
+    spread.add(values)
+    return spread.proto()
 
 
 def to_bytes_image(pixels: Array, bad_color: Array) -> Array:

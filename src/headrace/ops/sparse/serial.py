@@ -34,10 +34,10 @@ def _strings(rows: list[list[bytes]]) -> Array:
 
 
 def _row(indices: Array, values: Array, shape: Array) -> list[bytes]:
-    return [_message(part) for part in (indices, values, shape)]
+    return [serialized_array(part) for part in (indices, values, shape)]
 
 
-def _message(array: Array) -> bytes:
+def serialized_array(array: Array) -> bytes:
     """A serialized TensorProto, always with raw content: the same bytes as TensorFlow's."""
     from headrace.graph.proto import TensorProto
 
