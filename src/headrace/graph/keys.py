@@ -19,6 +19,8 @@ class GraphKeys:
     MODEL_VARIABLES = "model_variables"
     TRAINABLE_VARIABLES = "trainable_variables"
     TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
+    EMBEDDING_TABLES = "embedding_tables"
+    TRAINABLE_EMBEDDING_TABLES = "trainable_embedding_tables"
     SUMMARIES = "summaries"
     QUEUE_RUNNERS = "queue_runners"
     TABLE_INITIALIZERS = "table_initializer"

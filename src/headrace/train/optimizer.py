@@ -15,6 +15,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.control import basic
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.embeddings.tables_api import EmbeddingTable
 from headrace.ops.state.partitioned import PartitionedVariable
 from headrace.ops.state.variable_updates import variable_of
 from headrace.ops.state.variables import Variable
@@ -135,7 +136,10 @@ class Optimizer:
     def _variables_to_train(self, var_list: Any) -> list[Any]:
         if var_list is None:
             graph = get_default_graph()
-            var_list = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+            var_list = [
+                *graph.get_collection(GraphKeys.TRAINABLE_VARIABLES),
+                *graph.get_collection(GraphKeys.TRAINABLE_EMBEDDING_TABLES),
+            ]
         elif isinstance(var_list, dict):
             var_list = list(var_list.values())
         elif not isinstance(var_list, (list, tuple)):
@@ -195,6 +199,13 @@ class Optimizer:
         return step
 
     def _update(self, grad: Any, variable: Any) -> Any:
+        if isinstance(variable, EmbeddingTable):
+            if not isinstance(grad, IndexedSlices):
+                raise TypeError(
+                    f"The gradient of the table {variable.op.name} must be IndexedSlices, rows by "
+                    f"key; it is {grad!r}."
+                )
+            return self._apply_to_table(variable, grad.values, grad.indices)
         if isinstance(grad, IndexedSlices):
             update = self._resource_apply_sparse_duplicate_indices(
                 grad.values, variable, grad.indices
@@ -221,7 +232,9 @@ class Optimizer:
         graph = get_default_graph()
         own = [v for slots in self._slots.values() for v in slots.values()]
         own += list(self._non_slots.values())
-        return sorted((v for v in own if v.graph is graph), key=lambda v: v.name)
+        # Slots of tables are no variables: they are with the rows.
+        kept = (v for v in own if isinstance(v, Variable) and v.graph is graph)
+        return sorted(kept, key=lambda v: v.name)
 
     def _slot_dict(self, slot_name: str) -> dict[Any, Variable]:
         return self._slots.setdefault(slot_name, {})
@@ -248,11 +261,20 @@ class Optimizer:
             )
         return slots[var]
 
-    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Variable:
+    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
         slots = self._slot_dict(slot_name)
+        if isinstance(var, EmbeddingTable):
+            return self._table_slot(var, slot_name, op_name, 0.0)
         if var not in slots:
             slots[var] = slot_creator.create_zeros_slot(var, op_name)
         return slots[var]
+
+    def _table_slot(self, table: EmbeddingTable, slot_name: str, op_name: str, start: float) -> Any:
+        """A slot of a table, whose elements start with one number."""
+        slots: dict[Any, Any] = self._slots.setdefault(slot_name, {})
+        if table not in slots:
+            slots[table] = table.slot(slot_name, op_name, start)
+        return slots[table]
 
     def _create_non_slot_variable(
         self, initial_value: Any, name: str, colocate_with: Any
@@ -305,6 +327,14 @@ class Optimizer:
     def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
         """Update the rows ``indices`` (all different) of ``var``."""
         return self._apply_sparse(IndexedSlices(grad, indices), var)
+
+    def _apply_to_table(self, table: EmbeddingTable, grad: Tensor, keys: Tensor) -> Operation:
+        """Update the rows of ``keys``, which may repeat."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no rule for tables of embeddings, so it cannot train "
+            f"{table.op.name}. Train it by an optimiser of tf.train (SGD, Momentum, Adagrad, Adam, "
+            "RMSProp, Ftrl ...): leave it out of var_list here."
+        )
 
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, var: Any, indices: Tensor

@@ -44,6 +44,9 @@ class GradientDescentOptimizer(RuleOptimizer):
     def _prepare(self) -> None:
         self._rate = self._tensor(self._learning_rate, "learning_rate")
 
+    def _inputs(self, var: Any) -> dict[str, Any]:
+        return {"alpha": self._hyper(self._rate, "alpha", var)}
+
     def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
         return raw.ResourceApplyGradientDescent(
             var.handle, self._hyper(self._rate, "alpha", var), grad, use_locking=self._use_locking

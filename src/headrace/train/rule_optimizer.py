@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import raw
+from headrace.ops.embeddings.tables_api import EmbeddingTable
 from headrace.train import slot_creator
 from headrace.train.optimizer import Optimizer
 
@@ -26,6 +27,10 @@ class RuleOptimizer(Optimizer):
     def _handles(self, var: Any) -> list[Tensor]:
         slots = [self.get_slot(var, s) for s in self._slot_order]
         return [var.handle, *[s.handle for s in slots if s is not None]]
+
+    def _apply_to_table(self, table: EmbeddingTable, grad: Tensor, keys: Tensor) -> Operation:
+        slots: list[Any] = [self.get_slot(table, s) for s in self._slot_order]
+        return table.apply_rule(self._rule, slots, self._inputs(table), grad, keys)
 
     def _apply(self, kind: str, var: Any, **gradient: Any) -> Operation:
         definition = getattr(raw, kind + self._rule)
@@ -48,5 +53,8 @@ class RuleOptimizer(Optimizer):
     def _constant_slot(
         self, var: Any, value: float, slot_name: str, op_name: str | None = None
     ) -> None:
+        if isinstance(var, EmbeddingTable):
+            self._table_slot(var, slot_name, op_name or self._name, value)
+            return
         start = slot_creator.filled(var, value)
         self._get_or_make_slot(var, start, slot_name, op_name or self._name)

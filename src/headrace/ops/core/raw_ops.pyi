@@ -1659,6 +1659,66 @@ class RawOps:
         T: _Type | None = None,
         name: str | None = None,
     ) -> Tensor: ...
+    def EmbeddingTable(
+        self,
+        *,
+        container: _Text | None = '',
+        shared_name: _Text | None = '',
+        width: _Int,
+        dtype: _Type,
+        initializer: _Text | None = 'constant',
+        numbers: Iterable[_Float] | None = (0.0,),
+        seed: _Int | None = 0,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def EmbeddingTableApply(
+        self,
+        table: _Any,
+        keys: _Any,
+        grad: _Any,
+        arguments: _Any,
+        *,
+        rule: _Text | None = 'GradientDescent',
+        slots: Iterable[_Text] | None = (),
+        starts: Iterable[_Float] | None = (),
+        dtype: _Type | None = None,
+        Targuments: Iterable[_Type] | None = None,
+        use_nesterov: _Bool | None = False,
+        update_slots: _Bool | None = True,
+        name: str | None = None,
+    ) -> Operation: ...
+    def EmbeddingTableAssign(
+        self,
+        table: _Any,
+        keys: _Any,
+        rows: _Any,
+        *,
+        dtype: _Type | None = None,
+        name: str | None = None,
+    ) -> Operation: ...
+    def EmbeddingTableExport(
+        self,
+        table: _Any,
+        *,
+        dtype: _Type,
+        slot: _Text | None = '',
+        name: str | None = None,
+    ) -> tuple[Tensor, Tensor]: ...
+    def EmbeddingTableFind(
+        self,
+        table: _Any,
+        keys: _Any,
+        *,
+        dtype: _Type,
+        grows: _Bool | None = True,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def EmbeddingTableSize(
+        self,
+        table: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
     def EmptyTensorList(
         self,
         element_shape: _Any,

@@ -17,7 +17,7 @@ from headrace.ops.core.public import public
 from headrace.ops.random import api
 
 #: Standard deviation of a normal distribution cut off at two standard deviations.
-_TRUNCATED_STDDEV = 0.87962566103423978
+TRUNCATED_STDDEV = 0.87962566103423978
 #: Values with fewer elements are constants; larger ones are filled as the graph runs.
 _CONSTANT_LIMIT = 1000
 
@@ -340,7 +340,7 @@ class VarianceScaling(Initializer):
         stddev = math.sqrt(variance)
         if self.distribution == "untruncated_normal":
             return api.random_normal(dims, 0.0, stddev, wanted, seed=self.seed)
-        stddev /= _TRUNCATED_STDDEV
+        stddev /= TRUNCATED_STDDEV
         return api.truncated_normal(dims, 0.0, stddev, wanted, seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jax import lax
@@ -315,10 +315,33 @@ def _sparse_shape(states: int, grad_at: int, op: Operation) -> list[Dims]:
     return []
 
 
+class RuleSpec(NamedTuple):
+    """A rule as others may apply it.
+
+    Attributes:
+        states: how many arguments, from the first on, are the variable and its slots.
+        grad_at: the place of the gradient.
+        arguments: the names of all.
+        options: attributes that the rule takes as keywords.
+    """
+
+    rule: Rule
+    states: int
+    grad_at: int
+    arguments: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+#: By the name after ``ResourceApply``.
+RULES: dict[str, RuleSpec] = {}
+
+
 def _define(name: str, signature: str, states: int, rule: Rule, attrs: str = "") -> None:
     """Define ``ResourceApply<name>`` and ``ResourceSparseApply<name>`` from one rule."""
     arguments = [a.strip().partition(":")[0] for a in signature.split(",")]
     grad_at = next(i for i, a in enumerate(arguments) if a in ("grad", "delta"))
+    options = (attrs.partition(":")[0],) if attrs else ()
+    RULES[name] = RuleSpec(rule, states, grad_at, tuple(arguments), options)
     effects = Effects(reads=tuple(range(states)), writes=tuple(range(states)))
     common = "T: numeric, use_locking: bool = False" + (f", {attrs}" if attrs else "")
     define_op(
