@@ -7,7 +7,8 @@ from typing import Any
 
 from headrace.errors import InvalidArgumentError, NotFoundError, UnimplementedError, suggest
 from headrace.files.system import join, write_bytes
-from headrace.graph.graph import Graph, get_default_graph
+from headrace.graph.given import given_graph
+from headrace.graph.graph import Graph
 from headrace.profiler import report, views
 from headrace.profiler.advice import CHECKERS, advice
 from headrace.profiler.nodes import ProfiledNode, add_times, nodes_of
@@ -96,7 +97,7 @@ def profile(
     ...     tf.profiler.profile(graph, options=options).total_float_ops
     48
     """
-    nodes = nodes_of(graph or get_default_graph(), op_log)
+    nodes = nodes_of(given_graph(graph), op_log)
     steps = {} if run_meta is None else {0: run_meta}
     add_times(nodes, steps.values())
     return _profile(nodes, cmd, _complete(options), steps)
@@ -114,7 +115,7 @@ def advise(graph: Graph | None = None, run_meta: Any = None, options: Any = None
     Raises:
         InvalidArgumentError: if there is no checker of a name.
     """
-    nodes = nodes_of(graph or get_default_graph())
+    nodes = nodes_of(given_graph(graph))
     add_times(nodes, [] if run_meta is None else [run_meta])
     return advice(nodes, options if isinstance(options, dict) else list(CHECKERS))
 
@@ -141,7 +142,7 @@ class Profiler:
     """
 
     def __init__(self, graph: Graph | None = None, op_log: Any = None) -> None:
-        self._graph = graph or get_default_graph()
+        self._graph = given_graph(graph)
         self._op_log = op_log
         self._steps: dict[int, Any] = {}
 
@@ -222,5 +223,5 @@ def write_op_log(
     Raises:
         NotFoundError: if there is no such directory.
     """
-    log = _op_log(nodes_of(graph or get_default_graph(), op_log))
+    log = _op_log(nodes_of(given_graph(graph), op_log))
     write_bytes(join(log_dir, "tfprof_log"), log.SerializeToString())

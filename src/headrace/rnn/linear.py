@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from headrace.graph import nest
 from headrace.graph.tensor import Tensor
 from headrace.ops.array.joining_api import concat
@@ -11,7 +13,7 @@ from headrace.ops.math.matmul import matmul
 from headrace.ops.nn.activations import bias_add
 from headrace.ops.state.initializers import constant_initializer
 from headrace.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
-from headrace.rnn.cell import BIAS, KERNEL
+from headrace.rnn.cell import BIAS, KERNEL, require_floating
 
 
 class Linear:
@@ -25,7 +27,8 @@ class Linear:
         kernel_initializer: by default the scope's.
 
     Raises:
-        ValueError: if there are no arguments or their sizes are not known.
+        TypeError: if the arguments are no tensors, or ``output_size`` is no integer.
+        ValueError: if there are no arguments, their sizes are not known, or they are no floats.
     """
 
     def __init__(
@@ -36,7 +39,11 @@ class Linear:
         bias_initializer: Any = None,
         kernel_initializer: Any = None,
     ) -> None:
+        _require_tensors(args)
+        if isinstance(output_size, bool) or not isinstance(output_size, (int, np.integer)):
+            raise TypeError(f"output_size must be an integer, got {output_size!r:.100}.")
         rows = _total_size(args)
+        require_floating(args)
         dtype = nest.flatten(args)[0].dtype
         with variable_scope(get_variable_scope()) as outer:
             self._kernel = get_variable(
@@ -70,9 +77,19 @@ def linear(
         args: a tensor ``[batch, n]``, or a list of such.
 
     Raises:
-        ValueError: if there are none, or they are no matrices of known width.
+        TypeError: if they are no tensors, or ``output_size`` is no integer.
+        ValueError: if there are none, or they are no matrices of floats of known width.
     """
     return Linear(args, output_size, bias, bias_initializer, kernel_initializer)(args)
+
+
+def _require_tensors(args: Any) -> None:
+    for part in nest.flatten(args) if args is not None else ():
+        if not isinstance(part, Tensor):
+            raise TypeError(
+                "linear takes a tensor [batch, n] or a list of such, got "
+                f"{part!r:.100} of type {type(part).__name__}."
+            )
 
 
 def _total_size(args: Any) -> int:

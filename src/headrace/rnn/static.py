@@ -180,8 +180,17 @@ def static_state_saving_rnn(
         state_name: name, or nest of names like ``cell.state_size``.
 
     Raises:
-        TypeError, ValueError: as `static_rnn`; ValueError if names do not fit the state.
+        TypeError, ValueError: as `static_rnn`; ValueError if names do not fit the state; TypeError
+            if ``state_saver`` lacks a method, or has no state of a name.
     """
+    require_cell("cell", cell)
+    for method in ("state", "save_state"):
+        if not callable(getattr(state_saver, method, None)):
+            raise TypeError(
+                "state_saver must have the methods state(name) and save_state(name, value), as "
+                f"what tf.contrib.training.batch_sequences_with_states gives; {state_saver!r:.100} "
+                f"has no {method}."
+            )
     sizes = cell.state_size
     if nest.is_sequence(sizes) != nest.is_sequence(state_name):
         raise ValueError(
@@ -193,7 +202,7 @@ def static_state_saving_rnn(
         raise ValueError(
             f"#elems(state_name) != #elems(state_size): {len(names)} vs. {len(nest.flatten(sizes))}"
         )
-    start = nest.pack_sequence_as(sizes, [state_saver.state(name) for name in names])
+    start = nest.pack_sequence_as(sizes, [_saved_state(state_saver, name) for name in names])
     outputs, state = static_rnn(cell, inputs, start, None, sequence_length, scope)
     parts = nest.flatten(state)
     saved = [state_saver.save_state(n, part) for n, part in zip(names, parts, strict=True)]
@@ -201,6 +210,13 @@ def static_state_saving_rnn(
         outputs[-1] = nest.map_structure(identity, outputs[-1])
         state = nest.map_structure(identity, state)
     return outputs, state
+
+
+def _saved_state(state_saver: Any, name: Any) -> Any:
+    state = state_saver.state(name)
+    if state is None:
+        raise TypeError(f"state_saver.state({name!r}) gave None, not the state of that name.")
+    return state
 
 
 def static_bidirectional_rnn(

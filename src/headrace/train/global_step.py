@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph import dtypes
-from headrace.graph.graph import Graph, get_default_graph
+from headrace.graph.given import given_graph
+from headrace.graph.graph import Graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.ops.state.initializers import Zeros
@@ -27,7 +28,11 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
     Raises:
         FailedPreconditionError: if it has no value yet.
+        TypeError: if ``sess`` is no session, or ``global_step_tensor`` no integer scalar.
     """
+    if not callable(getattr(sess, "run", None)):
+        raise TypeError(f"tf.train.global_step takes a session first, got {sess!r:.100}.")
+    assert_global_step(global_step_tensor)
     return int(sess.run(global_step_tensor))
 
 
@@ -35,9 +40,9 @@ def get_global_step(graph: Graph | None = None) -> Variable | Any:
     """The global step of a graph (default: the default graph), or None when it has none.
 
     Raises:
-        TypeError: if what stands in its place is no integer scalar.
+        TypeError: if ``graph`` is no graph, or what stands in its place is no integer scalar.
     """
-    graph = graph or get_default_graph()
+    graph = given_graph(graph)
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
         raise RuntimeError(
@@ -64,8 +69,9 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
     Raises:
         ValueError: if there is one already.
+        TypeError: if ``graph`` is no graph.
     """
-    graph = graph or get_default_graph()
+    graph = given_graph(graph)
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
     with graph.as_default(), graph.name_scope(None):
@@ -84,10 +90,10 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable | Any:
     """The global step of a graph, an int64 scalar variable, made if there is none.
 
     Raises:
-        TypeError: if there is one that is no integer scalar.
+        TypeError: if ``graph`` is no graph, or has one that is no integer scalar.
         RuntimeError: if there are several.
     """
-    graph = graph or get_default_graph()
+    graph = given_graph(graph)
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step
 

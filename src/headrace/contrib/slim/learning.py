@@ -16,7 +16,7 @@ from headrace.contrib.training.training import (
     multiply_gradients,
 )
 from headrace.errors import AbortedError, OutOfRangeError
-from headrace.graph.graph import get_default_graph
+from headrace.graph.given import given_graph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import constant, raw
 from headrace.ops.math.cast import cast
@@ -153,7 +153,7 @@ def train(
     """
     _check(train_op, logdir, summary_op, saver, number_of_steps)
     _check_absent(sync_optimizer=sync_optimizer, trace_every_n_steps=trace_every_n_steps)
-    graph = graph or get_default_graph()
+    graph = given_graph(graph)
     with graph.as_default():
         step = get_or_create_global_step() if global_step is None else global_step
         kept_saver = saver or Saver()

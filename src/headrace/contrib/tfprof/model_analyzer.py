@@ -14,13 +14,6 @@ FLOAT_OPS_OPTIONS = ProfileOptionBuilder.float_operation()
 PRINT_ALL_TIMING_MEMORY = ProfileOptionBuilder.time_and_memory() | {"order_by": "name"}
 
 
-def _require_graph(graph: Any) -> None:
-    if graph is not None and not isinstance(graph, Graph):
-        raise TypeError(
-            f"graph must be a tf.Graph, or None for the default one; got {graph!r:.100}."
-        )
-
-
 def print_model_analysis(
     graph: Graph | None,
     run_meta: Any = None,
@@ -34,7 +27,6 @@ def print_model_analysis(
         TypeError: if ``graph`` is no graph.
     """
     note("tf.contrib.tfprof.model_analyzer.print_model_analysis", "tf.profiler.profile")
-    _require_graph(graph)
     return profile(graph, run_meta, op_log, tfprof_cmd, tfprof_options)
 
 
@@ -45,7 +37,6 @@ def advise(graph: Graph | None, run_meta: Any = None, tfprof_options: Any = None
         TypeError: if ``graph`` is no graph.
     """
     note("tf.contrib.tfprof.model_analyzer.advise", "tf.profiler.advise")
-    _require_graph(graph)
     return _advise(graph, run_meta, tfprof_options)
 
 

@@ -25,9 +25,15 @@ def static_value(tensor: Tensor) -> Array | None:
     so ``tf.reshape(x, tf.shape(y))`` has a static shape.
 
     Raises:
-        AttributeError: if ``tensor`` is no Tensor.
+        TypeError: if ``tensor`` is no Tensor.
     """
-    op = tensor.op
+    try:
+        op = tensor.op
+    except AttributeError:
+        raise TypeError(
+            f"tf.get_static_value takes a tensor of a graph, got {tensor!r:.100} of type "
+            f"{type(tensor).__name__}."
+        ) from None
     if op.type == "Const":
         result: Array | None = op.attrs["value"]
         return result
