@@ -25,7 +25,9 @@ def graph():
     ],
 )
 def test_a_graph(call):
-    with pytest.raises(TypeError, match="graph must be a tf.Graph, or None.*; got 'g' of type str"):
+    with pytest.raises(
+        TypeError, match=r"graph must be a tf.Graph, or None.*; got 'g' of type str"
+    ):
         call("g")
     with tf.Session() as session, pytest.raises(TypeError, match=r"a session.* its attribute gra"):
         call(session)

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace import logging
 from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.errors import suggest
 
@@ -31,6 +32,7 @@ _KEYS = {
     "environment": "a string",
 }
 _KINDS = {key: str if what == "a string" else dict for key, what in _KEYS.items()}
+_INDEX = "TF_CONFIG['task']['index']"
 _EXAMPLE = '{"cluster": {"chief": ["host0:2222"], "worker": ["host1:2222"], "ps": ["host2:2222"]}, '
 _EXAMPLE += '"task": {"type": "worker", "index": 0}}'
 
@@ -90,13 +92,14 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        config = json.loads(text)
+        config = json.loads(text, object_pairs_hook=_once_each)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"TF_CONFIG is no JSON: {error}. It has the form {_EXAMPLE}.") from None
     if not isinstance(config, dict):
         raise ValueError(
             f"TF_CONFIG must be a JSON object, not {config!r:.100}. It has the form {_EXAMPLE}."
         )
+    _tell_unread(config, _KEYS, "TF_CONFIG")
     for key, value in config.items():
         if key == "service" and value is not None and not isinstance(value, dict):
             raise TypeError(
@@ -107,7 +110,28 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
                 f"TF_CONFIG[{key!r}] must be {_KEYS[key]}, not {value!r:.100}. TF_CONFIG has the "
                 f"form {_EXAMPLE}."
             )
+    _tell_unread(config.get("task") or {}, ("type", "index"), "TF_CONFIG['task']")
+    jobs = [getattr(TaskType, name) for name in vars(TaskType) if name.isupper()]
+    _tell_unread(config.get("cluster") or {}, jobs, "TF_CONFIG['cluster']")
     return config
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, in which no key may be there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
+
+
+def _tell_unread(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """Warn of keys that look like known ones: platforms add some, the others are misspelled."""
+    for key in given:
+        hint = "" if key in known else suggest(key, list(known))
+        if hint:
+            logging.warning("%s has the key %r, which nothing reads.%s", where, key, hint)
 
 
 def placement_of(tf_config: Mapping[str, Any]) -> Placement:
@@ -154,7 +178,7 @@ def _alone(tf_config: Mapping[str, Any], task: Mapping[str, Any]) -> Placement:
             'If "cluster" is not set in TF_CONFIG, task type must be WORKER: '
             f"TF_CONFIG['task']['type'] is {task_type!r}."
         )
-    if _integer(task.get("index", 0)) != 0:
+    if _integer(task.get("index", 0), _INDEX) != 0:
         raise ValueError(
             'If "cluster" is not set in TF_CONFIG, task index must be 0: '
             f"TF_CONFIG['task']['index'] is {task['index']!r}."
@@ -172,12 +196,15 @@ def _check_chief(cluster: Mapping[str, Any], chief: str) -> None:
             f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node.'
             f"{suggest(chief, cluster)} TF_CONFIG['cluster'] has the jobs {sorted(cluster)}."
         )
-    count = len(cluster[chief]) if isinstance(cluster[chief], (list, dict)) else 1
-    if count != 1:
+    where = f"TF_CONFIG['cluster'][{chief!r}]"
+    tasks = _addresses(cluster[chief], where)
+    if len(tasks) != 1:
         raise ValueError(
-            f'The "cluster" in TF_CONFIG must have only one "{chief}" node: '
-            f"TF_CONFIG['cluster'][{chief!r}] has {count}."
+            f'The "cluster" in TF_CONFIG must have only one "{chief}" node: {where} has '
+            f"{len(tasks)}."
         )
+    if 0 not in tasks:
+        raise ValueError(f"The only task of {where} must be 0, not {next(iter(tasks))}.")
 
 
 def _task(cluster: Mapping[str, Any], task: Mapping[str, Any], chief: str) -> tuple[str, int]:
@@ -193,7 +220,9 @@ def _task(cluster: Mapping[str, Any], task: Mapping[str, Any], chief: str) -> tu
             "If \"cluster\" is set in TF_CONFIG, task index must be set: TF_CONFIG['task'] is "
             f"{dict(task)!r}."
         )
-    number = _integer(index)
+    if not isinstance(task_type, str):
+        raise ValueError(f"TF_CONFIG['task']['type'] must be a string, not {task_type!r:.100}.")
+    number = _integer(index, _INDEX)
     if number < 0:
         raise ValueError(
             f"Task index must be non-negative number: TF_CONFIG['task']['index'] is {index!r}."
@@ -207,35 +236,35 @@ def _task(cluster: Mapping[str, Any], task: Mapping[str, Any], chief: str) -> tu
     if task_type not in cluster:
         raise ValueError(
             f"{task_type} is not a valid task_type in the cluster_spec:\n{dict(cluster)}\n\n"
-            "Note that these values may be coming from the TF_CONFIG environment variable."
-            f"{suggest(str(task_type), [*cluster, TaskType.EVALUATOR])}"
+            "Note that these values may be coming from the TF_CONFIG environment variable: "
+            f"TF_CONFIG['task']['type'].{suggest(task_type, [*cluster, TaskType.EVALUATOR])}"
         )
     addresses = _addresses(cluster[task_type], f"TF_CONFIG['cluster'][{task_type!r}]")
     if number not in addresses:
         raise ValueError(
             f"{number} is not a valid task_id for task_type {task_type} in the cluster_spec:\n"
             f"{dict(cluster)}\n\n"
-            "Note that these values may be coming from the TF_CONFIG environment variable."
+            "Note that these values may be coming from the TF_CONFIG environment variable: "
+            f"TF_CONFIG['task']['index'] is {index!r}, the job has the tasks {sorted(addresses)}."
         )
     if task_type == TaskType.WORKER and addresses[number] == _chief_address(cluster, chief):
         return chief, 0
     return task_type, number
 
 
-def _integer(index: Any) -> int:
+def _integer(index: Any, what: str) -> int:
+    """An integer, or a string that shows one."""
     try:
-        if isinstance(index, bool):
+        if isinstance(index, (bool, float)):
             raise TypeError
         return int(index)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"TF_CONFIG['task']['index'] must be an integer, not {index!r:.100}."
-        ) from None
+        raise ValueError(f"{what} must be an integer, not {index!r:.100}.") from None
 
 
 def _addresses(tasks: Any, where: str) -> dict[int, Any]:
     if isinstance(tasks, dict):
-        return {_integer(i): address for i, address in tasks.items()}
+        return {_integer(i, f"A task of {where}"): address for i, address in tasks.items()}
     if not isinstance(tasks, list):
         raise ValueError(f"{where} must be a list of 'host:port', not {tasks!r:.100}.")
     return dict(enumerate(tasks))
@@ -268,7 +297,7 @@ def _count(spec: ClusterSpec, job: str) -> int:
 
 def _master(spec: ClusterSpec, task_type: str, task_id: int, tf_config: Mapping[str, Any]) -> str:
     """Where sessions of a task run: its own server, or the process where it is alone."""
-    if "session_master" in tf_config:
+    if tf_config.get("session_master") is not None:
         return str(tf_config["session_master"])
     if sum(spec.num_tasks(job) for job in spec.jobs) == 1:
         return ""
