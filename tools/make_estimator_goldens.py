@@ -3,9 +3,10 @@
 Run with TensorFlow 1.15.5 (Python 3.7; see `tools/peer/README.md`):
 
     .peer-115/bin/python tools/make_estimator_goldens.py [predict DIRECTORY FILE]
+    .peer-115/bin/python tools/make_estimator_goldens.py train DIRECTORY N
 
 With `predict`, nothing is trained: predictions from a directory, ours or TensorFlow's, go to a
-file.
+file. With `train`, a directory is trained for three steps, its table cut into N parts.
 """
 
 import shutil
@@ -21,7 +22,7 @@ COLORS = np.array([b"red", b"blue", b"green", b"red", b"blue", b"blue", b"green"
 LABELS = np.array([0, 1, 2, 0, 1, 1, 2, 0])
 
 
-def classifier(tf, folder):
+def classifier(tf, folder, **arguments):
     """The same model in both libraries."""
     color = tf.feature_column.categorical_column_with_vocabulary_list(
         "color", ["red", "green", "blue"]
@@ -31,7 +32,7 @@ def classifier(tf, folder):
         tf.feature_column.embedding_column(color, 2),
     ]
     config = tf.estimator.RunConfig(str(folder), tf_random_seed=3)
-    return tf.estimator.DNNClassifier([6, 4], columns, n_classes=3, config=config)
+    return tf.estimator.DNNClassifier([6, 4], columns, n_classes=3, config=config, **arguments)
 
 
 def input_fn(tf):
@@ -52,6 +53,11 @@ def main():
     tf.logging.set_verbosity(tf.logging.FATAL)
     if sys.argv[1:2] == ["predict"]:
         np.save(sys.argv[3], probabilities(tf, classifier(tf, sys.argv[2])))
+        return
+    if sys.argv[1:2] == ["train"]:
+        cut = tf.min_max_variable_partitioner(int(sys.argv[3]), min_slice_size=1)
+        estimator = classifier(tf, sys.argv[2], input_layer_partitioner=cut)
+        estimator.train(lambda: input_fn(tf), steps=3)
         return
     folder = Path(tempfile.mkdtemp())
     estimator = classifier(tf, folder)

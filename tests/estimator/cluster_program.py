@@ -1,6 +1,8 @@
 """A program that is started once for each task of a cluster: TF_CONFIG tells which one it is.
 
 cluster_program.py MODEL_DIR MAX_STEPS SECONDS_PER_STEP
+
+MAX_STEPS 0: each worker trains for one epoch of 8 batches.
 """
 
 import sys
@@ -21,10 +23,18 @@ def model_fn(features, labels, mode):
     return tf.estimator.EstimatorSpec(mode, {"y": found}, loss, train)
 
 
-def input_fn():
+def dataset(epochs):
     x = np.random.default_rng(0).normal(size=(256, 4)).astype(np.float32)
     data = tf.data.Dataset.from_tensor_slices(({"x": x}, x.sum(1, keepdims=True)))
-    return data.shuffle(256).repeat().batch(32)
+    return data.shuffle(256).repeat(epochs).batch(32)
+
+
+def forever():
+    return dataset(None)
+
+
+def one_epoch():
+    return dataset(1)
 
 
 class Pace(tf.train.SessionRunHook):
@@ -33,8 +43,10 @@ class Pace(tf.train.SessionRunHook):
     def __init__(self, seconds):
         self._seconds = seconds
         self._told = False
+        self.steps = 0
 
     def after_run(self, run_context, run_values):
+        self.steps += 1
         if not self._told:
             self._told = True
             print("trains", flush=True)
@@ -46,12 +58,14 @@ def main(model_dir, max_steps, seconds):
         model_dir, save_checkpoints_steps=50, experimental_max_worker_delay_secs=0
     )
     print(config.task_type, config.task_id, flush=True)
+    pace, steps = Pace(float(seconds)), int(max_steps) or None
     tf.estimator.train_and_evaluate(
         tf.estimator.Estimator(model_fn, config=config),
-        tf.estimator.TrainSpec(input_fn, int(max_steps), [Pace(float(seconds))]),
-        tf.estimator.EvalSpec(input_fn, 2, start_delay_secs=0, throttle_secs=0),
+        tf.estimator.TrainSpec(forever if steps else one_epoch, steps, [pace]),
+        tf.estimator.EvalSpec(forever, 2, start_delay_secs=0, throttle_secs=0),
     )
     left = [t.name for t in threading.enumerate() if t.name.startswith("QueueRunner")]
+    print("steps", pace.steps)
     print("done", left, flush=True)
 
 

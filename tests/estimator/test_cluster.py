@@ -100,3 +100,20 @@ def test_a_worker_is_killed(tmp_path):
         assert status == 0, (task, text[-2000:])
         assert "done []" in text, (task, text[-2000:])
     assert max(read_eval_metrics(str(tmp_path / "eval"))) >= 300
+
+
+def test_each_worker_has_its_own_epoch(tmp_path):
+    """The end of the input ends the pass of one worker: two workers train two epochs."""
+    a, b, c = _addresses(3)
+    with Cluster({"chief": [a], "worker": [b], "ps": [c]}, tmp_path, "0", "0.001") as tasks:
+        for job in ("ps", "chief", "worker"):
+            tasks.start(job, 0)
+        ends = tasks.ends()
+    assert {task: status for task, (status, _) in ends.items()} == dict.fromkeys(ends, 0), ends
+    assert "steps 8\n" in ends["chief0"][1]
+    assert "steps 8\n" in ends["worker0"][1]
+    assert 8 <= max(map(int, _steps_saved(tmp_path))) <= 16
+
+
+def _steps_saved(folder):
+    return [path.suffixes[0].partition("-")[2] for path in folder.glob("model.ckpt-*.index")]

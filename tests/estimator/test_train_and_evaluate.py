@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import threading
 from pathlib import Path
 
 import pytest
 
 import headrace as tf
+from headrace.distributed.services import admin
 from headrace.estimator import tasks
+from headrace.test.cluster import free_ports
 
 from .models import forever, line, once
 from .test_export import _raw
@@ -223,6 +227,62 @@ def test_workers_begin_one_after_another(monkeypatch):
         )
         config = tf.estimator.RunConfig(experimental_max_worker_delay_secs=most)
         assert tasks._start_delay(config) == expected
+
+
+def _local_task(monkeypatch, kind):
+    """The address of a task on this machine, which TF_CONFIG says this process is."""
+    jobs = ("chief", "worker", "ps")
+    cluster = {job: [f"127.0.0.1:{port}"] for job, port in zip(jobs, free_ports(3), strict=True)}
+    config = {"cluster": cluster, "task": {"type": kind, "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    return cluster[kind][0]
+
+
+def test_the_server_is_up_before_a_worker_begins(tmp_path, monkeypatch):
+    address = _local_task(monkeypatch, "worker")
+    before = set(threading.enumerate())
+
+    class EnoughError(Exception):
+        pass
+
+    def sleep(seconds):
+        assert seconds == 5
+        assert admin.status(address, cluster=False)
+        raise EnoughError
+
+    monkeypatch.setattr(tasks.Clock, "sleep", staticmethod(sleep))
+    with pytest.raises(EnoughError):
+        tf.estimator.train_and_evaluate(
+            _estimator(tmp_path), tf.estimator.TrainSpec(once, 1), tf.estimator.EvalSpec(once)
+        )
+    with pytest.raises((tf.errors.UnavailableError, tf.errors.DeadlineExceededError)):
+        admin.status(address, cluster=False)
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_server_starts_and_waits(tmp_path, monkeypatch):
+    address = _local_task(monkeypatch, "ps")
+    estimator = _estimator(tmp_path)
+    started, ended = threading.Event(), []
+    start = tasks._start_server
+
+    def told(config):
+        server = start(config)
+        started.set()
+        return server
+
+    monkeypatch.setattr(tasks, "_start_server", told)
+    specs = tf.estimator.TrainSpec(once, 1), tf.estimator.EvalSpec(once)
+    thread = threading.Thread(
+        target=lambda: ended.append(tf.estimator.train_and_evaluate(estimator, *specs))
+    )
+    thread.start()
+    assert started.wait(30)
+    assert admin.status(address, cluster=False)
+    assert not ended
+    admin.shutdown(address, cluster=False)
+    thread.join(30)
+    assert ended == [None]
 
 
 def test_one_evaluator_only_and_no_training_of_servers(tmp_path, monkeypatch):

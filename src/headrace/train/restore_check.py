@@ -46,7 +46,7 @@ def check_restorable(restore_op: Operation, filename: Tensor, reader: Checkpoint
             continue  # computed names: the op checks them itself
         parsed = parse_slices(texts(specs))
         for i, (name, spec) in enumerate(zip(texts(names), parsed, strict=True)):
-            if not reader.has_tensor(name):
+            if not reader.holds(name, of_part=spec is not None):
                 missing.append(name)
                 continue
             problem = check_entry(reader, name, spec, op.attrs["dtypes"][i])

@@ -161,7 +161,7 @@ def check_entry(
     Raises:
         NotFoundError: if there is no tensor of this name.
     """
-    stored = reader.entry(name)
+    stored = reader.entry(name, of_part=spec is not None)
     if stored.dtype is not dtype:
         return (
             f"tensor_name = {name}; expected dtype {dtype.name} does not equal original dtype "

@@ -25,6 +25,7 @@ from headrace.train.checkpoint import bundle, encoding, table, v1
 from headrace.train.checkpoint.data_files import DataFiles
 from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor, index_path
 from headrace.train.checkpoint.slices import Box, copy_common, covers
+from headrace.train.checkpoint.slots import SlotsOfParts
 
 Array = np.ndarray[Any, Any]
 _T = TypeVar("_T")
@@ -55,6 +56,7 @@ class CheckpointReader:
     def __init__(self, prefix: Any) -> None:
         self._layout, self._index = _load(as_path(prefix))
         self._has_read = False
+        self._slots: SlotsOfParts | None = None
 
     @property
     def format(self) -> str:
@@ -99,9 +101,13 @@ class CheckpointReader:
 
     # -- for restoring ----------------------------------------------------------------------
 
-    def entry(self, name: str) -> StoredTensor:
-        """Type and shape of a tensor. Raises NotFoundError, with the names that are there."""
-        found = self._layout.tensors.get(name)
+    def entry(self, name: str, *, of_part: bool = False) -> StoredTensor:
+        """Type and shape of a tensor. Raises NotFoundError, with the names that are there.
+
+        Args:
+            of_part: the tensor may be a slot of a part of a variable that was saved in other parts.
+        """
+        found = self._find(name, of_part)
         if found is None:
             raise NotFoundError(
                 None,
@@ -110,6 +116,18 @@ class CheckpointReader:
                 f"{self.described_names()}",
             )
         return found
+
+    def holds(self, name: str, *, of_part: bool) -> bool:
+        """Whether `entry` finds a tensor."""
+        return self._find(name, of_part) is not None
+
+    def _find(self, name: str, of_part: bool) -> StoredTensor | None:
+        found = self._layout.tensors.get(name)
+        if not of_part or (found and covers([p.box for p in found.pieces], Box.whole(found.shape))):
+            return found
+        if self._slots is None:
+            self._slots = SlotsOfParts(self._layout.tensors)
+        return self._slots.find(name) or found
 
     @property
     def names(self) -> list[str]:
@@ -173,6 +191,7 @@ class CheckpointReader:
             if self._has_read:
                 break  # what was read before would not go with what is there now
             self._layout, self._index = _load(self.prefix)
+            self._slots = None
         raise AbortedError(
             None,
             None,
@@ -181,11 +200,11 @@ class CheckpointReader:
         )
 
     def _place(self, request: Request) -> tuple[int, int]:
-        pieces = self.entry(request.name).pieces
+        pieces = self.entry(request.name, of_part=request.box is not None).pieces
         return (pieces[0].file, pieces[0].begin) if pieces else (0, 0)
 
     def _read(self, request: Request, files: DataFiles) -> Array:
-        tensor = self.entry(request.name)
+        tensor = self.entry(request.name, of_part=request.box is not None)
         wanted = request.box or Box.whole(tensor.shape)
         if not wanted.fits(tensor.shape):
             raise InvalidArgumentError(
