@@ -60,7 +60,8 @@ ONE = np.zeros([2, 1], np.float32)
         ),
         pytest.param(
             X.BinaryClassHead(label_vocabulary=["a", "b"]), ["a", "c"], ONE,
-            tf.errors.InvalidArgumentError, "Labels must be >= 0", id="unknown-name",
+            tf.errors.InvalidArgumentError, "Labels must be in label_vocabulary ('a', 'b')",
+            id="unknown-name",
         ),
         pytest.param(
             X.MultiClassHead(4), [0, 1], THREE, ValueError,

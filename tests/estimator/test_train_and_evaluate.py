@@ -257,7 +257,8 @@ def test_the_server_is_up_before_a_worker_begins(tmp_path, monkeypatch):
         )
     with pytest.raises((tf.errors.UnavailableError, tf.errors.DeadlineExceededError)):
         admin.status(address, cluster=False)
-    assert set(threading.enumerate()) <= before
+    left = set(threading.enumerate()) - before  # the engine's own stay for the next server
+    assert {t.name.partition(" ")[0] for t in left} <= {"headrace"}
 
 
 def test_a_server_starts_and_waits(tmp_path, monkeypatch):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable
+from numbers import Real
 from typing import Any
 
 from headrace import logging
-from headrace.estimator.callables import argument_names, described
+from headrace.data.dataset import Dataset
+from headrace.estimator.callables import argument_names, described, required_names
 from headrace.estimator.run_config import RunConfig, default_session_config
 from headrace.files.paths import as_path
 from headrace.train.device_setter import replica_device_setter
@@ -16,6 +18,7 @@ from headrace.train.session_run_hook import SessionRunHook
 
 __all__ = [
     "check_arguments",
+    "check_input_fn",
     "check_positive",
     "checked_hooks",
     "checked_listeners",
@@ -23,6 +26,7 @@ __all__ = [
     "with_directory",
 ]
 
+_INPUT_FN_ARGUMENTS = {"params", "config", "mode", "self", "input_context"}
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "self", "config"}
 
 
@@ -84,14 +88,37 @@ def check_arguments(model_fn: Callable[..., Any], params: Any) -> None:
         raise ValueError(f"model_fn ({which}) has following not expected args: {others}")
 
 
+def check_input_fn(input_fn: Any) -> None:
+    """Raise ValueError or TypeError for what is no function, or needs further arguments."""
+    if isinstance(input_fn, Dataset):
+        raise TypeError(
+            "`input_fn` must be a function that makes a dataset, given the dataset itself: "
+            f"{input_fn}. Each call of an Estimator builds a graph of its own, so the dataset has "
+            "to be made in the function."
+        )
+    if not callable(input_fn):
+        raise TypeError(f"`input_fn` must be a function, given: {input_fn}")
+    others = sorted(set(required_names(input_fn)) - _INPUT_FN_ARGUMENTS)
+    if others:
+        raise ValueError(
+            f"input_fn ({described(input_fn)}) has following not expected args: {others}. An "
+            "Estimator gives it params, config and mode if it takes them; functools.partial or a "
+            "lambda gives it others."
+        )
+
+
 def check_positive(name: str, value: int | None) -> None:
-    """Raise ValueError for a number of steps that is not positive."""
+    """Raise ValueError for a number of steps that is not positive, TypeError for what is none."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+        raise TypeError(f"{name} must be a number, given: {value!r:.100}")
     if value is not None and value <= 0:
         raise ValueError(f"Must specify {name} > 0, given: {value}")
 
 
 def checked_hooks(hooks: Iterable[SessionRunHook] | None) -> list[SessionRunHook]:
     """The hooks, a new list. Raises TypeError if one is none."""
+    if isinstance(hooks, SessionRunHook):
+        raise TypeError(f"hooks must be a list of SessionRunHooks, given one alone: {hooks}")
     found = list(hooks or ())
     for hook in found:
         if not isinstance(hook, SessionRunHook):

@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.graph.tensor import Tensor
 
-__all__ = ["argument_names", "call_logit_fn", "described"]
+__all__ = ["argument_names", "call_logit_fn", "described", "required_names"]
 
 
 def argument_names(function: Any) -> tuple[str, ...]:
@@ -26,6 +26,17 @@ def argument_names(function: Any) -> tuple[str, ...]:
     )
     parameters = inspect.signature(function).parameters
     return tuple(n for n, p in parameters.items() if p.kind in kinds and n not in bound)
+
+
+def required_names(function: Any) -> tuple[str, ...]:
+    """Those of `argument_names` that have no default.
+
+    >>> required_names(lambda mode, size=3: None)
+    ('mode',)
+    """
+    parameters = inspect.signature(function).parameters
+    names = argument_names(function)
+    return tuple(n for n in names if parameters[n].default is inspect.Parameter.empty)
 
 
 def described(function: Any) -> str:

@@ -56,10 +56,7 @@ def naming_both_models(path: str | None, model_dir: str) -> Iterator[None]:
 def _explained(
     error: NotFoundError | InvalidArgumentError, graph: Any, path: str, model_dir: str
 ) -> OpError:
-    mine = {
-        v.op.name: _shape(v.get_shape().as_list() if v.get_shape().rank is not None else None)
-        for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
-    }
+    mine = dict(map(_saved, graph.get_collection(GraphKeys.GLOBAL_VARIABLES)))
     shapes = load_checkpoint(path).get_variable_to_shape_map()
     theirs = {name: _shape(shape) for name, shape in shapes.items()}
     differing = sorted(n for n in mine.keys() | theirs.keys() if mine.get(n) != theirs.get(n))
@@ -76,6 +73,15 @@ def _explained(
         + f"\n{error.message}"
     )
     return type(error)(None, None, message)
+
+
+def _saved(variable: Any) -> tuple[str, str]:
+    """The name and the shape of a variable in a checkpoint; of a part those of the whole."""
+    info = getattr(variable, "_save_slice_info", None)
+    if info is not None:
+        return str(info.full_name), _shape(list(info.full_shape))
+    shape = variable.get_shape()
+    return variable.op.name, _shape(shape.as_list() if shape.rank is not None else None)
 
 
 def _shape(shape: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from headrace import logging
 from headrace.estimator.arguments import (
     check_arguments,
+    check_input_fn,
     check_positive,
     checked_hooks,
     checked_listeners,
@@ -406,6 +407,12 @@ class Estimator:
                 create_global_step(graph)
                 set_random_seed(self._config.tf_random_seed)
                 receiver = receiver_fn()
+                if not hasattr(receiver, "receiver_tensors"):
+                    raise TypeError(
+                        f"The receiver function {described(receiver_fn)} should return a "
+                        "tf.estimator.export.ServingInputReceiver; it returned "
+                        f"{_result_text(receiver)}."
+                    )
                 labels = getattr(receiver, "labels", None)
                 spec = self._call_model_fn(receiver.features, labels, mode, self.config)
                 add_meta_graph(
@@ -440,7 +447,7 @@ class Estimator:
         create_global_step(get_default_graph())
         inputs = inputs_of(self._call_input_fn(input_fn, mode), input_fn)
         labels = None if mode == ModeKeys.PREDICT else inputs.labels
-        with inputs.named():
+        with inputs.named(building=True):
             return inputs, self._call_model_fn(inputs.features, labels, mode, self.config)
 
     def _params_for(self, mode: str) -> Any:
@@ -448,6 +455,7 @@ class Estimator:
         return self.params
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
+        check_input_fn(input_fn)
         names = argument_names(input_fn)
         given = {"mode": mode, "params": self._params_for(mode), "config": self.config}
         with device("/cpu:0"):

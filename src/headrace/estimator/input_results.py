@@ -61,15 +61,20 @@ class Inputs:
         self.function = function
 
     @contextmanager
-    def named(self) -> Iterator[None]:
-        """Let errors of the model, and of the input itself, tell what gives the input."""
+    def named(self, building: bool = False) -> Iterator[None]:
+        """Let errors of the model, and of the input itself, tell what gives the input.
+
+        Args:
+            building: within it the model is built; else it runs, and restores checkpoints.
+        """
         try:
             yield
         except (ValueError, TypeError, KeyError) as error:
             error.add_note(self.text())
             raise
         except OpError as error:
-            if error.op is None or "Dataset" in error.op.type or "Iterator" in error.op.type:
+            kind = error.op.type if error.op is not None else ""
+            if (building and not kind) or "Dataset" in kind or "Iterator" in kind:
                 error.add_note(self.text())
             raise
 
@@ -95,7 +100,23 @@ class Inputs:
             if op.site is not None:
                 lines.append(f'  made by: File "{op.site.filename}", line {op.site.lineno}')
                 lines.append(f"    {op.site.line.strip()}")
+            if not _makes_batches(op):
+                lines.append("  no stage of it makes batches: dataset.batch(...) does")
         return "\n".join(lines)
+
+
+#: Parts of the names of stages whose elements may be batches, whatever they are made from.
+_MAY_BATCH = ("Batch", "Bucket", "Window", "Map", "Generator", "Group", "Scan", "Zip", "Sample")
+
+
+def _makes_batches(op: Any) -> bool:
+    """Whether some stage may make batches: False where elements surely come one by one."""
+    while not any(part in op.type for part in _MAY_BATCH):
+        variants = [t for t in op.inputs if t.dtype.name == "variant"]
+        if len(variants) != 1:
+            return "Slice" not in op.type and "Range" not in op.type
+        op = variants[0].op
+    return True
 
 
 def inputs_of(result: Any, input_fn: Any) -> Inputs:

@@ -10,7 +10,9 @@ from headrace.estimator.mode_keys import MODES, ModeKeys
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.control.checking_api import assert_equal
 from headrace.ops.core.build import raw
+from headrace.ops.state.scopes_api import control_dependencies
 from headrace.ops.state.variables import Variable
 from headrace.train.scaffold import Scaffold
 from headrace.train.session_run_hook import SessionRunHook
@@ -156,7 +158,20 @@ def _checked_loss(loss: Any, mode: str) -> Any:
             f"Loss must be scalar, given: {loss}. tf.reduce_mean gives one value of all."
         )
     _check_graph("loss", loss)
-    return raw.Reshape(loss, []) if loss.get_shape().rank not in (0, None) else loss
+    if not (loss.dtype.is_floating or loss.dtype.is_integer):
+        raise TypeError(f"Loss must be a number, given: {loss}.")
+    if loss.get_shape().rank in (0, None):
+        return loss
+    if count is None:
+        one = assert_equal(
+            raw.Size(loss),
+            1,
+            message="Loss must be scalar: model_fn gave one of a shape that was not known when it "
+            "was built. tf.reduce_mean gives one value of all.",
+        )
+        with control_dependencies([one]):
+            loss = raw.Identity(loss)
+    return raw.Reshape(loss, [])
 
 
 def _checked_tensor(value: Any, name: str) -> Any:
@@ -170,7 +185,10 @@ def _checked_tensor(value: Any, name: str) -> Any:
 def _checked_predictions(predictions: Any, mode: str) -> Any:
     if predictions is None:
         if mode == ModeKeys.PREDICT:
-            raise ValueError("Missing predictions.")
+            raise ValueError(
+                "Missing predictions. To predict, a model_fn returns EstimatorSpec(mode, "
+                "predictions=...), a tensor or a dictionary of tensors."
+            )
         return {}
     if not isinstance(predictions, dict):
         predictions = _checked_tensor(predictions, "predictions")
@@ -183,6 +201,8 @@ def _checked_predictions(predictions: Any, mode: str) -> Any:
 
 
 def _checked_hooks(hooks: Iterable[SessionRunHook] | None) -> tuple[SessionRunHook, ...]:
+    if isinstance(hooks, SessionRunHook):
+        raise TypeError(f"Hooks must be a list of SessionRunHooks, given one alone: [{hooks}]")
     found = tuple(hooks or ())
     for hook in found:
         if not isinstance(hook, SessionRunHook):

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from headrace import logging
-from headrace.estimator.arguments import check_positive, checked_hooks
-from headrace.estimator.callables import argument_names, described
+from headrace.estimator.arguments import check_input_fn, check_positive, checked_hooks
 from headrace.estimator.estimator import Estimator
 from headrace.estimator.exporters import Exporter
 from headrace.estimator.placement import TaskType
@@ -15,8 +14,6 @@ from headrace.estimator.tasks import run_task
 from headrace.train.session_run_hook import SessionRunHook
 
 __all__ = ["EvalSpec", "TrainSpec", "train_and_evaluate"]
-
-_INPUT_FN_ARGUMENTS = {"params", "config", "mode", "self", "input_context"}
 
 
 class _TrainFields(NamedTuple):
@@ -49,7 +46,7 @@ class TrainSpec(_TrainFields):
         max_steps: int | None = None,
         hooks: Iterable[SessionRunHook] | None = None,
     ) -> TrainSpec:
-        _check_input_fn(input_fn)
+        check_input_fn(input_fn)
         check_positive("max_steps", max_steps)
         return super().__new__(cls, input_fn, max_steps, _hooks(hooks))
 
@@ -95,7 +92,7 @@ class EvalSpec(_EvalFields):
         start_delay_secs: float = 120,
         throttle_secs: float = 600,
     ) -> EvalSpec:
-        _check_input_fn(input_fn)
+        check_input_fn(input_fn)
         check_positive("steps", steps)
         if name is not None and not isinstance(name, str):
             raise TypeError(f"`name` must be string, given: {name}")
@@ -168,16 +165,6 @@ def train_and_evaluate(estimator: Any, train_spec: TrainSpec, eval_spec: EvalSpe
     if not config.cluster_spec and config.task_type != TaskType.EVALUATOR:
         logging.info("Running training and evaluation locally (non-distributed).")
     return run_task(estimator, train_spec, eval_spec)
-
-
-def _check_input_fn(input_fn: Any) -> None:
-    if not callable(input_fn):
-        raise TypeError(f"`input_fn` must be a function, given: {input_fn!r:.100}")
-    others = sorted(set(argument_names(input_fn)) - _INPUT_FN_ARGUMENTS)
-    if others:
-        raise ValueError(
-            f"input_fn ({described(input_fn)}) has following not expected args: {others}"
-        )
 
 
 def _hooks(hooks: Iterable[SessionRunHook] | None) -> tuple[SessionRunHook, ...]:

@@ -188,12 +188,24 @@ class LayerCall:
         return jax.tree.unflatten(self.results, outputs)
 
 
+def _held(value: Any) -> list[Any]:
+    """What a list, tuple, set or dictionary holds."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(value) if isinstance(value, (list, tuple, set)) else []
+
+
 class _Attributes:
     """Attributes of a layer and its layers, to find values of a trace that stay behind in them."""
 
     def __init__(self, layer: Any) -> None:
         self.layer = layer
-        self.known = {id(v) for owner in layer._flatten_layers() for v in vars(owner).values()}
+        self.known = {
+            id(v)
+            for owner in layer._flatten_layers()
+            for value in vars(owner).values()
+            for v in (value, *_held(value))
+        }
 
     def require_no_tracers(self) -> None:
         """
@@ -202,11 +214,10 @@ class _Attributes:
         """
         for owner in self.layer._flatten_layers():
             for name, value in vars(owner).items():
-                if id(value) in self.known or name in ("_losses", "_loss_ids"):
+                if name in ("_losses", "_loss_ids"):
                     continue
-                kept = value if isinstance(value, (list, tuple, dict)) else [value]
-                leaves = kept.values() if isinstance(kept, dict) else kept
-                if any(isinstance(v, (jax.core.Tracer, Tensor)) for v in leaves):
+                new = [v for v in (value, *_held(value)) if id(v) not in self.known]
+                if any(isinstance(v, (jax.core.Tracer, Tensor)) for v in new):
                     raise ValueError(
                         f"Layer '{owner.name}' ({type(owner).__name__}) keeps a value of its call "
                         f"in the attribute '{name}'. A graph runs the call again and again and "

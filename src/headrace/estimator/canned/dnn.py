@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 import headrace as tf
 from headrace.estimator.canned.optimizers import optimizer_instance
 from headrace.estimator.estimator import Estimator
@@ -64,7 +66,7 @@ def dnn_logit_fn_builder(
     """
     if not isinstance(units, int):
         raise ValueError(f"units must be an int.  Given type: {type(units)}")
-    sizes, columns = tuple(hidden_units), tuple(feature_columns)
+    sizes, columns = checked_sizes(hidden_units), tuple(feature_columns)
 
     def logit_fn(features: Any, mode: str) -> Tensor:
         training = mode == ModeKeys.TRAIN
@@ -86,6 +88,23 @@ def dnn_logit_fn_builder(
         return logits
 
     return logit_fn
+
+
+def checked_sizes(hidden_units: Any) -> tuple[int, ...]:
+    """The sizes of hidden layers.
+
+    Raises:
+        ValueError: if they are no list of positive integers.
+    """
+    listed = isinstance(hidden_units, Iterable) and not isinstance(hidden_units, (str, bytes))
+    sizes = tuple(hidden_units) if listed else (hidden_units,)
+    whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in sizes)
+    if not listed or not whole or any(n < 1 for n in sizes):
+        raise ValueError(
+            "hidden_units must be the sizes of the hidden layers, such as [64, 32]; given: "
+            f"{hidden_units!r:.200}"
+        )
+    return tuple(map(int, sizes))
 
 
 def _dense(net: Tensor, units: int, activation: Any, scope: Any) -> Tensor:
@@ -212,6 +231,7 @@ class DNNEstimator(Estimator):
         batch_norm: bool = False,
     ) -> None:
         columns = tuple(feature_columns or [])
+        hidden_units = checked_sizes(hidden_units)
 
         def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
             return dnn_model_fn(

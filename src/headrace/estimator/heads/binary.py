@@ -87,7 +87,7 @@ class BinaryClassHead(Head):
             )
         if self._vocabulary is not None:
             labels = label_ids(labels, self._vocabulary)
-        return checks.check_label_range(tf.to_float(labels), 2)
+        return checks.check_label_range(tf.to_float(labels), 2, vocabulary=self._vocabulary)
 
     def _losses(self, labels: Tensor, logits: Tensor, features: Any) -> Tensor:
         if self._loss_fn:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 import headrace as tf
 from headrace.errors import suggest
 from headrace.estimator.callables import argument_names
@@ -12,6 +14,7 @@ from headrace.graph.tensor import Tensor
 
 __all__ = [
     "call_loss_fn",
+    "check_classes",
     "check_label_range",
     "check_loss_fn",
     "check_reduction",
@@ -69,6 +72,16 @@ def check_thresholds(thresholds: Any) -> tuple[float, ...]:
         if not 0.0 < threshold < 1.0:
             raise ValueError(f"thresholds must be in (0, 1) range. Given: {threshold}")
     return found
+
+
+def check_classes(n_classes: Any) -> None:
+    """Raise ValueError unless it is a whole number above 2."""
+    whole = isinstance(n_classes, (int, np.integer)) and not isinstance(n_classes, bool)
+    if not whole or n_classes <= 2:
+        raise ValueError(
+            f"n_classes must be > 2: {n_classes}. For two classes it is 2 in a classifier, and the "
+            "head is a BinaryClassHead."
+        )
 
 
 def check_vocabulary(vocabulary: Any, n_classes: int | None = None) -> Any:
@@ -191,8 +204,13 @@ def checked_logits(logits: Any, dimension: int) -> Tensor:
             return tf.identity(found)
 
 
-def check_label_range(labels: Tensor, n_classes: int, message: str | None = None) -> Tensor:
-    """The labels, which are 0 to ``n_classes`` - 1 when run."""
+def check_label_range(
+    labels: Tensor, n_classes: int, message: str | None = None, vocabulary: Any = None
+) -> Tensor:
+    """The labels, which are 0 to ``n_classes`` - 1 when run; names of the ``vocabulary`` before."""
+    if vocabulary is not None:
+        shown = ", ".join(map(repr, vocabulary[:10])) + (", ..." if len(vocabulary) > 10 else "")
+        message = f"Labels must be in label_vocabulary ({shown}), others are -1 here"
     with tf.name_scope(None, "assert_range", (labels,)):
         top = tf.constant(n_classes - 1, dtype=labels.dtype)
         hint = f"; n_classes is {n_classes}, so labels are 0 to {n_classes - 1}."

@@ -56,8 +56,7 @@ class MultiClassHead(Head):
     ) -> None:
         if n_classes is None:
             raise ValueError("n_classes cannot be None")
-        if n_classes <= 2:
-            raise ValueError(f"n_classes must be > 2: {n_classes}.")
+        checks.check_classes(n_classes)
         self._vocabulary = checks.check_vocabulary(label_vocabulary, n_classes)
         super().__init__(int(n_classes), weight_column, loss_reduction, loss_fn, name)
 
@@ -84,7 +83,7 @@ class MultiClassHead(Head):
                 )
         else:
             labels = label_ids(labels, self._vocabulary)
-        return checks.check_label_range(labels, self.logits_dimension)
+        return checks.check_label_range(labels, self.logits_dimension, vocabulary=self._vocabulary)
 
     def _losses(self, labels: Tensor, logits: Tensor, features: Any) -> Tensor:
         if self._loss_fn:
