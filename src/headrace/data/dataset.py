@@ -13,7 +13,6 @@ from headrace.data.padding import padded
 from headrace.data.structure import (
     Component,
     DatasetComponent,
-    RaggedComponent,
     SparseComponent,
     flat_attrs,
 )
@@ -124,7 +123,7 @@ class Dataset:
         leaves = nested.flatten(batch)
         if not leaves:
             raise ValueError("from_tensor_slices needs at least one tensor.")
-        batch = nested.map_leaves(_in_rows, batch)
+        batch = nested.map_leaves(nested.in_rows, batch)
         sizes = [leaf.shape[0].value if leaf.shape.ndims else None for leaf in leaves]
         if len({size for size in sizes if size is not None}) > 1:
             raise ValueError(f"Dimensions along the first axis differ: {sizes}.")
@@ -318,6 +317,9 @@ class Dataset:
     def with_options(self, options: Any) -> Dataset:
         """The same dataset. Options are kept; `StatsOptions` say where statistics go.
 
+        With ``experimental_deterministic = False`` what several threads compute comes as it is
+        ready.
+
         Raises:
             ValueError: if two sets of options have another statistics aggregator.
         """
@@ -330,6 +332,8 @@ class Dataset:
             texts = [stats.prefix or "", stats.counter_prefix or ""]
             resource = stats.aggregator._resource
             variant = raw.SetStatsAggregatorDataset(variant, resource, *texts, **self._flat())
+        if options.experimental_deterministic is False:
+            variant = raw.OptimizeDataset(variant, ["make_sloppy"], **self._flat())
         made = Dataset(variant, self._structure)
         made._options = self.options().merge(options)  # type: ignore[attr-defined]
         return made
@@ -353,7 +357,7 @@ class Dataset:
             ValueError: if a component is a scalar.
             InvalidArgumentError: when the graph runs, if first axes differ.
         """
-        base = self._held_as(nested.map_leaves(_in_rows, self._structure))
+        base = self._held_as(nested.map_leaves(nested.in_rows, self._structure))
         structure = nested.map_leaves(lambda leaf: leaf.unbatched(), base._structure)
         made = raw.UnbatchDataset(base._variant_tensor, **flat_attrs(structure))
         return Dataset(made, structure)
@@ -376,7 +380,8 @@ class Dataset:
 
         Args:
             map_func: takes the items of a tuple as one argument each, anything else as one.
-            num_parallel_calls: how many elements to compute at a time; the order stays.
+            num_parallel_calls: how many elements to compute at a time; the order stays. -1
+                (AUTOTUNE): as many as bring something, found while it runs.
         """
         function = ElementFunction(map_func, [self._structure], "map")
         base, captured = self._variant_tensor, function.captured
@@ -480,7 +485,7 @@ class Dataset:
         size, drop = _int64(batch_size, "batch_size"), convert_to_tensor(drop_remainder, "bool")
         known = static_value(size) if static_value(drop) else None
         axis = None if known is None else int(known)
-        base = self._held_as(nested.map_leaves(_in_one, self._structure))
+        base = self._held_as(nested.map_leaves(nested.in_one, self._structure))
         structure = nested.map_leaves(lambda leaf: leaf.batched(axis), base._structure)
         made = raw.BatchDatasetV2(base._variant_tensor, size, drop, **flat_attrs(structure))
         return Dataset(made, structure)
@@ -572,14 +577,6 @@ def _int64(value: Any, name: str) -> Tensor:
     if isinstance(value, Tensor) and value.dtype is not dtypes.int64:
         return raw.Cast(value, DstT=dtypes.int64)
     return convert_to_tensor(value, dtypes.int64, name=name)
-
-
-def _in_one(leaf: Component) -> Component:
-    return leaf.in_one() if isinstance(leaf, RaggedComponent) else leaf
-
-
-def _in_rows(leaf: Component) -> Component:
-    return leaf.in_rows() if isinstance(leaf, RaggedComponent) else leaf
 
 
 def _sparse_slices(tensors: Any, leaves: Sequence[Component]) -> Dataset:

@@ -240,6 +240,16 @@ class RaggedComponent(Component):
     __hash__ = Component.__hash__
 
 
+def in_one(leaf: Component) -> Component:
+    """A leaf whose values are components by themselves."""
+    return leaf.in_one() if isinstance(leaf, RaggedComponent) else leaf
+
+
+def in_rows(leaf: Component) -> Component:
+    """A leaf whose components have the first axis of its values."""
+    return leaf.in_rows() if isinstance(leaf, RaggedComponent) else leaf
+
+
 class DatasetComponent(Component):
     """A dataset whose elements have ``structure``."""
 

@@ -414,14 +414,33 @@ def parallel_interleave(
     buffer_output_elements: Any = None,
     prefetch_input_elements: Any = None,
 ) -> Transformation:
-    """`Dataset.interleave`; order and shapes are the same with and without ``sloppy``.
+    """`Dataset.interleave` with a thread for each open dataset; elements keep their shapes.
+
+    Args:
+        sloppy: whether a dataset that has an element ready goes before one that is slow.
 
     Raises:
         TypeError: if ``map_func`` returns no dataset.
         InvalidArgumentError: when the graph runs, if ``cycle_length`` or ``block_length`` is
             below 1.
     """
-    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
+
+    def apply(dataset: Dataset) -> Dataset:
+        function, made = dataset._datasets(map_func, "parallel_interleave")
+        cycle = _int64(cycle_length, "cycle_length")
+        variant = raw.ParallelInterleaveDatasetV2(
+            dataset._variant_tensor,
+            function.captured,
+            cycle,
+            _int64(block_length, "block_length"),
+            cycle,
+            f=function.body,
+            sloppy=bool(sloppy),
+            **flat_attrs(made),
+        )
+        return Dataset(variant, made)
+
+    return apply
 
 
 def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:

@@ -22,9 +22,8 @@ from headrace.ops.data.pipeline import (
     scalar,
     whole,
 )
+from headrace.ops.data.tuning import AUTOTUNE, Calls
 
-#: Stands for a number that is found while the dataset runs.
-AUTOTUNE = -1
 _SIZED = "output_types: list(type) >= 1, output_shapes: list(shape) >= 1"
 
 # -- prefetch -----------------------------------------------------------------------------------
@@ -36,13 +35,13 @@ class _Prefetch(Source):
 
     def _begin(self, run: Iteration) -> Stream:
         stream = self._base.stream(run)
-        return _PrefetchStream(stream, self._size, run) if self._size else stream
+        return PrefetchStream(stream, self._size, run) if self._size else stream
 
     def cardinality(self) -> int:
         return self._base.cardinality()
 
 
-class _PrefetchStream(Stream):
+class PrefetchStream(Stream):
     """A thread fills a buffer. An AUTOTUNE buffer grows while it is found empty."""
 
     #: The largest buffer that AUTOTUNE makes.
@@ -64,11 +63,7 @@ class _PrefetchStream(Stream):
         if self._is_over:
             raise StopIteration
         with self._changed:
-            if self._thread is None and not self._is_closed:
-                self._thread = threading.Thread(
-                    target=self._fill, name="headrace-prefetch", daemon=True
-                )
-                self._thread.start()
+            self._start()
             if not self._buffer:
                 if self._tunes and self._size < self._MOST:
                     self._size *= 2
@@ -85,6 +80,27 @@ class _PrefetchStream(Stream):
             raise StopIteration
         raise error
 
+    def _start(self) -> None:
+        if self._thread is None and not self._is_closed:
+            self._thread = threading.Thread(
+                target=self._fill, name="headrace-prefetch", daemon=True
+            )
+            self._thread.start()
+
+    def started(self) -> PrefetchStream:
+        """This stream; its thread works from now on."""
+        with self._changed:
+            self._start()
+        return self
+
+    def _pull(self) -> Any:
+        return next(self._stream)
+
+    def _put(self, made: tuple[Any, BaseException | None]) -> None:
+        with self._changed:
+            self._buffer.append(made)
+            self._changed.notify_all()
+
     def _fill(self) -> None:
         """Runs in the thread."""
         while True:
@@ -94,12 +110,10 @@ class _PrefetchStream(Stream):
                     return
             made: tuple[Any, BaseException | None]
             try:
-                made = next(self._stream), None
+                made = self._pull(), None
             except BaseException as error:
                 made = None, error
-            with self._changed:
-                self._buffer.append(made)
-                self._changed.notify_all()
+            self._put(made)
             if isinstance(made[1], StopIteration):
                 return
 
@@ -150,27 +164,40 @@ define_dataset(
 class _ParallelMap(Mapped):
     is_map = True
 
-    def __init__(self, base: Source, body: FuncGraph, captured: Any, calls: int) -> None:
+    def __init__(
+        self, base: Source, body: FuncGraph, captured: Any, calls: int, sloppy: bool
+    ) -> None:
         super().__init__(base, body, captured)
-        self._calls = calls
+        self._calls, self._sloppy = calls, sloppy
 
     def _begin(self, run: Iteration) -> Stream:
         function = run.function(self.body, self.captured)
-        return _ParallelMapStream(whole(self.base, run), function, self._calls, run)
+        is_free = self._sloppy or run.may_reorder
+        return _ParallelMapStream(whole(self.base, run), function, self._calls, is_free, run)
 
     def cardinality(self) -> int:
         return self.base.cardinality()
 
 
 class _ParallelMapStream(Stream):
-    """Calls that are under way, or done, in the order of their elements."""
+    """Calls that are under way, or done, in the order of their elements.
+
+    Args:
+        is_free: whether what is done first may come first.
+    """
 
     def __init__(
-        self, stream: Stream, function: Callable[..., Element], calls: int, run: Iteration
+        self,
+        stream: Stream,
+        function: Callable[..., Element],
+        calls: int,
+        is_free: bool,
+        run: Iteration,
     ) -> None:
         self.inputs = (stream,)
         self._stream, self._function, self._run = stream, function, run
-        self._calls = (os.cpu_count() or 1) if calls == AUTOTUNE else calls
+        self._most = (os.cpu_count() or 1) if calls == AUTOTUNE else calls
+        self._calls, self._is_free = Calls(calls), is_free
         self._pool: ThreadPoolExecutor | None = None
         self._done = run.condition()
         self._under_way: deque[tuple[Element, Future[Element]]] = deque()
@@ -178,7 +205,7 @@ class _ParallelMapStream(Stream):
 
     def _submit(self, element: Element) -> None:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._calls, "headrace-map")
+            self._pool = ThreadPoolExecutor(self._most, "headrace-map")
         future = self._pool.submit(self._function, *element)
         self._under_way.append((element, future))
         future.add_done_callback(self._notify)
@@ -188,7 +215,7 @@ class _ParallelMapStream(Stream):
             self._done.notify_all()
 
     def __next__(self) -> Element:
-        while not self._is_over and len(self._under_way) < self._calls:
+        while not self._is_over and len(self._under_way) < self._calls.count:
             element = next(self._stream, None)
             if element is None:
                 self._is_over = True
@@ -196,17 +223,30 @@ class _ParallelMapStream(Stream):
                 self._submit(element)
         if not self._under_way:
             raise StopIteration
-        _, future = self._under_way[0]
-        if not future.done():
-            with self._done:
-                self._run.wait_for(self._done, future.done)
-        self._under_way.popleft()
+        with self._calls.waiting():
+            future = self._following()
         self.count += 1
         try:
             return future.result()
         except OpError as error:
             self.failed(error)
             raise
+
+    def _following(self) -> Future[Element]:
+        """The call whose result comes next, once it is done."""
+        calls = self._under_way
+        if not self._is_free:
+            _, future = calls[0]
+            if not future.done():
+                with self._done:
+                    self._run.wait_for(self._done, future.done)
+            calls.popleft()
+            return future
+        with self._done:
+            self._run.wait_for(self._done, lambda: any(f.done() for _, f in calls))
+        chosen = next(call for call in calls if call[1].done())
+        calls.remove(chosen)
+        return chosen[1]
 
     def save(self) -> Any:
         waiting = [list(element) for element, _ in self._under_way]
@@ -229,12 +269,18 @@ class _ParallelMapStream(Stream):
         super().close()
 
 
+def is_sloppy(attrs: Any) -> bool:
+    """Whether an op was told that elements may come in another order."""
+    return bool(attrs.get("sloppy")) or attrs.get("deterministic") in ("false", b"false")
+
+
 def _parallel_map(context: Any, base: Source, others: Sequence[Any], calls: Any) -> Source:
     count = scalar(calls, "num_parallel_calls")
     if count < 1 and count != AUTOTUNE:
         message = f"num_parallel_calls must be greater than zero, but is {count}."
         raise InvalidArgumentError(None, None, message)
-    return _ParallelMap(base, context.node.attrs["f"], others, count)
+    attrs = context.node.attrs
+    return _ParallelMap(base, attrs["f"], others, count, is_sloppy(attrs))
 
 
 _MAP = (

@@ -15,6 +15,7 @@ from headrace.ops.data.pipeline import (
     Stream,
     define_dataset,
     scalar,
+    texts,
     whole,
 )
 
@@ -118,7 +119,6 @@ def _as_it_is(context: Any, base: Source, *hints: Any) -> Source:
 
 # What TensorFlow writes around a dataset to tell how to run it.
 for _name, _hints, _attrs in (
-    ("OptimizeDataset", "optimizations: string", "optimization_configs: list(string) = []"),
     (
         "OptimizeDatasetV2",
         "optimizations_enabled: string, optimizations_disabled: string, "
@@ -141,6 +141,32 @@ for _name, _hints, _attrs in (
             filter(None, [_attrs, "output_types: list(type) >= 1, output_shapes: list(shape) >= 1"])
         ),
     )
+
+
+class _Reordered(Source):
+    """A source in which threads need not keep the order."""
+
+    def __init__(self, base: Source) -> None:
+        self._base = base
+
+    def _begin(self, run: Iteration) -> Stream:
+        run.may_reorder = True
+        return self._base.stream(run)
+
+    def cardinality(self) -> int:
+        return self._base.cardinality()
+
+
+def _optimized(context: Any, base: Source, optimizations: Any) -> Source:
+    return _Reordered(base) if "make_sloppy" in texts(optimizations) else base
+
+
+define_dataset(
+    "OptimizeDataset(input_dataset: variant, optimizations: string)",
+    _optimized,
+    attrs="optimization_configs: list(string) = [], output_types: list(type) >= 1, "
+    "output_shapes: list(shape) >= 1",
+)
 
 # -- again --------------------------------------------------------------------------------------
 

@@ -203,10 +203,10 @@ class _Interleave(Mapped):
     def _begin(self, run: Iteration) -> Stream:
         function = run.function(self.body, self.captured)
         base = whole(self.base, run)
-        return _InterleaveStream(base, function, self._cycle, self._length, run)
+        return InterleaveStream(base, function, self._cycle, self._length, run)
 
 
-class _InterleaveStream(Stream):
+class InterleaveStream(Stream):
     """``cycle`` places, each with the stream of a dataset or empty.
 
     To be saved, each place keeps the element of which its dataset was made.
@@ -228,10 +228,13 @@ class _InterleaveStream(Stream):
     def _made(self, element: Element) -> tuple[Element, Stream]:
         self.count += 1
         try:
-            return element, whole(elsewhere(self._function(*element)), self._run)
+            return element, self._opened(element)
         except OpError as error:
             self.failed(error)
             raise
+
+    def _opened(self, element: Element) -> Stream:
+        return whole(elsewhere(self._function(*element)), self._run)
 
     def _next_place(self) -> None:
         self._place = (self._place + 1) % len(self._open)
@@ -284,33 +287,28 @@ define_dataset(
 )
 
 
-def _interleave(
-    context: Any, base: Source, others: Any, cycle_length: Any, block_length: Any, *rest: Any
-) -> Source:
+def interleave_numbers(cycle_length: Any, block_length: Any) -> tuple[int, int]:
+    """The inputs of the same names.
+
+    Raises:
+        InvalidArgumentError: if one is no number above zero.
+    """
     cycle = scalar(cycle_length, "cycle_length")
     if cycle == -1:  # as many as the machine does at a time
         cycle = 4
     if cycle < 1:
         message = f"cycle_length must be greater than zero, but is {cycle}."
         raise InvalidArgumentError(None, None, message)
-    length = scalar(block_length, "block_length", 1)
-    return _Interleave(base, context.node.attrs["f"], others, cycle, length)
+    return cycle, scalar(block_length, "block_length", 1)
 
 
-_INTERLEAVE = (
-    "(input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64"
-)
-define_dataset(f"InterleaveDataset{_INTERLEAVE})", _interleave, attrs=_F)
 define_dataset(
-    f"ParallelInterleaveDatasetV4{_INTERLEAVE}, buffer_output_elements: int64, "
-    "prefetch_input_elements: int64, num_parallel_calls: int64)",
-    _interleave,
-    attrs=f'f: func, deterministic: string = "default", Targuments: list(type) >= 0, {_SIZED}',
-)
-define_dataset(
-    f"ParallelInterleaveDatasetV2{_INTERLEAVE}, num_parallel_calls: int64)",
-    _interleave,
-    attrs=f"{_F}, sloppy: bool = False",
+    "InterleaveDataset(input_dataset: variant, other_arguments: Targuments, cycle_length: int64, "
+    "block_length: int64)",
+    lambda context, base, others, cycle, block: _Interleave(
+        base, context.node.attrs["f"], others, *interleave_numbers(cycle, block)
+    ),
+    attrs=_F,
 )
 
 __all__: list[str] = []

@@ -43,6 +43,8 @@ class Iteration:
         #: Notified when the run is closed; streams wait with conditions on this lock.
         self.lock = threading.Lock()
         self._conditions: list[threading.Condition] = []
+        #: Whether what several threads make may come in another order.
+        self.may_reorder = False
         #: Where streams record numbers under tags, if the user wants statistics.
         self.record: Callable[[str, float], None] | None = None
 
