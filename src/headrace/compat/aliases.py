@@ -72,6 +72,10 @@ def is_module(path: str) -> bool:
     return path in _packages()
 
 
+#: What is served; the second has been the package of `tf.estimator` since release 1.13.
+_ROOTS = ("tensorflow", "tensorflow_estimator")
+
+
 class AliasModule(ModuleType):
     """A module of TensorFlow whose names are Headrace's, looked up when first used."""
 
@@ -177,7 +181,7 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != "tensorflow" and not fullname.startswith("tensorflow."):
+        if fullname.partition(".")[0] not in _ROOTS:
             return None
         inner = _path(fullname)
         if inner and not is_module(inner):

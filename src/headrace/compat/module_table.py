@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from headrace.compat import estimator_table
+
 __all__ = ["ROWS", "Row", "row_of"]
 
 _INTERNALS = "headrace.compat.internals"
@@ -335,6 +337,12 @@ _MESSAGES = (
     "protobuf.debug protobuf.meta_graph protobuf.queue_runner protobuf.rewriter_config "
     "protobuf.saved_model protobuf.saver protobuf.tensor_bundle protobuf.tensorflow_server "
     "protobuf.trackable_object_graph util.event"
+)
+ROWS.update(
+    {
+        path: _row(*sources, **estimator_table.NAMES.get(path, {}))
+        for path, sources in estimator_table.SOURCES.items()
+    }
 )
 ROWS.update(
     {f"core.{name}_pb2": _row("headrace.compat.messages") for name in _MESSAGES.split()}

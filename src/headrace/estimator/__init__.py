@@ -68,6 +68,10 @@ __getattr__, __dir__ = _lazy(
             "RegressionHead",
         ),
         "headrace.estimator.mode_keys": ("ModeKeys",),
+        "headrace.estimator.parsing_specs": (
+            "classifier_parse_example_spec",
+            "regressor_parse_example_spec",
+        ),
         "headrace.estimator.run_config": ("RunConfig",),
         "headrace.estimator.spec": ("EstimatorSpec",),
         "headrace.estimator.training": (

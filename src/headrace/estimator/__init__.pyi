@@ -29,6 +29,8 @@ from headrace.estimator.heads.regression import PoissonRegressionHead as Poisson
 from headrace.estimator.heads.regression import RegressionHead as RegressionHead
 from headrace.estimator import inputs as inputs
 from headrace.estimator.mode_keys import ModeKeys as ModeKeys
+from headrace.estimator.parsing_specs import classifier_parse_example_spec as classifier_parse_example_spec
+from headrace.estimator.parsing_specs import regressor_parse_example_spec as regressor_parse_example_spec
 from headrace.estimator.run_config import RunConfig as RunConfig
 from headrace.estimator.spec import EstimatorSpec as EstimatorSpec
 from headrace.estimator import tpu as tpu

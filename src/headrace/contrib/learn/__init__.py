@@ -7,6 +7,7 @@ _MODULES = (
     "base",
     "datasets",
     "graph_actions",
+    "io",
     "learn_runner",
     "monitors",
     "preprocessing",
@@ -73,6 +74,13 @@ __getattr__, __dir__ = _lazy(
             "Evaluable",
             "NotFittedError",
             "Trainable",
+        ),
+        "headrace.contrib.learn.io": (
+            "read_batch_examples",
+            "read_batch_features",
+            "read_batch_record_features",
+            "read_keyed_batch_examples",
+            "read_keyed_batch_features",
         ),
         "headrace.contrib.learn.keys": ("PredictionKey", "ProblemType"),
         "headrace.contrib.learn.linear": (
