@@ -6,12 +6,13 @@ A program is built in the process of a worker, in the default graph of `tf`
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from distributed_task import Program, Task
+from language_workloads import language_step
 
 MEGABYTE = 2**20
 WIDTH = 1024  # floats in a row of the dense and the sparse variables
@@ -19,43 +20,6 @@ SPARSE_ROWS = 32
 FACTOR = 2.0**-12
 BATCH = 100
 GRADIENT_MEGABYTES = 4
-
-
-@dataclass(frozen=True)
-class Task:
-    """Where a program runs: worker `index` of `workers`, beside `servers` parameter servers."""
-
-    tf: Any
-    cluster: Any
-    target: str
-    index: int
-    workers: int
-    servers: int
-
-    @property
-    def worker(self) -> str:
-        return f"/job:worker/task:{self.index}"
-
-    def session(self) -> Any:
-        """A session on this worker's server; the first worker's sets the variables."""
-        session = self.tf.Session(self.target)
-        if self.index == 0:
-            session.run(self.tf.global_variables_initializer())
-        return session
-
-    def wire(self, precision: str) -> contextlib.AbstractContextManager[Any]:
-        """Transfers at `precision`, on the side that can."""
-        if precision and self.tf.__name__ == "headrace":
-            return self.tf.wire_precision(precision)
-        return contextlib.nullcontext()
-
-
-@dataclass(frozen=True)
-class Program:
-    """One step, and a check that raises unless steps do what they should."""
-
-    run: Callable[[], Any]
-    check: Callable[[], None]
 
 
 def null_step(task: Task, kind: str, megabytes: int = 0, precision: str = "") -> Program:
@@ -160,6 +124,7 @@ BUILDERS: dict[str, Callable[..., Program]] = {
     "null": null_step,
     "softmax": softmax_step,
     "push": push_step,
+    "language": language_step,
 }
 
 
@@ -218,6 +183,21 @@ def _asynchronous(workers: int) -> Workload:
     return Workload(f"async_{workers}", title, 2.0, "softmax", workers=workers, measure="rate")
 
 
+def _language(servers: int, sampled: bool) -> Workload:
+    kind = "sampled" if sampled else "full"
+    title = f"language model, {kind} softmax, servers: {servers}"
+    return Workload(
+        f"language_{kind}_{servers}",
+        title,
+        1.5,
+        "language",
+        arguments={"sampled": sampled},
+        servers=servers,
+        measure="rate",
+        alone=True,
+    )
+
+
 WORKLOADS = (
     _null("scalar_1", "scalar, 1 server", 0.4, 1, arguments={"kind": "scalar"}),
     _null("scalar_4", "scalar, 4 servers", 0.4, 4, arguments={"kind": "scalar"}),
@@ -255,6 +235,7 @@ WORKLOADS = (
     *_compressed("bfloat16"),
     *_compressed("float16"),
     *_compressed("int8"),
+    *(_language(servers, sampled) for sampled in (False, True) for servers in (1, 2, 4)),
     Workload(
         "memory",
         "peak memory of a server, 16 workers push 4 MB",

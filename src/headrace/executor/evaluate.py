@@ -47,12 +47,17 @@ Values = dict[Node, Sequence[Any]]
 
 
 class NeedsHost(Exception):
-    """A traced node needs a value that only exists when the program runs."""
+    """A traced node needs a value that only exists when the program runs.
 
-    def __init__(self, node: Node, why: str) -> None:
+    Attributes:
+        beside: further nodes that are to run on the host with it.
+    """
+
+    def __init__(self, node: Node, why: str, beside: Iterable[Node] = ()) -> None:
         super().__init__(f"{node.name}: {why}")
         self.node = node
         self.why = why
+        self.beside = frozenset(beside)
 
 
 class TookTooLong(Exception):

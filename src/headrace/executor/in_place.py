@@ -306,11 +306,11 @@ def make_region(
         return Region(nodes, dynamic, static, outputs, handles, options)
     access = Access(nodes, handles)
     if not access.large:
-        return Region(nodes, dynamic, static, outputs, handles, options)
+        return Region(nodes, dynamic, static, outputs, handles, options, parts=True)
     parting = _Parting(access, dynamic, static, handles)
     if not parting.first:
         in_place = InPlace(is_large=True, ordered=access.partial)
-        return Region(nodes, dynamic, static, outputs, handles, options, in_place)
+        return Region(nodes, dynamic, static, outputs, handles, options, in_place, parts=True)
     # What crosses from the first to the rest are further outputs of the first.
     rest_dynamic, rest_static, rest_handles = inputs(parting.rest, set(parting.rest))
     wanted = {*outputs, *rest_dynamic, *rest_static}
@@ -323,6 +323,7 @@ def make_region(
         [(n, i) for n in parting.first for i in range(len(n.dtypes)) if (n, i) in wanted],
         first_handles,
         options,
+        parts=True,
     )
     rest = Region(
         parting.rest,
@@ -332,6 +333,7 @@ def make_region(
         rest_handles,
         options,
         InPlace(is_large=True, trusted=parting.trusted(handles), ordered=access.partial),
+        parts=True,
     )
     return PartedRegion(nodes, dynamic, static, outputs, first, rest)
 

@@ -365,7 +365,7 @@ class LocalPlan:
                 # It runs on the host already: to split once more would never end.
                 if region is None or signal.node in self._force_host:
                     raise _cannot_run(signal)
-                self._force_host.add(signal.node)
+                self._force_host |= {signal.node, *signal.beside}
                 unit.parts = self._unit_builder(region.nodes).units(set(region.outputs))
                 units = self.units
                 if not self.is_stepped:  # there the unit stays, and runs its parts

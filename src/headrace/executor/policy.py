@@ -77,7 +77,7 @@ def runs_before_compiling(
         return 0
     # What it takes to interpret once, against what it takes to compile.
     parts = list(_with_bodies(nodes, outputs))
-    together = sum(_seconds_to_compile(part, ends) for part, ends, _ in parts)
+    together = sum(seconds_to_compile(part, ends) for part, ends, _ in parts)
     if alone * _COMPILE_ALONE > _SMALL_PART * together:
         return 0
     work = sum(times * _work(part) for part, _, times in parts)
@@ -89,7 +89,7 @@ def runs_before_compiling(
     # XLA takes so long for such nests that interpreting comes first, until it has cost as much.
     if _depth(nodes) > _MANY_LEVELS:
         return math.ceil(together / sum(t * _seconds_to_interpret(p, 0) for p, _, t in parts))
-    compiling = _seconds_to_compile(nodes, outputs)
+    compiling = seconds_to_compile(nodes, outputs)
     if compiling <= _PATIENCE or len(parts) > 1:
         return 1
     return math.ceil(compiling / _seconds_to_interpret(nodes, work))
@@ -128,7 +128,7 @@ def runs_to_pay(nodes: Sequence[Node], outputs: Sequence[Edge], scale: float = 1
         return 0
     compiling = interpreting = 0.0
     for part, ends, times in _with_bodies(nodes, outputs):
-        compiling += _seconds_to_compile(part, ends)
+        compiling += seconds_to_compile(part, ends)
         work = scale * sum(map(_cost_as_run, part)) + _copied(part)
         interpreting += times * _seconds_to_interpret(part, work)
     return 0 if interpreting > compiling else math.ceil(compiling / interpreting)
@@ -151,7 +151,7 @@ def runs_to_pay_beside_loops(
     """
     compiling = slower = 0.0
     for part, ends, times in _with_bodies(nodes, outputs):
-        compiling += _seconds_to_compile(part, ends)
+        compiling += seconds_to_compile(part, ends)
         work = scale * sum(map(node_cost, part)) + _copied(part)
         share = _AROUND_LOOPS if part is nodes else _LOOPS_APART
         slower += share * times * _seconds_to_interpret(part, work)
@@ -161,7 +161,7 @@ def runs_to_pay_beside_loops(
 def most_evaluations(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:
     """So many nodes of function bodies take about as long to interpret as all does to compile."""
     parts = _with_bodies(nodes, outputs)
-    compiling = sum(_seconds_to_compile(part, ends) for part, ends, _ in parts)
+    compiling = sum(seconds_to_compile(part, ends) for part, ends, _ in parts)
     return math.ceil(compiling / _INTERPRET_PER_OP)
 
 
@@ -209,7 +209,7 @@ def _with_bodies(
             yield from _with_bodies(step.nodes, step.fetches, times * turns)
 
 
-def _seconds_to_compile(nodes: Sequence[Node], outputs: Sequence[Edge]) -> float:
+def seconds_to_compile(nodes: Sequence[Node], outputs: Sequence[Edge]) -> float:
     kernels = _kernels(nodes, outputs)
     return _COMPILE_BASE + _COMPILE_PER_OP * len(nodes) + _COMPILE_PER_KERNEL * kernels
 
@@ -318,4 +318,5 @@ __all__ = [
     "runs_before_compiling",
     "runs_to_pay",
     "runs_to_pay_beside_loops",
+    "seconds_to_compile",
 ]

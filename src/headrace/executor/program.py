@@ -68,6 +68,8 @@ class Program:
         self.static = dict(zip(region.static, static, strict=True))
         self.turn = region.waiting.new_turn()
         self.last_run = 0
+        #: Of what comes in, as it is filled up.
+        self.shapes: tuple[Any, ...] = ()
         #: Bytes that it takes beside its inputs, once that has been asked for.
         self.needed: int | None = None
         #: Whether it has run to its end: what fails for lack of memory mostly does at once.
@@ -240,6 +242,10 @@ class Program:
         sink = CheckSink(tracing, region.touched.checked, self.messages) if collects else _ignore
         with checks.collecting(sink):
             tracing.evaluate_all(region.nodes, values)
+        if region.sizes is not None:
+            region.sizes.note(self, values)
+            if region.sizes.apart:
+                region.sizes.part()  # before anything is compiled
         # No check was traced: the program has no outcome to hand back.
         if not (isinstance(sink, CheckSink) and sink.used):
             state.pop(CheckSink.KEY, None)

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from headrace.errors import OpError
+from headrace.executor.changing_sizes import ChangingSizes
 from headrace.executor.claims import held, replacing
 from headrace.executor.compiling import Compilation
 from headrace.executor.early_checks import EarlyChecks
@@ -36,6 +37,7 @@ from headrace.executor.resources import (
     Transaction,
     uninitialized,
 )
+from headrace.executor.spare_rows import SpareRows
 from headrace.executor.touched import RegionState, has_loops, is_integer_view
 from headrace.executor.tracing_step import StepContext
 from headrace.executor.waiting import TookTooLong, Waiting
@@ -57,6 +59,8 @@ class Region:
     Attributes:
         dynamic: edges that come in as arrays; ``static``: edges whose values the program is
             compiled for; ``outputs``: edges that others need.
+        sizes: what of it depends on sizes that change, where a plan may take that out of it.
+        spare: how lists of rows are filled up, so that one program serves many lengths.
         donated: state that the region replaces, whose buffers XLA reuses; ``kept``: state that it
             only reads; ``written``: all state that it returns.
     """
@@ -70,6 +74,7 @@ class Region:
         handles: dict[Edge, ResourceHandle],
         options: RegionOptions,
         in_place: InPlace = NOTHING_LARGE,
+        parts: bool = False,
     ) -> None:
         self.nodes = nodes
         self.dynamic = dynamic
@@ -84,6 +89,8 @@ class Region:
         self.early = EarlyChecks(
             nodes, [*dynamic, *static], handles, in_place.is_large, in_place.trusted
         )
+        self.sizes = ChangingSizes(self) if parts else None
+        self.spare = SpareRows.of(nodes, dynamic, outputs, handles, self.early.nodes)
         touched = RegionState(nodes, handles, self.early.nodes)
         self.touched = touched
         self.written: list[StateKey] = list(touched.writes)
@@ -157,6 +164,8 @@ class Region:
             return self.null.run(store)
         if self.reads_only is not None:
             return self._read(store, self.reads_only, context)
+        if self.sizes is not None and self.sizes.apart:
+            self.sizes.part()
         if self.takes_lists:
             dynamic = list(map(lists.to_program, dynamic))
         # The quick ways first, with the lock held: they wait for nothing.
@@ -256,14 +265,17 @@ class Region:
 
     def _program(self, dynamic: Sequence[Any], static: Sequence[Any]) -> Program:
         # Types are no part of the key: the graph has fixed them. Shapes it may leave open.
-        key: Any = tuple([a.shape for a in dynamic])
-        if static:
-            key = (key, tuple([_static_key(s) for s in static]))
-        program = self._programs.get(key)
+        shapes = tuple([a.shape for a in dynamic])
+        constants = tuple([_static_key(s) for s in static]) if static else ()
+        program = self._programs.get((shapes, constants))
+        if program is None and self.spare is not None and self._programs:
+            shapes = self.spare.room_for(shapes)
+            program = self._programs.get((shapes, constants))
         if program is None:
             if len(self._programs) >= MAX_PROGRAMS:
                 del self._programs[min(self._programs, key=lambda k: self._programs[k].last_run)]
-            program = self._programs[key] = Program(self, static)
+            program = self._programs[shapes, constants] = Program(self, static)
+            program.shapes = shapes
         program.last_run = self.waiting.runs
         return program
 
@@ -281,6 +293,8 @@ class Region:
         for position, value in enumerate(state):
             if value is None:
                 state[position] = self._first_value(store, self._read_keys[position])
+        if self.spare is not None:
+            dynamic = self.spare.filled(dynamic, program.shapes)
         return [*state, *dynamic]
 
     def _run_quickly(
@@ -538,6 +552,8 @@ class Region:
             evaluation.evaluate_all(self.nodes, values)
         transaction.commit(None if watch is None else watch.check)
         self.waiting.end(program.turn, evaluation)
+        if self.sizes is not None:
+            self.sizes.note(program, values)
         is_open = program.turn.is_open and self.between_hosts
         # Now the sizes are known: what NumPy does faster than XLA can be called is never compiled.
         if is_open and costs_less_as_run(self.nodes, values):

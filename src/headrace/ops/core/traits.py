@@ -67,6 +67,8 @@ class Traits:
             puts it on parameter servers.
         stated_outputs: for how many outputs the shapes that a file states count; None: for all.
             For ops with outputs that nothing reads, of which releases state different shapes.
+        row_updates: where the indices and the new rows stand among the inputs of an op that changes
+            rows of input 0, and whose programs pass over indices behind the last row.
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
             may raise ValueError where shapes are not known. None counts nothing.
     """
@@ -91,6 +93,7 @@ class Traits:
     partial_gradients: bool = False
     shared: bool = False
     stated_outputs: int | None = None
+    row_updates: tuple[int, int] | None = None
     flops: Callable[[Operation], int] | None = None
 
     @property

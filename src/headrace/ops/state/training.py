@@ -21,6 +21,7 @@ from headrace.graph.tensor import Dims, Operation
 from headrace.ops.array.rows import distinct_places
 from headrace.ops.core import checks
 from headrace.ops.core.registry import Effects, NotDifferentiable, define_op, index_check
+from headrace.ops.core.traits import Traits
 from headrace.ops.state.variable_ops import handle_dims
 
 Rule = Callable[..., tuple[Any, ...]]
@@ -371,6 +372,7 @@ def _define(name: str, signature: str, states: int, rule: Rule, attrs: str = "")
         gradient=_UPDATE,
         effects=replace(effects, checks=True),
         early_check=index_check(grad_at + 1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
+        traits=Traits(row_updates=(grad_at + 1, grad_at)),
     )
 
 

@@ -18,6 +18,7 @@ from headrace.ops.array.rows import distinct_places
 from headrace.ops.core import checks
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.registry import define_op, index_check, rows_check
+from headrace.ops.core.traits import Traits
 from headrace.ops.state.variable_ops import CHECKED_UPDATES, handle_dims
 
 # -- what each kind of update does to the elements at an index ------------------------------------
@@ -136,6 +137,7 @@ for _kind in (*_KINDS, "Div"):
         interpret=_rows(_kind),
         effects=CHECKED_UPDATES,
         early_check=None if _kind == "Div" else _ROWS,
+        traits=Traits(row_updates=None if _kind == "Div" else (1, 2)),
     )
 
 # -- multi-dimensional indices --------------------------------------------------------------------
