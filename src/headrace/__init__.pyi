@@ -273,6 +273,7 @@ from headrace.ops.core.build import placeholder as placeholder
 from headrace.ops.core.build import register_tensor_conversion_function as register_tensor_conversion_function
 from headrace.ops.core.static import static_value as _get_static_value
 get_static_value = _get_static_value
+from headrace.ops.embeddings.partitioned_tables import PartitionedEmbeddingTable as PartitionedEmbeddingTable
 from headrace.ops.embeddings.tables_api import EmbeddingTable as EmbeddingTable
 from headrace.ops.image.patches import extract_image_patches as extract_image_patches
 from headrace.ops.io.accumulators_api import ConditionalAccumulator as ConditionalAccumulator

@@ -15,6 +15,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.control import basic
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.embeddings.partitioned_tables import PartitionedEmbeddingTable
 from headrace.ops.embeddings.tables_api import EmbeddingTable
 from headrace.ops.state.partitioned import PartitionedVariable
 from headrace.ops.state.variable_updates import variable_of
@@ -147,7 +148,8 @@ class Optimizer:
         flat: list[Any] = []
         for variable in var_list:
             # A partitioned variable is trained shard by shard.
-            flat.extend(variable if isinstance(variable, PartitionedVariable) else [variable])
+            in_parts = isinstance(variable, (PartitionedVariable, PartitionedEmbeddingTable))
+            flat.extend(variable if in_parts else [variable])
         flat = list(dict.fromkeys(flat))
         if not flat:
             raise ValueError("No variables to optimize.")

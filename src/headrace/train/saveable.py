@@ -11,6 +11,8 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import raw
+from headrace.ops.embeddings.partitioned_tables import PartitionedEmbeddingTable
+from headrace.ops.embeddings.tables_api import EmbeddingTable, checks, restored, saved
 from headrace.ops.state.partitioned import PartitionedVariable
 from headrace.ops.state.variables import Variable
 
@@ -128,6 +130,37 @@ class ResourceVariableSaveable(SaveableObject):
         return self.var.assign(value, name="Assign", read_value=False)
 
 
+class EmbeddingTableSaveable(SaveableObject):
+    """A table of embeddings: files of its own, and in the checkpoint the number of its rows.
+
+    Args:
+        table: a table, or one in parts.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+        self._path: Tensor | None = None
+        name = f"{table.op_name}/rows"
+        spec = SaveSpec(self._saved, "", name, dtypes.int64, device=table.parts[0].device)
+        super().__init__(table, [spec], table.op_name)
+
+    def use_path(self, path: Tensor) -> None:
+        """The path of the checkpoint, beside which the files are."""
+        self._path = path
+
+    def _saved(self) -> Tensor:
+        return saved(self.table, self._path, False, None)
+
+    def checks(self) -> list[Any]:
+        """Ops that fail if the files do not fit the table."""
+        return checks(self.table, self._path, True)
+
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Any) -> Any:
+        # After the tensor has been read: then all variables fit, too.
+        with get_default_graph().control_dependencies([restored_tensors[0].op]):
+            return restored(self.table, self._path, True, None).op
+
+
 #: All variables have resource semantics; other releases had a class for the other kind.
 VariableSaveable = ReferenceVariableSaveable = ResourceVariableSaveable
 
@@ -140,6 +173,7 @@ def all_saveable_objects(scope: str | None = None) -> list[Any]:
     graph = get_default_graph()
     return [
         *graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope),
+        *graph.get_collection(GraphKeys.EMBEDDING_TABLES, scope),
         *graph.get_collection(GraphKeys.SAVEABLE_OBJECTS, scope),
     ]
 
@@ -157,6 +191,9 @@ def op_list_to_dict(op_list: Iterable[Any]) -> dict[str, Any]:
             if item.name in names:
                 raise _twice(item.name)
             names[item.name] = item
+            continue
+        if isinstance(item, (EmbeddingTable, PartitionedEmbeddingTable)):
+            names[item.op_name] = item
             continue
         for var in item if isinstance(item, PartitionedVariable) else (item,):
             if not isinstance(var, Variable):
@@ -230,6 +267,8 @@ def saveables_of(item: Any, name: Any) -> list[SaveableObject]:
         )
     if isinstance(item, SaveableObject):
         return [item]
+    if isinstance(item, (EmbeddingTable, PartitionedEmbeddingTable)):
+        return [EmbeddingTableSaveable(item)]
     if isinstance(item, (list, tuple, PartitionedVariable)):
         return [ResourceVariableSaveable(v, _spec_of_part(v, list(item)), name) for v in item]
     if not isinstance(item, Variable):

@@ -133,7 +133,11 @@ class BaseSaverBuilder:
         groups = [[s] for s in saveables] if restore_sequentially else [list(saveables)]
         ops: list[Operation] = []
         for members in groups:
-            with graph.control_dependencies(ops[-1:] if restore_sequentially else []):
+            tables = [m for m in members if isinstance(m, saveable.EmbeddingTableSaveable)]
+            # Nothing is assigned before the files of all tables have been found to fit.
+            before = [check for table in tables for check in table.checks()]
+            before += ops[-1:] if restore_sequentially else []
+            with graph.control_dependencies(before):
                 values = self.bulk_restore(
                     filename_tensor, members, preferred_shard, restore_sequentially
                 )
@@ -241,6 +245,9 @@ class BaseSaverBuilder:
             initial = constant(filename or "model", dtypes.string, name="filename/input")
             default = raw.PlaceholderWithDefault(initial, shape=(), name="filename")
             path = raw.PlaceholderWithDefault(default, shape=(), name="Const")
+            for member in saveables:
+                if isinstance(member, saveable.EmbeddingTableSaveable):
+                    member.use_path(path)
             shards = self._GroupByDevices(saveables) if sharded else []
             if len(shards) > 1:
                 saved = self._AddShardedSaveOps(path, shards)

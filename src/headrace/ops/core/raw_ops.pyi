@@ -1669,6 +1669,10 @@ class RawOps:
         initializer: _Text | None = 'constant',
         numbers: Iterable[_Float] | None = (0.0,),
         seed: _Int | None = 0,
+        admit_after: _Int | None = 1,
+        admit_counters: _Int | None = 0,
+        memory_limit: _Int | None = 0,
+        directory: _Text | None = '',
         name: str | None = None,
     ) -> Tensor: ...
     def EmbeddingTableApply(
@@ -1696,6 +1700,27 @@ class RawOps:
         dtype: _Type | None = None,
         name: str | None = None,
     ) -> Operation: ...
+    def EmbeddingTableCheck(
+        self,
+        table: _Any,
+        prefix: _Any,
+        *,
+        table_name: _Text,
+        slots: Iterable[_Text] | None = (),
+        starts: Iterable[_Float] | None = (),
+        strict: _Bool | None = False,
+        name: str | None = None,
+    ) -> Operation: ...
+    def EmbeddingTableEvict(
+        self,
+        table: _Any,
+        unseen_for: _Any,
+        fewer_than: _Any,
+        norm_below: _Any,
+        keep: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
     def EmbeddingTableExport(
         self,
         table: _Any,
@@ -1711,6 +1736,35 @@ class RawOps:
         *,
         dtype: _Type,
         grows: _Bool | None = True,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def EmbeddingTablePart(
+        self,
+        keys: _Any,
+        *,
+        num_parts: _Int,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def EmbeddingTableRestore(
+        self,
+        table: _Any,
+        prefix: _Any,
+        *,
+        table_name: _Text,
+        part: _Int | None = 0,
+        num_parts: _Int | None = 1,
+        with_slots: _Bool | None = True,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def EmbeddingTableSave(
+        self,
+        table: _Any,
+        prefix: _Any,
+        *,
+        table_name: _Text,
+        part: _Int | None = 0,
+        num_parts: _Int | None = 1,
+        changes: _Bool | None = False,
         name: str | None = None,
     ) -> Tensor: ...
     def EmbeddingTableSize(

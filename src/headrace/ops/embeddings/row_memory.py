@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import mmap
+import os
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -51,23 +53,30 @@ class RowArray:
         self._inner = (width,) if width else ()
         self.row_bytes = self.dtype.itemsize * (width or 1)
         self._memory = _mapped(0)
+        self.in_file = False
+        #: Bytes of pages of the file that have been touched since `let_go`, at most.
+        self.touched = 0
         self._view()
 
     def _view(self) -> None:
         rows = len(self._memory) // self.row_bytes
-        flat = np.frombuffer(
-            self._memory, self.dtype, rows * (self.row_bytes // self.dtype.itemsize)
-        )
+        elements = rows * (self.row_bytes // self.dtype.itemsize)
         #: All rows there is memory for. It is another array after `reserve`.
-        self.array: NDArray[Any] = flat.reshape(rows, *self._inner)
+        self.array: NDArray[Any] = np.frombuffer(self._memory, self.dtype, elements).reshape(
+            rows, *self._inner
+        )
 
     def __len__(self) -> int:
         return len(self.array)
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of memory that are taken at most."""
-        return len(self._memory)
+        """Bytes of memory that are taken at most; none by what is in a file."""
+        return 0 if self.in_file else len(self._memory)
+
+    def bytes_for(self, rows: int) -> int:
+        """Bytes of memory with so many rows, in memory."""
+        return int(max(len(self._memory), rows * self.row_bytes))
 
     def reserve(self, rows: int) -> None:
         """Makes room for so many rows. Nobody may hold ``array`` then."""
@@ -78,9 +87,38 @@ class RowArray:
         self.array = np.empty((0, *self._inner), self.dtype)
         try:
             self._memory.resize(wanted)
-            _prefer_huge_pages(self._memory, wanted)
+            if not self.in_file:
+                _prefer_huge_pages(self._memory, wanted)
         finally:
             self._view()
+
+    def spill(self, directory: str | None) -> None:
+        """Moves to a file without a name, which is gone with the process.
+
+        Raises:
+            OSError: if the directory takes no such file.
+        """
+        size = len(self._memory)
+        with tempfile.TemporaryFile(dir=directory or None, prefix="headrace-table-") as file:
+            self.array.reshape(-1).view(np.uint8).tofile(file)
+            file.flush()
+            os.ftruncate(file.fileno(), size)
+            self._memory = mmap.mmap(file.fileno(), size)
+        if hasattr(mmap, "MADV_RANDOM"):
+            self._memory.madvise(mmap.MADV_RANDOM)
+        self.in_file = True
+        self._view()
+
+    def let_go(self) -> None:
+        """The process gives up the file's pages; the system keeps those in use while it can."""
+        if self.in_file and hasattr(mmap, "MADV_DONTNEED"):
+            self._memory.madvise(mmap.MADV_DONTNEED)
+        self.touched = 0
+
+    def touch(self, rows: int) -> None:
+        """Notes that so many rows are used."""
+        if self.in_file:
+            self.touched += rows * max(_PAGE, self.row_bytes)
 
     def take(self, rows: NDArray[np.int64], out: NDArray[Any]) -> None:
         """Writes rows into ``out``."""
@@ -94,7 +132,3 @@ class RowArray:
     def put(self, rows: NDArray[np.int64], values: Any) -> None:
         """Replaces rows that are all different."""
         self.array[rows] = values
-
-    def close(self) -> None:
-        """Gives the memory back."""
-        self.array = np.empty((0, *self._inner), self.dtype)

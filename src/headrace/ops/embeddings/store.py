@@ -13,6 +13,7 @@ from headrace.graph.dtypes import DType
 from headrace.ops.core.checks import invalid
 from headrace.ops.core.parallel import in_pieces
 from headrace.ops.core.registry import HostResource
+from headrace.ops.embeddings.admission import BloomCounter, ExactCounter
 from headrace.ops.embeddings.first_rows import FirstRows, RowStart
 from headrace.ops.embeddings.key_index import KeyIndex, Keys
 from headrace.ops.embeddings.row_memory import RowArray
@@ -20,15 +21,26 @@ from headrace.ops.embeddings.row_memory import RowArray
 Array = NDArray[Any]
 #: Rows of an update that one thread works on: their states stay in its cache.
 _PIECE = 1 << 10
-_MOST_SIGHTINGS = np.iinfo(np.uint32).max
 
 
 class EmbeddingSpec(NamedTuple):
-    """What the op that makes a table says of it; equal for all that share it."""
+    """What the op that makes a table says of it; equal for all that share it.
+
+    Attributes:
+        width, dtype, start: of the rows.
+        admit_after: the lookup of a key from which on it has a row.
+        admit_counters: counters of the filter that counts lookups; 0: they are counted exactly.
+        memory_limit: bytes of rows in memory, 0 for all; what is more is in files.
+        directory: where these files are; "": where temporary files are.
+    """
 
     width: int
     dtype: DType
     start: RowStart
+    admit_after: int = 1
+    admit_counters: int = 0
+    memory_limit: int = 0
+    directory: str = ""
 
 
 class SlotSpec(NamedTuple):
@@ -38,24 +50,53 @@ class SlotSpec(NamedTuple):
     start: float
 
 
+class Eviction(NamedTuple):
+    """Which rows go: those of which all that is given is true. Negative numbers say nothing.
+
+    Attributes:
+        unseen_for: updates of the table since the last lookup of the key, at least.
+        fewer_than: lookups that have had the key are fewer.
+        norm_below: the L2 norm of the row is less.
+        keep: rows that stay at most; of those left, the ones go that were seen the longest ago.
+    """
+
+    unseen_for: int = -1
+    fewer_than: int = -1
+    norm_below: float = -1.0
+    keep: int = -1
+
+
 class EmbeddingStore(HostResource):
     """Rows by key, with what optimisers keep for each row.
 
     ``lock`` is held for the length of one operation, so each of them sees and leaves whole rows.
     """
 
+    #: What `adopt` takes over.
+    _CONTENTS = (
+        "index", "values", "slots", "keys", "sightings", "seen", "changed", "clock", "made",
+        "free", "removed", "base", "_claims",
+    )  # fmt: skip
+
     def __init__(self, spec: EmbeddingSpec, name: str) -> None:
         self.spec = spec
         self.name = name
         self.lock = threading.RLock()
-        self.index = KeyIndex()
         self.dtype = spec.dtype.as_numpy_dtype
         self.first = FirstRows(spec.start, spec.width, self.dtype)
+        counters = spec.admit_counters
+        self._waiting = BloomCounter(counters) if counters else ExactCounter()
+        self.index = KeyIndex()
         self.values = RowArray(self.dtype, spec.width)
         self.slots: dict[SlotSpec, RowArray] = {}
         self.keys = RowArray(np.int64)
-        #: How often a key has been looked up, and the number of updates before the last time.
+        #: How many lookups a key was in, and the number of updates before the last of these.
         self.sightings, self.seen = RowArray(np.uint32), RowArray(np.uint32)
+        #: Rows that have changed since they were last saved, and keys removed since then.
+        self.changed = RowArray(np.bool_)
+        self.removed: list[Keys] = []
+        #: The save that changes are saved after: its id, and how often changes were saved since.
+        self.base: tuple[str, int] | None = None
         #: The number of updates so far.
         self.clock = 0
         #: Rows in use or free; and those that are free.
@@ -69,25 +110,52 @@ class EmbeddingStore(HostResource):
     def __len__(self) -> int:
         return len(self.index)
 
+    def adopt(self, other: EmbeddingStore) -> None:
+        """Takes over all that another table has, which nobody else uses."""
+        with self.lock:
+            for name in self._CONTENTS:
+                setattr(self, name, getattr(other, name))
+
     # -- rows -------------------------------------------------------------------------------
+
+    def _large(self) -> list[RowArray]:
+        return [self.values, *self.slots.values()]
 
     def _columns(self) -> list[RowArray]:
         """Everything that has one element for each row."""
-        own = [self.values, self.keys, self.sightings, self.seen, self._claims]
-        return [*own, *self.slots.values()]
+        small = [self.keys, self.sightings, self.seen, self.changed, self._claims]
+        return [*small, *self._large()]
 
-    def _new_rows(self, keys: Keys) -> Array:
+    def _reserve(self, rows: int) -> None:
+        limit, large = self.spec.memory_limit, self._large()
+        if limit and sum(c.bytes_for(rows) for c in large if not c.in_file) > limit:
+            for column in large:
+                if not column.in_file:
+                    column.spill(self.spec.directory)
+        for column in self._columns():
+            column.reserve(rows)
+
+    def _touch(self, rows: int, columns: Sequence[RowArray]) -> None:
+        """Keeps what the process has of the files within the limit."""
+        for column in columns:
+            column.touch(rows)
+        if sum(c.touched for c in self._large()) > self.spec.memory_limit > 0:
+            for column in self._large():
+                column.let_go()
+
+    def new_rows(self, keys: Keys) -> Array:
         """Rows for distinct keys, with their first values."""
         reused = min(len(keys), len(self.free))
         last = self.made + len(keys) - reused
-        for column in self._columns():
-            column.reserve(last)
+        self._reserve(last)
         # Nothing has changed until here, so that a table survives the lack of memory.
         rows = np.concatenate([self.free[:reused], np.arange(self.made, last)])
         self.free, self.made = self.free[reused:], last
         self.values.put(rows, self.first.of(keys))
         self.keys.put(rows, keys)
         self.sightings.put(rows, 0)
+        self.seen.put(rows, self.clock)
+        self.changed.put(rows, True)
         for slot, column in self.slots.items():
             column.put(rows, slot.start)
         return rows
@@ -107,6 +175,8 @@ class EmbeddingStore(HostResource):
                         f"{slot.start}: two optimisers of one kind share it. Give them names."
                     )
             found = RowArray(self.dtype, self.spec.width)
+            if self.values.in_file:
+                found.spill(self.spec.directory)
             found.reserve(len(self.values))
             if slot.start:
                 found.array[: self.made] = slot.start
@@ -128,19 +198,35 @@ class EmbeddingStore(HostResource):
             rows = self.index.find(flat)
             missing = np.flatnonzero(rows < 0)
             if missing.size and grows:
-                rows[missing] = self.index.find_or_add(flat[missing], self._new_rows)
+                rows[missing] = self._admit(flat[missing])
                 missing = missing[rows[missing] < 0]
             if len(flat) > len(missing):
                 self.values.take(rows, out)
+                self._touch(len(flat), [self.values])
             if grows:
-                self._saw(rows[rows >= 0] if missing.size else rows)
+                there = rows[rows >= 0] if missing.size else rows
+                self.seen.array[there] = self.clock
+                # A key that a lookup has twice is counted once: the last of equal sums stays.
+                self.sightings.array[there] = self.sightings.array[there] + np.uint32(1)
         if missing.size:
             out[missing] = self.first.of(flat[missing])
         return out.reshape(*np.shape(keys), self.spec.width)
 
-    def _saw(self, rows: Array) -> None:
-        self.seen.array[rows] = self.clock
-        np.add.at(self.sightings.array, rows, np.uint32(1))
+    def _admit(self, keys: Keys) -> Array:
+        """Rows of keys that have none, -1 for those that have to wait."""
+        if self.spec.admit_after <= 1:
+            return self.index.find_or_add(keys, self.new_rows)
+        distinct, place = np.unique(keys, return_inverse=True)
+        counts = self._waiting.sighted(distinct)
+        enough = counts >= self.spec.admit_after
+        rows = np.full(len(distinct), -1, np.int64)
+        admitted = distinct[enough]
+        if admitted.size:
+            rows[enough] = self.index.find_or_add(admitted, self.new_rows)
+            self.sightings.put(rows[enough], counts[enough] - 1)
+            self._waiting.admitted(admitted)
+        found: Array = rows[place]
+        return found
 
     def apply(
         self,
@@ -175,7 +261,9 @@ class EmbeddingStore(HostResource):
                 for array, new in zip(arrays, updated, strict=True):
                     array[at] = new
 
+            self.changed.array[rows] = True
             in_pieces(len(rows), _PIECE, lambda size: piece)
+            self._touch(len(rows), columns)
 
     def _summed(self, rows: Array, grads: Array) -> tuple[Array, Array]:
         """The distinct rows that there are, and the sum of the gradients of each."""
@@ -204,8 +292,51 @@ class EmbeddingStore(HostResource):
                 f"{list(np.shape(keys))} have shape {[*np.shape(keys), self.spec.width]}"
             )
         with self.lock:
-            rows = self.index.find_or_add(flat, self._new_rows)
+            rows = self.index.find_or_add(flat, self.new_rows)
             self.values.put(rows, given.reshape(-1, self.spec.width))
+            self.changed.array[rows] = True
+            self._touch(len(rows), [self.values])
+
+    def evict(self, which: Eviction) -> int:
+        """Removes rows; how many they were."""
+        with self.lock:
+            rows = self.index.items()[1]
+            if which.unseen_for >= 0:
+                age = self.clock - self.seen.array[rows].astype(np.int64)
+                rows = rows[age >= which.unseen_for]
+            if which.fewer_than >= 0:
+                rows = rows[self.sightings.array[rows] < which.fewer_than]
+            if which.norm_below >= 0:
+                rows = rows[self._norms(rows) < which.norm_below]
+            if not (which.unseen_for >= 0 or which.fewer_than >= 0 or which.norm_below >= 0):
+                rows = rows[:0]
+            self.remove_rows(rows)
+            gone = len(rows)
+            if 0 <= which.keep < len(self):
+                left = self.index.items()[1]
+                # Those of one age go in the order of their keys, not of their places.
+                oldest = np.lexsort((self.keys.array[left], self.seen.array[left]))
+                extra = left[oldest[: len(left) - which.keep]]
+                self.remove_rows(extra)
+                gone += len(extra)
+            return gone
+
+    def _norms(self, rows: Array) -> Array:
+        norms = np.empty(len(rows))
+        for begin in range(0, len(rows), _PIECE):
+            piece = self.values.array[rows[begin : begin + _PIECE]].astype(np.float64)
+            norms[begin : begin + _PIECE] = np.sqrt((piece * piece).sum(axis=1))
+            self._touch(len(piece), [self.values])
+        return norms
+
+    def remove_rows(self, rows: Array) -> None:
+        """Forgets distinct rows that are in use."""
+        keys = self.keys.array[rows]
+        self.index.remove(keys)
+        self.free = np.concatenate([self.free, rows])
+        self.changed.array[rows] = False
+        if self.base is not None and len(keys):
+            self.removed.append(keys)
 
     def items(self, slot: SlotSpec | None = None) -> tuple[Keys, Array]:
         """All keys, in rising order, and their values, or those of a slot."""

@@ -14,11 +14,12 @@ from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.core.build import raw
-from headrace.ops.core.registry import Effects, NotDifferentiable, define_op
+from headrace.ops.core.registry import EXTERNAL, Effects, NotDifferentiable, define_op
 from headrace.ops.core.traits import Traits
+from headrace.ops.embeddings import table_files
 from headrace.ops.embeddings.first_rows import RowStart
 from headrace.ops.embeddings.rules import on_rows, rule_spec
-from headrace.ops.embeddings.store import EmbeddingSpec, EmbeddingStore, SlotSpec
+from headrace.ops.embeddings.store import EmbeddingSpec, EmbeddingStore, Eviction, SlotSpec
 from headrace.ops.io.queues import host_resource
 from headrace.ops.state.variable_ops import handle_op
 
@@ -38,7 +39,9 @@ def _provide(store: Any, handle: Any, node: Any) -> None:
     """
     attrs = node.attrs
     start = RowStart(attrs["initializer"], tuple(attrs["numbers"]), attrs["seed"])
-    spec = EmbeddingSpec(attrs["width"], attrs["dtype"], start)
+    admission = (attrs["admit_after"], attrs["admit_counters"])
+    storage = (attrs["memory_limit"], _text(attrs["directory"]))
+    spec = EmbeddingSpec(attrs["width"], attrs["dtype"], start, *admission, *storage)
     found = store.object(handle, lambda: EmbeddingStore(spec, handle.name))
     there = getattr(found, "spec", None)
     if there != spec:
@@ -54,14 +57,24 @@ def _described(spec: EmbeddingSpec | None) -> str:
     if spec is None:
         return "no table of embeddings"
     kind, numbers, seed = spec.start
-    return f"of width {spec.width}, {spec.dtype.name}, {kind}{numbers} (seed {seed})"
+    text = f"of width {spec.width}, {spec.dtype.name}, {kind}{numbers} (seed {seed})"
+    if spec.admit_after > 1:
+        text += f", with keys from lookup {spec.admit_after} on"
+    return text + (f", {spec.memory_limit} bytes in memory" if spec.memory_limit else "")
+
+
+def _text(value: Any) -> str:
+    """A string attribute or scalar as text."""
+    item = np.asarray(value, object).reshape(-1)[0]
+    return item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else str(item)
 
 
 define_op(
     "EmbeddingTable() -> table: resource",
     attrs="container: string = '', shared_name: string = '', width: int >= 1, dtype: floating, "
     "initializer: {'constant', 'uniform', 'normal', 'truncated_normal'} = 'constant', "
-    "numbers: list(float) = [0.0], seed: int = 0",
+    "numbers: list(float) = [0.0], seed: int = 0, admit_after: int >= 1 = 1, "
+    "admit_counters: int >= 0 = 0, memory_limit: int >= 0 = 0, directory: string = ''",
     makes_handle="table of embeddings",
     provide=_provide,
     shape=lambda op: [()],
@@ -176,6 +189,10 @@ def _apply_shape(op: Operation) -> list[Dims]:
     return []
 
 
+def _slot_specs(names: Any, starts: Any) -> list[SlotSpec]:
+    return [SlotSpec(_text(n), s) for n, s in zip(names, starts, strict=True)]
+
+
 def _apply(
     context: Any,
     table: Any,
@@ -192,8 +209,7 @@ def _apply(
 ) -> Any:
     store = _table(context, table)
     _check_type(store, dtype)
-    names = [s.decode() if isinstance(s, bytes) else s for s in slots]
-    specs = [SlotSpec(n, s) for n, s in zip(names, starts, strict=True)]
+    specs = _slot_specs(slots, starts)
     scalars = [np.asarray(a)[()] for a in arguments]
     options = {"use_nesterov": use_nesterov, "update_slots": update_slots}
     store.apply(on_rows(rule, scalars, options), specs, keys, grad)
@@ -237,6 +253,115 @@ define_op(
     shape=_assign_shape,
     host=_assign,
     effects=_CHANGES,
+    gradient=_NO_GRADIENT,
+    traits=_OURS,
+)
+
+
+def _evict(
+    context: Any, table: Any, unseen_for: Any, fewer_than: Any, norm_below: Any, keep: Any
+) -> Any:
+    which = Eviction(int(unseen_for), int(fewer_than), float(norm_below), int(keep))
+    return np.int64(_table(context, table).evict(which))
+
+
+define_op(
+    "EmbeddingTableEvict(table: resource, unseen_for: int64, fewer_than: int64, "
+    "norm_below: float32, keep: int64) -> removed: int64",
+    shape=lambda op: [()],
+    host=_evict,
+    effects=_CHANGES,
+    gradient=_NO_GRADIENT,
+    traits=_OURS,
+)
+
+# -- parts --------------------------------------------------------------------------------------
+
+define_op(
+    "EmbeddingTablePart(keys: int64) -> parts: int32",
+    attrs="num_parts: int >= 1",
+    shape=lambda op: [op.inputs[0].dims],
+    host=lambda context, keys, *, num_parts: table_files.part_of(keys, num_parts),
+    gradient=NotDifferentiable("keys are integers"),
+    traits=_OURS,
+)
+
+# -- files --------------------------------------------------------------------------------------
+
+_PLACE = "table_name: string, part: int >= 0 = 0, num_parts: int >= 1 = 1"
+_FILES = Effects(reads=(0,), writes=(0,), external=True)
+
+
+def _save(
+    context: Any,
+    table: Any,
+    prefix: Any,
+    *,
+    table_name: Any,
+    part: int,
+    num_parts: int,
+    changes: bool,
+) -> Any:
+    path = table_files.file_name(_text(prefix), _text(table_name), part, num_parts)
+    write = table_files.save_changes if changes else table_files.save
+    rows = write(_table(context, table), path)
+    if part == 0 and not changes:
+        table_files.remove_other_parts(_text(prefix), _text(table_name), num_parts)
+    return np.int64(rows)
+
+
+define_op(
+    "EmbeddingTableSave(table: resource, prefix: string) -> rows: int64",
+    attrs=f"{_PLACE}, changes: bool = False",
+    shape=lambda op: [()],
+    host=_save,
+    effects=_FILES,
+    gradient=_NO_GRADIENT,
+    traits=_OURS,
+)
+
+
+def _check(
+    context: Any, table: Any, prefix: Any, *, table_name: Any, slots: Any, starts: Any, strict: bool
+) -> Any:
+    wanted = _slot_specs(slots, starts) if strict else None
+    table_files.check(_table(context, table), _text(prefix), _text(table_name), wanted)
+    return ()
+
+
+define_op(
+    "EmbeddingTableCheck(table: resource, prefix: string)",
+    attrs="table_name: string, slots: list(string) = [], starts: list(float) = [], "
+    "strict: bool = False",
+    shape=lambda op: [],
+    host=_check,
+    effects=EXTERNAL,
+    gradient=_NO_GRADIENT,
+    traits=_OURS,
+)
+
+
+def _restore(
+    context: Any,
+    table: Any,
+    prefix: Any,
+    *,
+    table_name: Any,
+    part: int,
+    num_parts: int,
+    with_slots: bool,
+) -> Any:
+    place = (part, num_parts)
+    store = _table(context, table)
+    return np.int64(table_files.load(store, _text(prefix), _text(table_name), place, with_slots))
+
+
+define_op(
+    "EmbeddingTableRestore(table: resource, prefix: string) -> rows: int64",
+    attrs=f"{_PLACE}, with_slots: bool = True",
+    shape=lambda op: [()],
+    host=_restore,
+    effects=_FILES,
     gradient=_NO_GRADIENT,
     traits=_OURS,
 )

@@ -77,6 +77,47 @@ def _scaled(made: Any, width: int, seed: int) -> RowStart:
     return RowStart("truncated_normal", (0.0, stddev / initializers.TRUNCATED_STDDEV), seed)
 
 
+class TableOptions:
+    """The arguments of tables, checked."""
+
+    def __init__(
+        self,
+        dim: int,
+        initializer: Any,
+        dtype: Any,
+        seed: int | None,
+        admit_after: int,
+        admit_counters: int,
+        memory_limit: int,
+        directory: str,
+    ) -> None:
+        self.width = int(dim)
+        if self.width < 1:
+            raise ValueError(f"dim must be positive; it is {dim}.")
+        self.dtype = dtypes.as_dtype(dtype).base_dtype
+        if not self.dtype.is_floating:
+            raise TypeError(f"A table has floating-point numbers, not {self.dtype.name}.")
+        if admit_after < 1:
+            raise ValueError(f"admit_after counts lookups from 1 on; it is {admit_after}.")
+        if admit_counters and admit_after == 1:
+            raise ValueError("admit_counters says how lookups are counted: give admit_after, too.")
+        if admit_counters < 0 or memory_limit < 0:
+            raise ValueError("admit_counters and memory_limit are not negative.")
+        self._initializer, self._seed = initializer, seed
+        #: Attributes of the op that makes a table.
+        self.storage: dict[str, Any] = {
+            "admit_after": admit_after,
+            "admit_counters": admit_counters,
+            "memory_limit": memory_limit,
+            "directory": directory,
+        }
+
+    def start(self, graph: Graph, name: str) -> RowStart:
+        """How rows start: by the own seed or the graph's, and otherwise for each name."""
+        seed = self._seed if self._seed is not None else graph.seed or 0
+        return start_of(self._initializer, self.width, int(seed) ^ zlib.crc32(name.encode()))
+
+
 class EmbeddingTableSlot:
     """What an optimiser keeps with each row of a table.
 
@@ -125,6 +166,13 @@ class EmbeddingTable:
         dtype: float16, bfloat16, float32 or float64.
         seed: an integer; by default the seed of the graph, or 0.
         trainable: whether optimisers train it if they are not told what to train.
+        admit_after: the lookup of a key, counted from 1, from which on it has a row. Before, it
+            gives what the row would start with, and its gradients are dropped. A lookup that has a
+            key several times counts once.
+        admit_counters: count these lookups in a filter of so many counters of 2 bytes, which may
+            let keys in early, but never late; by default they are counted exactly.
+        memory_limit: bytes of rows and slots in memory; what is more is in files of ``directory``
+            (by default that of temporary files), of which the system keeps in memory what is used.
         name: by default "embedding_table". Two tables of one graph have different names.
 
     Raises:
@@ -154,33 +202,41 @@ class EmbeddingTable:
         dtype: Any = dtypes.float32,
         seed: int | None = None,
         trainable: bool = True,
+        admit_after: int = 1,
+        admit_counters: int = 0,
+        memory_limit: int = 0,
+        directory: str = "",
         name: str | None = None,
     ) -> None:
-        width = int(dim)
-        if width < 1:
-            raise ValueError(f"dim must be positive; it is {dim}.")
-        self._dtype = dtypes.as_dtype(dtype).base_dtype
-        if not self._dtype.is_floating:
-            raise TypeError(f"A table has floating-point numbers, not {self._dtype.name}.")
+        options = TableOptions(
+            dim, initializer, dtype, seed, admit_after, admit_counters, memory_limit, directory
+        )
         graph = get_default_graph().outermost
         with graph.as_default(), graph.name_scope(name or "embedding_table") as scope:
-            full = scope[:-1]
-            chosen = seed if seed is not None else graph.seed or 0
-            start = start_of(initializer, width, int(chosen) ^ zlib.crc32(full.encode()))
-            self._handle: Tensor = raw.EmbeddingTable(
-                container=graph._container,
-                shared_name=full,
-                width=width,
-                dtype=self._dtype,
-                initializer=start.kind,
-                numbers=list(start.numbers),
-                seed=start.seed,
-                name=scope,
-            )
-        self._width = width
-        graph.add_to_collection(GraphKeys.EMBEDDING_TABLES, self)
-        if trainable:
-            graph.add_to_collection(GraphKeys.TRAINABLE_EMBEDDING_TABLES, self)
+            self._make(options, options.start(graph, scope[:-1]), scope)
+        collect(self, graph, trainable)
+
+    def _make(self, options: TableOptions, start: RowStart, scope: str) -> None:
+        self._dtype, self._width = options.dtype, options.width
+        self._slots: dict[str, EmbeddingTableSlot] = {}
+        self._handle: Tensor = raw.EmbeddingTable(
+            container=get_default_graph()._container,
+            shared_name=scope[:-1],
+            width=options.width,
+            dtype=options.dtype,
+            initializer=start.kind,
+            numbers=list(start.numbers),
+            seed=start.seed,
+            name=scope,
+            **options.storage,
+        )
+
+    @classmethod
+    def _part(cls, options: TableOptions, start: RowStart, scope: str) -> EmbeddingTable:
+        """A part of a larger table."""
+        made = cls.__new__(cls)
+        made._make(options, start, scope)
+        return made
 
     # -- what it is, as variables say it ----------------------------------------------------
 
@@ -198,6 +254,11 @@ class EmbeddingTable:
     def name(self) -> str:
         """The name of the handle."""
         return self._handle.name
+
+    @property
+    def op_name(self) -> str:
+        """The name of the table, as files have it."""
+        return self._handle.op.name
 
     @property
     def graph(self) -> Graph:
@@ -250,7 +311,7 @@ class EmbeddingTable:
         ([[[1.0]], [[1.0]]], 0)
         """
         with get_default_graph().name_scope(name or "lookup") as scope:
-            wide = _as_keys(keys)
+            wide = as_keys(keys)
             with self._beside():
                 rows: Tensor = raw.EmbeddingTableFind(
                     self._handle, wide, dtype=self._dtype, grows=grows, name=scope
@@ -271,9 +332,7 @@ class EmbeddingTable:
         """An op that gives ``keys`` these ``rows``, ``[*keys.shape, dim]``."""
         with self._beside():
             values = convert_to_tensor(rows, self._dtype)
-            op: Operation = raw.EmbeddingTableAssign(
-                self._handle, _as_keys(keys), values, name=name
-            )
+            op: Operation = raw.EmbeddingTableAssign(self._handle, as_keys(keys), values, name=name)
         return op
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -287,14 +346,111 @@ class EmbeddingTable:
             )
         return keys, rows
 
+    def evict(
+        self,
+        unseen_for: Any = None,
+        fewer_than: Any = None,
+        norm_below: Any = None,
+        keep: Any = None,
+        name: str | None = None,
+    ) -> Tensor:
+        """An op that removes rows: those of which all that is given is true.
+
+        Args:
+            unseen_for: updates of the table since the last lookup of the key, at least.
+            fewer_than: lookups that have had the key are fewer.
+            norm_below: the L2 norm of the row is less.
+            keep: rows that stay at most: of those that are left after that, the ones go that were
+                seen the longest ago.
+
+        Returns:
+            How many rows were removed, an int64 scalar.
+
+        Raises:
+            ValueError: if nothing is given.
+
+        >>> table = tf.EmbeddingTable(1, tf.zeros_initializer())
+        >>> with tf.Session() as sess:
+        ...     _ = sess.run(table.assign([1, 2, 3], [[0.5], [-2.0], [0.25]]))
+        ...     int(sess.run(table.evict(norm_below=1.0))), sess.run(table.export()[0]).tolist()
+        (2, [2])
+        """
+        given = (unseen_for, fewer_than, norm_below, keep)
+        if all(g is None for g in given):
+            raise ValueError("Say which rows go: unseen_for, fewer_than, norm_below or keep.")
+        kinds = (dtypes.int64, dtypes.int64, dtypes.float32, dtypes.int64)
+        with self._beside():
+            inputs = [
+                convert_to_tensor(-1 if g is None else g, k)
+                for g, k in zip(given, kinds, strict=True)
+            ]
+            removed: Tensor = raw.EmbeddingTableEvict(self._handle, *inputs, name=name)
+        return removed
+
+    # -- files ------------------------------------------------------------------------------
+
+    @property
+    def parts(self) -> list[EmbeddingTable]:
+        """The table itself: it has one part."""
+        return [self]
+
+    def save(self, prefix: Any, name: str | None = None) -> Tensor:
+        """An op that writes all rows, with their slots, to files of their own beside a checkpoint.
+
+        `tf.train.Saver` does so by itself.
+
+        Args:
+            prefix: the path of the checkpoint; the files begin with ``<prefix>.table-``.
+
+        Returns:
+            How many rows were written, an int64 scalar.
+        """
+        return saved(self, prefix, False, name)
+
+    def save_changes(self, prefix: Any, name: str | None = None) -> Tensor:
+        """An op that writes the rows that have changed since the last save, or changes, there.
+
+        Restoring from ``prefix`` restores the changes, too. When a key was last seen, and how
+        often, is no change.
+
+        Returns:
+            How many rows were written, an int64 scalar. As it runs it raises
+            FailedPreconditionError if the table was not saved to ``prefix`` last.
+        """
+        return saved(self, prefix, True, name)
+
+    def restore(self, prefix: Any, slots: bool = True, name: str | None = None) -> Tensor:
+        """An op that gives the table the rows of a save, and of the changes saved after it.
+
+        Args:
+            slots: whether optimisers go on with what they had kept. If not, they begin anew.
+
+        Returns:
+            How many rows there are, an int64 scalar. As it runs it raises NotFoundError if there
+            is no such save, InvalidArgumentError if its width, type or slots differ, and
+            DataLossError for damaged files; the table has what it had then.
+        """
+        return restored(self, prefix, slots, name)
+
     def _beside(self) -> Any:
         return get_default_graph().colocate_with(self._handle.op, ignore_existing=True)
 
     # -- for optimisers ---------------------------------------------------------------------
 
     def slot(self, slot_name: str, op_name: str, start: float) -> EmbeddingTableSlot:
-        """A slot with each row, which optimisers make in the place of a slot variable."""
-        return EmbeddingTableSlot(self, f"{op_name}/{slot_name}", start)
+        """A slot with each row, which optimisers make in the place of a slot variable.
+
+        Raises:
+            ValueError: if there is a slot of that name that starts otherwise.
+        """
+        made = EmbeddingTableSlot(self, f"{op_name}/{slot_name}", start)
+        there = self._slots.setdefault(made.name, made)
+        if there.start != made.start:
+            raise ValueError(
+                f"Slot {made.name} of table {self.op_name} starts with {there.start}, not "
+                f"{made.start}: two optimisers of one name share it. Give them names."
+            )
+        return there
 
     def apply_rule(
         self,
@@ -315,7 +471,7 @@ class EmbeddingTable:
         with self._beside():
             op: Operation = raw.EmbeddingTableApply(
                 self._handle,
-                _as_keys(keys),
+                as_keys(keys),
                 grad,
                 [convert_to_tensor(inputs[n]) for n in names],
                 rule=rule,
@@ -326,7 +482,76 @@ class EmbeddingTable:
         return op
 
 
-def _as_keys(keys: Any) -> Tensor:
+def collect(table: Any, graph: Graph, trainable: bool) -> None:
+    """Lets savers, and optimisers, find a table."""
+    graph.add_to_collection(GraphKeys.EMBEDDING_TABLES, table)
+    if trainable:
+        graph.add_to_collection(GraphKeys.TRAINABLE_EMBEDDING_TABLES, table)
+
+
+# -- files --------------------------------------------------------------------------------------
+
+
+def _places(table: Any) -> list[tuple[EmbeddingTable, dict[str, Any]]]:
+    """The parts of a table, and what ops on files are told of each."""
+    parts = table.parts
+    return [
+        (p, {"table_name": table.op_name, "part": i, "num_parts": len(parts)})
+        for i, p in enumerate(parts)
+    ]
+
+
+def saved(table: Any, prefix: Any, changes: bool, name: str | None) -> Tensor:
+    """An op that saves all parts of a table; how many rows."""
+    with get_default_graph().name_scope(name or "save_table"):
+        counts: list[Tensor] = []
+        for part, place in reversed(_places(table)):
+            # The first part comes last: it removes what was saved in another number of parts.
+            with (
+                part._beside(),
+                get_default_graph().control_dependencies(
+                    [] if place["part"] else [c.op for c in counts]
+                ),
+            ):
+                counts.append(raw.EmbeddingTableSave(part.handle, prefix, changes=changes, **place))
+        total: Tensor = raw.AddN(counts)
+        return total
+
+
+def checks(table: Any, prefix: Any, slots: bool) -> list[Operation]:
+    """Ops that fail if a save does not fit the parts of a table."""
+    found = []
+    for part, place in _places(table):
+        own = list(part._slots.values())
+        with part._beside():
+            op: Operation = raw.EmbeddingTableCheck(
+                part.handle,
+                prefix,
+                table_name=place["table_name"],
+                slots=[s.name for s in own],
+                starts=[s.start for s in own],
+                strict=bool(own) and slots,
+            )
+        found.append(op)
+    return found
+
+
+def restored(table: Any, prefix: Any, slots: bool, name: str | None) -> Tensor:
+    """An op that restores all parts of a table, once the save has been found to fit."""
+    graph = get_default_graph()
+    with graph.name_scope(name or "restore_table"):
+        counts = []
+        with graph.control_dependencies(checks(table, prefix, slots)):
+            for part, place in _places(table):
+                with part._beside():
+                    counts.append(
+                        raw.EmbeddingTableRestore(part.handle, prefix, with_slots=slots, **place)
+                    )
+        total: Tensor = raw.AddN(counts)
+        return total
+
+
+def as_keys(keys: Any) -> Tensor:
     """Keys as int64.
 
     Raises:

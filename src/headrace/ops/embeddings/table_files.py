@@ -1,0 +1,403 @@
+"""Files of tables: all rows of a table, or those that changed since, with what belongs to them.
+
+A table of ``n`` parts that is saved beside the checkpoint ``prefix`` has the files
+``<prefix>.table-<name>-00000-of-0000n`` and so on, and later
+``<prefix>.table-<name>-00000-of-0000n.changes-00001`` ... Each begins with eight bytes, the length
+of a header in JSON, the header and its CRC32C; then come blocks of rows: keys, sightings, times,
+values and slots, each array followed by its CRC32C. Integers and floats are little-endian.
+
+A file is written under another name and renamed when it is on the disk. Changes name the save that
+they follow, so those of an older save under the same name do not count.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import google_crc32c
+import numpy as np
+
+from headrace.errors import DataLossError, FailedPreconditionError, NotFoundError
+from headrace.files import system
+from headrace.ops.core.checks import invalid
+from headrace.ops.embeddings.key_index import Keys, mixed
+from headrace.ops.embeddings.store import Array, EmbeddingStore, SlotSpec
+
+_MAGIC = b"HRTABLE1"
+#: Rows of a block; the table is locked while one is copied.
+_BLOCK = 1 << 15
+_PART = re.compile(r"-(\d{5})-of-(\d{5})(\.changes-(\d{5}))?$")
+
+
+def part_of(keys: Any, parts: int) -> Array:
+    """Which of so many parts of a table has each key: by the lowest bits of its hash."""
+    part: Array = (mixed(np.asarray(keys, np.int64)) % np.uint64(parts)).astype(np.int32)
+    return part
+
+
+def file_name(prefix: str, name: str, part: int, parts: int) -> str:
+    """The file of a part of a table."""
+    return f"{prefix}.table-{name.replace('/', '.')}-{part:05d}-of-{parts:05d}"
+
+
+def files_beside(prefix: str) -> list[str]:
+    """All files of tables beside a checkpoint."""
+    directory, _, name = prefix.rpartition("/")
+    try:
+        found = system.list_directory(directory or ".")
+    except NotFoundError:
+        return []
+    start = f"{name}.table-"
+    inside = f"{directory}/" if directory else "/" if prefix.startswith("/") else ""
+    return [inside + n for n in found if n.startswith(start) and _PART.search(n)]
+
+
+# -- writing ------------------------------------------------------------------------------------
+
+
+def save(store: EmbeddingStore, path: str) -> int:
+    """Writes all rows; how many they were. What changes from now on are changes after this save."""
+    with store.lock:
+        keys = np.sort(store.index.items()[0])
+        identity, before = uuid.uuid4().hex, store.base
+        removed, store.removed = store.removed, []
+        store.base = (identity, 0)
+        header = _header(store, identity, 0, len(keys), 0)
+    try:
+        _write(store, path, header, keys, keys[:0])
+    except BaseException:
+        _take_back(store, before, removed)
+        raise
+    for old in _changes_of(path):
+        system.remove(old)
+    return len(keys)
+
+
+def save_changes(store: EmbeddingStore, path: str) -> int:
+    """Writes the rows that have changed since the last save; how many they are.
+
+    Raises:
+        FailedPreconditionError: if there was no save under this name before.
+    """
+    with store.lock:
+        before = store.base
+        if before is None or not system.exists(path) or _read_header(path)["id"] != before[0]:
+            raise FailedPreconditionError(
+                None,
+                None,
+                f"Table {store.name} has not been saved to {path} before: there is nothing that "
+                "changes could follow. Save all of it first.",
+            )
+        identity, number = before[0], before[1] + 1
+        rows = np.flatnonzero(store.changed.array[: store.made])
+        keys = np.sort(store.keys.array[rows])
+        removed, store.removed = store.removed, []
+        store.base = (identity, number)
+        gone = np.unique(np.concatenate([keys[:0], *removed]))
+        header = _header(store, identity, number, len(keys), len(gone))
+    try:
+        _write(store, f"{path}.changes-{number:05d}", header, keys, gone)
+    except BaseException:
+        _take_back(store, before, removed)
+        raise
+    return len(keys)
+
+
+def _take_back(store: EmbeddingStore, base: tuple[str, int] | None, removed: list[Keys]) -> None:
+    """After a failed save: all rows count as changed, as nobody knows which were written."""
+    with store.lock:
+        store.base = base
+        store.removed = removed + store.removed
+        store.changed.array[store.index.items()[1]] = True
+
+
+def _header(
+    store: EmbeddingStore, identity: str, number: int, rows: int, removed: int
+) -> dict[str, Any]:
+    return {
+        "id": identity,
+        "number": number,
+        "name": store.name,
+        "width": store.spec.width,
+        "dtype": store.spec.dtype.name,
+        "slots": [[s.name, s.start] for s in store.slots],
+        "clock": store.clock,
+        "rows": rows,
+        "removed": removed,
+    }
+
+
+def _write(
+    store: EmbeddingStore, path: str, header: dict[str, Any], keys: Keys, removed: Keys
+) -> None:
+    """A whole file, or none."""
+    temporary = f"{path}.tmp-{uuid.uuid4().hex[:12]}"
+    slots = list(store.slots)[: len(header["slots"])]
+    directory = path.rpartition("/")[0]
+    if directory and "://" not in path:
+        system.make_directories(directory)
+    try:
+        with system.open_binary(temporary, "wb") as file:
+            text = json.dumps(header).encode()
+            file.write(_MAGIC + len(text).to_bytes(8, "little") + text)
+            file.write(google_crc32c.value(text).to_bytes(4, "little"))
+            for array in _arrays(store, keys, removed, slots):
+                data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                file.write(data.data)
+                file.write(google_crc32c.value(data).to_bytes(4, "little"))
+            file.flush()
+            if "://" not in path:
+                os.fsync(file.fileno())
+        system.rename(temporary, path, overwrite=True)
+    except BaseException:
+        if system.exists(temporary):
+            system.remove(temporary)
+        raise
+
+
+def _arrays(
+    store: EmbeddingStore, keys: Keys, removed: Keys, slots: Sequence[SlotSpec]
+) -> Iterator[Array]:
+    """What is in a file, block after block. Rows that have gone meanwhile are there as zeros."""
+    yield removed
+    for begin in range(0, len(keys), _BLOCK):
+        wanted = keys[begin : begin + _BLOCK].copy()
+        with store.lock:
+            rows = store.index.find(wanted)
+            there = rows >= 0
+            columns = [store.sightings, store.seen, store.values]
+            columns += [store.slots[s] for s in slots]
+            parts = [c.array[rows] for c in columns]
+            store.changed.array[rows[there]] = False
+        yield wanted
+        yield there
+        yield from parts
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """A file of a table, from its beginning on."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.file = system.open_binary(path, "rb")
+
+    def __enter__(self) -> _Reader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.file.close()
+
+    def _bytes(self, count: int) -> bytes:
+        data = self.file.read(count)
+        if len(data) != count:
+            raise DataLossError(None, None, f"{self.path} is cut off.")
+        return data
+
+    def checked(self, count: int, what: str) -> bytes:
+        """So many bytes, whose checksum follows."""
+        data = self._bytes(count)
+        if google_crc32c.value(data) != int.from_bytes(self._bytes(4), "little"):
+            raise DataLossError(None, None, f"{self.path} is damaged: the checksum of {what}.")
+        return data
+
+    def header(self) -> dict[str, Any]:
+        """The header."""
+        if self._bytes(len(_MAGIC)) != _MAGIC:
+            raise DataLossError(None, None, f"{self.path} is no file of a table of embeddings.")
+        length = int.from_bytes(self._bytes(8), "little")
+        if length > 1 << 20:
+            raise DataLossError(None, None, f"{self.path} is damaged: the length of its header.")
+        found: dict[str, Any] = json.loads(self.checked(length, "the header"))
+        return found
+
+    def array(self, shape: tuple[int, ...], dtype: Any, what: str) -> Array:
+        """The next array."""
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        return np.frombuffer(self.checked(size, what), dtype).reshape(shape)
+
+
+def _read_header(path: str) -> dict[str, Any]:
+    with _Reader(path) as reader:
+        return reader.header()
+
+
+def _changes_of(path: str) -> list[str]:
+    """The files of changes after a save, in order, whether they count or not."""
+    directory, _, name = path.rpartition("/")
+    found = system.list_directory(directory or ".")
+    inside = path[: len(path) - len(name)]
+    return sorted(
+        inside + n for n in found if re.fullmatch(re.escape(name) + r"\.changes-\d{5}", n)
+    )
+
+
+def _chain(path: str) -> list[str]:
+    """The file of a save and those of the changes that follow it.
+
+    Raises:
+        DataLossError: if changes are missing that others follow.
+    """
+    identity = _read_header(path)["id"]
+    chain = [path]
+    for changes in _changes_of(path):
+        header = _read_header(changes)
+        if header["id"] != identity:
+            continue  # of an older save under this name, which was cut short before it removed them
+        if header["number"] != len(chain):
+            raise DataLossError(
+                None, None, f"{path}.changes-{len(chain):05d} is missing, which {changes} follows."
+            )
+        chain.append(changes)
+    return chain
+
+
+def parts_of(prefix: str, name: str) -> list[str]:
+    """The files of all parts of a saved table.
+
+    Raises:
+        NotFoundError: if there are none, or not all.
+    """
+    start = file_name(prefix, name, 0, 0)[: -len("-00000-of-00000")]
+    there = {
+        p
+        for p in files_beside(prefix)
+        if p.startswith(start) and _PART.match(p[len(start) :]) and ".changes-" not in p
+    }
+    counts = sorted({int(p[-5:]) for p in there})
+    for count in counts:
+        wanted = [file_name(prefix, name, i, count) for i in range(count)]
+        if there.issuperset(wanted):
+            return wanted
+    if counts:
+        missing = sorted({file_name(prefix, name, i, counts[0]) for i in range(counts[0])} - there)
+        raise NotFoundError(None, None, f"Parts of table {name} are missing: {missing}.")
+    raise NotFoundError(
+        None, None, f"Checkpoint {prefix} has no table {name}: there is no {start}-...."
+    )
+
+
+def remove_other_parts(prefix: str, name: str, parts: int) -> None:
+    """Removes the files of a save of a table in another number of parts."""
+    start = file_name(prefix, name, 0, 0)[: -len("-00000-of-00000")]
+    for path in files_beside(prefix):
+        found = _PART.match(path[len(start) :]) if path.startswith(start) else None
+        if found is not None and int(found.group(2)) != parts:
+            system.remove(path)
+
+
+def check(store: EmbeddingStore, prefix: str, name: str, slots: Sequence[SlotSpec] | None) -> None:
+    """Whether a save fits a table.
+
+    Args:
+        slots: what optimisers of the graph keep with its rows; None: any.
+
+    Raises:
+        NotFoundError: if there is no such save, or a part of it is missing.
+        InvalidArgumentError: if width, type or slots differ.
+        DataLossError: if a header is damaged.
+    """
+    for part in parts_of(prefix, name):
+        for path in _chain(part):
+            _check_header(store, _read_header(path), path, slots)
+
+
+def _check_header(
+    store: EmbeddingStore, header: dict[str, Any], path: str, slots: Sequence[SlotSpec] | None
+) -> None:
+    here, there = (store.spec.width, store.spec.dtype.name), (header["width"], header["dtype"])
+    if here != there:
+        raise invalid(
+            f"Table {store.name} has rows of {here[0]} {here[1]}, and those in {path} are of "
+            f"{there[0]} {there[1]}. Make the table as it was, or save under another name."
+        )
+    saved = {SlotSpec(n, s) for n, s in header["slots"]}
+    if slots is not None and header["rows"] and saved != set(slots):
+        raise invalid(
+            f"Table {store.name} is trained here with the slots {_listed(slots)}; in {path} it has "
+            f"{_listed(saved)}: it was trained by another optimiser. Train it by that one, or "
+            "restore the rows alone with table.restore(path, slots=False)."
+        )
+
+
+def _listed(slots: Any) -> list[str]:
+    return sorted(f"{s.name} (from {s.start})" for s in slots)
+
+
+def load(
+    store: EmbeddingStore,
+    prefix: str,
+    name: str,
+    place: tuple[int, int],
+    with_slots: bool,
+) -> int:
+    """Gives a table, or a part of one, the rows of a save, however many parts that has.
+
+    The table has what it had if this fails.
+
+    Args:
+        place: which part of how many it is.
+
+    Raises:
+        as `check`; DataLossError also for damaged rows.
+    """
+    check(store, prefix, name, None)
+    fresh = EmbeddingStore(store.spec, store.name)
+    paths = parts_of(prefix, name)
+    if len(paths) == place[1]:
+        paths = [paths[place[0]]]
+    base = None
+    for part in paths:
+        for path in _chain(part):
+            header = _read_file(fresh, path, place, with_slots)
+            base = (header["id"], header["number"])
+    fresh.changed.array[:] = False
+    fresh.removed = []
+    # Changes can follow where this part goes on with the very file.
+    fresh.base = base if len(paths) == 1 and with_slots else None
+    store.adopt(fresh)
+    return len(store)
+
+
+def _read_file(
+    store: EmbeddingStore, path: str, place: tuple[int, int], with_slots: bool
+) -> dict[str, Any]:
+    with _Reader(path) as reader:
+        header = reader.header()
+        width, dtype, left = store.spec.width, store.dtype, header["rows"]
+        slots = [SlotSpec(n, s) for n, s in header["slots"]]
+        store.clock = max(store.clock, header["clock"])
+        own = _picker(place)
+        removed = reader.array((header["removed"],), np.int64, "removed keys")
+        rows = store.index.find(removed)
+        store.remove_rows(rows[rows >= 0])
+        while left:
+            n = min(left, _BLOCK)
+            left -= n
+            keys = reader.array((n,), np.int64, "keys")
+            there = reader.array((n,), np.bool_, "flags")
+            sightings = reader.array((n,), np.uint32, "sightings")
+            seen = reader.array((n,), np.uint32, "times")
+            large = [reader.array((n, width), dtype, "rows") for _ in range(len(slots) + 1)]
+            mine = there & own(keys)
+            at = store.index.find_or_add(keys[mine], store.new_rows)
+            store.sightings.put(at, sightings[mine])
+            store.seen.put(at, seen[mine])
+            store.values.put(at, large[0][mine])
+            for slot, values in zip(slots if with_slots else (), large[1:], strict=False):
+                store.column(slot).put(at, values[mine])
+    return header
+
+
+def _picker(place: tuple[int, int]) -> Callable[[Keys], Any]:
+    part, parts = place
+    if parts == 1:
+        return lambda keys: np.ones(len(keys), np.bool_)
+    return lambda keys: part_of(keys, parts) == part
