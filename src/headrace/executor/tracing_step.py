@@ -49,9 +49,11 @@ class StepContext:
         deadline: time by ``clock`` (seconds) after which the step gives up, or None.
         events: everything that ran, when recorded.
         bodies: those that other tasks run, see `stages.PartTables`.
+        collectives: who brings members of other tasks together (`ops.collective.calls`), or None.
     """
 
     bodies: Mapping[Any, Mapping[Any, Any]] = MappingProxyType({})
+    collectives: Any = None
 
     def __init__(
         self,

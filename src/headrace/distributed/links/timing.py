@@ -28,6 +28,8 @@ class Timing:
         reconnect: a session looks so long for a task that it has used before.
         send: a worker looks so long for a task that it sends tensors to.
         hold: tensors that came before their step was asked for are dropped after this.
+        probe: a member of a group of collective operations that was lost gets so long to be reached
+            again.
         data_port: between two looks at a data port that could not be reached.
         orphan: plans and sessions are dropped when their master or client is away for so long. A
             client, or a task that answers probes, may be silent for this long.
@@ -40,6 +42,7 @@ class Timing:
     reconnect: float = 1.0
     send: float = 5.0
     hold: float = 60.0
+    probe: float = 0.5
     data_port: float = 5.0
     orphan: float = 60.0
 

@@ -25,6 +25,19 @@ class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     STEP_RESULT: _ClassVar[Kind]
     LINK_LOST: _ClassVar[Kind]
     LINKS: _ClassVar[Kind]
+    COLLECTIVE: _ClassVar[Kind]
+
+class CollectiveKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    JOIN: _ClassVar[CollectiveKind]
+    FORMED: _ClassVar[CollectiveKind]
+    PIECE: _ClassVar[CollectiveKind]
+    LOST: _ClassVar[CollectiveKind]
+    PREPARE: _ClassVar[CollectiveKind]
+    STATE: _ClassVar[CollectiveKind]
+    COMMIT: _ClassVar[CollectiveKind]
+    RESULT: _ClassVar[CollectiveKind]
+    REFUSED: _ClassVar[CollectiveKind]
 UNUSED: Kind
 RUN_PART: Kind
 PART_DONE: Kind
@@ -37,6 +50,16 @@ RUN_STEP: Kind
 STEP_RESULT: Kind
 LINK_LOST: Kind
 LINKS: Kind
+COLLECTIVE: Kind
+JOIN: CollectiveKind
+FORMED: CollectiveKind
+PIECE: CollectiveKind
+LOST: CollectiveKind
+PREPARE: CollectiveKind
+STATE: CollectiveKind
+COMMIT: CollectiveKind
+RESULT: CollectiveKind
+REFUSED: CollectiveKind
 
 class Failure(_message.Message):
     __slots__ = ("code", "message", "op_name", "op_type", "device", "task", "derived")
@@ -303,3 +326,55 @@ class StepResult(_message.Message):
     failure: Failure
     metadata: bytes
     def __init__(self, request: _Optional[int] = ..., fetches: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., metadata: _Optional[bytes] = ...) -> None: ...
+
+class Collective(_message.Message):
+    __slots__ = ("kind", "group", "group_size", "epoch", "members", "instance", "sequence", "piece", "root", "up", "text", "counts", "value")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    GROUP_SIZE_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    INSTANCE_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    PIECE_FIELD_NUMBER: _ClassVar[int]
+    ROOT_FIELD_NUMBER: _ClassVar[int]
+    UP_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    kind: CollectiveKind
+    group: int
+    group_size: int
+    epoch: int
+    members: _containers.RepeatedCompositeFieldContainer[CollectiveMember]
+    instance: int
+    sequence: int
+    piece: int
+    root: int
+    up: bool
+    text: str
+    counts: _containers.RepeatedCompositeFieldContainer[CollectiveCount]
+    value: _wire_pb2.TensorMeta
+    def __init__(self, kind: _Optional[_Union[CollectiveKind, str]] = ..., group: _Optional[int] = ..., group_size: _Optional[int] = ..., epoch: _Optional[int] = ..., members: _Optional[_Iterable[_Union[CollectiveMember, _Mapping]]] = ..., instance: _Optional[int] = ..., sequence: _Optional[int] = ..., piece: _Optional[int] = ..., root: _Optional[int] = ..., up: bool = ..., text: _Optional[str] = ..., counts: _Optional[_Iterable[_Union[CollectiveCount, _Mapping]]] = ..., value: _Optional[_Union[_wire_pb2.TensorMeta, _Mapping]] = ...) -> None: ...
+
+class CollectiveMember(_message.Message):
+    __slots__ = ("task", "incarnation", "devices")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    incarnation: int
+    devices: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., devices: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class CollectiveCount(_message.Message):
+    __slots__ = ("instance", "sequence", "holder", "behind")
+    INSTANCE_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    BEHIND_FIELD_NUMBER: _ClassVar[int]
+    instance: int
+    sequence: int
+    holder: str
+    behind: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, instance: _Optional[int] = ..., sequence: _Optional[int] = ..., holder: _Optional[str] = ..., behind: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from headrace.distributed.collective.collectives import TaskCollectives
 from headrace.distributed.links.liveness import Probe
 from headrace.distributed.links.peers import Dial, Peers
 from headrace.distributed.links.timing import DEFAULT_TIMING, Timing
@@ -54,6 +55,8 @@ class Task:
         self.store = ResourceStore()
         self.peers = Peers(self, dial, timing, probe=probe)
         self.worker = Worker(me.task, self.store, devices, self.peers)
+        self.collectives = TaskCollectives(me, addresses, self.peers)
+        self.worker.collectives = self.collectives
         self.steps = Steps(me.task, self.worker, self.peers)
         self.worker.bodies.steps = self.steps
         self.master = Master(
@@ -71,6 +74,7 @@ class Task:
             pb.PartDone: self.steps.part_done,
             pb.Registered: self.master.registered,
             pb.RunStep: clients.run_step,
+            pb.Collective: self.collectives.on_message,
         }
         self.peers.start()
 
@@ -89,6 +93,7 @@ class Task:
         _log.info("Task %s lost %s: %s", self.me.task, peer, reason)
         self.worker.peer_lost(peer, reason)
         self.steps.peer_lost(peer, reason)
+        self.collectives.peer_lost(peer)
         self.master.peer_lost(peer, reason)
 
     def on_tick(self, now: float) -> None:
@@ -96,11 +101,13 @@ class Task:
         self.worker.tick(now)
         self.steps.tick(now)
         self.master.tick(now)
+        self.collectives.on_tick(now)
 
     def close(self) -> None:
         """Give up all steps and links."""
         self.master.close()
         self.steps.close()
+        self.collectives.close()
         self.worker.close()
         self.peers.close()
         self.steps.abandon()

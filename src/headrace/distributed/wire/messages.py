@@ -19,6 +19,7 @@ _CLASSES: dict[int, Any] = {
     pb.STEP_RESULT: pb.StepResult,
     pb.LINK_LOST: pb.LinkLost,
     pb.LINKS: pb.Links,
+    pb.COLLECTIVE: pb.Collective,
 }
 _PREFIX = {c: bytes([k]) for k, c in _CLASSES.items()}
 

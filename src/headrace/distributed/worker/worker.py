@@ -28,6 +28,7 @@ from headrace.executor.stepping import Driver, StepRun
 from headrace.executor.threads import step_threads
 from headrace.executor.tracing_step import StepContext, fill_metadata
 from headrace.graph.proto import ConfigProto, RunMetadata
+from headrace.ops.collective.calls import Collectives
 from headrace.partition.parts import Part, Transfer
 from headrace.placement.devices import DeviceAttributes
 from headrace.step.engine import ProcessEngine
@@ -88,6 +89,7 @@ class PartContext(StepContext):
         self.number = number
         self.part = part
         self.bodies = part.part.tables.bodies
+        self.collectives = worker.collectives
         self.reply = reply
         self.began = time.time() if trace else 0.0
         #: Set before anyone else sees this.
@@ -126,6 +128,8 @@ class Worker:
         self.machine = WorkerMachine(timing.hold, timing.orphan)
         self.steps_run = 0
         self.bodies = BodyCalls(peers)
+        #: Brings the members of collective operations together; set by the task.
+        self.collectives: Collectives | None = None
         self._parts: dict[int, RegisteredPart] = {}
         self._engines: dict[int, ProcessEngine] = {}
         self._lock = threading.Lock()

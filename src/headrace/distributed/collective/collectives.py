@@ -1,0 +1,281 @@
+"""The groups of a task: joins their state machines to links, and to the steps that wait."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from headrace.distributed.collective.group import CollectiveGroup
+from headrace.distributed.collective.parts import Action, LifeProbe, Send
+from headrace.distributed.links.peers import Peers
+from headrace.distributed.transport.base import PeerInfo, PipeBroken
+from headrace.distributed.transport.link import Link
+from headrace.distributed.wire import codec
+from headrace.distributed.wire.messages import pack
+from headrace.errors import (
+    CancelledError,
+    InvalidArgumentError,
+    OpError,
+    exception_type_from_error_code,
+)
+from headrace.executor.threads import step_threads
+from headrace.ops.collective.calls import Array, Call, part_of, results
+from headrace.ops.collective.rendezvous import Rendezvous
+
+__all__ = ["TaskCollectives", "leader_of"]
+
+_log = logging.getLogger("headrace.distributed")
+
+#: An operation that waits is logged this often, in seconds.
+NOTICE_SECONDS: Final = 10.0
+#: Jobs whose tasks do not train.
+_OTHER_JOBS: Final = ("ps", "evaluator")
+_FIRST_JOBS: Final = ("chief", "master")
+
+
+def leader_of(tasks: Sequence[str]) -> str:
+    """The task that collects the members of groups: the first that trains.
+
+    >>> leader_of(["/job:ps/replica:0/task:0", "/job:worker/replica:0/task:1",
+    ...            "/job:worker/replica:0/task:0"])
+    '/job:worker/replica:0/task:0'
+    """
+
+    def order(task: str) -> tuple[bool, bool, str, int]:
+        job = task.split("/")[1].removeprefix("job:")
+        number = task.rpartition(":")[2]
+        return job in _OTHER_JOBS, job not in _FIRST_JOBS, job, int(number)
+
+    return min(tasks, key=order)
+
+
+class TaskCollectives:
+    """See the module. It is a `headrace.ops.collective.calls.Collectives`.
+
+    Args:
+        me: this task; ``addresses``: of all tasks; ``peers``: how it reaches them.
+    """
+
+    def __init__(self, me: PeerInfo, addresses: Mapping[str, str], peers: Peers) -> None:
+        self._me, self._addresses, self._peers = me, addresses, peers
+        self._leader = leader_of(list(addresses))
+        #: Guards the groups; who waits for an operation waits here.
+        self._changed = threading.Condition()
+        self._groups: dict[int, CollectiveGroup] = {}
+        self._probing: set[LifeProbe] = set()
+        self._noticed: dict[int, float] = {}
+        self._closed = False
+        self._rendezvous = Rendezvous(self._between_tasks)
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def run(self, call: Call, step: Any) -> Array:
+        """Take part in an operation; see `Collectives`.
+
+        Raises:
+            InvalidArgumentError: if members do not fit together.
+            AbortedError: if this task is no member of the group.
+            UnavailableError: if what it needs went with a member.
+            CancelledError, DeadlineExceededError: if the step or task ends before.
+        """
+        if call.group_size == 1:
+            return results([call])[0]
+        group = self._joined(call, step)
+        own = sum(len(m.devices) for m in group.members if m.task == self._me.task)
+        if own <= 1:
+            return self._run(call, step)
+        return self._rendezvous.meet(call, own, step)
+
+    def _joined(self, call: Call, step: Any) -> CollectiveGroup:
+        """The group of a call, once all its members are there."""
+        with self._changed:
+            group = self._group(call.group_key, call.group_size)
+            actions = group.join(call.device)
+            self._tell(actions)
+        self._do(actions)
+        with self._changed:
+            if not group.is_formed:
+                self._wait(lambda: group.is_formed, step)
+        if group.refused is not None:
+            raise group.refused
+        return group
+
+    def _group(self, key: int, size: int = 0) -> CollectiveGroup:
+        group = self._groups.get(key)
+        if group is None:
+            me = self._me.task, self._me.incarnation
+            group = self._groups[key] = CollectiveGroup(key, size, me, self._leader)
+        if not group.size:
+            group.size = size
+        if size and size != group.size:
+            raise InvalidArgumentError(
+                None, None, f"Group {key} has {group.size} members here, and {size} there."
+            )
+        return group
+
+    def _wait(self, ready: Any, step: Any) -> None:
+        def is_over() -> bool:
+            return self._closed or ready()
+
+        if step is None:
+            self._changed.wait_for(is_over)
+        else:
+            step.wait_for(self._changed, is_over)
+        if self._closed:
+            raise CancelledError(None, None, f"Task {self._me.task} was stopped.")
+
+    def _run(self, call: Call, step: Any = None) -> Array:
+        with self._changed:
+            work, actions = self._groups[call.group_key].begin(call, time.monotonic())
+            self._tell(actions)
+        self._do(actions)
+        if not work.ended:
+            with self._changed:
+                # A step that gives up leaves the operation to go on: the others have its part.
+                self._wait(lambda: work.ended, step)
+        if work.error is not None:
+            raise _anew(work.error)
+        assert work.result is not None
+        return work.result
+
+    def _between_tasks(self, calls: Sequence[Call]) -> Sequence[Array]:
+        """What the members of this task get: they are one member for the others."""
+        first = calls[0]
+        if first.kind == "gather":
+            return [self._run(first._replace(value=results(calls)[0]))] * len(calls)
+        if first.kind == "broadcast":
+            sends = [c for c in calls if c.value is not None]
+            return [self._run(sends[0] if sends else first)] * len(calls)
+        # Sums first: what is divided, or by how many, follows from all devices.
+        local = [c._replace(kind="reduce", final="Id") for c in calls]
+        total = self._run(first._replace(kind="reduce", value=results(local)[0]))
+        if first.kind == "reduce":
+            return [total] * len(calls)
+        members = self._groups[first.group_key].members
+        before = 0
+        for member in members:
+            if member.task == self._me.task:
+                break
+            before += len(member.devices)
+        size = sum(len(m.devices) for m in members)
+        return [part_of(total, c, before + i, size) for i, c in enumerate(calls)]
+
+    # -- messages ---------------------------------------------------------------------------------
+
+    def on_message(self, link: Link, message: Any, buffers: list[Any]) -> None:
+        """A message of another member has come."""
+        value = codec.decode(message.value, buffers) if message.HasField("value") else None
+        with self._changed:
+            if self._closed:
+                return
+            actions = self._group(message.group).received(link.peer.task, message, value)
+            self._tell(actions)
+        self._do(actions)
+
+    def peer_lost(self, task: str) -> None:
+        """A link to a task is lost."""
+        with self._changed:
+            probes = [a for g in self._groups.values() for a in g.lost(task)]
+        self._do(probes)
+
+    def on_tick(self, now: float) -> None:
+        """Time has passed."""
+        with self._changed:
+            groups = list(self._groups.values())
+            actions = [a for g in groups for a in g.tick()]
+            waiting = [(g, w) for g in groups for w in g.open]
+        self._do(actions)
+        for group, work in waiting:
+            if now - max(work.since, self._noticed.get(id(work), 0.0)) >= NOTICE_SECONDS:
+                self._noticed[id(work)] = now
+                text = "'%s' waits for the other members of group %d (%s), for %.0f s so far"
+                members = ", ".join(group.tasks) or "not all are there yet"
+                _log.warning(text, work.call.name, group.key, members, now - work.since)
+        open_works = {id(w) for _, w in waiting}
+        self._noticed = {k: v for k, v in self._noticed.items() if k in open_works}
+
+    def _tell(self, actions: Sequence[Action]) -> None:
+        """Wake those whose operation, or whose waiting for a group, has ended; the lock is held."""
+        if any(not isinstance(a, (Send, LifeProbe)) for a in actions):
+            self._changed.notify_all()
+
+    def _do(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Send):
+                self._send(action)
+            elif isinstance(action, LifeProbe):
+                self._ask(action)
+
+    def _send(self, action: Send) -> None:
+        link = self._peers.known(action.task)
+        if link is None:
+            # A reader must not wait for a connection.
+            step_threads.submit(self._connect_and_send, action)
+        else:
+            self._send_on(link, action)
+
+    def _connect_and_send(self, action: Send) -> None:
+        task = action.task
+        try:
+            timeout = self._peers.timing.send
+            link = self._peers.link(task, self._addresses.get(task, ""), timeout)
+        except OpError as error:
+            _log.debug("%s cannot be reached: %s", task, error.message)
+            self.peer_lost(task)
+            return
+        self._send_on(link, action)
+
+    def _send_on(self, link: Link, action: Send) -> None:
+        message = action.message
+        buffers: Sequence[Any] = ()
+        if action.value is not None:
+            meta, buffers = codec.encode(action.value)
+            message.value.CopyFrom(meta)
+        try:
+            link.send(pack(message), buffers, block=False)
+        except PipeBroken:
+            self.peer_lost(action.task)
+
+    # -- losses -----------------------------------------------------------------------------------
+
+    def _ask(self, probe: LifeProbe) -> None:
+        """Find out in a thread whether a task can be reached."""
+        with self._changed:
+            if self._closed or probe in self._probing:
+                return
+            self._probing.add(probe)
+        step_threads.submit(self._probe, probe)
+
+    def _probe(self, probe: LifeProbe) -> None:
+        task, key, timing = probe.task, probe.group, self._peers.timing
+        try:
+            link = self._peers.link(task, self._addresses.get(task, ""), timing.probe)
+            alive = link.peer.incarnation == probe.incarnation
+        except OpError:
+            alive = False
+        with self._changed:
+            self._probing.discard(probe)
+            if self._closed:
+                return
+            group = self._groups[key]
+            if not alive:
+                _log.info("%s is lost to group %d", task, key)
+            actions = group.verdict(task, probe.incarnation, alive)
+            self._tell(actions)
+        self._do(actions)
+
+    def close(self) -> None:
+        """Nothing more is sent; all that wait are cancelled."""
+        self._rendezvous.close()
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+def _anew(error: OpError) -> OpError:
+    """An error of its own for each step that raises it: steps add to it where it happened."""
+    made: OpError = exception_type_from_error_code(error.error_code)(None, None, error.message)
+    return made

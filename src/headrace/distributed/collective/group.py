@@ -1,0 +1,516 @@
+"""A group of tasks that run collective operations together: a state machine, no I/O.
+
+    (unknown) ──all are there──> ACTIVE ──a member or messages are lost──> CHANGING ──┐
+                                   ▲                                                  │
+                                   └──────────all who are left have answered──────────┘
+
+The *leader*, the first task of the cluster, collects who takes part. From then on the group has
+epochs. When a member is lost, or messages to one that lives, the *coordinator* (the first member
+that is left) asks all what has ended, which stops everything of the epoch, and begins the next. An
+operation that has ended anywhere keeps its result: who is behind gets it from there. Every other
+one is run again, by those who are left. Why that suffices: nobody ends run n + 1 of an operation
+before all have ended run n, so the ends of two members differ by one at most; and each keeps its
+last result.
+
+In: what this member asks for, messages, losses, time. Out: messages, questions whether a task is
+alive, and ends of operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from headrace.distributed.collective.exchange import Exchange, Out
+from headrace.distributed.collective.parts import (
+    Action,
+    Ended,
+    Formed,
+    LifeProbe,
+    Member,
+    Run,
+    Send,
+    Work,
+    handovers,
+    member_of,
+    order_of,
+    packed,
+)
+from headrace.distributed.protocol import step_pb2 as pb
+from headrace.errors import (
+    AbortedError,
+    InvalidArgumentError,
+    OpError,
+    UnavailableError,
+    exception_type_from_error_code,
+)
+from headrace.ops.collective.calls import Array, Call
+
+__all__ = ["CollectiveGroup"]
+
+#: In place of a run: all operations.
+_ALL = -1
+#: A coordinator that has waited for so many ticks asks again.
+_PATIENCE = 8
+
+
+@dataclass
+class _Change:
+    """What a coordinator knows of the epoch to come."""
+
+    epoch: int
+    members: list[Member]
+    states: dict[str, Any] = field(default_factory=dict)
+    ticks: int = 0
+
+
+class CollectiveGroup:
+    """One group, as one task sees it. Not thread-safe: who calls it holds a lock.
+
+    Args:
+        key, size: of the group; ``size`` counts devices.
+        me: this task and its start.
+        leader: the task that collects the members.
+    """
+
+    def __init__(self, key: int, size: int, me: tuple[str, int], leader: str) -> None:
+        self.key, self.size, self.leader = key, size, leader
+        self._me, self._incarnation = me
+        self.members: list[Member] = []
+        self.epoch = 0
+        #: The newest epoch that was prepared, and by whom.
+        self._promised = 0
+        self._promised_to = ""
+        #: Who was a member once.
+        self._gone: list[str] = []
+        #: For the leader: who has joined.
+        self._joined: dict[str, Member] = {}
+        self._devices: tuple[str, ...] = ()
+        self.refused: OpError | None = None
+        self._dead: set[tuple[str, int]] = set()
+        self._change: _Change | None = None
+        self._begun: dict[int, int] = {}
+        self._ended: dict[int, int] = {}
+        #: The last result of each operation.
+        self._kept: dict[int, tuple[int, Array]] = {}
+        self._open: dict[Run, Work] = {}
+        #: Pieces that came before their operation or epoch began here, and refusals.
+        self._early: dict[Run, list[tuple[str, Any, Any]]] = {}
+        self._later: list[tuple[str, Any, Any]] = []
+        self._not_to_be: dict[Run, OpError] = {}
+
+    # -- members ----------------------------------------------------------------------------------
+
+    @property
+    def is_active(self) -> bool:
+        """Whether an epoch is under way."""
+        return self.epoch > 0 and self._promised == self.epoch
+
+    @property
+    def is_formed(self) -> bool:
+        """Whether it is known who takes part, or that this task does not."""
+        return self.epoch > 0 or self.refused is not None
+
+    @property
+    def devices(self) -> int:
+        """How many devices the members have together."""
+        return sum(len(m.devices) for m in self.members)
+
+    @property
+    def tasks(self) -> list[str]:
+        """The members, in their order."""
+        return [m.task for m in self.members]
+
+    @property
+    def open(self) -> list[Work]:
+        """What has not ended."""
+        return list(self._open.values())
+
+    def join(self, device: str) -> list[Action]:
+        """A device of this task takes part."""
+        if device in self._devices or self.epoch:
+            return []
+        self._devices = tuple(sorted((*self._devices, device)))
+        actions = self.announce()
+        if len(self._devices) == self.size and not self.epoch:
+            # All are of this task: nobody else is needed.
+            me = Member(self._me, self._incarnation, self._devices)
+            actions += self._formed_came(self._message(pb.FORMED, members=[packed(me)]))
+        return actions
+
+    def announce(self) -> list[Action]:
+        """Say (again) that this task is there; until the group is formed, now and then."""
+        if self.epoch or not self._devices or self.refused is not None:
+            return []
+        me = pb.CollectiveMember(
+            task=self._me, incarnation=self._incarnation, devices=self._devices
+        )
+        message = self._message(pb.JOIN, members=[me])
+        message.group_size = self.size
+        if self.leader == self._me:
+            return self._join_came(self._me, message)
+        return [Send(self.leader, message)]
+
+    def _message(self, kind: Any, **fields: Any) -> Any:
+        return pb.Collective(kind=kind, group=self.key, epoch=self.epoch, **fields)
+
+    def _join_came(self, sender: str, message: Any) -> list[Action]:
+        member = member_of(message.members[0])
+        if self.size and message.group_size != self.size:
+            return self._refuse(
+                sender,
+                InvalidArgumentError(
+                    None,
+                    None,
+                    f"Group {self.key} has {self.size} members for {self.leader}, but "
+                    f"{message.group_size} for {sender}: say the same group_size everywhere.",
+                ),
+            )
+        self.size = message.group_size
+        if self.epoch:
+            known = {m.task: m for m in self.members}.get(member.task)
+            if known is not None and known.has(member):
+                return [Send(sender, self._formed())]
+            return self._refuse(sender, self._too_late(member))
+        earlier = self._joined.get(member.task)
+        if earlier is None or not earlier.has(member):  # what it said may come out of order
+            self._joined[member.task] = member
+        there = sum(len(m.devices) for m in self._joined.values())
+        if there < self.size:
+            return []
+        members = sorted(self._joined.values(), key=lambda m: order_of(m.task))
+        if there > self.size:
+            listed = ", ".join(f"{m.task} with {len(m.devices)}" for m in members)
+            error = InvalidArgumentError(
+                None, None, f"Group {self.key} has {self.size} members, but there are {listed}."
+            )
+            return [a for m in members for a in self._refuse(m.task, error)]
+        self.members = members
+        formed = self._formed()
+        told: list[Action] = [Send(m.task, formed) for m in members if m.task != self._me]
+        if self._me in self.tasks:
+            return told + self._formed_came(formed)
+        self.epoch = self._promised = 1  # the leader need not be a member
+        return told
+
+    def _formed(self) -> Any:
+        return self._message(pb.FORMED, members=[packed(m) for m in self.members])
+
+    def _too_late(self, member: Member) -> OpError:
+        return AbortedError(
+            None,
+            None,
+            f"{member.task} cannot join group {self.key}: its members are "
+            f"{', '.join(self.tasks)} since it was formed. A task that was started again joins "
+            "when all tasks are started again, from a checkpoint.",
+        )
+
+    def _refuse(self, task: str, error: OpError) -> list[Action]:
+        if task == self._me:
+            return self._refused_all(error)
+        message = self._message(pb.REFUSED, text=error.message, piece=error.error_code)
+        message.sequence = _ALL
+        return [Send(task, message)]
+
+    def _refused_all(self, error: OpError) -> list[Action]:
+        self.refused = error
+        return [Formed(self.key)] + [a for work in self.open for a in self._fail(work, error)]
+
+    def _formed_came(self, message: Any) -> list[Action]:
+        if self.epoch:
+            return []
+        self.members = [member_of(m) for m in message.members]
+        self.epoch = self._promised = 1
+        lost = [m for m in self.members if (m.task, m.incarnation) in self._dead]
+        actions: list[Action] = [Formed(self.key), *self._start()]
+        for member in lost:
+            actions += self.verdict(member.task, member.incarnation, False)
+        return actions
+
+    # -- operations -------------------------------------------------------------------------------
+
+    def begin(self, call: Call, now: float) -> tuple[Work, list[Action]]:
+        """This member wants the next run of an operation."""
+        sequence = self._begun.get(call.instance_key, 0) + 1
+        self._begun[call.instance_key] = sequence
+        work = Work(call, sequence, now)
+        self._open[work.run] = work
+        error = self.refused or self._not_to_be.pop(work.run, None)
+        if error is None and self.epoch and self._me not in self.tasks:
+            error = self._too_late(Member(self._me, self._incarnation, ()))
+        if error is None and self._gone and call.kind == "scatter":
+            error = self._cannot_go_on(work)
+        if error is not None:
+            return work, self._fail(work, error)
+        return work, self._run(work) if self.is_active else []
+
+    def _start(self) -> list[Action]:
+        """An epoch begins: run all that is open, take all that came early."""
+        actions: list[Action] = []
+        for work in self.open:
+            if not (work.ended or work.gets_result):
+                actions += self._run(work)
+        later, self._later = self._later, []
+        for sender, message, value in later:
+            actions += self.received(sender, message, value)
+        return actions
+
+    def _run(self, work: Work) -> list[Action]:
+        rank = self.tasks.index(self._me)
+        work.exchange = Exchange(work.call, rank, len(self.members), self.devices)
+        actions = self._sent(work, work.exchange.begin())
+        for sender, message, value in self._early.pop(work.run, ()):
+            if not work.ended:
+                actions += self._piece_for(work, sender, message, value)
+        return actions
+
+    def _sent(self, work: Work, outs: Sequence[Out]) -> list[Action]:
+        actions: list[Action] = []
+        for out in outs:
+            message = self._message(
+                pb.PIECE,
+                instance=work.call.instance_key,
+                sequence=work.sequence,
+                piece=out.piece,
+                root=out.root,
+                up=out.up,
+                text=work.call.describe(),
+            )
+            actions.append(Send(self.members[out.to].task, message, out.data))
+        exchange = work.exchange
+        if exchange is not None and exchange.is_done and not work.ended:
+            actions += self._end(work, exchange.result)
+        return actions
+
+    def _end(self, work: Work, result: Array) -> list[Action]:
+        work.result = result
+        if len(self.members) > 1:
+            self._kept[work.call.instance_key] = (work.sequence, result)
+        return self._over(work)
+
+    def _fail(self, work: Work, error: OpError) -> list[Action]:
+        work.error = error
+        return self._over(work)
+
+    def _over(self, work: Work) -> list[Action]:
+        work.ended = True
+        work.exchange = None
+        instance, sequence = work.run
+        self._ended[instance] = max(sequence, self._ended.get(instance, 0))
+        self._open.pop(work.run, None)
+        self._early.pop(work.run, None)
+        return [Ended(work)]
+
+    # -- messages ---------------------------------------------------------------------------------
+
+    def received(self, sender: str, message: Any, value: Any = None) -> list[Action]:
+        """A message of another member has come."""
+        kind = message.kind
+        if kind == pb.JOIN:
+            return self._join_came(sender, message)
+        if kind == pb.FORMED:
+            return self._formed_came(message)
+        if kind == pb.REFUSED:
+            return self._refusal_came(message)
+        if message.epoch < self.epoch and sender not in self.tasks:
+            return self._refuse(sender, self._given_up(sender))
+        if kind == pb.PREPARE:
+            return self._prepare_came(sender, message)
+        if kind == pb.LOST:
+            return self._loss_told(message)
+        if kind == pb.STATE:
+            return self._state_came(sender, message)
+        if kind == pb.COMMIT:
+            return self._commit_came(sender, message)
+        if message.epoch > self.epoch:
+            self._later.append((sender, message, value))
+            return []
+        if message.epoch < self.epoch or not self.is_active:
+            return []
+        return self._value_came(sender, message, value)
+
+    def _value_came(self, sender: str, message: Any, value: Any) -> list[Action]:
+        run = message.instance, message.sequence
+        work = self._open.get(run)
+        if message.kind == pb.RESULT:
+            return [] if work is None else self._end(work, np.array(value))
+        if work is None:
+            if message.sequence > self._ended.get(message.instance, 0):
+                self._early.setdefault(run, []).append((sender, message, value))
+            return []
+        return self._piece_for(work, sender, message, value)
+
+    def _piece_for(self, work: Work, sender: str, message: Any, value: Any) -> list[Action]:
+        own = work.call.describe()
+        if message.text != own:
+            return self._differs(work, sender, message.text, own)
+        if work.exchange is None:
+            return []
+        rank = self.tasks.index(sender)
+        try:
+            outs = work.exchange.came(rank, message.piece, message.root, message.up, value)
+        except OpError as error:
+            return self._refuse_run(work, error)
+        return self._sent(work, outs)
+
+    def _differs(self, work: Work, sender: str, theirs: str, own: str) -> list[Action]:
+        text = (
+            f"The members of collective instance {work.call.instance_key} of group {self.key} "
+            f"differ: '{work.call.name}' on {self._me} is a {own}; {sender} has a {theirs}. Build "
+            "the same graph in all of them, or give different operations different keys."
+        )
+        return self._refuse_run(work, InvalidArgumentError(None, None, text))
+
+    def _refuse_run(self, work: Work, error: OpError) -> list[Action]:
+        """An operation cannot be: all members are told."""
+        message = self._message(
+            pb.REFUSED,
+            instance=work.call.instance_key,
+            sequence=work.sequence,
+            text=error.message,
+            piece=error.error_code,
+        )
+        told: list[Action] = [Send(m.task, message) for m in self.members if m.task != self._me]
+        return told + self._fail(work, error)
+
+    def _refusal_came(self, message: Any) -> list[Action]:
+        error = exception_type_from_error_code(message.piece)(None, None, message.text)
+        if message.sequence == _ALL:
+            return self._refused_all(error)
+        run = message.instance, message.sequence
+        work = self._open.get(run)
+        if work is not None:
+            return self._fail(work, error)
+        if message.sequence > self._ended.get(message.instance, 0):
+            self._not_to_be[run] = error
+        return []
+
+    # -- losses -----------------------------------------------------------------------------------
+
+    def tick(self) -> list[Action]:
+        """A moment has passed."""
+        change = self._change
+        if change is None:
+            return self.announce()
+        change.ticks += 1
+        return self._prepare() if change.ticks > _PATIENCE else []
+
+    def lost(self, task: str) -> list[Action]:
+        """A link to a task is lost, and messages with it."""
+        found = [m for m in self.members if m.task == task]
+        return [LifeProbe(self.key, m.task, m.incarnation) for m in found if task != self._me]
+
+    def verdict(self, task: str, incarnation: int, alive: bool) -> list[Action]:
+        """Whether a member whose link was lost can be reached."""
+        if not alive:
+            self._dead.add((task, incarnation))
+        if not self.epoch or not any(m[:2] == (task, incarnation) for m in self.members):
+            return []
+        first = self._living()[0]
+        if first.task == self._me:
+            return self._prepare()
+        lost = [] if alive else [pb.CollectiveMember(task=task, incarnation=incarnation)]
+        return [Send(first.task, self._message(pb.LOST, members=lost))]
+
+    def _living(self) -> list[Member]:
+        return [m for m in self.members if (m.task, m.incarnation) not in self._dead]
+
+    def _loss_told(self, message: Any) -> list[Action]:
+        if message.epoch < self.epoch:
+            return []
+        told = [(m.task, m.incarnation) for m in message.members]
+        unknown = [t for t in told if t not in self._dead]
+        if unknown:
+            # Heard is not seen: the link may be at fault, not the member.
+            return [LifeProbe(self.key, *t) for t in unknown]
+        if self._living()[0].task != self._me:
+            return []
+        return self._prepare()
+
+    def _prepare(self) -> list[Action]:
+        """Ask all who are left what has ended; nothing of this epoch goes on meanwhile."""
+        living = self._living()
+        self._change = _Change(max(self._promised, self.epoch) + 1, living)
+        message = self._message(pb.PREPARE, members=[packed(m) for m in living])
+        message.epoch = self._change.epoch
+        others: list[Action] = [Send(m.task, message) for m in living if m.task != self._me]
+        return others + self._prepare_came(self._me, message)
+
+    def _prepare_came(self, sender: str, message: Any) -> list[Action]:
+        if message.epoch <= self._promised:
+            return []
+        self._promised, self._promised_to = message.epoch, sender
+        if sender != self._me:
+            self._change = None
+        counts = [pb.CollectiveCount(instance=i, sequence=n) for i, n in self._ended.items()]
+        state = self._message(pb.STATE, counts=counts)
+        state.epoch = message.epoch
+        if sender == self._me:
+            return self._state_came(self._me, state)
+        return [Send(sender, state)]
+
+    def _state_came(self, sender: str, message: Any) -> list[Action]:
+        change = self._change
+        if change is None or message.epoch != change.epoch:
+            return []
+        change.states[sender] = message
+        if set(change.states) < {m.task for m in change.members}:
+            return []
+        self._change = None
+        commit = self._message(pb.COMMIT, members=[packed(m) for m in change.members])
+        commit.epoch = change.epoch
+        commit.counts.extend(handovers(change.states))
+        others: list[Action] = [Send(m.task, commit) for m in change.members if m.task != self._me]
+        return others + self._commit_came(self._me, commit)
+
+    def _commit_came(self, sender: str, message: Any) -> list[Action]:
+        promised = message.epoch == self._promised and sender == self._promised_to
+        if not promised or message.epoch <= self.epoch:
+            return []
+        before = self.members
+        self.epoch, self.members = message.epoch, [member_of(m) for m in message.members]
+        gone = [m.task for m in before if m not in self.members]
+        self._gone += gone
+        self._early = {}
+        self._later = [item for item in self._later if item[1].epoch >= self.epoch]
+        actions: list[Action] = []
+        handed: set[Run] = set()
+        for count in message.counts:
+            if self._me in count.behind:
+                handed.add((count.instance, count.sequence))
+            elif count.holder == self._me:
+                actions += self._hand_over(count)
+        for work in self.open:
+            work.exchange, work.gets_result = None, work.run in handed
+            if work.call.kind == "scatter" and (gone or work.gets_result):
+                actions += self._fail(work, self._cannot_go_on(work))
+        return actions + self._start()
+
+    def _hand_over(self, count: Any) -> list[Action]:
+        kept = self._kept.get(count.instance)
+        if kept is None or kept[0] != count.sequence:
+            return []
+        return [
+            Send(
+                task,
+                self._message(pb.RESULT, instance=count.instance, sequence=count.sequence),
+                kept[1],
+            )
+            for task in count.behind
+        ]
+
+    def _cannot_go_on(self, work: Work) -> OpError:
+        who = ", ".join(self._gone) or "A connection"
+        return UnavailableError(
+            None,
+            None,
+            f"{who} left group {self.key}, and with it a part of what '{work.call.name}' divides "
+            "among its members. Go on from a checkpoint.",
+        )
+
+    def _given_up(self, task: str) -> OpError:
+        text = f"{task} is no member of group {self.key} any more: it could not be reached for long"
+        return AbortedError(None, None, f"{text}. Start it again, with the others.")

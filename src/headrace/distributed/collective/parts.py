@@ -1,0 +1,131 @@
+"""What a group is made of, and what its state machine gives out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from headrace.distributed.collective.exchange import Exchange
+from headrace.distributed.protocol import step_pb2 as pb
+from headrace.errors import OpError
+from headrace.ops.collective.calls import Array, Call
+
+__all__ = [
+    "Action",
+    "Ended",
+    "Formed",
+    "LifeProbe",
+    "Member",
+    "Run",
+    "Send",
+    "Work",
+    "handovers",
+    "member_of",
+    "order_of",
+    "packed",
+]
+
+#: An operation, and which of its runs.
+Run = tuple[int, int]
+
+
+class Member(NamedTuple):
+    """A task that takes part, at one of its starts, with its devices that do."""
+
+    task: str
+    incarnation: int
+    devices: tuple[str, ...]
+
+    def has(self, other: Member) -> bool:
+        """Whether this is all that the other one is."""
+        return self[:2] == other[:2] and set(self.devices) >= set(other.devices)
+
+
+@dataclass(eq=False)
+class Work:
+    """A run of an operation, as this member has asked for it.
+
+    Attributes:
+        result, error: one of them, once it has ended.
+        ended: whether it has.
+        gets_result: from a member where it has ended, so it is not run.
+    """
+
+    call: Call
+    sequence: int
+    since: float
+    exchange: Exchange | None = None
+    result: Array | None = None
+    error: OpError | None = None
+    ended: bool = False
+    gets_result: bool = False
+
+    @property
+    def run(self) -> Run:
+        return self.call.instance_key, self.sequence
+
+
+class Send(NamedTuple):
+    """Send this to a member."""
+
+    task: str
+    message: Any
+    value: Any = None
+
+
+class LifeProbe(NamedTuple):
+    """Find out whether a task can be reached; then call `CollectiveGroup.verdict`."""
+
+    group: int
+    task: str
+    incarnation: int
+
+
+class Ended(NamedTuple):
+    """A run of an operation has its result or error."""
+
+    work: Work
+
+
+class Formed(NamedTuple):
+    """The group is there, or was refused."""
+
+    group: int
+
+
+Action = Send | LifeProbe | Ended | Formed
+
+
+def handovers(states: Mapping[str, Any]) -> list[Any]:
+    """What has ended in some members and not in others: who has it, and who needs it."""
+    ended: dict[int, dict[str, int]] = {}
+    for task, state in states.items():
+        for count in state.counts:
+            ended.setdefault(count.instance, {})[task] = count.sequence
+    found = []
+    for instance, by_task in ended.items():
+        most = max(by_task.values())
+        behind = sorted(task for task in states if by_task.get(task, 0) < most)
+        if behind:
+            holder = min(t for t, n in by_task.items() if n == most)
+            count = pb.CollectiveCount(instance=instance, sequence=most, holder=holder)
+            count.behind.extend(behind)
+            found.append(count)
+    return found
+
+
+def member_of(message: Any) -> Member:
+    return Member(message.task, message.incarnation, tuple(message.devices))
+
+
+def packed(member: Member) -> Any:
+    return pb.CollectiveMember(
+        task=member.task, incarnation=member.incarnation, devices=member.devices
+    )
+
+
+def order_of(task: str) -> tuple[str, int]:
+    """By job, then by number: "/job:worker/replica:0/task:10" is behind task 9."""
+    name, _, number = task.rpartition(":")
+    return (name, int(number)) if number.isdigit() else (task, 0)
