@@ -272,3 +272,22 @@ def test_hessians_of_a_matrix():
         value = session.run(found)
     assert value.shape == (2, 2, 2, 2)
     np.testing.assert_allclose(value.reshape(4, 4), np.diag([6.0, 12.0, 18.0, 24.0]), rtol=1e-6)
+
+
+def test_gradients_in_a_branch_of_what_is_outside():
+    """What leads from y to x is outside of the branch: the gradient is made there."""
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.reduce_sum(x * x)
+    inner = tf.gradients  # of both: outer ys and xs, and a y made in the branch
+
+    def branch():
+        outside = inner(y, x)[0]
+        twice = inner(tf.reduce_sum(outside * outside), outside)[0]
+        return outside, twice
+
+    condition = tf.placeholder_with_default(True, [])
+    found = tf.cond(condition, branch, lambda: (tf.zeros_like(x), tf.zeros_like(x)))
+    with tf.Session() as session:
+        first, second = session.run(found, {x: [1.0, 2.0, 3.0]})
+    assert first.tolist() == [2.0, 4.0, 6.0]
+    assert second.tolist() == [4.0, 8.0, 12.0]

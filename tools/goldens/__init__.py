@@ -53,6 +53,7 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "estimators",
     "contrib_estimator",
     "contrib_learn",
+    "boosted_trees",
     "contrib_slim",
     "contrib_legacy_seq2seq",
     "contrib_lookup",
@@ -88,6 +89,7 @@ INTERPRETED = (
     "contrib_feature_columns",
     "feature_column_inputs",
     "estimators",
+    "boosted_trees",
 )
 
 if TYPE_CHECKING:

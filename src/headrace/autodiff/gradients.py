@@ -100,6 +100,20 @@ def gradients(
         raise ValueError(f"Passed {len(grad_ys)} grad_ys for {len(ys)} ys")
     unconnected = UnconnectedGradients(unconnected_gradients)
     graph = get_default_graph()
+    outside = _outside(ys, xs, grad_ys, graph)
+    if outside is not None:
+        with outside.as_default():
+            return gradients(
+                ys,
+                xs,
+                grad_ys,
+                name,
+                colocate_gradients_with_ops,
+                gate_gradients,
+                aggregation_method,
+                stop_gradients,
+                unconnected_gradients,
+            )
     with graph.name_scope(name), room_for(levels_of(graph)):
         backward = _Backward(graph, colocate_gradients_with_ops, gate_gradients, aggregation_method)
         y_tensors = [backward.local(convert_to_tensor(y)) for y in ys]
@@ -112,6 +126,22 @@ def gradients(
                 for g, x, t in zip(found, xs, x_tensors, strict=True)
             ]
         return found
+
+
+def _outside(
+    ys: Sequence[Any], xs: Sequence[Any], grad_ys: Sequence[Any], graph: Graph
+) -> Graph | None:
+    """The graph around a function body that has all the ys: what they come from is there too.
+
+    Inside, nothing would lead from them to the xs. None if they, or any x, are in the body.
+    """
+    if not isinstance(graph, FuncGraph) or not all(isinstance(y, Tensor) for y in ys):
+        return None
+    graphs = {tensor.graph for tensor in (*ys, *grad_ys) if isinstance(tensor, Tensor)}
+    if len(graphs) != 1 or any(isinstance(x, Tensor) and x.graph is graph for x in xs):
+        return None
+    (found,) = graphs
+    return None if found is graph else found
 
 
 def _of_function(

@@ -9,6 +9,10 @@ from headrace.namespaces.lazy import lazy as _lazy
 __getattr__, __dir__ = _lazy(
     __name__,
     {
+        "headrace.estimator.canned.boosted_trees": (
+            "boosted_trees_classifier_train_in_memory",
+            "boosted_trees_regressor_train_in_memory",
+        ),
         "headrace.estimator.canned.dnn": ("dnn_logit_fn_builder",),
         "headrace.estimator.canned.linear": ("linear_logit_fn_builder",),
         "headrace.estimator.canned.rnn": ("RNNClassifier", "RNNEstimator"),

@@ -1,5 +1,7 @@
 # Written by tools/make_stubs.py from estimator.py; do not edit.
 from headrace.estimator.callables import call_logit_fn as call_logit_fn
+from headrace.estimator.canned.boosted_trees import boosted_trees_classifier_train_in_memory as boosted_trees_classifier_train_in_memory
+from headrace.estimator.canned.boosted_trees import boosted_trees_regressor_train_in_memory as boosted_trees_regressor_train_in_memory
 from headrace.estimator.canned.dnn import dnn_logit_fn_builder as dnn_logit_fn_builder
 from headrace.estimator.canned.linear import linear_logit_fn_builder as linear_logit_fn_builder
 from headrace.estimator.canned.rnn import RNNClassifier as RNNClassifier

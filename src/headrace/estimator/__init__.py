@@ -38,6 +38,11 @@ __getattr__, __dir__ = _lazy(
             "BaselineEstimator",
             "BaselineRegressor",
         ),
+        "headrace.estimator.canned.boosted_trees": (
+            "BoostedTreesClassifier",
+            "BoostedTreesEstimator",
+            "BoostedTreesRegressor",
+        ),
         "headrace.estimator.canned.dnn": ("DNNClassifier", "DNNEstimator", "DNNRegressor"),
         "headrace.estimator.canned.dnn_linear_combined": (
             "DNNLinearCombinedClassifier",

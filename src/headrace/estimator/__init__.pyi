@@ -2,6 +2,9 @@
 from headrace.estimator.canned.baseline import BaselineClassifier as BaselineClassifier
 from headrace.estimator.canned.baseline import BaselineEstimator as BaselineEstimator
 from headrace.estimator.canned.baseline import BaselineRegressor as BaselineRegressor
+from headrace.estimator.canned.boosted_trees import BoostedTreesClassifier as BoostedTreesClassifier
+from headrace.estimator.canned.boosted_trees import BoostedTreesEstimator as BoostedTreesEstimator
+from headrace.estimator.canned.boosted_trees import BoostedTreesRegressor as BoostedTreesRegressor
 from headrace.estimator.canned.dnn import DNNClassifier as DNNClassifier
 from headrace.estimator.canned.dnn import DNNEstimator as DNNEstimator
 from headrace.estimator.canned.dnn import DNNRegressor as DNNRegressor

@@ -596,6 +596,192 @@ class RawOps:
         T: _Type | None = None,
         name: str | None = None,
     ) -> Tensor: ...
+    def BoostedTreesBucketize(
+        self,
+        float_values: _Any,
+        bucket_boundaries: _Any,
+        *,
+        num_features: _Int | None = None,
+        name: str | None = None,
+    ) -> list[Tensor]: ...
+    def BoostedTreesCalculateBestGainsPerFeature(
+        self,
+        node_id_range: _Any,
+        stats_summary_list: _Any,
+        l1: _Any,
+        l2: _Any,
+        tree_complexity: _Any,
+        min_node_weight: _Any,
+        *,
+        max_splits: _Int,
+        num_features: _Int | None = None,
+        name: str | None = None,
+    ) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor], list[Tensor]]: ...
+    def BoostedTreesCenterBias(
+        self,
+        tree_ensemble_handle: _Any,
+        mean_gradients: _Any,
+        mean_hessians: _Any,
+        l1: _Any,
+        l2: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def BoostedTreesCreateEnsemble(
+        self,
+        tree_ensemble_handle: _Any,
+        stamp_token: _Any,
+        tree_ensemble_serialized: _Any,
+        *,
+        name: str | None = None,
+    ) -> Operation: ...
+    def BoostedTreesCreateQuantileStreamResource(
+        self,
+        quantile_stream_resource_handle: _Any,
+        epsilon: _Any,
+        num_streams: _Any,
+        *,
+        max_elements: _Int | None = 1099511627776,
+        name: str | None = None,
+    ) -> Operation: ...
+    def BoostedTreesDeserializeEnsemble(
+        self,
+        tree_ensemble_handle: _Any,
+        stamp_token: _Any,
+        tree_ensemble_serialized: _Any,
+        *,
+        name: str | None = None,
+    ) -> Operation: ...
+    def BoostedTreesEnsembleResourceHandleOp(
+        self,
+        *,
+        container: _Text | None = '',
+        shared_name: _Text | None = '',
+        name: str | None = None,
+    ) -> Tensor: ...
+    def BoostedTreesExampleDebugOutputs(
+        self,
+        tree_ensemble_handle: _Any,
+        bucketized_features: _Any,
+        *,
+        num_bucketized_features: _Int | None = None,
+        logits_dimension: _Int,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def BoostedTreesFlushQuantileSummaries(
+        self,
+        quantile_stream_resource_handle: _Any,
+        *,
+        num_features: _Int,
+        name: str | None = None,
+    ) -> list[Tensor]: ...
+    def BoostedTreesGetEnsembleStates(
+        self,
+        tree_ensemble_handle: _Any,
+        *,
+        name: str | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]: ...
+    def BoostedTreesMakeQuantileSummaries(
+        self,
+        float_values: _Any,
+        example_weights: _Any,
+        epsilon: _Any,
+        *,
+        num_features: _Int | None = None,
+        name: str | None = None,
+    ) -> list[Tensor]: ...
+    def BoostedTreesMakeStatsSummary(
+        self,
+        node_ids: _Any,
+        gradients: _Any,
+        hessians: _Any,
+        bucketized_features_list: _Any,
+        *,
+        max_splits: _Int,
+        num_buckets: _Int,
+        num_features: _Int | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def BoostedTreesPredict(
+        self,
+        tree_ensemble_handle: _Any,
+        bucketized_features: _Any,
+        *,
+        num_bucketized_features: _Int | None = None,
+        logits_dimension: _Int,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def BoostedTreesQuantileStreamResourceAddSummaries(
+        self,
+        quantile_stream_resource_handle: _Any,
+        summaries: _Any,
+        *,
+        num_features: _Int | None = None,
+        name: str | None = None,
+    ) -> Operation: ...
+    def BoostedTreesQuantileStreamResourceDeserialize(
+        self,
+        quantile_stream_resource_handle: _Any,
+        bucket_boundaries: _Any,
+        *,
+        num_streams: _Int | None = None,
+        name: str | None = None,
+    ) -> Operation: ...
+    def BoostedTreesQuantileStreamResourceFlush(
+        self,
+        quantile_stream_resource_handle: _Any,
+        num_buckets: _Any,
+        *,
+        generate_quantiles: _Bool | None = False,
+        name: str | None = None,
+    ) -> Operation: ...
+    def BoostedTreesQuantileStreamResourceGetBucketBoundaries(
+        self,
+        quantile_stream_resource_handle: _Any,
+        *,
+        num_features: _Int,
+        name: str | None = None,
+    ) -> list[Tensor]: ...
+    def BoostedTreesQuantileStreamResourceHandleOp(
+        self,
+        *,
+        container: _Text | None = '',
+        shared_name: _Text | None = '',
+        name: str | None = None,
+    ) -> Tensor: ...
+    def BoostedTreesSerializeEnsemble(
+        self,
+        tree_ensemble_handle: _Any,
+        *,
+        name: str | None = None,
+    ) -> tuple[Tensor, Tensor]: ...
+    def BoostedTreesTrainingPredict(
+        self,
+        tree_ensemble_handle: _Any,
+        cached_tree_ids: _Any,
+        cached_node_ids: _Any,
+        bucketized_features: _Any,
+        *,
+        num_bucketized_features: _Int | None = None,
+        logits_dimension: _Int,
+        name: str | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def BoostedTreesUpdateEnsemble(
+        self,
+        tree_ensemble_handle: _Any,
+        feature_ids: _Any,
+        node_ids: _Any,
+        gains: _Any,
+        thresholds: _Any,
+        left_node_contribs: _Any,
+        right_node_contribs: _Any,
+        max_depth: _Any,
+        learning_rate: _Any,
+        *,
+        pruning_mode: _Int,
+        num_features: _Int | None = None,
+        name: str | None = None,
+    ) -> Operation: ...
     def BroadcastArgs(
         self,
         s0: _Any,
@@ -2770,6 +2956,18 @@ class RawOps:
         x: _Any,
         *,
         T: _Type | None = ...,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def IsBoostedTreesEnsembleInitialized(
+        self,
+        tree_ensemble_handle: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def IsBoostedTreesQuantileStreamResourceInitialized(
+        self,
+        quantile_stream_resource_handle: _Any,
+        *,
         name: str | None = None,
     ) -> Tensor: ...
     def IsFinite(

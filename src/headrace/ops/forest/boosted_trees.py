@@ -15,7 +15,7 @@ from headrace.errors import NotFoundError
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import Effects, HostResource, NotDifferentiable, define_op
-from headrace.ops.core.traits import BOOSTED
+from headrace.ops.core.traits import BOOSTED, Traits
 from headrace.ops.forest import boosted_ensemble as kernels
 from headrace.ops.forest.boosted_ensemble import Features, TreeEnsemble
 
@@ -76,27 +76,29 @@ def text(value: Any) -> bytes:
     return data.encode() if isinstance(data, str) else bytes(data)
 
 
-def define_handle(name: str, kind: str) -> None:
-    _boosted_op(
+def define_handle(name: str, kind: str, traits: Traits = BOOSTED) -> None:
+    define_op(
         f"{name}() -> resource: resource",
         attrs=SHARING,
         makes_handle=kind,
         shape=lambda op: [()],
         gradient=NO_GRADIENT,
+        traits=traits,
     )
 
 
-def define_is_initialized(name: str, argument: str) -> None:
+def define_is_initialized(name: str, argument: str, traits: Traits = BOOSTED) -> None:
     def is_initialized(context: Any, handle: Any) -> Any:
         key = handle[()] if isinstance(handle, np.ndarray) else handle
         return np.array(context.store.get(key) is not None)
 
-    _boosted_op(
+    define_op(
         f"{name}({argument}: resource) -> is_initialized: bool",
         shape=lambda op: [()],
         host=is_initialized,
         effects=READS,
         gradient=NO_GRADIENT,
+        traits=traits,
     )
 
 
