@@ -171,10 +171,16 @@ class _CoordinatedCreator(SessionCreator):
         self.tf_sess = self._creator.create_session()
         # The end of the input reaches the caller, who takes it for the end of the loop.
         self.coord = Coordinator(clean_stop_exception_types=())
-        if get_default_graph().get_collection(GraphKeys.QUEUE_RUNNERS):
-            start_queue_runners(sess=self.tf_sess, coord=self.coord)
-        for hook in self._hooks:
-            hook.after_create_session(self.tf_sess, self.coord)
+        try:
+            if get_default_graph().get_collection(GraphKeys.QUEUE_RUNNERS):
+                start_queue_runners(sess=self.tf_sess, coord=self.coord)
+            for hook in self._hooks:
+                hook.after_create_session(self.tf_sess, self.coord)
+        except BaseException:
+            # Nobody else knows it: what it has in a cluster, and its threads, would stay.
+            self.coord.request_stop()
+            self.tf_sess.close()
+            raise
         hooked = HookedSession(self.tf_sess, self._hooks)
         return CoordinatedSession(hooked, self.coord, self._grace)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import logging
-from headrace.errors import AbortedError, UnavailableError
+from headrace.errors import AbortedError, CancelledError, UnavailableError
 from headrace.train.coordinator import Coordinator
 from headrace.train.session_run_hook import (
     SessionRunArgs,
@@ -214,8 +214,15 @@ class CoordinatedSession(WrappedSession):
             except PREEMPTION_ERRORS:
                 raise
             except Exception as cause:
+                if isinstance(error, CancelledError) or self._is_closed():
+                    # The thread has closed the session, so that the step would not wait for it.
+                    raise
                 logging.debug("A thread has failed too: %s", cause)
             raise error
+
+    def _is_closed(self) -> bool:
+        hooked = self._sess
+        return bool(getattr(getattr(hooked, "_sess", hooked), "_closed", False))
 
 
 class RecoverableSession(WrappedSession):

@@ -137,7 +137,7 @@ class SessionManager:
                 "Init operations did not make model ready for local_init.  Init op: "
                 f"{init_name}, init fn: {init_fn}, error: {message}"
             )
-        ready, message = _readiness(self._ready_op, session, "Model not ready")
+        ready, message = readiness(self._ready_op, session, "Model not ready")
         if not ready:
             raise RuntimeError(
                 f"Init operations did not make model ready.  Init op: {init_name}, init fn: "
@@ -174,7 +174,7 @@ class SessionManager:
         source = checkpoint_dir or checkpoint_filename_with_path
         ready = done
         if done:
-            ready, message = _readiness(self._ready_op, session, "Model not ready")
+            ready, message = readiness(self._ready_op, session, "Model not ready")
         if not ready:
             what = "ready" if done else "ready for local init"
             logging.info("Restoring model from %s did not make model %s: %s", source, what, message)
@@ -197,7 +197,7 @@ class SessionManager:
             session = Session(master, graph=self._graph, config=config)
             ready, message = self._run_local_init_op(session)
             if ready:
-                ready, message = _readiness(self._ready_op, session, "Model not ready")
+                ready, message = readiness(self._ready_op, session, "Model not ready")
             if ready:
                 told.over("The model is ready")
                 return session
@@ -262,7 +262,7 @@ class SessionManager:
         if self._local_init_op is None:
             return True, None
         op = self._ready_for_local_init_op
-        ready, message = _readiness(op, session, "Model not ready for local init")
+        ready, message = readiness(op, session, "Model not ready for local init")
         if ready:
             logging.info("Running local_init_op.")
             session.run(
@@ -274,7 +274,7 @@ class SessionManager:
         return ready, message
 
 
-def _readiness(op: Any, session: Any, what: str) -> tuple[bool, str | None]:
+def readiness(op: Any, session: Any, what: str) -> tuple[bool, str | None]:
     """Whether nothing is missing according to ``op`` (None: nothing ever is), else what."""
     if op is None:
         return True, None

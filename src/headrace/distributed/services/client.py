@@ -126,6 +126,11 @@ class OwnMasterEngine(_ClusterEngine):
     ) -> Any:
         return self._named(run_traced, plan.plan, feeds, options, run_metadata, limit)
 
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks of the cluster that the session may use, whether they answer or not."""
+        return list(self._session.tasks)
+
     def list_devices(self) -> list[Any]:
         """The devices of all tasks that answer."""
         return self._session.list_devices()

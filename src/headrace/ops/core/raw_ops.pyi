@@ -5444,6 +5444,24 @@ class RawOps:
         output_shapes: Iterable[_Shape],
         name: str | None = None,
     ) -> Tensor: ...
+    def ReplicaBarrier(
+        self,
+        *,
+        replicas_to_aggregate: _Int,
+        total_num_replicas: _Int,
+        container: _Text | None = '',
+        shared_name: _Text | None = '',
+        name: str | None = None,
+    ) -> Tensor: ...
+    def ReplicaBarrierRequest(
+        self,
+        handle: _Any,
+        value: _Any,
+        *,
+        request: _Text,
+        replica: _Text | None = '',
+        name: str | None = None,
+    ) -> Tensor: ...
     def RequantizationRange(
         self,
         input: _Any,
