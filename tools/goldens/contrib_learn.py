@@ -266,7 +266,7 @@ def linear_classifier(tf, session):
 
 
 @golden(with_session=True, slow=True)
-def linear_classifier_with_centered_bias(tf, session):
+def linear_classifier_of_two(tf, session):
     columns = _some(_old_columns, "age", "color")(tf)
     return _of_estimator(
         tf,
@@ -274,7 +274,6 @@ def linear_classifier_with_centered_bias(tf, session):
             columns,
             optimizer="Adam",
             gradient_clip_norm=0.3,
-            enable_centered_bias=True,
             config=config,
         ),
         BINARY[:, None],
@@ -366,4 +365,98 @@ def dnn_linear_combined_regressor(tf, session):
         ),
         NUMBERS[:, None],
         _new_columns,
+    )
+
+
+HEAT = np.sin(np.arange(6 * 4, dtype=np.float32)).reshape(6, 4, 1)
+LENGTHS = np.array([4, 2, 1, 3, 4, 2], np.int32)
+STEPS = (np.arange(24).reshape(6, 4) * 5 % 3).astype(np.int64)
+
+
+def _of_sequences(tf, labels, kind, outputs, **given):
+    """Variables after three steps, metrics and predictions then."""
+    columns = tf.contrib.layers
+
+    def input_fn():
+        features = {"heat": HEAT, "sequence_length": LENGTHS, "age": AGE[:, None]}
+        return {key: tf.constant(value) for key, value in features.items()}, tf.constant(labels)
+
+    folder = tempfile.mkdtemp()
+    try:
+        config = tf.contrib.learn.RunConfig(model_dir=folder, tf_random_seed=1)
+        estimator = tf.contrib.learn.DynamicRnnEstimator(
+            kind, given.pop("each"), [columns.real_valued_column("heat")], config=config, **given
+        )
+        monitors = [_start(tf, tf.train.SessionRunHook)]
+        estimator.fit(input_fn=input_fn, monitors=monitors, steps=3)
+        results = {"names": sorted(estimator.get_variable_names())}
+        for name in estimator.get_variable_names():
+            results["variables/" + name] = estimator.get_variable_value(name)
+        metrics = estimator.evaluate(input_fn=input_fn, steps=1)
+        results.update({"metrics/" + key: value for key, value in metrics.items()})
+        predicted = list(itertools.islice(estimator.predict(input_fn=input_fn), N))
+        for key in outputs:
+            results["predictions/" + key] = np.stack([p[key] for p in predicted])
+        return results
+    finally:
+        tf.summary.FileWriterCache.clear()
+        shutil.rmtree(folder)
+
+
+@golden(with_session=True, slow=True)
+def dynamic_rnn_classifier(tf, session):
+    return _of_sequences(
+        tf,
+        CLASSES,
+        tf.contrib.learn.ProblemType.CLASSIFICATION,
+        ["classes", "probabilities", "rnn_cell_state_0", "rnn_cell_state_1"],
+        each=1,
+        num_classes=3,
+        num_units=[3],
+        cell_type="lstm",
+        context_feature_columns=[tf.contrib.layers.real_valued_column("age")],
+        predict_probabilities=True,
+        optimizer="Adam",
+        learning_rate=0.05,
+    )
+
+
+@golden(with_session=True, slow=True)
+def dynamic_rnn_classifier_of_steps(tf, session):
+    return _of_sequences(
+        tf,
+        STEPS % 2,
+        tf.contrib.learn.ProblemType.CLASSIFICATION,
+        ["classes", "probabilities", "rnn_cell_state_0", "rnn_cell_state_1"],
+        each=2,
+        num_classes=2,
+        num_units=[3, 2],
+        predict_probabilities=True,
+        optimizer="Momentum",
+        momentum=0.5,
+    )
+
+
+@golden(with_session=True, slow=True)
+def dynamic_rnn_regressor(tf, session):
+    return _of_sequences(
+        tf,
+        NUMBERS,
+        tf.contrib.learn.ProblemType.LINEAR_REGRESSION,
+        ["scores", "rnn_cell_state_0"],
+        each=1,
+        num_units=4,
+        cell_type="gru",
+    )
+
+
+@golden(with_session=True, slow=True)
+def dynamic_rnn_regressor_of_steps(tf, session):
+    return _of_sequences(
+        tf,
+        STEPS.astype(np.float32),
+        tf.contrib.learn.ProblemType.LINEAR_REGRESSION,
+        ["scores", "rnn_cell_state_0"],
+        each=2,
+        num_units=4,
     )

@@ -69,6 +69,7 @@ _INNER_LEARN = {
     "estimators.metric_key": (f"{_LEARN}.keys",),
     "estimators.model_fn": (f"{_LEARN}.model_fn",),
     "estimators.prediction_key": (f"{_LEARN}.keys",),
+    "estimators.rnn_common": (f"{_LEARN}.dynamic_rnn",),
     "estimators.run_config": (),
     "learn_io": (f"{_LEARN}.io",),
     "learn_io.generator_io": (f"{_LEARN}.io",),

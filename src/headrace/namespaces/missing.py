@@ -52,6 +52,9 @@ REASONS = {
     "tf.contrib.predictor asks one",
     "contrib.keras": "tf.keras is Keras 3",
     "contrib.learn.KMeansClustering": "tf.contrib.factorization has the parts of k-means",
+    "contrib.learn.evaluate": "Estimator.evaluate does this",
+    "contrib.learn.infer": "Estimator.predict and run_n do this",
+    "contrib.learn.train": "Estimator.fit and tf.train.MonitoredTrainingSession do this",
     "contrib.learn.LogisticRegressor": "LinearClassifier and DNNClassifier tell two classes apart",
     "contrib.learn.SVM": "binary_svm_head has its loss, for an Estimator of your own",
     "contrib.opt": "the optimizers are in tf.train; AdamOptimizer is near to LazyAdamOptimizer, "

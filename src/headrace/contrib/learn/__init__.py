@@ -44,6 +44,7 @@ __getattr__, __dir__ = _lazy(
             "DNNLinearCombinedEstimator",
             "DNNLinearCombinedRegressor",
         ),
+        "headrace.contrib.learn.dynamic_rnn": ("DynamicRnnEstimator",),
         "headrace.contrib.learn.estimators": ("Estimator", "RunConfig", "SKCompat"),
         "headrace.contrib.learn.experiment": ("Experiment",),
         "headrace.contrib.learn.export": (
