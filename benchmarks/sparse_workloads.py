@@ -43,6 +43,20 @@ def _lookup(tf: Any, rows: int, make_ids: Any, optimizer: str) -> Graph:
     return getattr(tf.train, optimizer)(0.01).minimize(loss), feed
 
 
+def _columns(tf: Any, rows: int, optimizer: str) -> Graph:
+    """The table of an embedding column, as a model_fn has it."""
+    ids = tf.placeholder(tf.int64, [None, 1])
+    column = tf.feature_column.embedding_column(
+        tf.feature_column.categorical_column_with_identity("id", rows),
+        WIDTH,
+        initializer=tf.zeros_initializer(),
+    )
+    found = tf.feature_column.input_layer({"id": ids}, [column])
+    loss = tf.reduce_mean(tf.square(found - 0.5))
+    values = np.random.RandomState(1).randint(rows, size=(BATCH, 1))
+    return getattr(tf.train, optimizer)(0.01).minimize(loss), {ids: values}
+
+
 def _nce(tf: Any, rows: int) -> Graph:
     """Skip-gram word vectors: one table of words, one of classes."""
     table, classes = _table(tf, rows, "table"), _table(tf, rows, "classes")
@@ -78,6 +92,8 @@ _KINDS: dict[str, tuple[str, Callable[[Any, int], Graph]]] = {
         partial(_lookup, make_ids=_computed, optimizer=ADAGRAD),
     ),
     "adam": ("ids [None], Adam", partial(_lookup, make_ids=_fed([None]), optimizer=ADAM)),
+    "columns_sgd": ("feature columns, SGD", partial(_columns, optimizer=SGD)),
+    "columns_adagrad": ("feature columns, Adagrad", partial(_columns, optimizer=ADAGRAD)),
     "nce": ("NCE loss, Adagrad", _nce),
 }
 #: What takes at most 6 GB, slots included: the sizes of each kind.
@@ -88,6 +104,8 @@ _SIZES = {
     "adagrad": ("100 MB", "1 GB"),
     "adagrad_computed": ("100 MB", "1 GB"),
     "adam": ("100 MB", "1 GB"),
+    "columns_sgd": ("100 MB",),
+    "columns_adagrad": ("100 MB",),
     "nce": ("100 MB", "1 GB"),
 }
 

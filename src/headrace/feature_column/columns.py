@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import headrace as tf
+from headrace.feature_column.serialization import Configured
 from headrace.feature_column.state import StateManager
 
 
@@ -47,7 +48,7 @@ class TensorSequenceLengthPair(NamedTuple):
     sequence_length: Any
 
 
-class FeatureColumn:
+class FeatureColumn(Configured):
     """Base of all feature columns.
 
     A subclass has ``name``, ``parse_example_spec`` and ``transform_feature``.

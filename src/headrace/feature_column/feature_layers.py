@@ -13,6 +13,10 @@ from headrace.feature_column.columns import (
     require_kind,
 )
 from headrace.feature_column.features import FeatureTransformationCache, flat_rows
+from headrace.feature_column.serialization import (
+    deserialize_feature_columns,
+    serialize_feature_columns,
+)
 from headrace.feature_column.state import LayerState
 from headrace.layers.base import Layer, snake_case
 
@@ -54,8 +58,24 @@ class FeatureLayer(Layer):
         self.built = True
 
     def get_config(self) -> dict[str, Any]:
-        """The columns and the arguments of a layer."""
-        return {**super().get_config(), "feature_columns": list(self._columns)}
+        """The configurations of the columns, and the arguments of a layer."""
+        return {
+            **super().get_config(),
+            "feature_columns": serialize_feature_columns(self._columns),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """The layer of a `get_config`.
+
+        Args:
+            custom_objects: functions and initialisers of the program, by their names.
+
+        Raises:
+            ValueError: if a column, function or field is not known.
+        """
+        columns = deserialize_feature_columns(config["feature_columns"], custom_objects)
+        return cls(**{**config, "feature_columns": columns})
 
 
 def _unique_name(base: str) -> str:

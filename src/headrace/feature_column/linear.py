@@ -213,6 +213,11 @@ class LinearModel(FeatureLayer):
         total = tf.add_n(sums, name="weighted_sum_no_bias")
         return tf.nn.bias_add(total, self.bias, name="weighted_sum")
 
+    def get_config(self) -> dict[str, Any]:
+        """The configurations of the columns, and the arguments of the layer."""
+        own = {"units": self._units, "sparse_combiner": self._sparse_combiner}
+        return {**super().get_config(), **own}
+
     def compute_output_shape(self, input_shape: Any) -> tf.TensorShape:
         """``[batch, units]``."""
         return tf.TensorShape([tf.TensorShape(input_shape).as_list()[0], self._units])

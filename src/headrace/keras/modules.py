@@ -39,6 +39,14 @@ _ON_TENSORS = ("activations", "losses", "metrics", "ops")
 _OURS = {"backend": "headrace.keras.backend"}
 
 
+#: What stands above this package, by its place in headrace: asked through the door.
+_ABOVE = {
+    "estimator.model_to_estimator": ".estimator.keras_model:model_to_estimator",
+    "experimental.SequenceFeatures": ".feature_column:SequenceFeatures",
+    "layers.DenseFeatures": ".feature_column:DenseFeatures",
+}
+
+
 class KerasModule(ModuleType):
     """A namespace of `tf.keras`."""
 
@@ -74,10 +82,10 @@ def member(path: str, name: str) -> Any:
         return import_module(_OURS[full])
     if full in NAMES:
         return sys.modules[f"headrace.keras.{full}"]
-    if full == "estimator.model_to_estimator":
-        # Estimators stand above this package: they are asked through the door.
+    if full in _ABOVE:
+        module, _, attribute = _ABOVE[full].partition(":")
         door = import_module("headrace")
-        return import_module(".estimator.keras_model", door.__name__).model_to_estimator
+        return getattr(import_module(module, door.__name__), attribute)
     home = MOVED.get(full)
     if home is not None:
         module, _, attribute = home.partition(":")
@@ -105,6 +113,7 @@ def _source(path: str) -> Any:
 def names_of(path: str) -> list[str]:
     """The names of a namespace."""
     below = [n[len(path) + 1 :] if path else n for n in NAMES if n.startswith(path and f"{path}.")]
-    moved = [n.rpartition(".")[2] for n in MOVED if n.rpartition(".")[0] == path]
+    elsewhere = (*MOVED, *_ABOVE)
+    moved = [n.rpartition(".")[2] for n in elsewhere if n.rpartition(".")[0] == path]
     found = {n for n in dir(_source(path)) if not n.startswith("_")}
     return sorted({*found, *moved, *OLD_NAMES.get(path, ()), *(n for n in below if "." not in n)})
