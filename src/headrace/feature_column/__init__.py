@@ -23,6 +23,10 @@ from headrace.feature_column.categorical import (
 from headrace.feature_column.dense import embedding_column, indicator_column
 from headrace.feature_column.derived import crossed_column, weighted_categorical_column
 from headrace.feature_column.feature_layers import DenseFeatures
+from headrace.feature_column.growing import (
+    categorical_column_with_keys,
+    growing_embedding_column,
+)
 from headrace.feature_column.input_layers import input_layer, make_parse_example_spec
 from headrace.feature_column.linear import LinearModel, linear_model
 from headrace.feature_column.numeric import bucketized_column, numeric_column
@@ -43,10 +47,12 @@ __all__ = [
     "bucketized_column",
     "categorical_column_with_hash_bucket",
     "categorical_column_with_identity",
+    "categorical_column_with_keys",
     "categorical_column_with_vocabulary_file",
     "categorical_column_with_vocabulary_list",
     "crossed_column",
     "embedding_column",
+    "growing_embedding_column",
     "indicator_column",
     "input_layer",
     "linear_model",

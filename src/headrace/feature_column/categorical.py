@@ -18,7 +18,7 @@ from headrace.files.gfile import GFile
 from headrace.lookup.vocabulary import index_table_from_file, index_table_from_tensor
 
 
-class _OfFeature(CategoricalColumn):
+class OfFeature(CategoricalColumn):
     """Ids of one feature. A subclass has fields ``key`` and ``dtype``, and makes ids of values."""
 
     key: str
@@ -59,7 +59,7 @@ class _OfFeature(CategoricalColumn):
 
 
 @dataclass(frozen=True)
-class HashedCategoricalColumn(_OfFeature):
+class HashedCategoricalColumn(OfFeature):
     """Made by `categorical_column_with_hash_bucket`.
 
     >>> tf.feature_column.categorical_column_with_hash_bucket("word", 1000).num_buckets
@@ -117,7 +117,7 @@ def categorical_column_with_hash_bucket(
     )
 
 
-class _OfVocabulary(_OfFeature):
+class _OfVocabulary(OfFeature):
     """Ids by a table. A subclass makes the table."""
 
     num_oov_buckets: int
@@ -308,7 +308,7 @@ def categorical_column_with_vocabulary_list(
 
 
 @dataclass(frozen=True)
-class IdentityCategoricalColumn(_OfFeature):
+class IdentityCategoricalColumn(OfFeature):
     """Made by `categorical_column_with_identity`.
 
     >>> tf.feature_column.categorical_column_with_identity("day", 7).number_buckets

@@ -30,6 +30,7 @@ from headrace.train.shrinking_optimizers import *  # noqa: F403
 from headrace.train.summary_io import *  # noqa: F403
 from headrace.train.supervisor import *  # noqa: F403
 from headrace.train.sync_replicas import *  # noqa: F403
+from headrace.train.table_hooks import *  # noqa: F403
 from headrace.train.warm_starting_util import *  # noqa: F403
 
 #: Messages, and the server, which brings the network: imported when first asked for.

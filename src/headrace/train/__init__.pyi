@@ -28,6 +28,7 @@ from headrace.train.shrinking_optimizers import *
 from headrace.train.summary_io import *
 from headrace.train.supervisor import *
 from headrace.train.sync_replicas import *
+from headrace.train.table_hooks import *
 from headrace.train.warm_starting_util import *
 from headrace.distributed.services.server import Server as Server
 from headrace.graph.proto import BytesList as BytesList

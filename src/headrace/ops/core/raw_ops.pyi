@@ -1924,6 +1924,13 @@ class RawOps:
         grows: _Bool | None = True,
         name: str | None = None,
     ) -> Tensor: ...
+    def EmbeddingTableKeys(
+        self,
+        keys: _Any,
+        *,
+        salt: _Int | None = 0,
+        name: str | None = None,
+    ) -> Tensor: ...
     def EmbeddingTablePart(
         self,
         keys: _Any,

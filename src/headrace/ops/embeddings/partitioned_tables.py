@@ -49,6 +49,9 @@ class PartitionedEmbeddingTable:
     ([[1.0, 2.0], [2.0, 1.0]], 3, 3)
     """
 
+    #: All integers are keys, negative ones, too: what looks up ids asks for it.
+    any_key = True
+
     def __init__(
         self,
         dim: int,

@@ -18,6 +18,7 @@ from headrace.ops.core.registry import EXTERNAL, Effects, NotDifferentiable, def
 from headrace.ops.core.traits import Traits
 from headrace.ops.embeddings import table_files
 from headrace.ops.embeddings.first_rows import RowStart
+from headrace.ops.embeddings.key_index import mixed
 from headrace.ops.embeddings.rules import on_rows, rule_spec
 from headrace.ops.embeddings.store import EmbeddingSpec, EmbeddingStore, Eviction, SlotSpec
 from headrace.ops.io.queues import host_resource
@@ -282,6 +283,22 @@ define_op(
     attrs="num_parts: int >= 1",
     shape=lambda op: [op.inputs[0].dims],
     host=lambda context, keys, *, num_parts: table_files.part_of(keys, num_parts),
+    gradient=NotDifferentiable("keys are integers"),
+    traits=_OURS,
+)
+
+
+def _mixed_keys(context: Any, keys: Any, *, salt: int) -> Any:
+    """Another key for each key, one to one, and others for each salt."""
+    salted = np.asarray(keys, np.int64) ^ np.int64(salt)
+    return mixed(salted).view(np.int64)
+
+
+define_op(
+    "EmbeddingTableKeys(keys: int64) -> mixed: int64",
+    attrs="salt: int = 0",
+    shape=lambda op: [op.inputs[0].dims],
+    host=_mixed_keys,
     gradient=NotDifferentiable("keys are integers"),
     traits=_OURS,
 )

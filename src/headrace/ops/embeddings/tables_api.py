@@ -194,6 +194,8 @@ class EmbeddingTable:
 
     #: Optimisers ask variables for it.
     constraint = None
+    #: All integers are keys, negative ones, too: what looks up ids asks for it.
+    any_key = True
 
     def __init__(
         self,

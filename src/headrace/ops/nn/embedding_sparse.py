@@ -63,7 +63,7 @@ def embedding_lookup_sparse(
         # The number of rows comes from the ids alone, so that what follows is one program.
         last = raw.Max(raw.ConcatV2([np.array([-1]), rows], 0), 0)
         count = raw.AddV2(last, np.int64(1))
-        found = embedding_lookup(table, sp_ids.values, partition_strategy, max_norm=max_norm)
+        found = _found(table, sp_ids.values, partition_strategy, max_norm)
         if found.dtype in (dtypes.float16, dtypes.bfloat16):
             found = raw.Cast(found, DstT=dtypes.float32)
         if sp_weights is None:
@@ -72,6 +72,17 @@ def embedding_lookup_sparse(
             weights = _column(sp_weights.values, found)
             found = raw.Mul(found, weights)
         return _combined(found, weights, rows, count, combiner, scope)
+
+
+def _found(table: list[Any], ids: Tensor, strategy: str, max_norm: float | None) -> Tensor:
+    """The rows of ids; of parts, and of what is on another task, each row once: rows travel."""
+    away = len(table) > 1 or "/job:" in (getattr(table[0], "device", "") or "")
+    if not away or ids.dtype not in (dtypes.int32, dtypes.int64):
+        return embedding_lookup(table, ids, strategy, max_norm=max_norm)
+    distinct, place = raw.Unique(ids)
+    rows = embedding_lookup(table, distinct, strategy, max_norm=max_norm)
+    result: Tensor = raw.GatherV2(rows, place, 0)
+    return result
 
 
 def _column(weights: Tensor, like: Tensor) -> Tensor:
@@ -116,7 +127,8 @@ def safe_embedding_lookup_sparse(
 
     Negative ids are left out, and, unless they are summed, ids whose weight is not positive. Rows
     without ids give zeros, or the embedding of ``default_id``. Ids may have any rank from 2 on;
-    they are combined along the last axis.
+    they are combined along the last axis. Of a `tf.EmbeddingTable` all integers are keys, negative
+    ones, too, and rows without keys make no row there.
 
     Raises:
         ValueError: if there are no embedding weights.
@@ -129,20 +141,27 @@ def safe_embedding_lookup_sparse(
     with get_default_graph().name_scope(name or "embedding_lookup") as scope:
         original, rank = sparse_ids.dense_shape, (sparse_ids.dense_shape.dims or (None,))[0]
         ids, weights = _as_matrix(sparse_ids, sparse_weights, rank)
-        valid = raw.GreaterEqual(ids.values, ids.values.dtype.np_dtype.type(0))
+        any_key = getattr(table[0], "any_key", False)
+        least = np.iinfo(ids.values.dtype.np_dtype).min if any_key else 0
+        valid = raw.GreaterEqual(ids.values, ids.values.dtype.np_dtype.type(least))
         if weights is not None and combiner != "sum":
             zero = weights.values.dtype.np_dtype.type(0)
             valid = raw.LogicalAnd(valid, raw.Greater(weights.values, zero))
         ids = sparse_retain(ids, valid)
-        ids, empty = sparse_fill_empty_rows(ids, default_id or 0)
         if weights is not None:
             weights = sparse_retain(weights, valid)
-            weights, _ = sparse_fill_empty_rows(weights, 1.0)
+        filled, empty = sparse_fill_empty_rows(ids, default_id or 0)
+        if not any_key or default_id is not None:
+            ids = filled
+            if weights is not None:
+                weights, _ = sparse_fill_empty_rows(weights, 1.0)
         inner = None if default_id is None else scope
         result = embedding_lookup_sparse(
             table, ids, weights, partition_strategy, inner, combiner, max_norm
         )
-        if default_id is None:
+        if any_key and default_id is None:
+            result = _with_empty_rows(result, empty)
+        elif default_id is None:
             zeros = raw.ZerosLike(result)
             result = raw.SelectV2(raw.ExpandDims(empty, 1), zeros, result, name=scope)
         before = raw.StridedSlice(raw.Cast(original, DstT=dtypes.int32), [0], [-1], [1])
@@ -152,6 +171,16 @@ def safe_embedding_lookup_sparse(
             outer = (static_shape(original) or (None,) * rank)[: rank - 1]
             final.set_shape((*outer, *(result.dims or (None,))[1:]))
         return final
+
+
+def _with_empty_rows(result: Tensor, empty: Tensor) -> Tensor:
+    """Rows of zeros behind the last that has ids."""
+    missing = raw.Sub(
+        raw.Size(empty), raw.StridedSlice(raw.Shape(result), [0], [1], [1], shrink_axis_mask=1)
+    )
+    behind = raw.Reshape(raw.Pack([0, missing, 0, 0], axis=0), [2, 2])
+    padded: Tensor = raw.Pad(result, behind)
+    return padded
 
 
 def _as_matrix(ids: SparseTensor, weights: Any, rank: int | None) -> tuple[SparseTensor, Any]:
