@@ -26,6 +26,7 @@ _MODULES = (
     "losses",
     "metrics",
     "nn",
+    "opt",
     "predictor",
     "rnn",
     "seq2seq",

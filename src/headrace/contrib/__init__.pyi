@@ -21,6 +21,7 @@ from headrace.contrib import lookup as lookup
 from headrace.contrib import losses as losses
 from headrace.contrib import metrics as metrics
 from headrace.contrib import nn as nn
+from headrace.contrib import opt as opt
 from headrace.contrib import predictor as predictor
 from headrace.contrib import rnn as rnn
 from headrace.contrib import seq2seq as seq2seq

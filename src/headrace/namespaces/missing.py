@@ -57,8 +57,8 @@ REASONS = {
     "contrib.learn.train": "Estimator.fit and tf.train.MonitoredTrainingSession do this",
     "contrib.learn.LogisticRegressor": "LinearClassifier and DNNClassifier tell two classes apart",
     "contrib.learn.SVM": "binary_svm_head has its loss, for an Estimator of your own",
-    "contrib.opt": "the optimizers are in tf.train; AdamOptimizer is near to LazyAdamOptimizer, "
-    "but moves all rows of a table",
+    "contrib.opt": "the optimizers are in tf.train, those for asynchronous training here; "
+    "AdamOptimizer is near to LazyAdamOptimizer, but moves all rows of a table",
     "contrib.signal": "tf.signal has the Fourier and cosine transforms",
     "contrib.summary.create_db_writer": "summaries go to event files (create_file_writer)",
     "contrib.tensor_forest.client": "its estimators are still to come; RandomForestGraphs is there",

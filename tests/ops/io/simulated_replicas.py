@@ -10,7 +10,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-from headrace.ops.io.replica_rules import BarrierRules, Member
+from headrace.ops.io.replica_rules import BarrierRules, LiveReplica
 
 Move = Callable[[], None]
 
@@ -66,7 +66,7 @@ class Worker:
 
     def join(self) -> None:
         """STAY has begun."""
-        self.world.rules.join(self, Member(str(self.number), self.number == 0))
+        self.world.rules.join(self, LiveReplica(str(self.number), self.number == 0))
         self.state = "joined"
 
     def read_step(self) -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 from simulated_replicas import World
 
-from headrace.ops.io.replica_rules import BarrierRules, Member
+from headrace.ops.io.replica_rules import BarrierRules, LiveReplica
 
 
 def shape_of(seed: int) -> tuple[int, int, int]:
@@ -57,7 +57,7 @@ def barrier(needed: int, total: int, there: int) -> BarrierRules:
     """A barrier with replicas 0 (the chief), 1, 2 ..."""
     rules = BarrierRules(needed, total)
     for i in range(there):
-        rules.join(i, Member(f"worker {i}", i == 0))
+        rules.join(i, LiveReplica(f"worker {i}", i == 0))
     return rules
 
 
@@ -123,9 +123,9 @@ def test_backups_get_tokens_and_are_not_waited_for() -> None:
 
 def test_the_chief_leads_while_it_is_there() -> None:
     rules = BarrierRules(1, 3)
-    rules.join("a", Member("a", False))
+    rules.join("a", LiveReplica("a", False))
     assert rules.leader is None  # nobody begins before the first chief
-    rules.join("chief", Member("chief", True))
+    rules.join("chief", LiveReplica("chief", True))
     assert rules.leads("chief")
     rules.leave("chief")
     assert rules.leads("a")
@@ -133,7 +133,7 @@ def test_the_chief_leads_while_it_is_there() -> None:
     rules.begin_to_wait("a")
     rules.arrive(0, 0)
     rules.begin_round("a")
-    rules.join("again", Member("again", True))
+    rules.join("again", LiveReplica("again", True))
     assert not rules.leads("again")  # not in the middle of an update
     rules.end_round()
     rules.begin_to_wait("a")

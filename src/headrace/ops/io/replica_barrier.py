@@ -17,7 +17,7 @@ from headrace.errors import CancelledError, InvalidArgumentError
 from headrace.ops.core.registry import HostResource, NotDifferentiable, define_op
 from headrace.ops.core.traits import Traits
 from headrace.ops.io.queues import BLOCKS, host_resource
-from headrace.ops.io.replica_rules import BarrierRules, Member
+from headrace.ops.io.replica_rules import BarrierRules, LiveReplica
 
 __all__ = ["ReplicaBarrier"]
 
@@ -91,7 +91,7 @@ class ReplicaBarrier(HostResource):
     def stay(self, key: Hashable, value: int, name: str, step: Any) -> int:
         """Be there until LEAVE, or the end of the step; ``value``: whether as the chief."""
         with self._changed:
-            self.rules.join(key, Member(name, bool(value)))
+            self.rules.join(key, LiveReplica(name, bool(value)))
             self._changed.notify_all()
             try:
                 self._wait(lambda: key not in self.rules.members, step)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-__all__ = ["BarrierRules", "Member"]
+__all__ = ["BarrierRules", "LiveReplica"]
 
 
 @dataclass(frozen=True)
-class Member:
+class LiveReplica:
     """A replica that is there. ``name`` is for messages."""
 
     name: str
@@ -50,7 +50,7 @@ class BarrierRules:
     def __init__(self, needed: int, total: int) -> None:
         self.needed = needed
         self.total = total
-        self.members: dict[Hashable, Member] = {}
+        self.members: dict[Hashable, LiveReplica] = {}
         self.step = 0
         self.needs = needed
         self.leader: Hashable | None = None
@@ -88,7 +88,7 @@ class BarrierRules:
 
     # -- replicas --------------------------------------------------------------------------------
 
-    def join(self, key: Hashable, replica: Member) -> None:
+    def join(self, key: Hashable, replica: LiveReplica) -> None:
         """A replica is there. Once more for the same key only renews it."""
         if key not in self.members:
             self._supply += not self._awaited
