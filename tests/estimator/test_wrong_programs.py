@@ -155,6 +155,11 @@ WRONG = {
         TypeError,
         "train_op must be Operation or Tensor",
     ),
+    "mode of another call": (
+        lambda p: _custom(p, mode=lambda y: "eval", train_op=lambda y: None),
+        ValueError,
+        "was called in mode 'train' and returned an EstimatorSpec of mode 'eval' without train_op",
+    ),
     "no predictions": (
         lambda p: next(E.Estimator(_model(predictions=lambda y: None), str(p)).predict(_given())),
         ValueError,

@@ -488,6 +488,13 @@ class Estimator:
                 f"model_fn should return an EstimatorSpec. {described(self._model_fn)} returned "
                 f"{_result_text(result)} in mode {mode!r}."
             )
+        lacking = [name for name in _NEEDED.get(mode, ()) if _is_missing(getattr(result, name))]
+        if lacking:
+            raise ValueError(
+                f"{described(self._model_fn)} was called in mode {mode!r} and returned an "
+                f"EstimatorSpec of mode {result.mode!r} without {' and '.join(lacking)}. Make it "
+                "of the mode that model_fn is given."
+            )
         return result
 
     def _warm_start(self, checkpoint_path: str | None) -> None:
@@ -495,6 +502,18 @@ class Estimator:
         if settings is not None and not checkpoint_path:
             logging.info("Warm-starting with WarmStartSettings: %s", settings)
             warm_start(*settings)
+
+
+#: What a spec needs in each mode; one of that mode has it.
+_NEEDED = {
+    ModeKeys.TRAIN: ("loss", "train_op"),
+    ModeKeys.EVAL: ("loss",),
+    ModeKeys.PREDICT: ("predictions",),
+}
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, dict) and not value)
 
 
 def _result_text(result: Any) -> str:
