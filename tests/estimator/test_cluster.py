@@ -16,6 +16,7 @@ from headrace.estimator.early_stopping import read_eval_metrics
 from headrace.test.cluster import free_ports
 
 PROGRAM = Path(__file__).with_name("cluster_program.py")
+TREES = Path(__file__).with_name("cluster_trees.py")
 
 pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.timeout(180)]
 
@@ -23,15 +24,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.timeout(180)]
 class Cluster:
     """Processes of one program, a TF_CONFIG for each."""
 
-    def __init__(self, cluster: dict[str, list[str]], folder: Path, *arguments: str) -> None:
-        self._cluster = cluster
+    def __init__(
+        self,
+        cluster: dict[str, list[str]],
+        folder: Path,
+        *arguments: str,
+        program: Path = PROGRAM,
+    ) -> None:
+        self._cluster, self._program = cluster, program
         self._arguments = [str(folder), *arguments]
         self.processes: dict[str, subprocess.Popen[str]] = {}
 
     def start(self, job: str, index: int) -> None:
         config = {"cluster": self._cluster, "task": {"type": job, "index": index}}
         self.processes[f"{job}{index}"] = subprocess.Popen(
-            [sys.executable, str(PROGRAM), *self._arguments],
+            [sys.executable, str(self._program), *self._arguments],
             env={**os.environ, "TF_CONFIG": json.dumps(config)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -113,6 +120,25 @@ def test_each_worker_has_its_own_epoch(tmp_path):
     assert "steps 8\n" in ends["chief0"][1]
     assert "steps 8\n" in ends["worker0"][1]
     assert 8 <= max(map(int, _steps_saved(tmp_path))) <= 16
+
+
+def test_boosted_trees_grow_on_a_cluster(tmp_path):
+    """Workers add to sums on the server, which the chief makes layers of."""
+    a, b, c = _addresses(3)
+    cluster = {"chief": [a], "worker": [b], "ps": [c]}
+    with Cluster(cluster, tmp_path, program=TREES) as tasks:
+        for job in ("ps", "chief", "worker"):
+            tasks.start(job, 0)
+        ends = tasks.ends()
+    for task, (status, text) in ends.items():
+        assert (status, "done" in text) == (0, True), (task, text[-2000:])
+    from headrace.graph.proto.boosted_trees.ensemble_pb2 import TreeEnsemble
+
+    reader = tf.train.load_checkpoint(str(tmp_path))
+    ensemble = TreeEnsemble.FromString(reader.get_tensor("boosted_trees:0_serialized"))
+    assert sum(tree.is_finalized for tree in ensemble.tree_metadata) == 4
+    gains = [node.metadata.gain for node in ensemble.trees[0].nodes]
+    assert max(gains) > 0
 
 
 def _steps_saved(folder):

@@ -13,7 +13,7 @@ import numpy as np
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import define_op
-from headrace.ops.core.traits import PLAIN
+from headrace.ops.core.traits import PLAIN, Traits
 from headrace.ops.forest import layered_ensemble as kernels
 from headrace.ops.forest.boosted_trees import (
     CHANGES,
@@ -69,7 +69,7 @@ def _states(context: Any, handle: Any) -> Any:
     return np.int64(stamp), *[np.int32(count) for count in counts], np.array(nodes, np.int32)
 
 
-define_handle("BoostedTreesEnsembleResourceHandleOp", "layered_ensemble", PLAIN)
+define_handle("BoostedTreesEnsembleResourceHandleOp", "layered_ensemble", Traits(shared=True))
 define_is_initialized("IsBoostedTreesEnsembleInitialized", "tree_ensemble_handle", PLAIN)
 define_op(
     f"BoostedTreesCreateEnsemble({_HANDLE}, stamp_token: int64, tree_ensemble_serialized: string)",

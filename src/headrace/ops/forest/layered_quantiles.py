@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import HostResource, define_op
-from headrace.ops.core.traits import PLAIN
+from headrace.ops.core.traits import PLAIN, Traits
 from headrace.ops.forest import boosted_quantiles_kernels as kernels
 from headrace.ops.forest.boosted_quantiles_kernels import QuantileStream, Summary
 from headrace.ops.forest.boosted_trees import (
@@ -159,7 +159,7 @@ def _bucketize_shape(op: Operation) -> list[Dims]:
     return [(t.dims[0] if t.dims else None,) for t in op.inputs[: op.attrs["num_features"]]]
 
 
-define_handle("BoostedTreesQuantileStreamResourceHandleOp", "quantile_streams", PLAIN)
+define_handle("BoostedTreesQuantileStreamResourceHandleOp", "quantile_streams", Traits(shared=True))
 define_is_initialized(
     "IsBoostedTreesQuantileStreamResourceInitialized", "quantile_stream_resource_handle", PLAIN
 )
