@@ -4,6 +4,7 @@ from headrace.distributed.cluster.cluster_spec import ClusterSpec as ClusterSpec
 from headrace.graph_files.graph_util import write_graph as write_graph
 from headrace.namespaces.lazy import lazy as _lazy
 from headrace.train import queue_runner as queue_runner
+from headrace.train.all_reduce_optimizer import *  # noqa: F403
 from headrace.train.basic_session_run_hooks import *  # noqa: F403
 from headrace.train.checkpoint_state import *  # noqa: F403
 from headrace.train.checkpoint_utils import *  # noqa: F403

@@ -2,6 +2,7 @@
 from headrace.distributed.cluster.cluster_spec import ClusterSpec as ClusterSpec
 from headrace.graph_files.graph_util import write_graph as write_graph
 from headrace.train import queue_runner as queue_runner
+from headrace.train.all_reduce_optimizer import *
 from headrace.train.basic_session_run_hooks import *
 from headrace.train.checkpoint_state import *
 from headrace.train.checkpoint_utils import *

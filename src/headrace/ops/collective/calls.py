@@ -10,7 +10,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError, OpError
 from headrace.graph.dtypes import DType
 
-__all__ = ["MERGES", "Call", "Collectives", "finish", "mismatch", "results"]
+__all__ = ["FIRST_OWN_KEY", "MERGES", "Call", "Collectives", "finish", "mismatch", "results"]
 
 Array = np.ndarray[Any, Any]
 
@@ -21,6 +21,9 @@ MERGES: Final[dict[str, Callable[..., Any]]] = {
     "Min": np.minimum,
     "Max": np.maximum,
 }
+
+#: Instance keys from here on are given by the library, in the order in which graphs are built.
+FIRST_OWN_KEY: Final = 1 << 24
 
 
 class Call(NamedTuple):
@@ -54,6 +57,9 @@ class Call(NamedTuple):
         else:
             sizes = [*map(str, self.shape)]
         how = f" by {self.merge}, {self.final}" if self.merge else ""
+        if self.instance_key >= FIRST_OWN_KEY:
+            # Graphs that are built alike have the same names; others may happen to fit.
+            how += f" {'/'.join(self.name.split('/')[-2:-1])}"
         return f"{self.kind} of {self.dtype.name}[{', '.join(sizes)}]{how} in {self.group_size}"
 
 

@@ -1,0 +1,338 @@
+"""Training with variables that every worker has: gradients are summed between the workers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headrace.graph.graph import get_default_graph
+from headrace.graph.keys import GraphKeys
+from headrace.graph.segments import ATTRIBUTE
+from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.array.indexed_slices import IndexedSlices
+from headrace.ops.collective import api as collective
+from headrace.ops.collective.calls import FIRST_OWN_KEY
+from headrace.ops.control import basic
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.train.optimizer import GradVar, Optimizer
+from headrace.train.session_run_hook import SessionRunHook
+
+__all__ = ["AllReduceOptimizer", "broadcast_variables"]
+
+_KEYS = "collective instance keys"
+
+
+def _next_key(group_key: int) -> int:
+    """A key that this graph has not used: equal in graphs that are built alike."""
+    used: list[int] = get_default_graph().get_collection_ref(f"{_KEYS} of {group_key}")
+    used.append(FIRST_OWN_KEY + len(used))
+    return used[-1]
+
+
+def broadcast_variables(
+    variables: Sequence[Any], is_chief: bool, group_size: int, group_key: int = 1
+) -> Operation:
+    """An op that gives all members of a group the chief's values of variables.
+
+    Args:
+        variables: the same list in all members, of whatever shapes and dtypes.
+        is_chief: whether this member has the values; true in exactly one.
+        group_size, group_key: see `tf.collective.all_reduce`.
+
+    Returns:
+        An Operation without output.
+
+    Raises:
+        ValueError: if a variable has no fixed shape.
+
+    >>> v = tf.Variable([1.0, 2.0])
+    >>> give = tf.train.broadcast_variables([v], is_chief=True, group_size=1)
+    >>> with tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     sess.run(give)
+    """
+    done = []
+    for variable in variables:
+        shape, dtype, key = variable.shape, variable.dtype.base_dtype, _next_key(group_key)
+        if not shape.is_fully_defined():
+            raise ValueError(f"{variable.name} cannot be broadcast: its shape is {shape}.")
+        if is_chief:
+            value = variable.read_value()
+            done.append(collective.broadcast_send(value, shape, dtype, group_size, group_key, key))
+        else:
+            came = collective.broadcast_recv(shape, dtype, group_size, group_key, key)
+            done.append(variable.assign(came))
+    return basic.group(*done)
+
+
+class _BroadcastHook(SessionRunHook):
+    """Gives all members the chief's variables when a session has begun."""
+
+    def __init__(self, optimizer: AllReduceOptimizer, is_chief: bool) -> None:
+        self._optimizer, self._is_chief = optimizer, is_chief
+        self._give: Any = None
+        self._take_parts: Any = None
+
+    def begin(self) -> None:
+        variables = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
+        own = self._optimizer
+        shared = [v for v in variables if v not in own.parts]
+        self._give = broadcast_variables(shared, self._is_chief, own.group_size, own.group_key)
+        self._take_parts = basic.group(*[p.initializer for p in own.parts])
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        session.run(self._give)
+        # Parts follow from the variables that there are now.
+        session.run(self._take_parts)
+
+
+class AllReduceOptimizer(Optimizer):
+    """Averages gradients between workers that each have all variables, then applies them.
+
+    Each worker builds the same graph, with variables of its own, and runs its own steps; their
+    updates are the same, bit for bit. Gradients go in buckets, those of the last layers first,
+    while those of the layers before are still computed (Sergeev and Del Balso, *Horovod: fast and
+    easy distributed deep learning in TensorFlow*, 2018; Li et al., *PyTorch Distributed*, 2020,
+    section 3.2). Sparse gradients are gathered. A worker that dies is left out.
+
+    Args:
+        opt: the optimiser that applies the averages.
+        group_size: how many workers there are.
+        group_key: names the group, see `tf.collective.all_reduce`.
+        bucket_bytes: gradients of one dtype share a bucket up to this size.
+        average: divide sums by the number of workers that are there.
+        sharded: each worker updates one part of the variables, for which alone it has slots, and
+            all gather the parts (Rajbhandari et al., *ZeRO*, 2020, section 5.1). For optimisers
+            that treat each element by itself; a worker that dies ends the training.
+        name: of the scope.
+
+    Raises:
+        ValueError: for fewer than one worker, or no room in a bucket; in sharded mode for sparse
+            gradients.
+
+    >>> w = tf.Variable([1.0, 2.0])
+    >>> optimizer = tf.train.AllReduceOptimizer(tf.train.GradientDescentOptimizer(0.5), 1)
+    >>> train = optimizer.minimize(tf.reduce_sum(w * w))
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(train)
+    ...     sess.run(w)
+    array([0., 0.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        opt: Optimizer,
+        group_size: int,
+        group_key: int = 1,
+        bucket_bytes: int = 8 << 20,
+        average: bool = True,
+        sharded: bool = False,
+        name: str = "AllReduce",
+    ) -> None:
+        if group_size < 1 or bucket_bytes < 1:
+            raise ValueError(
+                f"AllReduceOptimizer needs at least one worker and one byte in a bucket, not "
+                f"{group_size} and {bucket_bytes}."
+            )
+        super().__init__(False, name)
+        self._opt = opt
+        self.group_size, self.group_key = group_size, group_key
+        self._bucket_bytes, self._average, self._sharded = bucket_bytes, average, sharded
+        #: In sharded mode the variables that hold this worker's parts.
+        self.parts: list[Any] = []
+
+    def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[GradVar]:
+        """``(average, variable)`` pairs; in sharded mode this worker's own gradients.
+
+        Args:
+            loss, args, kwargs: those of `Optimizer.compute_gradients`.
+        """
+        graph = get_default_graph()
+        before = len(graph.get_operations())
+        pairs = self._opt.compute_gradients(loss, *args, **kwargs)
+        if self._sharded or self.group_size == 1:
+            return pairs
+        with graph.name_scope(self._name):
+            return self._averaged(pairs, before)
+
+    def apply_gradients(
+        self, grads_and_vars: Iterable[GradVar], global_step: Any = None, name: str | None = None
+    ) -> Operation:
+        """An op that applies averages; see `Optimizer.apply_gradients`."""
+        pairs = list(grads_and_vars)
+        if not self._sharded:
+            return self._opt.apply_gradients(pairs, global_step, name)
+        return self._apply_parts(pairs, global_step, name)
+
+    def make_session_run_hook(self, is_chief: bool) -> SessionRunHook:
+        """A hook that gives all workers the chief's variables when their sessions begin."""
+        return _BroadcastHook(self, is_chief)
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """The slot of the wrapped optimiser."""
+        return self._opt.get_slot(var, name)
+
+    def get_slot_names(self) -> list[str]:
+        """Names of the slots of the wrapped optimiser."""
+        return self._opt.get_slot_names()
+
+    def variables(self) -> list[Any]:
+        """Variables of the wrapped optimiser."""
+        return self._opt.variables()
+
+    # -- buckets ----------------------------------------------------------------------------------
+
+    def _averaged(self, pairs: Sequence[GradVar], before: int) -> list[GradVar]:
+        dense = [(g, v) for g, v in reversed(pairs) if g is not None and not _is_sparse(g)]
+        found: dict[Any, Any] = {}
+        buckets = self._buckets(dense)
+        flats = [_flat([g for g, _ in bucket]) for bucket in buckets]
+        for flat, bucket in zip(flats, buckets, strict=True):
+            found.update(self._sum_of(flat, bucket))
+        if len(buckets) > 1:
+            _make_segments(before, flats)
+        sparse = [(g, v) for g, v in pairs if _is_sparse(g)]
+        if sparse:
+            found.update(self._gathered(sparse))
+        return [(found.get(v), v) for _, v in pairs]
+
+    def _buckets(self, pairs: Sequence[GradVar]) -> list[list[GradVar]]:
+        buckets: list[list[GradVar]] = []
+        room: dict[Any, tuple[list[GradVar], int]] = {}
+        for grad, variable in pairs:
+            size = (variable.shape.num_elements() or 1) * grad.dtype.size
+            bucket, used = room.get(grad.dtype, ([], 0))
+            if not bucket or used + size > self._bucket_bytes:
+                bucket, used = [], 0
+                buckets.append(bucket)
+            bucket.append((grad, variable))
+            room[grad.dtype] = bucket, used + size
+        return buckets
+
+    def _sum_of(self, flat: Tensor, bucket: Sequence[GradVar]) -> dict[Any, Tensor]:
+        with get_default_graph().name_scope(_label([v for _, v in bucket])):
+            total = self._reduce(flat)
+        return dict(zip([v for _, v in bucket], _parted(total, bucket), strict=True))
+
+    def _reduce(self, value: Any) -> Tensor:
+        final = "Div" if self._average else "Id"
+        key = _next_key(self.group_key)
+        return collective.all_reduce(value, self.group_size, self.group_key, key, "Add", final)
+
+    def _gathered(self, pairs: Sequence[GradVar]) -> dict[Any, IndexedSlices]:
+        found = {}
+        there = collective.all_reduce(1, self.group_size, self.group_key, _next_key(self.group_key))
+        for grad, variable in pairs:
+            keys = _next_key(self.group_key), _next_key(self.group_key)
+            with get_default_graph().name_scope(_label([variable])):
+                values, indices = (
+                    collective.all_gather(t, self.group_size, self.group_key, key)
+                    for t, key in zip((grad.values, grad.indices), keys, strict=True)
+                )
+                if self._average:
+                    values = raw.RealDiv(values, raw.Cast(there, DstT=values.dtype))
+            found[variable] = IndexedSlices(values, indices, grad.dense_shape)
+        return found
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _apply_parts(
+        self, pairs: Sequence[GradVar], global_step: Any, name: str | None
+    ) -> Operation:
+        from headrace.ops.state.variables import Variable
+
+        if any(_is_sparse(g) for g, _ in pairs):
+            raise ValueError(
+                "AllReduceOptimizer(sharded=True) takes dense gradients only: parts of variables "
+                "do not follow rows. Use sharded=False."
+            )
+        graph, own, updates = get_default_graph(), [], []
+        dense = [(g, v) for g, v in reversed(pairs) if g is not None]
+        with graph.name_scope(self._name):
+            for number, bucket in enumerate(self._buckets(dense)):
+                variables = [v for _, v in bucket]
+                label = _label(variables)
+
+                def initial(variables: Any = variables, label: str = label) -> Tensor:
+                    values = _flat([v.initialized_value() for v in variables])
+                    # All have the same: the greatest is any.
+                    return self._part(values, f"first_{label}", "Max", "Id")
+
+                part = Variable(initial, trainable=False, name=f"part_{number}")
+                self.parts.append(part)
+                final = "Div" if self._average else "Id"
+                grad = self._part(_flat([g for g, _ in bucket]), label, "Add", final)
+                own.append(((grad, part), bucket))
+        step = self._opt.apply_gradients([pair for pair, _ in own], global_step, name)
+        with graph.control_dependencies([step]), graph.name_scope(self._name):
+            for (_, part), bucket in own:
+                with graph.name_scope(_label([v for _, v in bucket])):
+                    whole = collective.all_gather(
+                        part.read_value(),
+                        self.group_size,
+                        self.group_key,
+                        _next_key(self.group_key),
+                    )
+                values = _parted(whole, bucket)
+                updates += [v.assign(x).op for (_, v), x in zip(bucket, values, strict=True)]
+        return basic.group(*updates)
+
+    def _part(self, flat: Tensor, label: str, merge: str, final: str) -> Tensor:
+        """This worker's part of a sum of flat tensors, which are filled up with zeros."""
+        count = flat.shape.num_elements()
+        assert count is not None
+        padding = -count % self.group_size
+        with get_default_graph().name_scope(label):
+            padded = raw.Pad(flat, [[0, padding]]) if padding else flat
+            key = _next_key(self.group_key)
+            return collective.reduce_scatter(
+                padded, self.group_size, self.group_key, key, merge, final
+            )
+
+
+def _is_sparse(grad: Any) -> bool:
+    return isinstance(grad, IndexedSlices)
+
+
+def _label(variables: Sequence[Any]) -> str:
+    """A name for what belongs to some variables."""
+    names = [re.sub(r"\W+", "_", v.op.name) for v in (variables[0], variables[-1])]
+    return f"of_{names[0]}" if len(variables) == 1 else f"of_{names[0]}_to_{names[1]}"
+
+
+def _flat(tensors: Sequence[Any]) -> Tensor:
+    flat = [raw.Reshape(convert_to_tensor(t), [-1]) for t in tensors]
+    return flat[0] if len(flat) == 1 else raw.ConcatV2(flat, 0)
+
+
+def _parted(total: Tensor, bucket: Sequence[GradVar]) -> list[Tensor]:
+    """The tensors that a bucket consists of."""
+    found, start = [], 0
+    for _, variable in bucket:
+        count = variable.shape.num_elements()
+        piece = raw.Slice(total, [start], [count])
+        found.append(raw.Reshape(piece, variable.shape.as_list()))
+        start += count
+    return found
+
+
+def _make_segments(before: int, buckets: Sequence[Tensor]) -> None:
+    """Let what leads to each bucket be a unit of its own, so that the bucket travels when it ends.
+
+    Args:
+        before: how many operations the graph had before the gradients.
+    """
+    new = set(get_default_graph().get_operations()[before:])
+    for number, flat in enumerate(buckets):
+        stack = [flat.op]
+        while stack:
+            op = stack.pop()
+            if op not in new:
+                continue
+            new.discard(op)
+            if not op.attrs.get(ATTRIBUTE):
+                op._set_attr(ATTRIBUTE, f"gradients of bucket {number}")
+            stack += [t.op for t in op.inputs]
+            stack += op.control_inputs

@@ -1,0 +1,175 @@
+"""Training by all-reduce equals training of one process with the N-fold batch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace import errors
+from headrace.harness.cluster import with_cluster
+
+WORKERS, STEPS = 2, 4
+OPTIMIZERS = {
+    "sgd": lambda: tf.train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    "adam": lambda: tf.train.AdamOptimizer(0.01),
+    "adagrad": lambda: tf.train.AdagradOptimizer(0.1),
+}
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=(STEPS, WORKERS * 8, 5)).astype(np.float32)
+Y = RNG.normal(size=(STEPS, WORKERS * 8, 3)).astype(np.float32)
+IDS = RNG.integers(0, 11, size=(STEPS, WORKERS * 8))
+
+
+def _model(seed: float, sparse: bool) -> tuple[Any, Any]:
+    """Inputs and loss; initial values depend on ``seed``."""
+    x, y = tf.placeholder(tf.float32, [None, 5]), tf.placeholder(tf.float32, [None, 3])
+    ids = tf.placeholder(tf.int64, [None])
+    start = np.random.default_rng(0)
+
+    def variable(name: str, *shape: int) -> Any:
+        value = seed * start.normal(size=shape).astype(np.float32)
+        return tf.get_variable(name, initializer=value)
+
+    hidden = tf.tanh(tf.matmul(x, variable("w1", 5, 7)) + variable("b1", 7))
+    if sparse:
+        hidden += tf.nn.embedding_lookup(variable("table", 11, 7), ids)
+    out = tf.matmul(hidden, variable("w2", 7, 3)) + variable("b2", 3)
+    return (x, y, ids), tf.reduce_mean(tf.square(out - y))
+
+
+def _train(sess: Any, inputs: Any, train: Any, rows: slice) -> list[np.ndarray]:
+    for step in range(STEPS):
+        feeds = zip(inputs, (X[step, rows], Y[step, rows], IDS[step, rows]), strict=True)
+        sess.run(train, dict(feeds))
+    return sess.run(tf.trainable_variables())
+
+
+def _alone(make: Callable[[], Any], sparse: bool) -> list[np.ndarray]:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        inputs, loss = _model(1.0, sparse)
+        train = make().minimize(loss)
+        sess.run(tf.global_variables_initializer())
+        return _train(sess, inputs, train, slice(None))
+
+
+def _together(make: Callable[[], Any], sparse: bool, **more: Any) -> list[Any]:
+    found: list[Any] = [None] * WORKERS
+
+    def worker(i: int) -> None:
+        try:
+            with tf.Graph().as_default(), tf.device(f"/job:worker/task:{i}"):
+                inputs, loss = _model(1.0 + i, sparse)
+                optimizer = tf.train.AllReduceOptimizer(make(), WORKERS, **more)
+                train = optimizer.minimize(loss, tf.train.get_or_create_global_step())
+                hook = optimizer.make_session_run_hook(is_chief=i == 0)
+                hook.begin()
+                with tf.Session(cluster.target("worker", i)) as sess:
+                    sess.run(tf.global_variables_initializer())
+                    hook.after_create_session(sess, None)
+                    found[i] = _train(sess, inputs, train, slice(8 * i, 8 * i + 8))
+                    assert sess.run(tf.train.get_global_step()) == STEPS
+        except Exception as error:
+            found[i] = error
+
+    with with_cluster(worker=WORKERS) as cluster:
+        threads = [threading.Thread(target=worker, args=(i,)) for i in range(WORKERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(40)
+    for got in found:
+        if isinstance(got, BaseException):
+            raise got
+    return found
+
+
+def _check(expected: list[np.ndarray], found: list[Any]) -> None:
+    for one, other, value in zip(*found, expected, strict=True):
+        assert one.tobytes() == other.tobytes()
+        np.testing.assert_allclose(one, value, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bucket_bytes", [1, 100, 8 << 20])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", list(OPTIMIZERS))
+def test_equals_the_whole_batch(name, sparse, bucket_bytes):
+    make = OPTIMIZERS[name]
+    _check(_alone(make, sparse), _together(make, sparse, bucket_bytes=bucket_bytes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(OPTIMIZERS))
+def test_parts_equal_the_whole(name):
+    make = OPTIMIZERS[name]
+    _check(_alone(make, False), _together(make, False, sharded=True, bucket_bytes=100))
+
+
+def test_workers_have_slots_for_their_parts_only():
+    w = tf.get_variable("w", [10, 3])
+    optimizer = tf.train.AllReduceOptimizer(tf.train.AdamOptimizer(), 4, sharded=True)
+    optimizer.minimize(tf.reduce_sum(w * w))
+    assert [p.shape.as_list() for p in optimizer.parts] == [[8]]
+    slots = [v for v in optimizer.variables() if v.shape.as_list() == [8]]
+    assert len(slots) == 2
+
+
+def test_parts_are_dense():
+    table = tf.get_variable("table", [10, 3])
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(table, [1, 2]))
+    optimizer = tf.train.AllReduceOptimizer(tf.train.AdamOptimizer(), 2, sharded=True)
+    with pytest.raises(ValueError, match="dense gradients only"):
+        optimizer.minimize(loss)
+
+
+def test_graphs_that_differ_are_named():
+    """Buckets of one size, of other variables: names tell."""
+    found: list[Any] = [None, None]
+
+    def worker(i: int) -> None:
+        with tf.Graph().as_default(), tf.device(f"/job:worker/task:{i}"):
+            w = tf.get_variable(f"w_{'ab'[i]}", [4])
+            optimizer = tf.train.AllReduceOptimizer(tf.train.GradientDescentOptimizer(0.1), 2)
+            train = optimizer.minimize(tf.reduce_sum(w))
+            with tf.Session(cluster.target("worker", i)) as sess:
+                sess.run(w.initializer)
+                try:
+                    sess.run(train)
+                except errors.InvalidArgumentError as error:
+                    found[i] = error.message
+
+    with with_cluster(worker=2) as cluster:
+        threads = [threading.Thread(target=worker, args=(i,)) for i in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(40)
+    for message in found:
+        assert "of_w_a" in message
+        assert "of_w_b" in message
+
+
+def test_gradients_of_each_bucket_are_a_unit():
+    x = tf.ones([2, 4])
+    for i in range(3):
+        x = tf.tanh(tf.matmul(x, tf.get_variable(f"w{i}", [4, 4])))
+    optimizer = tf.train.AllReduceOptimizer(
+        tf.train.GradientDescentOptimizer(0.1), 2, bucket_bytes=64
+    )
+    optimizer.minimize(tf.reduce_sum(x))
+    sums = [op for op in tf.get_default_graph().get_operations() if op.type == "CollectiveReduce"]
+    assert [op.name.split("/")[1] for op in sums] == ["of_w2", "of_w1", "of_w0"]
+    names = {op.inputs[0].op.get_attr("_segment") for op in sums}
+    assert len(names) == 3
+
+
+@pytest.mark.parametrize(("size", "room"), [(0, 10), (2, 0)])
+def test_bad_arguments(size, room):
+    with pytest.raises(ValueError, match="at least one worker and one byte"):
+        tf.train.AllReduceOptimizer(tf.train.AdamOptimizer(), size, bucket_bytes=room)
