@@ -66,6 +66,7 @@ bench: $(STAMP) $(PEER_STAMP)
 bench-distributed: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/distributed.py
 	$(BIN)/python benchmarks/stragglers.py
+	$(BIN)/python benchmarks/all_reduce.py --peer $(abspath $(PEER_VENV))/bin/python
 
 bench-input: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/pipelines.py

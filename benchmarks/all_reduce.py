@@ -1,0 +1,155 @@
+"""All-reduce of 100 MB of float32 between processes of this host, beside gloo and TensorFlow.
+
+    python benchmarks/all_reduce.py [--processes 2 4] [--megabytes 100] [--peer PYTHON]
+
+Prints the median step of each, in milliseconds, and what moving the same bytes in memory takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+WARM, STEPS = 3, 12
+
+
+def _timed(step: Callable[[], Any]) -> float:
+    for _ in range(WARM):
+        step()
+    times = []
+    for _ in range(STEPS):
+        began = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+def headrace(index: int, ports: list[int], count: int) -> float:
+    """A step that sums a variable over all workers."""
+    import headrace as tf
+
+    cluster = tf.train.ClusterSpec({"worker": [f"127.0.0.1:{p}" for p in ports]})
+    server = tf.train.Server(cluster, job_name="worker", task_index=index)
+    with tf.device(f"/job:worker/task:{index}"):
+        value = tf.get_variable("value", [count], initializer=tf.ones_initializer())
+        total = tf.collective.all_reduce(value, len(ports), 1, 1)
+        # Both wait for all: nobody leaves while others need it.
+        end = tf.collective.all_reduce(1, len(ports), 1, 2)
+    with tf.Session(server.target) as sess:
+        sess.run(value.initializer)
+        taken = _timed(lambda: sess.run(total.op))
+        sess.run(end)
+    return taken
+
+
+def gloo(index: int, ports: list[int], count: int) -> float:
+    """The same by JAX's multi-process runtime."""
+    import jax
+    import numpy as np
+    from jax import numpy as jnp
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(f"127.0.0.1:{ports[0]}", len(ports), index)
+    mesh = Mesh(np.array(jax.devices()), ("workers",))
+    rows = NamedSharding(mesh, PartitionSpec("workers"))
+    own = np.ones((1, count), np.float32)
+    value = jax.make_array_from_process_local_data(rows, own, (len(ports), count))
+    whole = NamedSharding(mesh, PartitionSpec())
+    total = jax.jit(lambda x: jnp.sum(x, 0), out_shardings=whole)
+    return _timed(lambda: total(value).block_until_ready())
+
+
+def tensorflow(index: int, ports: list[int], count: int) -> float:
+    """The same by TensorFlow's MultiWorkerMirroredStrategy."""
+    os.environ["TF_CONFIG"] = json.dumps(
+        {
+            "cluster": {"worker": [f"127.0.0.1:{p}" for p in ports]},
+            "task": {"type": "worker", "index": index},
+        }
+    )
+    import tensorflow as tf
+
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    value = tf.ones([count])
+
+    @tf.function
+    def step() -> Any:
+        def replica() -> Any:
+            context = tf.distribute.get_replica_context()
+            return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
+
+        return strategy.run(replica)
+
+    return _timed(lambda: step()[:1].numpy())
+
+
+def memory(count: int) -> float:
+    """To move the same bytes: each byte is sent twice, which a copy does in one read and write."""
+    import numpy as np
+
+    one, other = np.ones(count, np.float32), np.empty(count, np.float32)
+    return _timed(lambda: np.copyto(other, one))
+
+
+def free_ports(number: int) -> list[int]:
+    """Ports that nobody listens at."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def measure(kind: str, processes: int, count: int, python: str) -> float:
+    """The median step of worker 0, in seconds."""
+    ports = ",".join(map(str, free_ports(processes)))
+    command = [python, __file__, "--worker", kind, "--ports", ports, "--count", str(count)]
+    running = [
+        subprocess.Popen([*command, "--index", str(i)], stdout=subprocess.PIPE, text=True)
+        for i in range(processes)
+    ]
+    outputs = [process.communicate(timeout=300)[0] for process in running]
+    return float(outputs[0].splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", type=int, nargs="*", default=[2, 4])
+    parser.add_argument("--megabytes", type=int, default=100)
+    parser.add_argument("--peer", help="the Python that has TensorFlow")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--worker", choices=["headrace", "gloo", "tensorflow"])
+    parser.add_argument("--ports")
+    parser.add_argument("--index", type=int, default=0)
+    parser.add_argument("--count", type=int, default=0)
+    options = parser.parse_args()
+    if options.worker:
+        ports = [int(p) for p in options.ports.split(",")]
+        taken = globals()[options.worker](options.index, ports, options.count)
+        print(taken, flush=True)
+        os._exit(0)  # a coordinator that leaves would end the others with an error
+    count = options.megabytes * 1_000_000 // 4
+    kinds = {"headrace": sys.executable, "gloo": sys.executable}
+    if options.peer:
+        kinds["tensorflow"] = options.peer
+    print(f"copy of {options.megabytes} MB: {memory(count) * 1e3:.1f} ms")
+    for processes in options.processes:
+        found: dict[str, list[float]] = {kind: [] for kind in kinds}
+        for _ in range(options.rounds):
+            for kind, python in kinds.items():
+                found[kind].append(measure(kind, processes, count, python))
+        row = "  ".join(f"{k} {min(v) * 1e3:7.1f} ms" for k, v in found.items())
+        print(f"{processes} processes: {row}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
