@@ -29,8 +29,8 @@ from headrace.distributed.collective.parts import (
     Action,
     Ended,
     Formed,
+    GroupMember,
     LifeProbe,
-    Member,
     Run,
     Send,
     Work,
@@ -62,7 +62,7 @@ class _Change:
     """What a coordinator knows of the epoch to come."""
 
     epoch: int
-    members: list[Member]
+    members: list[GroupMember]
     states: dict[str, Any] = field(default_factory=dict)
     ticks: int = 0
 
@@ -79,7 +79,7 @@ class CollectiveGroup:
     def __init__(self, key: int, size: int, me: tuple[str, int], leader: str) -> None:
         self.key, self.size, self.leader = key, size, leader
         self._me, self._incarnation = me
-        self.members: list[Member] = []
+        self.members: list[GroupMember] = []
         self.epoch = 0
         #: The newest epoch that was prepared, and by whom.
         self._promised = 0
@@ -87,7 +87,7 @@ class CollectiveGroup:
         #: Who was a member once.
         self._gone: list[str] = []
         #: For the leader: who has joined.
-        self._joined: dict[str, Member] = {}
+        self._joined: dict[str, GroupMember] = {}
         self._devices: tuple[str, ...] = ()
         self.refused: OpError | None = None
         self._dead: set[tuple[str, int]] = set()
@@ -137,7 +137,7 @@ class CollectiveGroup:
         actions = self.announce()
         if len(self._devices) == self.size and not self.epoch:
             # All are of this task: nobody else is needed.
-            me = Member(self._me, self._incarnation, self._devices)
+            me = GroupMember(self._me, self._incarnation, self._devices)
             actions += self._formed_came(self._message(pb.FORMED, members=[packed(me)]))
         return actions
 
@@ -199,7 +199,7 @@ class CollectiveGroup:
     def _formed(self) -> Any:
         return self._message(pb.FORMED, members=[packed(m) for m in self.members])
 
-    def _too_late(self, member: Member) -> OpError:
+    def _too_late(self, member: GroupMember) -> OpError:
         return AbortedError(
             None,
             None,
@@ -240,7 +240,7 @@ class CollectiveGroup:
         self._open[work.run] = work
         error = self.refused or self._not_to_be.pop(work.run, None)
         if error is None and self.epoch and self._me not in self.tasks:
-            error = self._too_late(Member(self._me, self._incarnation, ()))
+            error = self._too_late(GroupMember(self._me, self._incarnation, ()))
         if error is None and self._gone and call.kind == "scatter":
             error = self._cannot_go_on(work)
         if error is not None:
@@ -415,7 +415,7 @@ class CollectiveGroup:
         lost = [] if alive else [pb.CollectiveMember(task=task, incarnation=incarnation)]
         return [Send(first.task, self._message(pb.LOST, members=lost))]
 
-    def _living(self) -> list[Member]:
+    def _living(self) -> list[GroupMember]:
         return [m for m in self.members if (m.task, m.incarnation) not in self._dead]
 
     def _loss_told(self, message: Any) -> list[Action]:

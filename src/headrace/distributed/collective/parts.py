@@ -15,8 +15,8 @@ __all__ = [
     "Action",
     "Ended",
     "Formed",
+    "GroupMember",
     "LifeProbe",
-    "Member",
     "Run",
     "Send",
     "Work",
@@ -30,14 +30,14 @@ __all__ = [
 Run = tuple[int, int]
 
 
-class Member(NamedTuple):
+class GroupMember(NamedTuple):
     """A task that takes part, at one of its starts, with its devices that do."""
 
     task: str
     incarnation: int
     devices: tuple[str, ...]
 
-    def has(self, other: Member) -> bool:
+    def has(self, other: GroupMember) -> bool:
         """Whether this is all that the other one is."""
         return self[:2] == other[:2] and set(self.devices) >= set(other.devices)
 
@@ -115,11 +115,11 @@ def handovers(states: Mapping[str, Any]) -> list[Any]:
     return found
 
 
-def member_of(message: Any) -> Member:
-    return Member(message.task, message.incarnation, tuple(message.devices))
+def member_of(message: Any) -> GroupMember:
+    return GroupMember(message.task, message.incarnation, tuple(message.devices))
 
 
-def packed(member: Member) -> Any:
+def packed(member: GroupMember) -> Any:
     return pb.CollectiveMember(
         task=member.task, incarnation=member.incarnation, devices=member.devices
     )
