@@ -245,3 +245,41 @@ def test_unique_elements_stay_unique_when_restored(values):
         assert session.run(following) == last
         with pytest.raises(tf.errors.OutOfRangeError):
             session.run(following)
+
+
+def test_a_shape_that_was_promised_names_the_stage_that_did(tmp_path):
+    """Not the iterator, nor the stages behind that repeat it."""
+
+    def wrong(x):
+        made = tf.py_func(lambda v: np.zeros(3 + (v == 1)), [x], tf.float64)
+        made.set_shape([3])
+        return made
+
+    dataset = Dataset.range(3).map(wrong).shuffle(1, seed=1).prefetch(1)
+    following = tf.data.make_one_shot_iterator(dataset).get_next()
+    with tf.Session() as session:
+        session.run(following)
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(following)
+        assert session.run(following).shape == (3,)
+    text = str(caught.value)
+    assert "has shape [4], which does not fit the declared shape (3,)." in text
+    assert "At element 1 (in the order of the iterator) of dataset stage 'MapDataset'" in text
+    assert "dataset = Dataset.range(3).map(wrong)" in text
+
+
+@pytest.mark.parametrize("name", ["CsvDataset", "TFRecordDataset", "TextLineDataset", "read_file"])
+def test_a_missing_file_names_path_stage_and_line(name, tmp_path):
+    path = str(tmp_path / "nowhere")
+    dataset = {
+        "CsvDataset": lambda: X.CsvDataset(path, [0]).prefetch(1),
+        "TFRecordDataset": lambda: tf.data.TFRecordDataset(path).shuffle(2),
+        "TextLineDataset": lambda: tf.data.TextLineDataset([path], num_parallel_reads=2),
+        "read_file": lambda: Dataset.from_tensor_slices([path]).map(tf.read_file, 2),
+    }[name]()
+    following = tf.data.make_one_shot_iterator(dataset).get_next()
+    with tf.Session() as session, pytest.raises(tf.errors.NotFoundError) as caught:
+        session.run(following)
+    text = str(caught.value)
+    assert path in text
+    assert re.search("At element 0 of dataset stage .*made by: File .*test_stage_errors.py", text)

@@ -87,13 +87,21 @@ class _CsvStream(Stream):
         self._file = self._position = self._number = 0
         self._lines: Iterator[tuple[bytes, int]] | None = None
 
-    def __next__(self) -> Element:
-        while self._file < len(self._paths):
+    def _following(self) -> bytes | None:
+        """The next record of the file; None at its end."""
+        try:
             if self._lines is None:
                 self._lines = pieces_of(self._how.read(self._paths[self._file], self._position))
                 if self._how.header and not self._position:
                     self._record()
-            record = self._record()
+            return self._record()
+        except OpError as error:
+            self.failed(error, self.count)
+            raise
+
+    def __next__(self) -> Element:
+        while self._file < len(self._paths):
+            record = self._following()
             if record is not None:
                 where = f"record {self._number} of {self._paths[self._file]}"
                 self._number += 1

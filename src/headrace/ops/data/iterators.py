@@ -44,7 +44,12 @@ class IteratorResource(HostResource):
 
     Args:
         factory: gives the dataset of an iterator that needs no initialiser.
+
+    Attributes:
+        count: how many elements it has given.
     """
+
+    count = 0
 
     def __init__(self, factory: Callable[[Any], Source] | None = None) -> None:
         self._factory = factory
@@ -66,6 +71,7 @@ class IteratorResource(HostResource):
             if self._stream is not None:
                 self._stream.close()
             self._run, self._stream, self._is_over = run, source.stream(run), False
+            self.count = 0
             self._source = source
 
     def _ready(self, context: Any) -> tuple[Iteration, Stream]:
@@ -82,11 +88,28 @@ class IteratorResource(HostResource):
             if self._is_over:
                 return None
             try:
-                return run.pull(stream, context.step)
+                element = run.pull(stream, context.step)
             except StopIteration:
                 self._is_over = True
                 stream.close()
                 return None
+            self.count += 1
+            return element
+
+    def stage_that_declares(self, component: int, shape: Any) -> Any:
+        """The operation of the first stage that promises a component of this shape.
+
+        Stages behind it repeat what it says; None if the last one says something else.
+        """
+        found = None
+        stream = self._stream
+        while stream is not None:
+            shapes = stream.op.attrs.get("output_shapes", ()) if stream.op is not None else ()
+            if component < len(shapes) and shapes[component].as_tuple != shape.as_tuple:
+                break
+            found = stream.op if shapes else found
+            stream = stream.inputs[0] if len(stream.inputs) == 1 else None
+        return found
 
     def save(self, context: Any) -> bytes:
         """What `restore` needs."""
@@ -178,8 +201,12 @@ define_op(
 )
 
 
-def _checked(context: Any, element: Element) -> list[Any]:
-    """An element of the types and shapes that the op declares."""
+def _checked(context: Any, element: Element, iterator: IteratorResource | None = None) -> list[Any]:
+    """An element of the types and shapes that the op declares.
+
+    Args:
+        iterator: what gave it, whose stages an error names.
+    """
     attrs = context.node.attrs
     types, shapes = attrs["output_types"], attrs["output_shapes"]
     if len(element) != len(types):
@@ -192,15 +219,20 @@ def _checked(context: Any, element: Element) -> list[Any]:
                 f"Component {i} of the element has shape {list(given)}, which does not fit the "
                 f"declared shape {shape}."
             )
-            raise InvalidArgumentError(None, None, message)
+            error = InvalidArgumentError(None, None, message)
+            stage = None if iterator is None else iterator.stage_that_declares(i, shape)
+            if iterator is not None and stage is not None:
+                error.add_stage(stage, iterator.count - 1, " (in the order of the iterator)")
+            raise error
     return list(element)
 
 
-def _get_next(context: Any, iterator: Any) -> Any:
-    element = _iterator(context, iterator).next(context)
+def _get_next(context: Any, handle: Any) -> Any:
+    iterator = _iterator(context, handle)
+    element = iterator.next(context)
     if element is None:
         raise OutOfRangeError(None, None, "End of sequence")
-    return _checked(context, element)
+    return _checked(context, element, iterator)
 
 
 def _shapes(op: Operation) -> list[Dims]:
