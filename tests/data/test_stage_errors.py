@@ -283,3 +283,37 @@ def test_a_missing_file_names_path_stage_and_line(name, tmp_path):
     text = str(caught.value)
     assert path in text
     assert re.search("At element 0 of dataset stage .*made by: File .*test_stage_errors.py", text)
+
+
+@pytest.mark.parametrize("kind", ["one shot", "initializable"])
+@pytest.mark.parametrize("runs", [1, 3])
+def test_what_cannot_take_an_element_names_the_dataset_and_its_line(kind, runs):
+    """An element of a shape that the model does not take: only the step finds that."""
+
+    def rows():
+        for i in range(4):
+            yield [1.0] * (2 + (i == runs - 1))
+
+    if kind == "one shot":  # generators are no part of these
+        sizes = Dataset.from_tensor_slices([2] * (runs - 1) + [3])
+        dataset = sizes.map(lambda n: tf.fill([n], 1.0)).batch(1)
+    else:
+        dataset = Dataset.from_generator(rows, tf.float32, [None]).batch(1)
+    iterator = (
+        dataset.make_one_shot_iterator()
+        if kind == "one shot"
+        else dataset.make_initializable_iterator()
+    )
+    product = tf.reshape(iterator.get_next(), [1, 2]) @ tf.ones([2, 1])
+    with tf.Session() as session:
+        if kind == "initializable":
+            session.run(iterator.initializer)
+        for _ in range(runs - 1):
+            session.run(product)
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(product)
+    text = str(caught.value)
+    assert "Cannot reshape a tensor with 3 elements" in text
+    stage = "gives elements of dataset stage 'BatchDatasetV2' (type BatchDatasetV2), made by: File"
+    assert f"IteratorGetNext {stage}" in text
+    assert "test_stage_errors.py" in text.split(stage)[1].split("\n")[0]

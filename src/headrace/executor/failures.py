@@ -12,6 +12,7 @@ from headrace.errors import (
     InternalError,
     InvalidArgumentError,
     OpError,
+    OpSummary,
     ResourceExhaustedError,
 )
 from headrace.graph.shape_errors import internal_text, is_foreign, is_own, raised_by_us
@@ -110,7 +111,22 @@ def came(node: Node, args: Sequence[Any]) -> str:
         f"{_edge_name(edge)} {_describe(a, i in shown)}"
         for i, (edge, a) in enumerate(zip(node.inputs, args, strict=True))
     ]
-    return f" (inputs: {', '.join(inputs)})" if inputs else ""
+    return f" (inputs: {', '.join(inputs)})" + _origins(node) if inputs else ""
+
+
+def _origins(node: Node) -> str:
+    """The stages of datasets whose elements are inputs of a node, and where they were made."""
+    texts: dict[str, None] = {}
+    for source, _ in node.inputs:
+        origin = source.op_def.traits.origin
+        found = origin(source.op) if origin is not None and source.op is not None else None
+        if found is not None:
+            name, kind, _, site = OpSummary.of(found)
+            text = f"\n  {source.name} gives elements of dataset stage '{name}' (type {kind})"
+            if site is not None:
+                text += f', made by: File "{site.filename}", line {site.lineno}, in {site.function}'
+            texts[text] = None
+    return "".join(texts)
 
 
 def _edge_name(edge: Edge) -> str:

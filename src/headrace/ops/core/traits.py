@@ -69,6 +69,8 @@ class Traits:
             For ops with outputs that nothing reads, of which releases state different shapes.
         row_updates: where the indices and the new rows stand among the inputs of an op that changes
             rows of input 0, and whose programs pass over indices behind the last row.
+        origin: ``origin(op)``: the operation that decides what its outputs are like, which errors
+            of what takes them name: the last stage of a dataset; None if the graph does not tell.
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
             may raise ValueError where shapes are not known. None counts nothing.
     """
@@ -94,6 +96,7 @@ class Traits:
     shared: bool = False
     stated_outputs: int | None = None
     row_updates: tuple[int, int] | None = None
+    origin: Callable[[Operation], Operation | None] | None = None
     flops: Callable[[Operation], int] | None = None
 
     @property

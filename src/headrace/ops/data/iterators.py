@@ -239,6 +239,17 @@ def _shapes(op: Operation) -> list[Dims]:
     return [shape.as_tuple for shape in op.attrs["output_shapes"]]
 
 
+def _last_stage(op: Operation) -> Operation | None:
+    """The dataset of an iterator, where the graph has one for it."""
+    handle = op.inputs[0]
+    factory = handle.op.attrs.get("dataset_factory")
+    if factory is not None:
+        made: Operation = factory.outputs[0].op
+        return made
+    begins = [user for user in handle.consumers() if user.type == "MakeIterator"]
+    return begins[0].inputs[0].op if len(begins) == 1 else None
+
+
 for _name in ("IteratorGetNext", "IteratorGetNextSync"):
     define_op(
         f"{_name}(iterator: resource) -> components: output_types",
@@ -247,6 +258,7 @@ for _name in ("IteratorGetNext", "IteratorGetNextSync"):
         host=_get_next,
         effects=BLOCKS,
         gradient=NO_GRADIENT,
+        traits=Traits(origin=_last_stage),
     )
 
 
