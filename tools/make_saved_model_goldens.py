@@ -4,15 +4,18 @@
     TF_USE_LEGACY_KERAS=1 PEER_PYTHON tools/make_saved_model_goldens.py
                                                             under TensorFlow 2.21: `v2`
 
-Under 2.21 also `v2_layers` and `v2_recurrent`, layers of Keras, and `v2_words`, a table with its
-file.
+Under 2.21 also `v2_layers` and `v2_recurrent`, layers of Keras, `v2_words`, a table with its file,
+and `v2_programs`: a model with a Keras layer that Headrace wrote (its interpreter is taken from
+`HEADRACE_PYTHON` or `.venv`), loaded and saved again.
 Each is a folder that TensorFlow wrote, with ``results.npz``: ``in/<key>`` and ``out/<key>`` of the
 signature ``serving_default``.
 """
 
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -177,6 +180,34 @@ def v2_words(folder):
     vocabulary.unlink()
 
 
+HEADRACE_PROGRAM = """
+import sys
+import headrace as tf
+
+tf.set_random_seed(1)
+x = tf.placeholder(tf.float32, [None, 3], "x")
+y = tf.keras.layers.Dense(2, activation="tanh")(x)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    tf.saved_model.simple_save(session, sys.argv[1], {"x": x}, {"y": y})
+"""
+
+
+def v2_programs(folder):
+    """Programs of `jax.export`: a model of Headrace that TensorFlow has loaded and saved again."""
+    python = os.environ.get("HEADRACE_PYTHON", str(OUT.parents[2] / ".venv" / "bin" / "python"))
+    with tempfile.TemporaryDirectory() as scratch, tf.Session(graph=tf.Graph()) as session:
+        first = os.path.join(scratch, "model")
+        subprocess.run([python, "-c", HEADRACE_PROGRAM, first], check=True)
+        message = tf.saved_model.loader.load(session, ["serve"], first)
+        signature = message.signature_def["serving_default"]
+        x = session.graph.get_tensor_by_name(signature.inputs["x"].name)
+        y = session.graph.get_tensor_by_name(signature.outputs["y"].name)
+        tf.saved_model.simple_save(session, str(folder), {"x": x}, {"y": y})
+        results = {"in/x": values(4, 3), "out/y": session.run(y, {x: values(4, 3)})}
+    np.savez(folder / "results.npz", **results)
+
+
 def make(name, function):
     shutil.rmtree(str(OUT / name), ignore_errors=True)
     OUT.mkdir(parents=True, exist_ok=True)
@@ -186,7 +217,8 @@ def make(name, function):
 
 
 if __name__ == "__main__":
-    makers = [v1] if peer.__version__.startswith("1.") else [v2, v2_layers, v2_recurrent, v2_words]
+    of_two = [v2, v2_layers, v2_recurrent, v2_words, v2_programs]
+    makers = [v1] if peer.__version__.startswith("1.") else of_two
     for maker in makers:
         if not sys.argv[1:] or maker.__name__ in sys.argv[1:]:
             make(maker.__name__, maker)

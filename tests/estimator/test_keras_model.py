@@ -48,6 +48,23 @@ def test_an_estimator_of_a_model_learns_as_the_model_does(tmp_path):
     np.testing.assert_allclose(row, model.predict(X, verbose=0)[0], rtol=1e-5)
 
 
+def test_an_estimator_with_layers_of_keras_is_exported(tmp_path):
+    estimator = tf.keras.estimator.model_to_estimator(_model(), model_dir=str(tmp_path / "model"))
+    estimator.train(_input_fn, steps=1)
+    wanted = [next(iter(p.values())) for p in estimator.predict(lambda: _input_fn().take(1))]
+    receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(
+        {"x": tf.placeholder(tf.float32, [None, 4])}
+    )
+    folder = estimator.export_saved_model(str(tmp_path / "served"), receiver)
+    message = tf.saved_model.loader.load(
+        tf.Session(graph=tf.Graph()), ["serve"], tf.compat.as_text(folder)
+    )
+    assert "XlaCallModule" in {n.op for n in message.graph_def.node}
+    predict = tf.contrib.predictor.from_saved_model(folder)
+    (found,) = predict({"x": X}).values()
+    np.testing.assert_allclose(found, wanted[: len(X)], rtol=1e-6)
+
+
 def test_what_cannot_be_an_estimator_is_refused():
     convert = tf.keras.estimator.model_to_estimator
     with pytest.raises(ValueError, match="one of them"):

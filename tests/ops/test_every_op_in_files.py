@@ -5,8 +5,11 @@ import pytest
 
 from headrace.graph_files.export_graph import graph_def_for_files
 from headrace.harness.op_cases import check_in_files, smallest
-from headrace.ops.control.jax_programs import trace
+from headrace.ops.control.jax_programs import load, trace
 from headrace.ops.core.registry import all_op_defs
+
+PROGRAM = trace(lambda x: [x], [()], [np.float32], []).program
+MODULE = load(PROGRAM).mlir_module_serialized
 
 #: Attributes that have to fit each other or the inputs, which a definition does not say.
 ATTRS = {
@@ -25,7 +28,8 @@ ATTRS = {
     },
     "Einsum": {"equation": "a->a"},
     "FixedUnigramCandidateSampler": {"unigrams": (0.5,)},
-    "JaxCall": {"program": trace(lambda x: [x], [()], [np.float32], []).program},
+    "JaxCall": {"program": PROGRAM},
+    "XlaCallModule": {"module": MODULE, "_around": PROGRAM.split(MODULE)},
 }
 
 #: Ops with function bodies have tests of their own, for a body has to fit its op; and control flow

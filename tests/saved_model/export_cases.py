@@ -423,6 +423,28 @@ def counted(folder: Path) -> Case:
     )
 
 
+def keras_layers(folder: Path) -> Case:
+    """Layers of Keras, trained: their gradients, updates and both ways of a dropout."""
+    layers = tf.keras.layers
+    x = _x(None, 8, 8, 1)
+    h = layers.MaxPooling2D(2)(layers.Conv2D(4, 3, activation="relu")(x))
+    h = layers.Dropout(0.5)(layers.BatchNormalization()(h))
+    y = layers.Dense(3, activation="softmax")(layers.Flatten()(h))
+    tf.train.AdamOptimizer().minimize(tf.reduce_mean(tf.square(y)))
+    return Case({"x": x}, {"y": y}, {"x": values(3, 8, 8, 1)})
+
+
+def functions_of_jax(folder: Path) -> Case:
+    """Several outputs of other sizes, an input that is not used, and a call in a body."""
+    x = _x(None, 4)
+    unused = tf.constant([1, 2])
+    joined, total = tf.from_jax(lambda a, b: (a.reshape(-1), a.sum(0)))(x, unused)
+    many = tf.map_fn(tf.from_jax(lambda row: row * 2), tf.ones([2, 3]))
+    return Case({"x": x}, {"joined": joined, "total": total, "many": many}, {"x": values(2, 4)})
+
+
+#: TensorFlow 2 runs StableHLO; 1.15 has no such operation.
+WITH_STABLEHLO = {f.__name__: f for f in (keras_layers, functions_of_jax)}
 CASES = {
     function.__name__: function
     for function in (

@@ -14,7 +14,10 @@ GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "saved_models"
 KEY = tf.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 
-@pytest.mark.parametrize("name", ["v1", "v2", "v2_layers", "v2_recurrent", "v2_words"])
+OF_TWO = ["v2", "v2_layers", "v2_recurrent", "v2_words", "v2_programs"]
+
+
+@pytest.mark.parametrize("name", ["v1", *OF_TWO])
 def test_models_of_tensorflow_give_its_results(name):
     with np.load(GOLDEN / name / "results.npz") as file:
         results = {key: file[key] for key in file.files}
@@ -31,6 +34,26 @@ def test_models_of_tensorflow_give_its_results(name):
         else:
             assert value.dtype == expected.dtype
             np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_gradients_of_programs_that_tensorflow_has_saved_again():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.saved_model.load(sess, ["serve"], str(GOLDEN / "v2_programs"))
+        (kernel,) = [v for v in tf.trainable_variables() if "kernel" in v.name]
+        x = sess.graph.get_tensor_by_name("x:0")
+        (layer,) = [o for o in sess.graph.get_operations() if o.type == "XlaCallModule"][-1:]
+        y = layer.outputs[0]
+        (slope,) = tf.gradients(y, kernel)
+        feed = {x: np.eye(3, dtype=np.float32)}
+        found, value = sess.run([slope, y], feed)
+    np.testing.assert_allclose(found, 1 - np.square(value), rtol=1e-5)
+
+
+def test_modules_of_other_programs_are_refused_by_name():
+    with pytest.raises(ValueError, match="StableHLO module that another program than Headrace"):
+        tf.raw_ops.XlaCallModule(
+            [tf.ones([2])], Tout=[tf.float32], module=b"ML", version=9, Sout=[]
+        )
 
 
 def _model():

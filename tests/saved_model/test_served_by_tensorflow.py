@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 import headrace as tf
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from export_cases import CASES
+from export_cases import CASES, WITH_STABLEHLO
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = {
@@ -36,7 +37,7 @@ def export(name, folder):
     folder.mkdir()
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(1)
-        case = CASES[name](folder)
+        case = (CASES | WITH_STABLEHLO)[name](folder)
         session.run(tf.global_variables_initializer())
         if case.init_op is not None:
             session.run(case.init_op)
@@ -94,6 +95,12 @@ def check(names, version, folder):
 @pytest.mark.parametrize("version", PEERS)
 def test_some_models(version, tmp_path):
     check(QUICK, version, tmp_path)
+
+
+def test_layers_of_keras_and_functions_of_jax(tmp_path):
+    if importlib.util.find_spec("keras") is None:
+        pytest.skip("keras is not installed")
+    check(list(WITH_STABLEHLO), "2", tmp_path)
 
 
 @pytest.mark.slow

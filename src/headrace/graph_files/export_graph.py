@@ -88,7 +88,12 @@ def has_own_operations(graph: Graph) -> bool:
 
 
 def _load_rules() -> None:
-    from headrace.graph_files import export_control, export_gradients, export_rules  # noqa: F401
+    from headrace.graph_files import (  # noqa: F401
+        export_control,
+        export_gradients,
+        export_programs,
+        export_rules,
+    )
 
 
 def _expansion(op: Operation) -> Expansion | None:

@@ -259,3 +259,14 @@ def test_a_graph_file_with_another_program_is_refused():
         tf.raw_ops.JaxCall([tf.constant([1])], Tout=[tf.float32], program=program)
     with pytest.raises(ValueError, match=r"has shape \[2\]; it was given \[3\]"):
         tf.raw_ops.JaxCall([tf.ones([3])], Tout=[tf.float32], program=program)
+
+
+def test_gradients_have_the_sizes_of_inputs_that_only_their_shapes_tell():
+    x, y = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.float32, [None])
+    total = tf.from_jax(lambda a, b: jnp.sum(a) + 0 * jnp.sum(b))(x, y)
+    grads = tf.gradients(total, [x, y])
+    with tf.Session() as session:
+        for n in (2, 0):
+            found = session.run(grads, {x: np.ones((n, 3)), y: np.ones(n + 1)})
+            np.testing.assert_array_equal(found[0], np.ones((n, 3)))
+            np.testing.assert_array_equal(found[1], np.zeros(n + 1))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from headrace.graph.dtypes import DType, as_dtype
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.control.jax_programs import (
     FlatFunction,
+    JaxProgram,
     Pair,
+    as_bytes,
     gradient_of,
     infer,
     load,
@@ -20,13 +23,29 @@ from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import Traits
 
 
-def _bytes(value: Any) -> bytes:
-    # Bytes that happen to be text arrive as text.
-    return value.encode() if isinstance(value, str) else value
+@dataclass(frozen=True)
+class Parts:
+    """What an operation that calls a program holds; see `jax_programs.Pair` for its fields."""
+
+    program: bytes
+    backward: bytes
+    wrt: Sequence[int]
+    differentiable: Sequence[int]
+    kept: Sequence[int]
 
 
-def _shape(op: Operation) -> Sequence[Dims]:
-    program = _bytes(op.attrs["program"])
+def call_attrs(op: Operation) -> Parts:
+    """What a `JaxCall` holds."""
+    names = ("program", "backward", "wrt", "differentiable", "kept")
+    return Parts(*[op.attrs[n] for n in names])
+
+
+def shapes_of_call(op: Operation, program: bytes) -> Sequence[Dims]:
+    """The shapes of the outputs of an operation that calls ``program``.
+
+    Raises:
+        ValueError: if its inputs have other types or shapes than the program takes.
+    """
     types = [a.dtype for a in load(program).in_avals]
     if [t.dtype.np_dtype for t in op.inputs] != types:
         wanted, got = [str(t) for t in types], [t.dtype.name for t in op.inputs]
@@ -34,41 +53,55 @@ def _shape(op: Operation) -> Sequence[Dims]:
     return infer(program, [t.dims for t in op.inputs])
 
 
+def _shape(op: Operation) -> Sequence[Dims]:
+    return shapes_of_call(op, as_bytes(op.attrs["program"]))
+
+
 def _kernel(args: list[Any], *, program: bytes) -> list[Any]:
-    return list(load(_bytes(program)).call(*args))
+    return list(load(as_bytes(program)).call(*args))
 
 
 def _gradient(op: Operation, *grads: Tensor | None) -> Sequence[Tensor | None]:
+    return gradient_of_call(op, call_attrs(op), grads)
+
+
+def gradient_of_call(
+    op: Operation, parts: Parts, grads: Sequence[Tensor | None]
+) -> Sequence[Tensor | None]:
+    """The gradients for the inputs of an operation that calls a program."""
     used = tuple(i for i, g in enumerate(grads) if g is not None)
-    backward = op.attrs["backward"]
-    differentiable = op.attrs["differentiable"]
-    if backward and set(used) <= set(differentiable):
+    if parts.backward and set(used) <= set(parts.differentiable):
         values = [*op.inputs, *op.outputs]
-        kept = [values[i] for i in op.attrs["kept"]]
-        given = [
-            raw.ZerosLike(op.outputs[i]) if grads[i] is None else grads[i] for i in differentiable
-        ]
-        wrt = op.attrs["wrt"]
+        taken = [values[i] for i in parts.kept]
+        for i in parts.differentiable:
+            grad = grads[i]
+            taken.append(raw.ZerosLike(op.outputs[i]) if grad is None else grad)
+        wrt = tuple(parts.wrt)
         types = [op.inputs[i].dtype for i in wrt]
-        results: Sequence[Tensor] = call([*kept, *given], types, {"program": backward}, "backward")
+        results: Sequence[Tensor] = call(taken, types, {"program": parts.backward}, "backward")
     else:
         wrt = tuple(i for i, t in enumerate(op.inputs) if t.dtype.is_floating or t.dtype.is_complex)
-        results = _gradient_by_tracing(op, grads, wrt, used)
+        results = _gradient_by_tracing(op, parts.program, grads, wrt, used)
     found = dict(zip(wrt, results, strict=True))
     return [found.get(i) for i in range(len(op.inputs))]
 
 
 def _gradient_by_tracing(
-    op: Operation, grads: Sequence[Tensor | None], wrt: tuple[int, ...], used: tuple[int, ...]
+    op: Operation,
+    program: bytes,
+    grads: Sequence[Tensor | None],
+    wrt: tuple[int, ...],
+    used: tuple[int, ...],
 ) -> Sequence[Tensor]:
-    function = getattr(op.attrs["program"], "function", None)
+    function = getattr(program, "function", None)
     if function is None:
         raise LookupError(
             f"'{op.name}' is a JAX program out of a file, which holds gradients of the first order "
             "only. Build it again from its function (tf.from_jax) for higher ones."
         )
     inputs = [*op.inputs, *[g for g in grads if g is not None]]
-    return _call_of(gradient_of(op.attrs["program"], wrt, used), inputs, "gradient")
+    assert isinstance(program, JaxProgram)
+    return _call_of(gradient_of(program, wrt, used), inputs, "gradient")
 
 
 def add_call(
@@ -135,5 +168,5 @@ JAX_CALL = define_op(
     shape=_shape,
     kernel=_kernel,
     gradient=_gradient,
-    traits=Traits(only_here="it calls a program of jax.export", partial_gradients=True),
+    traits=Traits(partial_gradients=True),
 )

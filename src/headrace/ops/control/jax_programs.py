@@ -69,6 +69,11 @@ def x64_for(dtypes: Sequence[Any]) -> Any:
     return jax.enable_x64(True if wide else jax.config.read("jax_enable_x64"))  # type: ignore[no-untyped-call]
 
 
+def as_bytes(value: Any) -> bytes:
+    """Bytes of an attribute: those that happen to be text arrive as text."""
+    return value.encode() if isinstance(value, str) else value
+
+
 @functools.lru_cache(maxsize=4096)
 def load(program: bytes) -> Any:
     """The program, ready to be called.
@@ -225,6 +230,7 @@ def _traced(function: FlatFunction, specs: list[Any], wrt: tuple[int, ...]) -> P
     program.function = lambda *args: _Cut(function, wrt).forward(*args)
     if not cut.floats:
         return Pair(program, None, len(cut.results), (), (), ())
+    cut.keep_sizes(specs)
     residuals = iter(range(len(specs) + len(cut.results), len(specs) + len(cut.results) + 10**9))
     kept = tuple(next(residuals) if same is None else same for same in cut.same)
     taken = [*cut.kept, *[cut.results[i] for i in cut.floats]]
@@ -241,10 +247,24 @@ def _export(function: FlatFunction, specs: Sequence[Any]) -> JaxProgram:
         return found
 
     flat.__name__ = getattr(function, "__name__", "function")
-    exported = export.export(jax.jit(flat), platforms=PLATFORMS)(*specs)
+    # Files of TensorFlow list the inputs that the program takes: all of them.
+    exported = export.export(jax.jit(flat, keep_unused=True), platforms=PLATFORMS)(*specs)
     program = JaxProgram(exported.serialize())
     program.function, program.specs, program.results = function, tuple(specs), results
     return program
+
+
+def keep_inputs(program: bytes) -> bytes:
+    """``program``, or, where its module leaves out inputs that it does not use, one that has all.
+
+    Programs in files of earlier releases leave them out.
+    """
+    exported = load(program)
+    if len(exported.module_kept_var_idx) == len(exported.in_avals):
+        return program
+    specs = [_spec(a) for a in exported.in_avals]
+    with x64_for([s.dtype for s in specs]):
+        return _export(lambda *args: list(exported.call(*args)), specs)
 
 
 class _Cut:
@@ -292,11 +312,25 @@ class _Cut:
         extra = [leaf for leaf, same in zip(leaves, self.same, strict=True) if same is None]
         return [*results, *extra]
 
+    def keep_sizes(self, specs: Sequence[Any]) -> None:
+        """Keep inputs too whose sizes are gradients' sizes that nothing else tells."""
+        told = _told([*self.kept, *[self.results[i] for i in self.floats]])
+        for i, spec in enumerate(specs):
+            if not _told([spec]) <= told:
+                told |= _told([spec])
+                self.same.append(i)
+                self.kept.append(spec)
+
     def backward(self, *args: Any) -> list[Any]:
         """Gradients of the chosen inputs from what was kept and the gradients of the results."""
-        pullback = jax.tree.unflatten(self.structure, args[: len(self.same)])
+        pullback = jax.tree.unflatten(self.structure, args[: self.structure.num_leaves])
         # JAX's gradients of complex numbers are the conjugates of TensorFlow's.
         return [conjugate(g) for g in pullback([conjugate(g) for g in args[len(self.same) :]])]
+
+
+def _told(specs: Sequence[Any]) -> set[str]:
+    """The symbolic sizes that arrays of these shapes tell: those that an axis has."""
+    return {str(d) for s in specs for d in s.shape if not isinstance(d, int)}
 
 
 def _has_gradient(value: Any) -> bool:

@@ -11,15 +11,19 @@ _HINTS = frozenset(
 #: Options that came later, with the value at which an op does what it always did.
 _NEUTRAL: dict[str, Any] = {
     "bad_indices_policy": "",
+    "dim_args_spec": (),
     "explicit_paddings": (),
+    "function_list": (),
     "grad_a": False,
     "grad_b": False,
     "grad_x": False,
     "grad_y": False,
+    "has_token_input_output": False,
     "incompatible_shape_error": True,
     "is_files": False,
     "multiply_linear_by_lr": False,
     "replicate_on_split": False,
+    "use_shardy_partitioner": False,
 }
 
 

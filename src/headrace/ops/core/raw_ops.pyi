@@ -8691,6 +8691,24 @@ class RawOps:
         T: _Type | None = None,
         name: str | None = None,
     ) -> Tensor: ...
+    def XlaCallModule(
+        self,
+        args: _Any,
+        *,
+        version: _Int,
+        module: _Text,
+        Sout: Iterable[_Shape],
+        Tout: Iterable[_Type],
+        Tin: Iterable[_Type] | None = None,
+        platforms: Iterable[_Text] | None = (),
+        disabled_checks: Iterable[_Text] | None = (),
+        _around: Iterable[_Text] | None = (),
+        _backward: _Text | None = '',
+        _wrt: Iterable[_Int] | None = (),
+        _differentiable: Iterable[_Int] | None = (),
+        _kept: Iterable[_Int] | None = (),
+        name: str | None = None,
+    ) -> list[Tensor]: ...
     def Xlog1py(
         self,
         x: _Any,
