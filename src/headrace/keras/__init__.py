@@ -7,7 +7,8 @@ of it is first asked for, and does not change for who uses it without our tensor
 Modules, lowest first: `loading` (imports Keras), `arrays` (our operations on JAX arrays inside
 layers), `variables` (Keras variables as those of a graph), `calls` (a layer called on tensors),
 `names` (what 1.x called otherwise), `backend` (`tf.keras.backend`), `training` (fit and its kin),
-`hooks`, `modules` (namespaces).
+`log_names` (names of metrics), `metric_objects` (metrics on tensors), `hooks`, `modules`
+(namespaces).
 
 >>> x = tf.placeholder(tf.float32, [None, 3])
 >>> y = tf.keras.layers.Dense(2, name="head")(x)

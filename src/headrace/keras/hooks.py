@@ -15,6 +15,7 @@ from headrace.keras.arrays import ArrayGraph, arrays_enter, mark, on_arrays, to_
 from headrace.keras.arrays import install as install_arrays
 from headrace.keras.calls import call_on_tensors, holds_graph_value
 from headrace.keras.loading import keras_inner, keras_part
+from headrace.keras.metric_objects import install as install_metrics
 from headrace.keras.names import install as install_names
 from headrace.keras.training import install as install_training
 from headrace.keras.variables import all_of, fill, find, record_of, was_called
@@ -46,6 +47,7 @@ def _install() -> None:
     layer_class.get_updates_for = lambda self, inputs: _updates(self)
     layer_class.get_losses_for = lambda self, inputs: self.losses
     _hook_names()
+    install_metrics(keras_part("metrics").Metric)
     install_names()
     install_training()
 

@@ -13,6 +13,8 @@ from headrace.errors import OutOfRangeError
 from headrace.graph.tensor import Tensor
 from headrace.keras.arrays import mark, on_arrays
 from headrace.keras.loading import keras_inner, load_keras
+from headrace.keras.log_names import install as install_names
+from headrace.keras.log_names import old_names
 from headrace.keras.sessions import get_session
 from headrace.keras.sync import in_step
 from headrace.train import optimizers as train_optimizers
@@ -38,6 +40,7 @@ def install() -> None:
     _hook_save_weights(keras.Model)
     # Keras asks whether a class has the `compile` of this one.
     _hook_compile(keras_inner("trainers.trainer").Trainer)
+    install_names(keras_inner("trainers.trainer").Trainer)
     _hook_end(keras_inner("trainers.epoch_iterator").EpochIterator)
 
 
@@ -121,7 +124,7 @@ def _hook_compile(trainer: Any) -> None:
         if isinstance(optimizer, Optimizer):
             optimizer = keras_optimizer(optimizer)
         if "metrics" in kwargs:
-            kwargs["metrics"] = _on_arrays(kwargs["metrics"])
+            kwargs["metrics"] = _on_arrays(old_names(kwargs["metrics"]))
         original(self, optimizer, _on_arrays(loss), *args, **kwargs)
 
     trainer.compile = compile_model

@@ -76,6 +76,11 @@ def find(variable: Any) -> Any:
     return None if found is None else found.get(get_default_graph().outermost)
 
 
+def remember(variable: Any, made: Any) -> None:
+    """Make ``made`` the graph variable of a Keras variable in the default graph."""
+    _variables_of(variable)[get_default_graph().outermost] = made
+
+
 def reader_of(variable: Any) -> Any:
     """What gives the whole value of the graph variable of a Keras variable."""
     found = find(variable)
@@ -92,7 +97,7 @@ def graph_variables(layer: Any, variables: Sequence[Any]) -> list[Any]:
         found = find(variable)
         if found is None:
             found = _make(variable, _name(variable, containers, record), record)
-            _variables_of(variable)[get_default_graph().outermost] = found
+            remember(variable, found)
         result.append(found)
     return result
 
