@@ -11,6 +11,7 @@ _HINTS = frozenset(
 #: Options that came later, with the value at which an op does what it always did.
 _NEUTRAL: dict[str, Any] = {
     "bad_indices_policy": "",
+    "cardinality_options": "",
     "dim_args_spec": (),
     "explicit_paddings": (),
     "function_list": (),
@@ -23,6 +24,7 @@ _NEUTRAL: dict[str, Any] = {
     "is_files": False,
     "multiply_linear_by_lr": False,
     "replicate_on_split": False,
+    "timeout_seconds": 0.0,
     "use_shardy_partitioner": False,
 }
 

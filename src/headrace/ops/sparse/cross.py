@@ -16,6 +16,7 @@ from headrace.ops.core.build import raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.core.string_hashes import fingerprint64
+from headrace.ops.core.traits import Traits
 from headrace.ops.sparse.dense import check_sizes
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 
@@ -212,13 +213,16 @@ define_op(
     gradient=NotDifferentiable("it works on features that are no numbers"),
 )
 
-define_op(  # of tf.contrib.layers, as the next one
+_OF_CONTRIB = Traits(only_here="only programs that load tf.contrib.layers have it")
+
+define_op(
     "SparseFeatureCross(indices: N * int64, values: sparse_types, shapes: N * int64,"
     f" dense: dense_types) -> {_RESULTS}",
     attrs=f"{_HASHED}, {_TYPES}",
     shape=_shape,
     **on_host(_feature_cross),
     gradient=NotDifferentiable("it works on features that are no numbers"),
+    traits=_OF_CONTRIB,
 )
 
 define_op(
@@ -228,6 +232,7 @@ define_op(
     shape=_shape,
     **on_host(_feature_cross_v2),
     gradient=NotDifferentiable("it works on features that are no numbers"),
+    traits=_OF_CONTRIB,
 )
 
 
