@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.autodiff.gradients import gradients
 from headrace.graph import dtypes
+from headrace.graph.devices import DeviceSpec
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
@@ -183,6 +184,7 @@ class Optimizer:
             updates = []
             for grad, variable in pairs:
                 if grad is not None:
+                    grad = _summed_before_it_travels(grad, variable)
                     with (
                         graph.name_scope(f"update_{variable.op.name}"),
                         graph.colocate_with(variable),
@@ -378,6 +380,19 @@ def _checked_pair(grad: Any, variable: Any) -> GradVar:
         raise TypeError(
             "Gradient must be convertible to a Tensor or IndexedSlices, or None: " + repr(grad)
         ) from None
+
+
+def _summed_before_it_travels(grad: Any, variable: Any) -> Any:
+    """Rows of a gradient, those of one index summed where they have to go to another task."""
+    if not isinstance(grad, IndexedSlices):
+        return grad
+    here, there = (DeviceSpec.from_string(x.device or "") for x in (grad.values, variable))
+    if there.job is None or (here.job, here.task) == (there.job, there.task):
+        return grad
+    with get_default_graph().colocate_with(grad.values.op):
+        distinct, place = raw.Unique(grad.indices)
+        sums = raw.UnsortedSegmentSum(grad.values, place, raw.Size(distinct))
+    return IndexedSlices(sums, distinct, grad.dense_shape)
 
 
 def _increment(global_step: Any, name: str) -> Operation:
