@@ -84,7 +84,7 @@ def test_arguments_and_results_of_a_function_that_became_a_graph():
             session.run("result:0")
 
 
-@pytest.mark.parametrize("op", ["MultiDeviceIterator", "LMDBDataset", "DatasetToGraphV2"])
+@pytest.mark.parametrize("op", ["MultiDeviceIterator", "DataServiceDataset", "DatasetToGraphV2"])
 def test_parts_of_tf_data_that_are_not_there_are_named(op):
     message = GraphDef()
     message.node.add(name="input", op=op)
