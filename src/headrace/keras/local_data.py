@@ -7,6 +7,7 @@ import os
 import urllib.error
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 #: The file of each data set, below the folder of data sets.
@@ -27,13 +28,17 @@ def folder() -> Path:
     return (Path(home) if home else Path.home() / ".keras") / "datasets"
 
 
-def from_local_file(name: str, load: Callable[..., Any]) -> Callable[..., Any]:
-    """``load_data`` of a data set: its error says where to put the file if there is no network."""
+def from_local_file(name: str, load: FunctionType) -> Callable[..., Any]:
+    """``load_data`` of a data set: from a file that is there, whoever has made it.
+
+    Keras would fetch a file whose checksum is not that of its own, and write over it. If there is
+    no file and no network, the error says where to put one.
+    """
 
     @functools.wraps(load)
     def load_data(*args: Any, **kwargs: Any) -> Any:
         try:
-            return load(*args, **kwargs)
+            return _looking_here_first(load)(*args, **kwargs)
         except Exception as error:
             fetched = isinstance(error, (OSError, urllib.error.URLError))
             if not fetched and "URL fetch failure" not in str(error):
@@ -44,3 +49,20 @@ def from_local_file(name: str, load: Callable[..., Any]) -> Callable[..., Any]:
             ) from error
 
     return load_data
+
+
+def _looking_here_first(load: FunctionType) -> Callable[..., Any]:
+    """A function of Keras that looks for files on this machine; Keras's own stays as it is."""
+    fetch = load.__globals__["get_file"]
+
+    def get_file(fname: str, *args: Any, cache_subdir: str = "datasets", **kwargs: Any) -> str:
+        below = folder().parent / cache_subdir
+        if (below / fname).exists():
+            return str(below / fname)
+        # What Keras 3 has unpacked into a folder of its own, older releases have beside it.
+        if fname.endswith("-target") and (below / fname.removesuffix("-target")).exists():
+            return str(below)
+        return str(fetch(fname, *args, cache_subdir=cache_subdir, **kwargs))
+
+    names = load.__globals__ | {"get_file": get_file}
+    return FunctionType(load.__code__, names, load.__name__, load.__defaults__, load.__closure__)
