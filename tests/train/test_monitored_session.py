@@ -141,9 +141,10 @@ def test_an_error_of_a_thread_comes_out() -> None:
     queue = tf.FIFOQueue(1, tf.float32)
     put = queue.enqueue(tf.placeholder(tf.float32, []))
     tf.train.add_queue_runner(tf.train.QueueRunner(queue, [put]))
+    size = queue.size()
     session = tf.train.MonitoredSession()
     while not session.should_stop():
-        session.run(queue.size())
+        session.run(size)
     with pytest.raises(tf.errors.InvalidArgumentError, match="must feed"):
         session.close()
 

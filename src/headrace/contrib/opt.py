@@ -15,10 +15,10 @@ from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.control.flow_api import cond
 from headrace.ops.core.build import constant, convert_to_tensor, raw
 from headrace.ops.state.variable_scope import get_variable
-from headrace.ops.state.variables import Variable
 from headrace.summary import scalar
 from headrace.train.global_step import get_global_step
 from headrace.train.optimizer import GradVar, Optimizer
+from headrace.train.wrapped_optimizer import WrappedOptimizer
 
 __all__ = [
     "DelayCompensatedGradientDescentOptimizer",
@@ -28,33 +28,7 @@ __all__ = [
 ]
 
 
-class _Wrapper(Optimizer):
-    """An optimiser around another one, whose slots it shows."""
-
-    def __init__(self, opt: Optimizer, use_locking: bool, name: str) -> None:
-        if not isinstance(opt, Optimizer):
-            raise TypeError(f"opt must be a tf.train.Optimizer, not {opt!r}")
-        super().__init__(use_locking, name)
-        self._opt = opt
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradVar]:
-        """Pairs (gradient, variable) of ``opt``."""
-        return self._opt.compute_gradients(*args, **kwargs)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Variable | None:
-        """A slot of ``opt``."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The names of the slots of ``opt``."""
-        return self._opt.get_slot_names(*args, **kwargs)
-
-    def variables(self) -> list[Variable]:
-        """The variables of ``opt``."""
-        return self._opt.variables()
-
-
-class StalenessOptimizer(_Wrapper):
+class StalenessOptimizer(WrappedOptimizer):
     """Tells how stale each gradient is, and drops those that are too stale.
 
     The *staleness* of a gradient is how many updates others have made between the moment when its
@@ -191,7 +165,7 @@ class DropStaleGradientOptimizer(StalenessOptimizer):
         return count
 
 
-class GuardedOptimizer(_Wrapper):
+class GuardedOptimizer(WrappedOptimizer):
     """Looks for gradients that are infinite or no numbers before anything is applied.
 
     Around a SyncReplicasOptimizer's optimiser it looks at the averages; around the

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import logging
-from headrace.graph.tensor import Operation, Tensor
 from headrace.losses import Reduction
 from headrace.namespaces.lazy import lazy as _lazy
 from headrace.train.optimizer import GradVar, Optimizer
+from headrace.train.wrapped_optimizer import WrappedOptimizer
 
 __all__ = ["CrossShardOptimizer"]
 
@@ -21,7 +21,7 @@ __getattr__, __dir__ = _lazy(
 )
 
 
-class CrossShardOptimizer(Optimizer):
+class CrossShardOptimizer(WrappedOptimizer):
     """Adds the gradients of all shards of a TPU program up, then applies them with ``opt``.
 
     A Headrace graph is one shard: the gradients are those of ``opt``.
@@ -51,30 +51,9 @@ class CrossShardOptimizer(Optimizer):
             raise ValueError(f"Unsupported reduction: {reduction}.")
         if group_assignment and [list(g) for g in group_assignment] != [[0]]:
             raise ValueError(f"There is one shard, number 0: got the groups {group_assignment}.")
-        super().__init__(False, name)
-        self._opt = opt
+        super().__init__(opt, False, name)
 
-    def compute_gradients(  # type: ignore[override]
-        self, loss: Tensor, var_list: Any = None, **kwargs: Any
-    ) -> list[GradVar]:
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradVar]:
         """The gradients that ``opt`` computes."""
         logging.log_first_n(logging.WARN, "CrossShardOptimizer: a graph is one shard.", 1)
-        return self._opt.compute_gradients(loss, var_list=var_list, **kwargs)
-
-    def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
-    ) -> Operation:
-        """Apply gradients with ``opt``."""
-        return self._opt.apply_gradients(grads_and_vars, global_step, name)
-
-    def get_slot(self, var: Any, name: str) -> Any:
-        """The slot of ``opt``."""
-        return self._opt.get_slot(var, name)
-
-    def get_slot_names(self) -> list[str]:
-        """The names of the slots of ``opt``."""
-        return self._opt.get_slot_names()
-
-    def variables(self) -> list[Any]:
-        """The variables of ``opt``."""
-        return self._opt.variables()
+        return super().compute_gradients(*args, **kwargs)

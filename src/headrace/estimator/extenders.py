@@ -12,6 +12,7 @@ from headrace.estimator.estimator import Estimator
 from headrace.estimator.export.outputs import PredictOutput
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.estimator.spec import EstimatorSpec
+from headrace.train.wrapped_optimizer import WrappedOptimizer
 
 __all__ = ["add_metrics", "clip_gradients_by_norm", "forward_features"]
 
@@ -56,32 +57,20 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., dict[str, Any]]) 
     )
 
 
-class _ClippedByNorm(tf.train.Optimizer):
+class _ClippedByNorm(WrappedOptimizer):
     """An optimizer whose gradients are clipped to a global norm."""
 
     def __init__(self, optimizer: tf.train.Optimizer, clip_norm: Any) -> None:
-        super().__init__(False, f"ClipByNorm{optimizer.get_name()}")
-        self._optimizer = optimizer
+        super().__init__(optimizer, False, f"ClipByNorm{optimizer.get_name()}")
         self._norm = clip_norm
 
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        return self._optimizer.compute_gradients(*args, **kwargs)
-
-    def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Any:
         pairs = list(grads_and_vars)
         clipped, _ = tf.clip_by_global_norm([gradient for gradient, _ in pairs], self._norm)
-        variables = [variable for _, variable in pairs]
-        found = list(zip(clipped, variables, strict=True))
-        return self._optimizer.apply_gradients(found, *args, **kwargs)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        return self._optimizer.get_slot(*args, **kwargs)
-
-    def get_slot_names(self) -> list[str]:
-        return self._optimizer.get_slot_names()
-
-    def variables(self) -> Any:
-        return self._optimizer.variables()
+        found = list(zip(clipped, [variable for _, variable in pairs], strict=True))
+        return super().apply_gradients(found, global_step, name)
 
 
 def clip_gradients_by_norm(optimizer: Any, clip_norm: Any) -> Any:

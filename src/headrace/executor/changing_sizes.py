@@ -20,7 +20,7 @@ from headrace.executor.transfers import RECV
 from headrace.graph.tensor import Dims
 from headrace.ops.control import tensor_list_kernels as lists
 from headrace.passes.ir import Edge, Node
-from headrace.placement.cost import node_cost
+from headrace.placement.cost import assumed_elements, node_cost
 
 if TYPE_CHECKING:
     from headrace.executor.program import Program
@@ -33,8 +33,6 @@ _MOST_LOOKS = 8
 _SHARE_APART, _SHARE_EXPECTED = 0.02, 0.002
 #: The rest must be worth it: such a share of the time to compile everything.
 _SHARE_LEFT = 0.5
-#: What `node_cost` takes a dimension for that the graph does not know.
-_UNKNOWN = 64
 #: Seconds that NumPy takes for one node apart, for an element that it reads or writes, and for an
 #: operation.
 _PER_NODE, _PER_ELEMENT, _PER_OPERATION = 2e-5, 5e-10, 1e-9
@@ -154,13 +152,9 @@ def _seconds(node: Node, sizes: Sizes) -> float:
     """What a node takes on NumPy at these sizes."""
     given = sum(_elements(sizes.get(edge)) for edge in node.inputs)
     made = sum(_elements(sizes.get((node, i))) for i in range(len(node.dtypes)))
-    expected = sum(_elements(_assumed(dims)) for dims in node.dims)
-    work = node_cost(node) * max(1.0, made / max(1, expected))
+    expected = sum(assumed_elements(dims) for dims in node.dims)
+    work = node_cost(node) * max(1.0, made / max(1.0, expected))
     return _PER_NODE + _PER_ELEMENT * (given + made) + _PER_OPERATION * work
-
-
-def _assumed(dims: Any) -> tuple[int, ...]:
-    return tuple(_UNKNOWN if d is None else d for d in dims or ())
 
 
 def _elements(shape: Any) -> int:

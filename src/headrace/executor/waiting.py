@@ -19,6 +19,7 @@ from headrace.executor.policy import (
 )
 from headrace.graph.dtypes import variant
 from headrace.graph.func_graph import FuncGraph
+from headrace.placement.cost import assumed_elements
 
 if TYPE_CHECKING:
     from headrace.executor.region import Region
@@ -30,9 +31,6 @@ _FEW_KINDS, _RUNS_EACH = 3, 3
 #: So many programs of a session are compiled when they run for the second time; those after them
 #: wait until interpreting has cost as much.
 _PROMPT_PROGRAMS = 3
-
-#: What a dimension that the graph does not know is taken for when costs are estimated.
-_UNKNOWN = 64
 
 
 class Turn:
@@ -122,8 +120,7 @@ class Waiting:
         for (node, i), value in zip(self._region.dynamic, dynamic, strict=True):
             dims = node.dims[i]
             if node.dtypes[i] is not variant and (dims is None or None in dims):
-                assumed = [_UNKNOWN if d is None else d for d in dims or (None,)]
-                scale = max(scale, math.prod(value.shape) / max(1, math.prod(assumed)))
+                scale = max(scale, math.prod(value.shape) / max(1.0, assumed_elements(dims)))
         return scale
 
     @cached_property

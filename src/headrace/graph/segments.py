@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from headrace.graph.graph import get_default_graph
+from headrace.graph.tensor import Operation
 
 #: The attribute that operations made inside `segment` carry.
 ATTRIBUTE: Final = "_segment"
@@ -40,6 +41,26 @@ def segment(name: str) -> Iterator[None]:
         raise ValueError(f"The name of a segment is a text that is not empty, but it is {name!r}.")
     with get_default_graph()._attr_scope({ATTRIBUTE: name}):
         yield
+
+
+def put_in_segment(end: Operation, among: set[Operation], name: str) -> None:
+    """Puts an operation, and those that lead to it, into a segment, unless they are in one.
+
+    Args:
+      end: the last operation of the segment.
+      among: the operations that may go there; those that have been looked at are taken out.
+      name: the segment's.
+    """
+    stack = [end]
+    while stack:
+        op = stack.pop()
+        if op not in among:
+            continue
+        among.discard(op)
+        if not op.attrs.get(ATTRIBUTE):
+            op._set_attr(ATTRIBUTE, name)
+        stack += [t.op for t in op.inputs]
+        stack += op.control_inputs
 
 
 def segment_of(attrs: Mapping[str, Any]) -> str:

@@ -44,11 +44,12 @@ def node_cost(node: Node) -> float:
     total = 0.0
     for dims in node.dims:
         # A scalar counts as a short vector: the call is most of what it costs.
-        total += _elements(dims or (None,))
+        total += assumed_elements(dims or (None,))
     return total
 
 
-def _elements(dims: Any) -> float:
+def assumed_elements(dims: Any) -> float:
+    """How many elements a shape has, as far as the graph lets one think: ``dims`` or None."""
     if dims is None:
         return float(_UNKNOWN)
     size = 1.0
@@ -62,7 +63,7 @@ def state_bytes(node: Node) -> float:
     dtype, shape = node.attrs.get("dtype"), node.attrs.get("shape")
     if not node.op_def.makes_handle or dtype is None or shape is None or shape.as_tuple is None:
         return 0.0
-    return _elements(shape.as_tuple) * float(dtype.size)
+    return assumed_elements(shape.as_tuple) * float(dtype.size)
 
 
 class HeuristicCosts:
@@ -127,7 +128,7 @@ class HeuristicCosts:
         if dtype is dtypes.resource:
             return 0.0
         size = _STRING_BYTES if dtype is dtypes.string else dtype.size
-        return _elements(node.dims[index]) * size
+        return assumed_elements(node.dims[index]) * size
 
 
 def _work(node: Node) -> float:

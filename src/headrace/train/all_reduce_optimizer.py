@@ -8,15 +8,17 @@ from typing import Any
 
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
-from headrace.graph.segments import ATTRIBUTE
+from headrace.graph.segments import put_in_segment
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.collective import api as collective
 from headrace.ops.collective.calls import FIRST_OWN_KEY
 from headrace.ops.control import basic
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.state.variables import Variable
 from headrace.train.optimizer import GradVar, Optimizer
 from headrace.train.session_run_hook import SessionRunHook
+from headrace.train.wrapped_optimizer import WrappedOptimizer
 
 __all__ = ["AllReduceOptimizer", "broadcast_variables"]
 
@@ -87,7 +89,7 @@ class _BroadcastHook(SessionRunHook):
         session.run(self._take_parts)
 
 
-class AllReduceOptimizer(Optimizer):
+class AllReduceOptimizer(WrappedOptimizer):
     """Averages gradients between workers that each have all variables, then applies them.
 
     Each worker builds the same graph, with variables of its own, and runs its own steps; their
@@ -136,8 +138,7 @@ class AllReduceOptimizer(Optimizer):
                 f"AllReduceOptimizer needs at least one worker and one byte in a bucket, not "
                 f"{group_size} and {bucket_bytes}."
             )
-        super().__init__(False, name)
-        self._opt = opt
+        super().__init__(opt, False, name)
         self.group_size, self.group_key = group_size, group_key
         self._bucket_bytes, self._average, self._sharded = bucket_bytes, average, sharded
         #: In sharded mode the variables that hold this worker's parts.
@@ -169,18 +170,6 @@ class AllReduceOptimizer(Optimizer):
     def make_session_run_hook(self, is_chief: bool) -> SessionRunHook:
         """A hook that gives all workers the chief's variables when their sessions begin."""
         return _BroadcastHook(self, is_chief)
-
-    def get_slot(self, var: Any, name: str) -> Any:
-        """The slot of the wrapped optimiser."""
-        return self._opt.get_slot(var, name)
-
-    def get_slot_names(self) -> list[str]:
-        """Names of the slots of the wrapped optimiser."""
-        return self._opt.get_slot_names()
-
-    def variables(self) -> list[Any]:
-        """Variables of the wrapped optimiser."""
-        return self._opt.variables()
 
     # -- buckets ----------------------------------------------------------------------------------
 
@@ -241,8 +230,6 @@ class AllReduceOptimizer(Optimizer):
     def _apply_parts(
         self, pairs: Sequence[GradVar], global_step: Any, name: str | None
     ) -> Operation:
-        from headrace.ops.state.variables import Variable
-
         if any(_is_sparse(g) for g, _ in pairs):
             raise ValueError(
                 "AllReduceOptimizer(sharded=True) takes dense gradients only: parts of variables "
@@ -326,13 +313,4 @@ def _make_segments(before: int, buckets: Sequence[Tensor]) -> None:
     """
     new = set(get_default_graph().get_operations()[before:])
     for number, flat in enumerate(buckets):
-        stack = [flat.op]
-        while stack:
-            op = stack.pop()
-            if op not in new:
-                continue
-            new.discard(op)
-            if not op.attrs.get(ATTRIBUTE):
-                op._set_attr(ATTRIBUTE, f"gradients of bucket {number}")
-            stack += [t.op for t in op.inputs]
-            stack += op.control_inputs
+        put_in_segment(flat.op, new, f"gradients of bucket {number}")

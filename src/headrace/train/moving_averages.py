@@ -15,7 +15,8 @@ from headrace.ops.core.build import constant, convert_to_tensor, raw
 from headrace.ops.state import variable_scope
 from headrace.ops.state.variables import Variable
 from headrace.train import slot_creator
-from headrace.train.optimizer import GradVar, Optimizer
+from headrace.train.optimizer import Optimizer
+from headrace.train.wrapped_optimizer import WrappedOptimizer
 
 __all__ = ["ExponentialMovingAverage", "MovingAverageOptimizer"]
 
@@ -200,7 +201,7 @@ class ExponentialMovingAverage:
         return names
 
 
-class MovingAverageOptimizer(Optimizer):
+class MovingAverageOptimizer(WrappedOptimizer):
     """Wraps an optimiser and keeps averages of the variables that it trains.
 
     ``swapping_saver`` saves the averages under the variables' own names, so that evaluation loads
@@ -225,15 +226,10 @@ class MovingAverageOptimizer(Optimizer):
         num_updates: Any = None,
         sequential_update: bool = True,
     ) -> None:
-        super().__init__(False, "MovingAverageOptimizer")
-        self._optimizer = opt
+        super().__init__(opt, False, "MovingAverageOptimizer")
         self._ema = ExponentialMovingAverage(average_decay, num_updates=num_updates)
         self._sequential_update = sequential_update
         self._swapped: dict[str, Any] = {}
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradVar]:
-        """As the wrapped optimiser."""
-        return self._optimizer.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
@@ -241,7 +237,7 @@ class MovingAverageOptimizer(Optimizer):
         """Apply the gradients, then move the averages."""
         pairs = list(grads_and_vars)
         graph = get_default_graph()
-        train_op = self._optimizer.apply_gradients(pairs, global_step=global_step, name=name)
+        train_op = super().apply_gradients(pairs, global_step, name)
         variables = [v for g, v in pairs if g is not None]
         waits = [train_op] if self._sequential_update else []
         with graph.control_dependencies(waits):

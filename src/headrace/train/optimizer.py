@@ -344,8 +344,7 @@ class Optimizer:
         self, grad: Tensor, var: Any, indices: Tensor
     ) -> Any:
         """Update rows whose indices may repeat: gradients of the same row are summed first."""
-        distinct, place = raw.Unique(indices)
-        summed = raw.UnsortedSegmentSum(grad, place, raw.Reshape(raw.Shape(distinct), []))
+        summed, distinct = _summed_rows(grad, indices)
         return self._resource_apply_sparse(summed, var, distinct)
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Operation:
@@ -390,9 +389,14 @@ def _summed_before_it_travels(grad: Any, variable: Any) -> Any:
     if there.job is None or (here.job, here.task) == (there.job, there.task):
         return grad
     with get_default_graph().colocate_with(grad.values.op):
-        distinct, place = raw.Unique(grad.indices)
-        sums = raw.UnsortedSegmentSum(grad.values, place, raw.Size(distinct))
-    return IndexedSlices(sums, distinct, grad.dense_shape)
+        summed, distinct = _summed_rows(grad.values, grad.indices)
+    return IndexedSlices(summed, distinct, grad.dense_shape)
+
+
+def _summed_rows(rows: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    """The sums of the rows that have one index, and those indices, each once."""
+    distinct, place = raw.Unique(indices)
+    return raw.UnsortedSegmentSum(rows, place, raw.Reshape(raw.Shape(distinct), [])), distinct
 
 
 def _increment(global_step: Any, name: str) -> Operation:

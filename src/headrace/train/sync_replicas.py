@@ -27,6 +27,7 @@ from headrace.train.optimizer import GradVar, Optimizer
 from headrace.train.queue_runner import QueueRunner
 from headrace.train.session_run_hook import SessionRunHook
 from headrace.train.sync_replicas_hook import SyncReplicasHook
+from headrace.train.wrapped_optimizer import WrappedOptimizer
 
 __all__ = ["SyncReplicasOptimizer"]
 
@@ -34,7 +35,7 @@ __all__ = ["SyncReplicasOptimizer"]
 _numbers = itertools.count()
 
 
-class SyncReplicasOptimizer(Optimizer):
+class SyncReplicasOptimizer(WrappedOptimizer):
     """Averages the gradients of several replicas, and has ``opt`` apply them once for all.
 
     Each variable has an accumulator beside it. A replica computes gradients, adds them there with
@@ -46,6 +47,8 @@ class SyncReplicasOptimizer(Optimizer):
     With ``total_num_replicas`` > ``replicas_to_aggregate`` the others are backups: an update
     takes the first gradients and drops the late ones (Chen et al., "Revisiting Distributed
     Synchronous SGD", 2016). With fewer, each replica computes several batches for an update.
+
+    `compute_gradients` gives the gradients of this replica alone: clip these, if at all.
 
     Every replica needs the hook of `make_session_run_hook`.
 
@@ -81,17 +84,14 @@ class SyncReplicasOptimizer(Optimizer):
         use_locking: bool = False,
         name: str = "sync_replicas",
     ) -> None:
-        if not isinstance(opt, Optimizer):
-            raise TypeError(f"opt must be a tf.train.Optimizer, not {opt!r}")
         needed = _positive(replicas_to_aggregate, "replicas_to_aggregate")
         total = needed
         if total_num_replicas is not None:
             total = _positive(total_num_replicas, "total_num_replicas")
-        super().__init__(use_locking, name)
+        super().__init__(opt, use_locking, name)
         logging.info(
             "SyncReplicasV2: replicas_to_aggregate=%s; total_num_replicas=%s", needed, total
         )
-        self._opt = opt
         self._replicas_to_aggregate = needed
         self._total_num_replicas = total
         self._variable_averages = variable_averages
@@ -111,10 +111,6 @@ class SyncReplicasOptimizer(Optimizer):
         self.tokens_to_give: Any = None
         #: Global variables without values: what must be empty before these.
         self.ready_for_local_init_op: Any = None
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradVar]:
-        """Pairs (gradient, variable) of ``opt``, of this replica alone: clip them, if at all."""
-        return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Iterable[GradVar], global_step: Any = None, name: str | None = None
@@ -330,20 +326,6 @@ class SyncReplicasOptimizer(Optimizer):
             num_tokens: see `get_init_tokens_op`.
         """
         return SyncReplicasHook(self, is_chief, num_tokens)
-
-    # -- of ``opt`` ------------------------------------------------------------------------------
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Variable | None:
-        """A slot of ``opt``."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The names of the slots of ``opt``."""
-        return self._opt.get_slot_names(*args, **kwargs)
-
-    def variables(self) -> list[Variable]:
-        """The variables of ``opt``."""
-        return self._opt.variables()
 
 
 def _positive(value: Any, what: str) -> int:

@@ -144,3 +144,26 @@ def test_quantiles_of_another_number_of_streams():
         session.run(create)
         with pytest.raises(tf.errors.InvalidArgumentError, match="2 streams, but 3 num_features"):
             session.run(edges)
+
+
+def test_summaries_of_streams_that_are_flushed_are_those_that_were_added():
+    values = [np.float32([3, 1, 2, 2]), np.float32([5])]
+    handle = raw.BoostedTreesQuantileStreamResourceHandleOp(shared_name="flushed")
+    stream = {"quantile_stream_resource_handle": handle}
+    create = raw.BoostedTreesCreateQuantileStreamResource(
+        **stream, epsilon=0.01, num_streams=np.int64(2)
+    )
+    made = raw.BoostedTreesMakeQuantileSummaries(
+        float_values=values, example_weights=np.float32([1]), epsilon=0.01
+    )
+    add = raw.BoostedTreesQuantileStreamResourceAddSummaries(**stream, summaries=made)
+    flush = raw.BoostedTreesFlushQuantileSummaries(**stream, num_features=2)
+    with tf.Session() as session:
+        session.run(create)
+        session.run(add)
+        # Rows of value, weight, least and greatest rank.
+        first, second = session.run(flush)
+        assert first.tolist() == [[1, 1, 0, 1], [2, 2, 1, 3], [3, 1, 3, 4]]
+        assert second.tolist() == [[5, 1, 0, 1]]
+        # They have begun anew.
+        assert [rows.shape for rows in session.run(flush)] == [(0, 4), (0, 4)]

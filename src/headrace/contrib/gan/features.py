@@ -9,6 +9,7 @@ from typing import Any
 
 import headrace as tf
 from headrace.contrib.gan.virtual_batchnorm import VBN as VBN
+from headrace.train.wrapped_optimizer import WrappedOptimizer
 
 __all__ = [
     "VBN",
@@ -26,33 +27,20 @@ __all__ = [
 # -- weights within bounds ----------------------------------------------------------------------
 
 
-class _Clipping(tf.train.Optimizer):
+class _Clipping(WrappedOptimizer):
     """Another optimiser, after whose steps some variables are clipped to [-bound, bound]."""
 
     def __init__(self, optimizer: Any, variables: Sequence[Any], bound: float) -> None:
-        super().__init__(False, "VariableClipping")
-        self._optimizer = optimizer
+        super().__init__(optimizer, False, "VariableClipping")
         self._variables = list(variables)
         self._bound = bound
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """As the other optimiser."""
-        return self._optimizer.compute_gradients(*args, **kwargs)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """As the other optimiser."""
-        return self._optimizer.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        """As the other optimiser."""
-        return self._optimizer.get_slot_names(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
         """Apply the gradients, then clip the variables that had one."""
         pairs = list(grads_and_vars)
-        update = self._optimizer.apply_gradients(pairs, global_step=global_step)
+        update = super().apply_gradients(pairs, global_step)
         changed = [v for g, v in pairs if g is not None and v in self._variables]
         with tf.control_dependencies([update]):
             clipped = [
