@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 
 import pytest
@@ -13,6 +14,12 @@ from headrace.settings import flags
 
 #: Which ops a run of all tests executes.
 pytest_plugins = ["op_record"]
+
+
+def pytest_collection_finish() -> None:
+    """All tests are millions of objects, which each collection would go through again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -119,6 +119,7 @@ def test_a_keras_model_as_an_estimator(tmp_path, mnist):
     assert _accuracy(estimator.evaluate(input_fn=lambda: _dataset(mnist.test, 1))) > 0.9
 
 
+@pytest.mark.slow
 def test_train_and_evaluate_of_a_keras_model(tmp_path, mnist):
     _need_keras()
     # fmt: off

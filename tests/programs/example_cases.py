@@ -144,3 +144,22 @@ def measured(output, name):
     """The last value of ``name`` that a program printed."""
     found = re.findall(rf"^{re.escape(name)} (\S+)", output, re.M)
     return float(found[-1]) if found else None
+
+
+#: Those that take longest, of kinds that others of the programs or tests have, too.
+LONG = {
+    "bidirectional_rnn",
+    "boosted_trees",
+    "cifar_estimator",
+    "ctc_sequence",
+    "deepfm_estimator",
+    "keras_functional",
+    "keras_lstm_text",
+    "keras_subclass",
+    "keras_to_estimator",
+    "linear_census",
+    "lstm_over_devices",
+    "padded_batches",
+    "premade_iris",
+    "wide_deep_estimator",
+}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from example_cases import CASES, EXAMPLES, FIRST, losses, measured
+from example_cases import CASES, EXAMPLES, FIRST, LONG, losses, measured
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(180)]
 
@@ -28,7 +28,9 @@ def test_examples_are_listed_in_their_page():
     assert [name for name in CASES if f"`{name}.py`" not in page] == []
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in sorted(CASES)]
+)
 def test_example(name, tmp_path):
     case = CASES[name]
     done = subprocess.run(

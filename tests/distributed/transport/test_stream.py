@@ -216,3 +216,35 @@ def test_a_pipe_starts_once(raw):
 
 def test_defaults():
     assert Limits(64 << 20, 65_536, 1 << 40, 64 << 20) == DEFAULT_LIMITS
+
+
+class _SlowChannel(SocketChannel):
+    """Its blocking write ends a while after the channel was shut down."""
+
+    def __init__(self, sock):
+        super().__init__(sock)
+        self.writing, self.shut = threading.Event(), threading.Event()
+        self.open_while_writing = []
+
+    def write(self, parts, descriptors, wait):
+        if not wait:
+            return super().write(parts, descriptors, wait)
+        self.writing.set()
+        assert self.shut.wait(WAIT)
+        self.open_while_writing.append(self._sock.fileno() >= 0)
+        raise BrokenPipeError
+
+    def shutdown(self):
+        super().shutdown()
+        self.shut.set()
+
+
+def test_a_pipe_that_was_never_started_is_closed_after_its_writer():
+    bare, sock = socket.socketpair()
+    channel = _SlowChannel(sock)
+    pipe = StreamPipe(channel, "slow")
+    pipe.send(b"", [np.zeros(1 << 22, np.uint8)], block=False)
+    assert channel.writing.wait(WAIT)
+    pipe.close()
+    assert channel.open_while_writing == [True]
+    bare.close()

@@ -200,6 +200,7 @@ class StreamPipe(Pipe):
             thread = self._thread
         # A pipe that was never started has no reader that would clean up.
         if thread is None:
+            self._end_writer()
             self._tear_down()
         elif thread is not threading.current_thread():
             thread.join(_JOIN_SECONDS)
@@ -357,9 +358,7 @@ class StreamPipe(Pipe):
         else:
             reason = self._broken
         self.fail(reason)
-        # Nobody writes any more when the channel is closed.
-        if self._writer is not None:
-            self._writer.join()
+        self._end_writer()
         self._tear_down()
         if not self._closed:
             on_lost(self._broken)
@@ -397,6 +396,11 @@ class StreamPipe(Pipe):
             self._channel.end_writing()
         self._work.notify_all()
         self._room.notify_all()
+
+    def _end_writer(self) -> None:
+        """Wait for it: nobody may write any more when the channel is closed."""
+        if self._writer is not None:
+            self._writer.join()
 
     def _tear_down(self) -> None:
         with self._lock:
