@@ -120,6 +120,12 @@ CASES = {
         [], "accuracy", least=0.95, golden="prints no losses; 1.15 gives the same accuracy, 0.98"
     ),
     "linear_census": Case([], "auc", least=0.7),
+    "language_model": Case(
+        ["--small", "--steps=100"],
+        "loss",
+        most=5.1,
+        golden="has modes that TensorFlow has not; test_worked_models.py compares them",
+    ),
     "lstm_over_devices": Case(
         [], "loss", most=1.0, golden="TensorFlow has no segments; test_split_models.py compares"
     ),
