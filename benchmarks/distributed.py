@@ -20,7 +20,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -240,6 +240,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=1.0, help="length of a repetition")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds until a hang is one")
     parser.add_argument("--quick", action="store_true", help="3 repetitions of 0.3 s, alone: 1")
+    parser.add_argument("--rows", type=int, help="of the table of features, instead of 10^7")
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=list(SIDES))
     parser.add_argument("--json", type=Path, default=HERE / "results" / "distributed.json")
     return parser.parse_args(arguments)
@@ -274,6 +275,8 @@ def main(arguments: list[str] | None = None) -> int:
         for workload in WORKLOADS:
             if options.only and workload.name not in options.only:
                 continue
+            if options.rows and workload.build == "features":
+                workload = replace(workload, arguments={"rows": options.rows})
             with console.status(workload.title):
                 row = bench.measure(workload)
             rows.append(row)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from distributed_task import Program, Task
+from feature_workloads import features_step
 from language_workloads import language_step
 
 MEGABYTE = 2**20
@@ -125,6 +126,7 @@ BUILDERS: dict[str, Callable[..., Program]] = {
     "softmax": softmax_step,
     "push": push_step,
     "language": language_step,
+    "features": features_step,
 }
 
 
@@ -236,6 +238,16 @@ WORKLOADS = (
     *_compressed("float16"),
     *_compressed("int8"),
     *(_language(servers, sampled) for sampled in (False, True) for servers in (1, 2, 4)),
+    Workload(
+        "features",
+        "100 features of a table of 10^7 rows, steps of 512 examples, 2 servers, 2 workers",
+        3.0,
+        "features",
+        servers=2,
+        workers=2,
+        measure="rate",
+        alone=True,
+    ),
     Workload(
         "memory",
         "peak memory of a server, 16 workers push 4 MB",

@@ -218,3 +218,34 @@ def test_lengths_have_four_steps_between_powers_of_two():
         assert room <= max(8, count * 1.25 + 1)
         assert rounded_up(room) == room
     assert len({rounded_up(n) for n in range(8, 4097)}) == 4 * 9 + 1
+
+
+def test_other_numbers_of_distinct_ids_compile_nothing_again(programs, monkeypatch):
+    """Most of the region depends on a number that never comes again; a program is made once."""
+    monkeypatch.setattr(flags, "interpret_limit", 1.0)
+    rng = np.random.RandomState(0)
+    batches = [rng.randint(0, n, 600) for n in range(300, 900, 50)]
+
+    def losses():
+        with tf.Graph().as_default():
+            ids = tf.placeholder(tf.int64, [600])
+            table = tf.get_variable("table", initializer=np.ones([900, 32], np.float32))
+            distinct, place = tf.unique(ids)
+            rows = tf.gather(table, distinct)
+            for _ in range(8):
+                rows = tf.reshape(tf.tanh(rows), [-1, 32])
+            rows = tf.gather(rows, place)
+            dense = tf.get_variable("dense", initializer=np.ones([32, 8], np.float32))
+            loss = tf.reduce_mean(tf.matmul(rows, dense) ** 2)
+            train = tf.train.AdagradOptimizer(0.1).minimize(loss)
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                for batch in batches:
+                    yield session.run([loss, train], {ids: batch})[0]
+
+    found = list(losses())
+    dense = [nodes for nodes in programs if "MatMul" in nodes]
+    assert len(dense) == 2
+    assert "Tanh" not in dense[1]
+    monkeypatch.setattr(flags, "interpret", "always")
+    np.testing.assert_allclose(found, list(losses()), 1e-4)

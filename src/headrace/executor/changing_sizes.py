@@ -3,7 +3,9 @@
 How many ids of a batch a server has, how many sampled classes happen to be labels: few operations
 depend on such numbers, but a program is compiled for the sizes of all that comes in. When a region
 meets other sizes than before, the sizes of all values in it are compared. If those that differ are
-few and cheap, they run on NumPy from then on, and the rest, whose sizes stay, is one program.
+few and cheap, they run on NumPy from then on, and the rest, whose sizes stay, is one program. Sizes
+that data makes, such as the number of distinct ids, hardly ever come again: where those differ, a
+program would be compiled at every step, so they run apart even if they are most of the region.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ _MOST_LOOKS = 8
 #: What runs apart may take such a share of the time that compiling everything takes; and if sizes
 #: have not been seen to change, but are expected to.
 _SHARE_APART, _SHARE_EXPECTED = 0.02, 0.002
+#: The same if data makes the sizes that were seen to change: compiling is for one step then.
+_SHARE_MADE = 0.5
 #: The rest must be worth it: such a share of the time to compile everything.
 _SHARE_LEFT = 0.5
 #: Seconds that NumPy takes for one node apart, for an element that it reads or writes, and for an
@@ -66,6 +70,8 @@ class ChangingSizes:
             self._looks -= 1
             changing = self._changing(self._last[1], sizes)
             self.apart = self._worth_it(changing, sizes, _SHARE_APART)
+            if not self.apart and self._made_by_data(self._last[1], sizes):
+                self.apart = self._worth_it(changing, sizes, _SHARE_MADE, left=0.0)
         self._last = (program, sizes) if self._looks and not self.apart else None
 
     def part(self) -> None:
@@ -104,6 +110,15 @@ class ChangingSizes:
             or any((node, i) in differ for i in range(len(node.dtypes)))
         ]
 
+    def _made_by_data(self, before: Sizes, after: Sizes) -> bool:
+        """Whether the sizes that came in differ because data makes them: they may be other ones at
+        each step. Of what is fed, or read from a dataset, there may be but one smaller batch."""
+        differ = {node for node, i in self._region.dynamic if before[node, i] != after[node, i]}
+        return any(node.op_def.traits.counts for node in differ) and all(
+            node.op_def is RECV or (node.op_def.host is not None and node.op_def.effects.pure)
+            for node in differ
+        )
+
     def _expected(self) -> list[Node]:
         """The nodes whose sizes depend, as far as the graph tells, on sizes that data makes: those
         of what comes from operations on the host, or from other tasks."""
@@ -119,8 +134,15 @@ class ChangingSizes:
                 unknown.update((node, i) for i, dims in enumerate(node.dims) if _is_open(dims))
         return found
 
-    def _worth_it(self, changing: Sequence[Node], sizes: Sizes, share: float) -> frozenset[Node]:
-        """Those of the changing nodes that had better run apart; none if that does not pay."""
+    def _worth_it(
+        self, changing: Sequence[Node], sizes: Sizes, share: float, left: float = _SHARE_LEFT
+    ) -> frozenset[Node]:
+        """Those of the changing nodes that had better run apart; none if that does not pay.
+
+        Args:
+            share: of the time to compile everything, that they may take.
+            left: the same, that the rest must take to compile.
+        """
         region = self._region
         # Updates of rows stay in a program: they are filled up there (`executor.spare_rows`).
         apart = [n for n in changing if n.op_def.traits.row_updates is None]
@@ -129,9 +151,9 @@ class ChangingSizes:
         if not apart or not rest or not all(map(_runs_on_numpy, apart)):
             return frozenset()
         compiling = seconds_to_compile(region.nodes, region.outputs)
-        left = seconds_to_compile(rest, [e for e in region.outputs if e[0] not in gone])
+        remains = seconds_to_compile(rest, [e for e in region.outputs if e[0] not in gone])
         least = seconds_to_compile([], [])
-        if left - least < _SHARE_LEFT * (compiling - least):
+        if remains - least < left * (compiling - least):
             return frozenset()
         seconds = sum(_seconds(node, sizes) for node in apart)
         return frozenset(apart) if seconds <= share * compiling else frozenset()

@@ -24,8 +24,9 @@ from headrace.ops.core.array_util import (
     vector_length,
 )
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.distinct import distinct_integers
 from headrace.ops.core.registry import CHECKS, NotDifferentiable, define_op
-from headrace.ops.core.traits import Traits
+from headrace.ops.core.traits import COUNTS, Traits
 
 INDEX_RESULT = NotDifferentiable("its result is a matter of positions, not of values")
 
@@ -69,6 +70,7 @@ define_op(
     shape=_where_shape,
     **on_host(_where),
     gradient=INDEX_RESULT,
+    traits=COUNTS,
 )
 
 
@@ -157,6 +159,10 @@ define_op(
 
 def _first_seen(x: Any) -> tuple[Any, Any, Any]:
     """Distinct rows of ``x`` in order of first appearance, each row's number, and the counts."""
+    if x.ndim == 1 and x.dtype.kind in "iu":
+        found = distinct_integers(x)
+        if found is not None:
+            return found
     if x.ndim > 1:
         options: dict[str, Any] = {"axis": 0}
     else:
@@ -228,6 +234,7 @@ define_op(
     shape=_unique_shape,
     **on_host(_unique),
     gradient=INDEX_RESULT,
+    traits=COUNTS,
 )
 define_op(
     "UniqueWithCounts(x: T) -> (y: T, idx: out_idx, count: out_idx)",
@@ -235,6 +242,7 @@ define_op(
     shape=_unique_shape,
     **on_host(_unique_with_counts),
     gradient=INDEX_RESULT,
+    traits=COUNTS,
 )
 define_op(
     "UniqueV2(x: T, axis: Taxis) -> (y: T, idx: out_idx)",
@@ -242,6 +250,7 @@ define_op(
     shape=_unique_v2_shape,
     **on_host(_unique_v2),
     gradient=INDEX_RESULT,
+    traits=COUNTS,
 )
 define_op(
     "UniqueWithCountsV2(x: T, axis: Taxis) -> (y: T, idx: out_idx, count: out_idx)",
@@ -249,6 +258,7 @@ define_op(
     shape=_unique_v2_shape,
     **on_host(_unique_with_counts_v2),
     gradient=INDEX_RESULT,
+    traits=COUNTS,
 )
 
 
@@ -264,6 +274,7 @@ define_op(
     requires=[requirements.rank(1, 0, 1)],
     **on_host(_list_diff),
     gradient=INDEX_RESULT,
+    traits=COUNTS,
 )
 
 # -- partition and stitch -----------------------------------------------------------------------
@@ -307,6 +318,7 @@ define_op(
     shape=_partition_shape,
     **on_host(_dynamic_partition),
     gradient=_partition_gradient,
+    traits=COUNTS,
 )
 
 

@@ -54,6 +54,8 @@ class Traits:
         rounding: XLA joins the constants of neighbours of one kind, and so rounds otherwise.
         own_check: it hands on input 0 after a look at it that only Headrace knows: files have
             Identity in its place.
+        counts: data makes the number of rows of its outputs, as the number of distinct ids is made:
+            hardly ever the same twice.
         by_hand: it is a part of control flow of the old kind: before a step runs, it is raised to
             functions.
         batch: how it treats a batch; None where its elements may depend on each other.
@@ -88,6 +90,7 @@ class Traits:
     cheap: bool = False
     rounding: Literal["", "sum", "product"] = ""
     own_check: bool = False
+    counts: bool = False
     by_hand: bool = False
     batch: Batch | None = None
     only_here: str = ""
@@ -116,6 +119,8 @@ SAME = Traits(hands_on="value", computes=False, elements_of=slice(1), light=True
 RESHAPED = Traits(hands_on="elements", elements_of=slice(1), light=True)
 #: The result is made of elements of input 0.
 PICKED = Traits(elements_of=slice(1), light=True)
+#: Data makes the number of rows of the result.
+COUNTS = Traits(counts=True)
 LOOP = Traits(repeats=True)
 CALL = Traits(calls_once=True)
 #: Ops of `tf.contrib.boosted_trees`: TensorFlow has them in a library of their own.

@@ -13,6 +13,7 @@ import numpy as np
 from headrace.errors import CancelledError, InvalidArgumentError
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import compatible_static
+from headrace.ops.core.distinct import summed_rows
 from headrace.ops.core.registry import HostResource
 from headrace.ops.io.queues_kernels import dims_text
 
@@ -177,8 +178,7 @@ class SparseAccumulator(Accumulator):
         indices, values, shape, has_shape = parts
         self._check(indices, values, shape if has_shape else None)
         rows, places = np.unique(indices, return_inverse=True)
-        summed = np.zeros((len(rows), *values.shape[1:]), values.dtype)
-        np.add.at(summed, places, values)
+        summed = summed_rows(values, places, len(rows))
         counts = np.ones(len(rows), np.int64)
         if self._indices is not None:
             both = np.concatenate([self._indices, rows])

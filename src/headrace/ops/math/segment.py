@@ -22,6 +22,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import checks
 from headrace.ops.core.array_util import int_const, require_rank, shape_tensor, static_int
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.distinct import summed_rows
 from headrace.ops.core.registry import CHECKS, define_op
 from headrace.ops.core.static import static_value
 from headrace.ops.math.means import integer_mean
@@ -82,6 +83,8 @@ def scatter_rows(kind: str, rows: Any, ids: Any, size: Any, infinite: bool = Fal
 def scatter_rows_np(kind: str, rows: Array, ids: Array, size: int, infinite: bool = False) -> Array:
     """``scatter_rows`` on arrays; all ids are in range."""
     wide = rows if kind in ("Max", "Min") else widened(rows)
+    if kind == "Sum":
+        return summed_rows(wide, ids, size).astype(rows.dtype, copy=False)
     out = np.full((size, *rows.shape[1:]), _start(kind, rows.dtype, infinite), wide.dtype)
     _REDUCERS[kind][1].at(out, ids, wide)
     return out.astype(rows.dtype)

@@ -17,6 +17,7 @@ from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.checks import invalid
 from headrace.ops.core.registry import RANDOM, NotDifferentiable, define_op
+from headrace.ops.core.traits import COUNTS
 from headrace.ops.nn import samplers
 from headrace.ops.nn.windows import checked_rank
 
@@ -239,4 +240,5 @@ define_op(
     shape=_hits_shape,
     host=_hits,
     gradient=_NO_GRADIENT,
+    traits=COUNTS,
 )

@@ -20,6 +20,7 @@ from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.array.rows import distinct_places
 from headrace.ops.core import checks
+from headrace.ops.core.distinct import summed_rows
 from headrace.ops.core.registry import Effects, NotDifferentiable, define_op, index_check
 from headrace.ops.core.traits import Traits
 from headrace.ops.state.variable_ops import handle_dims
@@ -225,9 +226,9 @@ def unique_rows(xp: Any, indices: Any, rows: Any, shape: tuple[int, ...]) -> tup
     checks.require_in_range(np if isinstance(indices, np.ndarray) else xp, indices, bound)
     if xp is np:
         distinct, place = np.unique(indices, return_inverse=True)
-        sums = np.zeros((len(distinct), *rows.shape[1:]), rows.dtype)
-        np.add.at(sums, place.reshape(-1), rows)
-        return distinct, sums
+        if len(distinct) == len(indices):  # whoever sent them has added them up
+            return indices, rows
+        return distinct, summed_rows(rows, place.reshape(-1), len(distinct))
     if indices.shape[0] == 0:
         return indices, rows
     # Constants come as NumPy arrays.
