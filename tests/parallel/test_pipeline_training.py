@@ -86,6 +86,14 @@ def test_too_small_a_batch_is_refused():
         in_pipeline(ROWS[:3], CLASSES[:3])
 
 
+def test_labels_of_another_number_of_examples_are_refused():
+    with pytest.raises(ValueError, match="has 7 examples where there are 8"):
+        in_pipeline(ROWS[:8], CLASSES[:7])
+    y = tf.placeholder(tf.int64, [None])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has not as many examples"):
+        in_pipeline(ROWS[:8], y, feeds={y: CLASSES[:9]})
+
+
 def embedding_layers():
     def embed(ids):
         table = tf.get_variable("table", initializer=np.linspace(-1, 1, 30).reshape(10, 3))

@@ -16,7 +16,7 @@ from headrace.ops.array.api import identity
 from headrace.ops.array.api import shape as shape_of
 from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.array.joining_api import concat
-from headrace.ops.control.checking_api import assert_greater_equal
+from headrace.ops.control.checking_api import assert_equal, assert_greater_equal
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.core.registry import get_op_def
 from headrace.ops.math.cast import cast
@@ -319,6 +319,7 @@ class MicroBatches:
         if not tensors or tensors[0].shape.ndims == 0:
             raise ValueError("The inputs of a pipeline are tensors [batch, ...].")
         self.count = count
+        self._measured = tensors[0]
         #: A number where the graph tells it, else a tensor.
         self.size: Any = tensors[0].shape.with_rank_at_least(1)[0].value
         if self.size is None:
@@ -335,12 +336,33 @@ class MicroBatches:
             return identity(size)
 
     def of(self, values: Any) -> list[Any]:
-        """The micro-batches of tensors."""
-        values = nest.map_structure(convert_to_tensor, values)
+        """The micro-batches of tensors.
+
+        Raises:
+          ValueError: a tensor has another batch size; if only its value tells,
+            InvalidArgumentError when the graph runs.
+        """
+        values = nest.map_structure(self._whole, values)
         return [
             nest.map_structure(lambda v, a=a, b=b: v[a:b], values)
             for a, b in zip(self.cuts, self.cuts[1:], strict=False)
         ]
+
+    def _whole(self, value: Any) -> Tensor:
+        tensor = convert_to_tensor(value)
+        if tensor is self._measured:
+            return tensor
+        size = tensor.shape.with_rank_at_least(1)[0].value
+        if size is not None and isinstance(self.size, int):
+            if size != self.size:
+                raise ValueError(
+                    f"The tensors of a batch have one size, but '{tensor.op.name}' has {size} "
+                    f"examples where there are {self.size}."
+                )
+            return tensor
+        text = f"'{tensor.op.name}' has not as many examples as the inputs of the pipeline."
+        with control_dependencies([assert_equal(shape_of(tensor)[0], self.size, message=text)]):
+            return identity(tensor)
 
     def weights(self) -> list[Any]:
         """Which part of the batch each micro-batch is."""
