@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from every_optimizer import OPTIMIZERS
 from sync_training import Replica, shares, together
 
 import headrace as tf
@@ -11,23 +12,6 @@ RNG = np.random.RandomState(7)
 INPUTS = RNG.normal(size=(STEPS, 8, 4)).astype(np.float32)
 TARGETS = RNG.normal(size=(STEPS, 8, 3)).astype(np.float32)
 IDS = RNG.permutation(24).reshape(STEPS, 8)
-
-OPTIMIZERS = {
-    "gradient_descent": lambda: tf.train.GradientDescentOptimizer(0.1),
-    "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
-    "nesterov": lambda: tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
-    "adagrad": lambda: tf.train.AdagradOptimizer(0.1),
-    "adagrad_da": lambda: tf.train.AdagradDAOptimizer(
-        0.1, tf.train.get_global_step(), l1_regularization_strength=0.001
-    ),
-    "adadelta": lambda: tf.train.AdadeltaOptimizer(1.0),
-    "adam": lambda: tf.train.AdamOptimizer(0.01),
-    "rmsprop": lambda: tf.train.RMSPropOptimizer(0.01, momentum=0.5),
-    "centered_rmsprop": lambda: tf.train.RMSPropOptimizer(0.01, centered=True),
-    "ftrl": lambda: tf.train.FtrlOptimizer(0.1, l1_regularization_strength=0.001),
-    "proximal_adagrad": lambda: tf.train.ProximalAdagradOptimizer(0.1),
-    "proximal_gradient_descent": lambda: tf.train.ProximalGradientDescentOptimizer(0.1),
-}
 
 
 def dense_model(rows):

@@ -1,4 +1,7 @@
-"""Training by all-reduce equals training of one process with the N-fold batch."""
+"""Training by all-reduce, or with parameter servers, equals that of one process with all batches.
+
+That of synchronous replicas is in `tests/distributed/test_sync_replicas.py`.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every_optimizer import OPTIMIZERS
 
 import headrace as tf
 from headrace import errors
 from headrace.harness.cluster import with_cluster
 
 WORKERS, STEPS = 2, 4
-OPTIMIZERS = {
-    "sgd": lambda: tf.train.GradientDescentOptimizer(0.1),
-    "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
-    "adam": lambda: tf.train.AdamOptimizer(0.01),
-    "adagrad": lambda: tf.train.AdagradOptimizer(0.1),
-}
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(STEPS, WORKERS * 8, 5)).astype(np.float32)
 Y = RNG.normal(size=(STEPS, WORKERS * 8, 3)).astype(np.float32)
@@ -53,7 +51,7 @@ def _train(sess: Any, inputs: Any, train: Any, rows: slice) -> list[np.ndarray]:
 def _alone(make: Callable[[], Any], sparse: bool) -> list[np.ndarray]:
     with tf.Graph().as_default(), tf.Session() as sess:
         inputs, loss = _model(1.0, sparse)
-        train = make().minimize(loss)
+        train = make().minimize(loss, tf.train.get_or_create_global_step())
         sess.run(tf.global_variables_initializer())
         return _train(sess, inputs, train, slice(None))
 
@@ -89,26 +87,50 @@ def _together(make: Callable[[], Any], sparse: bool, **more: Any) -> list[Any]:
     return found
 
 
+def _on_servers(make: Callable[[], Any], sparse: bool) -> list[np.ndarray]:
+    """One worker, whose variables are on parameter servers."""
+    with with_cluster(ps=2, worker=1) as cluster, tf.Graph().as_default():
+        with tf.device(tf.train.replica_device_setter(2)):
+            inputs, loss = _model(1.0, sparse)
+            train = make().minimize(loss, tf.train.get_or_create_global_step())
+        with tf.Session(cluster.target("worker", 0)) as sess:
+            sess.run(tf.global_variables_initializer())
+            return _train(sess, inputs, train, slice(None))
+
+
 def _check(expected: list[np.ndarray], found: list[Any]) -> None:
     for one, other, value in zip(*found, expected, strict=True):
         assert one.tobytes() == other.tobytes()
         np.testing.assert_allclose(one, value, rtol=2e-5, atol=2e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("bucket_bytes", [1, 100, 8 << 20])
+#: The others are as slow, and differ in what each worker does by itself.
+QUICK = ("adam",)
+every_optimizer = pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in OPTIMIZERS]
+)
+
+
+@pytest.mark.parametrize("bucket_bytes", [pytest.param(1, marks=pytest.mark.slow), 100, 8 << 20])
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("name", list(OPTIMIZERS))
+@every_optimizer
 def test_equals_the_whole_batch(name, sparse, bucket_bytes):
     make = OPTIMIZERS[name]
     _check(_alone(make, sparse), _together(make, sparse, bucket_bytes=bucket_bytes))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", list(OPTIMIZERS))
+@every_optimizer
 def test_parts_equal_the_whole(name):
     make = OPTIMIZERS[name]
     _check(_alone(make, False), _together(make, False, sharded=True, bucket_bytes=100))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@every_optimizer
+def test_parameter_servers_equal_one_process(name, sparse):
+    make = OPTIMIZERS[name]
+    for got, expected in zip(_on_servers(make, sparse), _alone(make, sparse), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-6)
 
 
 def test_workers_have_slots_for_their_parts_only():
@@ -126,6 +148,13 @@ def test_parts_are_dense():
     optimizer = tf.train.AllReduceOptimizer(tf.train.AdamOptimizer(), 2, sharded=True)
     with pytest.raises(ValueError, match="dense gradients only"):
         optimizer.minimize(loss)
+
+
+def test_parts_have_no_constraints():
+    w = tf.get_variable("w", [4], constraint=lambda v: tf.clip_by_norm(v, 1.0))
+    optimizer = tf.train.AllReduceOptimizer(tf.train.AdamOptimizer(), 2, sharded=True)
+    with pytest.raises(ValueError, match="cannot train w:0: its constraint"):
+        optimizer.minimize(tf.reduce_sum(w))
 
 
 def test_graphs_that_differ_are_named():

@@ -111,7 +111,7 @@ class AllReduceOptimizer(WrappedOptimizer):
 
     Raises:
         ValueError: for fewer than one worker, or no room in a bucket; in sharded mode for sparse
-            gradients.
+            gradients and variables with constraints.
 
     >>> w = tf.Variable([1.0, 2.0])
     >>> optimizer = tf.train.AllReduceOptimizer(tf.train.GradientDescentOptimizer(0.5), 1)
@@ -235,6 +235,13 @@ class AllReduceOptimizer(WrappedOptimizer):
                 "AllReduceOptimizer(sharded=True) takes dense gradients only: parts of variables "
                 "do not follow rows. Use sharded=False."
             )
+        for grad, variable in pairs:
+            if grad is not None and variable.constraint is not None:
+                raise ValueError(
+                    f"AllReduceOptimizer(sharded=True) cannot train {variable.name}: its constraint "
+                    "takes the whole variable, of which each worker updates a part. Use "
+                    "sharded=False."
+                )
         graph, own, updates = get_default_graph(), [], []
         dense = [(g, v) for g, v in reversed(pairs) if g is not None]
         with graph.name_scope(self._name):
