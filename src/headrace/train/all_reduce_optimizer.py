@@ -238,8 +238,8 @@ class AllReduceOptimizer(WrappedOptimizer):
         for grad, variable in pairs:
             if grad is not None and variable.constraint is not None:
                 raise ValueError(
-                    f"AllReduceOptimizer(sharded=True) cannot train {variable.name}: its constraint "
-                    "takes the whole variable, of which each worker updates a part. Use "
+                    f"AllReduceOptimizer(sharded=True) cannot train {variable.name}: its "
+                    "constraint takes the whole variable, and each worker updates a part. Use "
                     "sharded=False."
                 )
         graph, own, updates = get_default_graph(), [], []
