@@ -32,7 +32,7 @@ parser.add_argument("--layers", type=int, default=1, help="LSTMs on top of each 
 parser.add_argument("--sentences", type=int, default=32, help="of a batch, of all workers together")
 parser.add_argument("--length", type=int, default=20, help="words of a sentence")
 parser.add_argument("--sampled", type=int, default=512, help="classes of the sampled softmax")
-parser.add_argument("--steps", type=int, default=1000, help="batches")
+parser.add_argument("--steps", type=int, help="batches: 1000, or 150 if small")
 parser.add_argument("--rate", type=float, default=0.2, help="Adagrad's")
 parser.add_argument("--small", action="store_true", help="a small model that is trained at once")
 modes.add_arguments(
@@ -40,16 +40,6 @@ modes.add_arguments(
     split="each LSTM, and each part of the softmax, is on a worker of its own",
     pipeline="the layers are on the workers, and work on parts of a batch in turn",
 )
-
-
-def uniform(seed):
-    """Numbers in [-0.1, 0.1) which are the same in every mode."""
-
-    def initializer(shape, dtype=tf.float32, partition_info=None):
-        part = partition_info.var_offset[0] if partition_info else 0
-        return tf.random_uniform(shape, -0.1, 0.1, dtype, seed=1000 * seed + part)
-
-    return initializer
 
 
 class LanguageModel:
@@ -68,14 +58,16 @@ class LanguageModel:
         parts = len(self.task.devices) if self.task.mode == "split" else self.args.servers
         partitioner = tf.fixed_size_partitioner(parts)
         with self.task.parts_placed():
-            return tf.get_variable(name, shape, initializer=uniform(seed), partitioner=partitioner)
+            return tf.get_variable(
+                name, shape, initializer=modes.uniform(seed), partitioner=partitioner
+            )
 
     def _embed(self, words):
         table = self._table("rows", [self.vocabulary, self.args.units], seed=1)
         return tf.nn.embedding_lookup(table, words, partition_strategy="div")
 
     def _lstm(self, values, seed):
-        cell = tf.nn.rnn_cell.LSTMCell(self.args.units, initializer=uniform(seed))
+        cell = tf.nn.rnn_cell.LSTMCell(self.args.units, initializer=modes.uniform(seed))
         return tf.nn.dynamic_rnn(cell, values, dtype=tf.float32)[0]
 
     def _loss(self, values, targets, sampled=None):
@@ -131,16 +123,14 @@ class LanguageModel:
             return step.loss, step.gradients
         loss = self.whole(words, targets, self.training_loss)
         pairs = optimizer.compute_gradients(loss, colocate_gradients_with_ops=True)
-        if self.task.mode == "sharded":  # a worker's part of a table may begin within a row
-            pairs = [(tf.convert_to_tensor(gradient), v) for gradient, v in pairs]
-        return loss, pairs
+        return loss, self.task.trained(pairs)
 
 
 def main():
     args = parser.parse_args()
     if args.small:
         args.units, args.vocabulary, args.sampled = 32, 1000, 100
-        args.steps = min(args.steps, 150)
+    args.steps = args.steps or (150 if args.small else 1000)
     task = modes.start(args)
     if task is None:
         return

@@ -44,6 +44,16 @@ def add_arguments(parser, **more_modes):
     )
 
 
+def uniform(seed):
+    """An initialiser: numbers in [-0.1, 0.1), the same in each mode, for equal parts."""
+
+    def initializer(shape, dtype=tf.float32, partition_info=None):
+        part = partition_info.var_offset[0] if partition_info else 0
+        return tf.random_uniform(shape, -0.1, 0.1, dtype, seed=1000 * seed + part)
+
+    return initializer
+
+
 def start(args):
     """This process's task, or None in the process that only starts the others."""
     if args.mode == "local":
@@ -156,6 +166,12 @@ class Task:
             )
             self._hook = lambda: optimizer.make_session_run_hook(self.chief)
         return optimizer
+
+    def trained(self, pairs):
+        """Gradients as the optimiser of the mode can take them."""
+        if self.mode == "sharded":  # a worker's part of a table may begin within a row
+            return [(tf.convert_to_tensor(gradient), v) for gradient, v in pairs]
+        return pairs
 
     def session(self, steps, at_the_end):
         """A session that should stop after so many batches, seen by all workers together.

@@ -136,6 +136,12 @@ CASES = {
         ["--train_steps=400"], "accuracy", least=0.9, golden="prints no losses, as in the guide"
     ),
     "ragged_sentences": Case(["--steps=80"], "accuracy", least=0.95),
+    "ranking": Case(
+        ["--small", "--mode=async", "--steps=150"],
+        "learned",
+        least=0.55,
+        golden="has modes that TensorFlow has not; test_worked_models.py compares them",
+    ),
     "save_restore": Case([], "ratio", most=0.7),
 }
 

@@ -16,6 +16,9 @@ pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(120)]
 #: What the small language model reaches in one process; with word frequencies alone it is 4.719.
 LANGUAGE_LOSS = 4.817
 
+#: And the ranking model: what it has learned of what can be, and the loss.
+LEARNED, RANKING_LOSS = 0.774, 0.4926
+
 
 def run(program: str, *arguments: str) -> str:
     """What it prints. Its processes end with it, whatever happens."""
@@ -75,3 +78,23 @@ def test_any_text_is_read(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("the wheel turns the mill . " * 2000)
     assert measured(run("language_model", f"--text={path}"), "loss") < 0.6
+
+
+@pytest.mark.parametrize("mode", ["local", "all-reduce", "sharded"])
+def test_ranking_is_the_same(mode):
+    printed = run("ranking", "--mode", mode)
+    assert measured(printed, "loss") == pytest.approx(RANKING_LOSS, abs=5e-4)
+    assert measured(printed, "learned") == pytest.approx(LEARNED, abs=3e-3)
+
+
+@pytest.mark.parametrize("mode", ["async", "sync", "sync-backup", "growing"])
+def test_ranking_learns_on_servers(mode):
+    printed = run("ranking", "--mode", mode, "--workers=3")
+    assert measured(printed, "loss") < RANKING_LOSS + 0.01
+    assert measured(printed, "best_loss") < measured(printed, "loss")
+    assert measured(printed, "auc") < measured(printed, "best_auc")
+
+
+def test_ranking_comes_nearer_to_the_best():
+    """With four times the lines."""
+    assert measured(run("ranking", "--steps=1600"), "learned") > LEARNED + 0.05
