@@ -76,3 +76,68 @@ def test_ids_travel_and_rows_come_back(make, kind, strategy, is_sparse):
     assert forward["worker"] <= (distinct if once else 200) * ROW + small
     # Gradients of one row are summed before they travel, however the rows were looked up.
     assert both["ps"] - forward["ps"] <= distinct * (ROW + 8) + small
+
+
+LOSSES = {"sampled softmax": tf.nn.sampled_softmax_loss, "NCE": tf.nn.nce_loss}
+CLASSES = np.array([3, 8, 3, 3999, 8, 3] * 20)[:, np.newaxis]  # of 120 examples; 3 distinct
+SAMPLED = np.array([17, 4, 2999, 1001])
+
+
+def sampled_loss(kind, parts):
+    """The loss of 120 examples, beside variables that are made of the same numbers in parts."""
+    rng = np.random.RandomState(0)
+    partitioner = tf.fixed_size_partitioner(parts) if parts else None
+    made = {"w": rng.randn(ROWS, WIDTH), "b": rng.randn(ROWS)}
+
+    def part(value):
+        def start(shape, dtype=tf.float32, partition_info=None):
+            first = partition_info.var_offset[0] if partition_info else 0
+            return tf.constant(value[first : first + int(shape[0])], dtype)
+
+        return start
+
+    tables = [
+        tf.get_variable(name, value.shape, initializer=part(value), partitioner=partitioner)
+        for name, value in made.items()
+    ]
+    inputs = tf.constant(rng.randn(len(CLASSES), WIDTH), tf.float32)
+    given = (SAMPLED, np.full([len(CLASSES), 1], 0.01), np.full([len(SAMPLED)], 0.01))
+    values = [tf.constant(v, tf.int64 if i == 0 else tf.float32) for i, v in enumerate(given)]
+    labels = tf.placeholder_with_default(CLASSES, [None, 1])
+    losses = LOSSES[kind](
+        *tables,
+        labels,
+        inputs,
+        len(SAMPLED),
+        ROWS,
+        sampled_values=values,
+        partition_strategy="div",
+    )
+    return tables, tf.reduce_sum(losses)
+
+
+@pytest.mark.parametrize("kind", ["sampled softmax", pytest.param("NCE", marks=pytest.mark.slow)])
+def test_classes_of_sampled_losses_travel_once(kind):
+    with with_cluster(ps=2, worker=1) as cluster:
+        with tf.device(tf.train.replica_device_setter(ps_tasks=2, worker_device="/job:worker")):
+            tables, loss = sampled_loss(kind, 2)
+            train = tf.train.AdagradOptimizer(0.1).minimize(loss)
+            initialized = tf.global_variables_initializer()
+        with tf.Session(cluster.target("worker")) as sess:
+            sess.run(initialized)
+            first = sess.run(loss)
+            sess.run(train)
+            trained = [np.concatenate(sess.run(list(t)), axis=0) for t in tables]
+            forward, both = sent(sess, loss), sent(sess, train)
+    distinct, small = 3 + len(SAMPLED), 900
+    assert forward["ps"] <= 2 * distinct * 8 + small
+    assert forward["worker"] <= distinct * (ROW + 4) + small
+    assert both["ps"] - forward["ps"] <= distinct * (ROW + 4 + 16) + small
+    with tf.Graph().as_default(), tf.Session() as sess:
+        whole, loss = sampled_loss(kind, 0)
+        train = tf.train.AdagradOptimizer(0.1).minimize(loss)
+        sess.run(tf.global_variables_initializer())
+        np.testing.assert_allclose(first, sess.run(loss), 1e-5)
+        sess.run(train)
+        for found, expected in zip(trained, sess.run(whole), strict=True):
+            np.testing.assert_allclose(found, expected, 1e-4, 1e-5)

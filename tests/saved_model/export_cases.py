@@ -7,7 +7,8 @@ name an operation to run after loading.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ class Case:
     feeds: dict[str, Any]
     steps: int = 1
     init_op: Any = None
-    extra: dict[str, Any] = field(default_factory=dict)
+    load: Callable[[Any], None] | None = None  # gives variables their values
 
 
 def values(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:
@@ -147,6 +148,29 @@ def tables(folder: Path) -> Case:
         {"words": np.array([b"two", b"none", b"zero"])},
         init_op=tf.tables_initializer(),
     )
+
+
+#: A trained table, as `export` of it gives it.
+FROZEN_KEYS = np.array([-(2**63), -5, 0, 7, 2**62])
+
+
+def frozen_table(folder: Path, constant: bool = True) -> Case:
+    rows = values(len(FROZEN_KEYS), 3)
+    table = tf.lookup.FrozenEmbeddingTable(FROZEN_KEYS, rows, [0.5, -1.0, 2.0], constant)
+    keys = tf.placeholder(tf.int64, [None], "keys")
+    x = tf.nn.embedding_lookup(table, keys)
+    y = tf.layers.dense(x, 2, kernel_initializer=tf.initializers.ones())
+    return Case(
+        {"keys": keys},
+        {"rows": x, "y": y},
+        {"keys": np.array([2**62, 1, -(2**63), -5, 2**62 + 1])},
+        init_op=tf.tables_initializer(),
+        load=table.load,
+    )
+
+
+def frozen_table_of_variables(folder: Path) -> Case:
+    return frozen_table(folder, constant=False)
 
 
 def strings(folder: Path) -> Case:
@@ -449,6 +473,7 @@ CASES = {
     function.__name__: function
     for function in (
         *(dense, convolutions, normalised_with_dropout, embeddings, recurrent, loops, scans),
+        *(frozen_table, frozen_table_of_variables),
         *(partitioned, tables, strings, examples, trained_embeddings, trained_recurrent),
         *(trained_convolutions, ragged, beams, shapes_and_slices, counted, averaged),
         *(decoder, labels_of_sequences, second_derivatives, trained_loops_in_loops),

@@ -22,7 +22,7 @@ PEERS = {
     "1.15": Path(os.environ.get("HEADRACE_PEER_115_PYTHON", ROOT / ".peer-115" / "bin" / "python")),
 }
 WAYS = {"2": ["loader", "load"], "1.15": ["loader"]}
-QUICK = ["dense", "tables", "scans", "trained_with_adam"]
+QUICK = ["dense", "tables", "scans", "trained_with_adam", "frozen_table_of_variables"]
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 
@@ -39,6 +39,8 @@ def export(name, folder):
         tf.set_random_seed(1)
         case = (CASES | WITH_STABLEHLO)[name](folder)
         session.run(tf.global_variables_initializer())
+        if case.load is not None:
+            case.load(session)
         if case.init_op is not None:
             session.run(case.init_op)
         model = str(folder / "model")

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace as _SimpleNamespace
 
+from headrace.lookup.frozen_tables import FrozenEmbeddingTable
 from headrace.lookup.initializers import (
     KeyValueTensorInitializer,
     TextFileIndex,
@@ -14,6 +15,7 @@ from headrace.lookup.vocabulary import StaticVocabularyTable
 experimental = _SimpleNamespace(DenseHashTable=_MutableDenseHashTable)
 
 __all__ = [
+    "FrozenEmbeddingTable",
     "KeyValueTensorInitializer",
     "StaticHashTable",
     "StaticVocabularyTable",

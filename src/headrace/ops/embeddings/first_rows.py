@@ -69,9 +69,14 @@ class FirstRows:
         self._constant = np.broadcast_to(numbers, (width,)) if constant else None
         self._quantiles = None if constant else quantiles(start, self._dtype)
 
-    def of(self, keys: Keys) -> NDArray[Any]:
-        """The first rows of keys: ``[len(keys), width]``."""
-        out = np.empty((len(keys), self._width), self._dtype)
+    def of(self, keys: Keys, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The first rows of keys: ``[len(keys), width]``.
+
+        Args:
+            out: where to write them, and what to return then.
+        """
+        if out is None:
+            out = np.empty((len(keys), self._width), self._dtype)
         if self._constant is not None:
             out[:] = self._constant
             return out

@@ -108,51 +108,69 @@ class KeyIndex:
     def find_or_add(self, keys: Keys, new_rows: Callable[[Keys], Rows]) -> Rows:
         """The row of each key; those without one get theirs from ``new_rows(distinct keys)``.
 
-        ``new_rows`` may be called several times. If it raises, no key has been added by that call.
+        ``new_rows`` is called once at most. If it raises, no key has been added.
         """
         self.reserve(len(keys))
         rows, places = np.empty(len(keys), np.int64), self._first_places(keys)
         under_way = np.arange(len(keys))
+        winners: list[NDArray[np.int64]] = []
         while under_way.size:
             at = places[under_way]
             found = self._at(at)
             here = found[:, 1]
             empty = here == EMPTY
-            same = (found[:, 0] == keys[under_way]) & (here >= 0)
+            # A claim of this call has the key already, and will have a row.
+            same = (found[:, 0] == keys[under_way]) & ~empty & (here != REMOVED)
             rows[under_way[same]] = here[same]
-            lost = self._claim(under_way[empty], at[empty], keys, rows, new_rows)
+            won, lost = self._claim(under_way[empty], at[empty], keys)
+            if won.size:
+                winners.append(won)
+                rows[won] = _FIRST_CLAIM - won
             on = under_way[~(empty | same)]
             places[on] += 1
             places[on] &= self._places - 1
             # Who lost a claim looks again at the same place: its winner may have the same key.
             under_way = np.concatenate([lost, on]) if lost.size else on
+        if winners:
+            self._add(np.concatenate(winners), keys, rows, places, new_rows)
         return rows
 
     def _claim(
-        self,
-        who: NDArray[np.int64],
-        at: NDArray[np.int64],
-        keys: Keys,
-        rows: Rows,
-        new_rows: Callable[[Keys], Rows],
-    ) -> NDArray[np.int64]:
-        """Gives empty places to one each of those who found them; the others."""
+        self, who: NDArray[np.int64], at: NDArray[np.int64], keys: Keys
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Gives empty places to one each of those who found them; these, and the others."""
         if not who.size:
-            return who
+            return who, who
         claims = _FIRST_CLAIM - who
         self._pairs[at, 1] = claims
-        won = self._pairs[at, 1] == claims
-        winners, where = who[won], at[won]
-        # Empty again, should there be no rows.
-        self._pairs[where, 1] = EMPTY
-        made = new_rows(keys[winners])
-        self._pairs[where, 0] = keys[winners]
+        has_won = self._pairs[at, 1] == claims
+        won: NDArray[np.int64] = who[has_won]
+        lost: NDArray[np.int64] = who[~has_won]
+        self._pairs[at[has_won], 0] = keys[won]
+        return won, lost
+
+    def _add(
+        self,
+        winners: NDArray[np.int64],
+        keys: Keys,
+        rows: Rows,
+        places: NDArray[np.int64],
+        new_rows: Callable[[Keys], Rows],
+    ) -> None:
+        """Gives keys that have claimed a place their rows, or the places back."""
+        where = places[winners]
+        try:
+            made = new_rows(keys[winners])
+        except BaseException:
+            self._pairs[where, 1] = EMPTY
+            raise
         self._pairs[where, 1] = made
-        rows[winners] = made
+        of_claim = np.empty(len(keys), np.int64)
+        of_claim[winners] = made
+        claimed = np.flatnonzero(rows <= _FIRST_CLAIM)
+        rows[claimed] = of_claim[_FIRST_CLAIM - rows[claimed]]
         self._used += len(winners)
         self._count += len(winners)
-        lost: Rows = who[~won]
-        return lost
 
     def move(self, keys: Keys, rows: Rows) -> None:
         """Gives keys that are there other rows."""

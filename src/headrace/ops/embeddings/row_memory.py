@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+import weakref
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from headrace.ops.core.parallel import in_pieces
 
 _PAGE = mmap.PAGESIZE
+#: From so many bytes on, arrays grow by an eighth; smaller ones by half.
+_LARGE = 1 << 30
 #: From so many bytes on, memory asks for huge pages: random rows miss the cache of addresses less.
 _HUGE = 4 << 20
 #: Rows that one thread copies at a time.
@@ -28,6 +31,22 @@ def _mapped(nbytes: int) -> mmap.mmap:
 def _prefer_huge_pages(memory: mmap.mmap, nbytes: int) -> None:
     if nbytes >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
+
+
+def _take_place(file: int, begin: int, end: int) -> None:
+    """Makes a file longer, with place on the disk: to touch a page that gets none ends a process.
+
+    Raises:
+        OSError: if there is no place.
+    """
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file, begin, end - begin)
+        else:
+            os.ftruncate(file, end)
+    except OSError:
+        os.ftruncate(file, begin)
+        raise
 
 
 def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -53,7 +72,8 @@ class RowArray:
         self._inner = (width,) if width else ()
         self.row_bytes = self.dtype.itemsize * (width or 1)
         self._memory = _mapped(0)
-        self.in_file = False
+        #: Descriptor of the file, if there is one.
+        self._file: int | None = None
         #: Bytes of pages of the file that have been touched since `let_go`, at most.
         self.touched = 0
         self._view()
@@ -70,6 +90,11 @@ class RowArray:
         return len(self.array)
 
     @property
+    def in_file(self) -> bool:
+        """Whether the rows are in a file."""
+        return self._file is not None
+
+    @property
     def memory_bytes(self) -> int:
         """Bytes of memory that are taken at most; none by what is in a file."""
         return 0 if self.in_file else len(self._memory)
@@ -79,11 +104,18 @@ class RowArray:
         return int(max(len(self._memory), rows * self.row_bytes))
 
     def reserve(self, rows: int) -> None:
-        """Makes room for so many rows. Nobody may hold ``array`` then."""
+        """Makes room for so many rows. Nobody may hold ``array`` then.
+
+        Raises:
+            OSError: if there is not so much memory, or place in the file; all is as before then.
+        """
         if rows <= len(self.array):
             return
-        wanted = max(rows, len(self.array) + len(self.array) // 2) * self.row_bytes
+        share = 8 if len(self._memory) >= _LARGE else 2
+        wanted = max(rows, len(self.array) + len(self.array) // share) * self.row_bytes
         wanted = -(-wanted // _PAGE) * _PAGE
+        if self._file is not None:
+            _take_place(self._file, len(self._memory), wanted)
         self.array = np.empty((0, *self._inner), self.dtype)
         try:
             self._memory.resize(wanted)
@@ -100,13 +132,14 @@ class RowArray:
         """
         size = len(self._memory)
         with tempfile.TemporaryFile(dir=directory or None, prefix="headrace-table-") as file:
+            _take_place(file.fileno(), 0, size)
             self.array.reshape(-1).view(np.uint8).tofile(file)
             file.flush()
-            os.ftruncate(file.fileno(), size)
             self._memory = mmap.mmap(file.fileno(), size)
+            self._file = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._file)
         if hasattr(mmap, "MADV_RANDOM"):
             self._memory.madvise(mmap.MADV_RANDOM)
-        self.in_file = True
         self._view()
 
     def let_go(self) -> None:
@@ -129,6 +162,6 @@ class RowArray:
 
         in_pieces(len(rows), _PIECE, lambda size: piece)
 
-    def put(self, rows: NDArray[np.int64], values: Any) -> None:
-        """Replaces rows that are all different."""
+    def put(self, rows: NDArray[np.int64] | slice, values: Any) -> None:
+        """Replaces rows that are all different, or a range of them."""
         self.array[rows] = values

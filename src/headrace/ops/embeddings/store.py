@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.errors import ResourceExhaustedError
 from headrace.graph.dtypes import DType
 from headrace.ops.core.checks import invalid
+from headrace.ops.core.distinct import summed_rows
 from headrace.ops.core.parallel import in_pieces
 from headrace.ops.core.registry import HostResource
 from headrace.ops.embeddings.admission import BloomCounter, ExactCounter
@@ -126,7 +129,24 @@ class EmbeddingStore(HostResource):
         small = [self.keys, self.sightings, self.seen, self.changed, self._claims]
         return [*small, *self._large()]
 
+    @contextlib.contextmanager
+    def _growing_to(self, rows: int) -> Iterator[None]:
+        """Says which table there is no more room for."""
+        try:
+            yield
+        except (OSError, MemoryError) as error:
+            where = self.spec.directory or "the directory of temporary files"
+            what = f"memory, or {where} for" if self.spec.memory_limit else "memory for"
+            raise ResourceExhaustedError(
+                None,
+                None,
+                f"Table {self.name} has {len(self)} rows, and cannot have {rows}: there is not so "
+                f"much {what} their values and slots ({error}). Evict rows, or let it be in files "
+                "(memory_limit, directory).",
+            ) from error
+
     def _reserve(self, rows: int) -> None:
+        """Room for so many rows in all. If there is none the table has what it had."""
         limit, large = self.spec.memory_limit, self._large()
         if limit and sum(c.bytes_for(rows) for c in large if not c.in_file) > limit:
             for column in large:
@@ -147,18 +167,29 @@ class EmbeddingStore(HostResource):
         """Rows for distinct keys, with their first values."""
         reused = min(len(keys), len(self.free))
         last = self.made + len(keys) - reused
-        self._reserve(last)
+        with self._growing_to(last):
+            self._reserve(last)
         # Nothing has changed until here, so that a table survives the lack of memory.
         rows = np.concatenate([self.free[:reused], np.arange(self.made, last)])
-        self.free, self.made = self.free[reused:], last
-        self.values.put(rows, self.first.of(keys))
+        self.free, begin, self.made = self.free[reused:], self.made, last
+        for at, of in ((rows[:reused], keys[:reused]), (slice(begin, last), keys[reused:])):
+            if len(of):
+                self._begin(at, of)
+        return rows
+
+    def _begin(self, rows: Any, keys: Keys) -> None:
+        """Rows, by numbers or a range, become those of keys."""
+        if isinstance(rows, slice):
+            self.first.of(keys, self.values.array[rows])
+        else:
+            self.values.put(rows, self.first.of(keys))
         self.keys.put(rows, keys)
         self.sightings.put(rows, 0)
         self.seen.put(rows, self.clock)
         self.changed.put(rows, True)
         for slot, column in self.slots.items():
-            column.put(rows, slot.start)
-        return rows
+            if slot.start or not isinstance(rows, slice):
+                column.put(rows, slot.start)
 
     def column(self, slot: SlotSpec) -> RowArray:
         """The slot's rows, made when it is first asked for.
@@ -175,9 +206,10 @@ class EmbeddingStore(HostResource):
                         f"{slot.start}: two optimisers of one kind share it. Give them names."
                     )
             found = RowArray(self.dtype, self.spec.width)
-            if self.values.in_file:
-                found.spill(self.spec.directory)
-            found.reserve(len(self.values))
+            with self._growing_to(self.made):
+                if self.values.in_file:
+                    found.spill(self.spec.directory)
+                found.reserve(len(self.values))
             if slot.start:
                 found.array[: self.made] = slot.start
             self.slots[slot] = found
@@ -273,11 +305,12 @@ class EmbeddingStore(HostResource):
         claims, own = self._claims.array, np.arange(len(rows))
         claims[rows[::-1]] = own[::-1]
         first = claims[rows]
-        if (first == own).all():
+        is_first = first == own
+        if is_first.all():
             return rows, grads
-        order = np.argsort(first, kind="stable")
-        begins = np.flatnonzero(np.diff(first[order], prepend=-1))
-        return rows[order[begins]], np.add.reduceat(grads[order], begins, axis=0)
+        places = (np.cumsum(is_first) - 1)[first]
+        distinct = rows[is_first]
+        return distinct, summed_rows(grads, places, len(distinct))
 
     def assign(self, keys: Any, values: Any) -> None:
         """Gives keys these rows; of a key that is there twice the last counts.

@@ -135,7 +135,7 @@ def embedding_lookup(
     ...     session.run(embedding_lookup(table, [2, 0])).tolist()
     [[4.0, 5.0], [0.0, 1.0]]
     """
-    parts = _parts(params)
+    parts = table_parts(params)
     with get_default_graph().name_scope(name or "embedding_lookup") as scope:
         ids = convert_to_tensor(ids, name="ids")
         if len(parts) == 1:
@@ -144,7 +144,13 @@ def embedding_lookup(
         return _clipped(_from_parts(parts, ids, partition_strategy), ids, max_norm)
 
 
-def _parts(params: Any) -> list[Any]:
+def rows_travel(parts: list[Any]) -> bool:
+    """Whether rows of a table are on other tasks, or may be: it has parts."""
+    return len(parts) > 1 or "/job:" in (getattr(parts[0], "device", "") or "")
+
+
+def table_parts(params: Any) -> list[Any]:
+    """The parts of a table, one or more."""
     if isinstance(params, PartitionedVariable):
         return list(params)
     parts = list(params) if isinstance(params, (list, tuple)) else [params]

@@ -12,7 +12,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import raw
 from headrace.ops.core.public import public
 from headrace.ops.core.static import static_shape
-from headrace.ops.nn.embedding import _parts, embedding_lookup
+from headrace.ops.nn.embedding import embedding_lookup, rows_travel, table_parts
 from headrace.ops.sparse.api import sparse_fill_empty_rows, sparse_reshape, sparse_retain
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 
@@ -48,7 +48,7 @@ def embedding_lookup_sparse(
     combiner = combiner or "mean"
     if combiner not in ("mean", "sqrtn", "sum"):
         raise ValueError("combiner must be one of 'mean', 'sqrtn' or 'sum'")
-    table = _parts(params)
+    table = table_parts(params)
     if not isinstance(sp_ids, SparseTensor):
         raise TypeError("sp_ids must be SparseTensor")
     if sp_weights is not None:
@@ -76,8 +76,7 @@ def embedding_lookup_sparse(
 
 def _found(table: list[Any], ids: Tensor, strategy: str, max_norm: float | None) -> Tensor:
     """The rows of ids; of parts, and of what is on another task, each row once: rows travel."""
-    away = len(table) > 1 or "/job:" in (getattr(table[0], "device", "") or "")
-    if not away or ids.dtype not in (dtypes.int32, dtypes.int64):
+    if not rows_travel(table) or ids.dtype not in (dtypes.int32, dtypes.int64):
         return embedding_lookup(table, ids, strategy, max_norm=max_norm)
     distinct, place = raw.Unique(ids)
     rows = embedding_lookup(table, distinct, strategy, max_norm=max_norm)
@@ -135,7 +134,7 @@ def safe_embedding_lookup_sparse(
     """
     if embedding_weights is None:
         raise ValueError(f"Missing embedding_weights {embedding_weights}.")
-    table = _parts(embedding_weights)
+    table = table_parts(embedding_weights)
     if not isinstance(sparse_ids, SparseTensor):
         raise TypeError("sparse_ids must be SparseTensor")
     with get_default_graph().name_scope(name or "embedding_lookup") as scope:

@@ -21,7 +21,7 @@ from headrace.ops.core.old_arguments import sampled_loss_arguments
 from headrace.ops.core.public import public
 from headrace.ops.math.cast import cast_to
 from headrace.ops.nn import candidate_sampling as _ops  # noqa: F401  (defines the ops)
-from headrace.ops.nn.embedding import embedding_lookup
+from headrace.ops.nn.embedding import embedding_lookup, rows_travel, table_parts
 from headrace.ops.nn.softmax import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
@@ -461,8 +461,10 @@ def sampled_logits(
         values = [raw.StopGradient(convert_to_tensor(v)) for v in sampled_values]
         sampled, true_count, sampled_count = _int64(values[0]), values[1], values[2]
         ids = raw.ConcatV2([flat, sampled], 0)
-        rows = cast_to(embedding_lookup(weights, ids, partition_strategy), inputs.dtype)
-        bias = cast_to(embedding_lookup(biases, ids, partition_strategy), inputs.dtype)
+        rows, bias = (
+            cast_to(found, inputs.dtype)
+            for found in _looked_up(weights, biases, ids, partition_strategy)
+        )
         true_rows, sampled_rows = _parts(rows, flat, sampled)
         true_bias, sampled_bias = _parts(bias, flat, sampled)
         others = raw.AddV2(raw.MatMul(inputs, sampled_rows, transpose_b=True), sampled_bias)
@@ -477,6 +479,16 @@ def sampled_logits(
         logits = raw.ConcatV2([own, others], 1)
         targets = [raw.RealDiv(raw.OnesLike(own), float(num_true)), raw.ZerosLike(others)]
         return logits, raw.ConcatV2(targets, 1)
+
+
+def _looked_up(weights: Any, biases: Any, ids: Tensor, strategy: str) -> list[Tensor]:
+    """The rows and biases of classes. From other tasks each class travels once: there are classes
+    that many examples of a batch have."""
+    tables = [table_parts(params) for params in (weights, biases)]
+    if not any(map(rows_travel, tables)):
+        return [embedding_lookup(table, ids, strategy) for table in tables]
+    distinct, place = raw.Unique(ids)
+    return [raw.GatherV2(embedding_lookup(t, distinct, strategy), place, 0) for t in tables]
 
 
 def _int64(tensor: Tensor) -> Tensor:
