@@ -11,6 +11,13 @@ import inspect
 import re
 
 NO_SHAPE = {
+    "which strategy is in force, and who makes variables": """
+        distribute.experimental_set_strategy distribute.get_loss_reduction
+        distribute.get_replica_context distribute.get_strategy distribute.has_strategy
+        distribute.in_cross_replica_context contrib.distribute.get_cross_replica_context
+        contrib.distribute.initialize_tpu_system
+        contrib.distribute.require_replica_context
+        contrib.distribute.run_standard_tensorflow_server variable_creator_scope""",
     "the process: its switches, devices, flags, log and files; none of them has a shape": """
         app. config. flags. logging. resource_loader. sysconfig. get_logger gfile. io.gfile.
         io.tf_record_iterator
@@ -84,6 +91,12 @@ NO_SHAPE = {
 }
 
 NO_ERROR = {
+    "looking at which strategy is in force: there is always an answer": """
+        distribute.get_loss_reduction
+        distribute.get_replica_context distribute.get_strategy distribute.has_strategy
+        distribute.in_cross_replica_context contrib.distribute.get_cross_replica_context
+        contrib.distribute.initialize_tpu_system
+        variable_creator_scope""",
     "they answer from what is there, for any argument": """
         config.get_visible_devices config.list_logical_devices config.list_physical_devices
         control_flow_v2_enabled executing_eagerly resource_variables_enabled

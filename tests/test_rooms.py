@@ -110,6 +110,14 @@ SHARED_NAMES = {
         ],
         "tf.contrib.learn has one of its own, with the earlier interface",
     ),
+    **dict.fromkeys(
+        [
+            *("MirroredStrategy", "OneDeviceStrategy", "ParameterServerStrategy"),
+            "CollectiveAllReduceStrategy",
+        ],
+        "tf.contrib.distribute has one of its own, with the arguments and methods of 1.12",
+    ),
+    "Step": "tf.contrib.distribute has a public one",
     "TFRecordWriter": "tf.data.experimental has one of its own, which writes datasets",
 }
 

@@ -24,6 +24,9 @@ NAMESPACES = [
         "config",
         "data",
         "debugging",
+        "distribute",
+        "distribute.cluster_resolver",
+        "distribute.experimental",
         "distributions",
         "dtypes",
         "errors",
@@ -54,6 +57,7 @@ CONTRIB = [
             "cudnn_rnn",
             "data",
             "deprecated",
+            "distribute",
         ),
         *(
             "distributions",

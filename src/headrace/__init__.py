@@ -115,6 +115,7 @@ __getattr__, __dir__ = _lazy(
         "config",
         "contrib",
         "data",
+        "distribute",
         "distributions",
         "dtypes",
         "estimator",

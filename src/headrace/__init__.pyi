@@ -683,6 +683,7 @@ from headrace.ops.state.initializers import zeros_initializer as zeros_initializ
 from headrace.ops.state.partitioned import fixed_size_partitioner as fixed_size_partitioner
 from headrace.ops.state.partitioned import min_max_variable_partitioner as min_max_variable_partitioner
 from headrace.ops.state.partitioned import variable_axis_size_partitioner as variable_axis_size_partitioner
+from headrace.ops.state.replica_scope import variable_creator_scope as variable_creator_scope
 from headrace.ops.state.scopes_api import add_to_collection as add_to_collection
 from headrace.ops.state.scopes_api import add_to_collections as add_to_collections
 from headrace.ops.state.scopes_api import colocate_with as colocate_with
@@ -783,6 +784,7 @@ from headrace.data.specs import RaggedTensorSpec as RaggedTensorSpec
 from headrace.data.specs import SparseTensorSpec as SparseTensorSpec
 from headrace.data.specs import TensorSpec as TensorSpec
 from headrace.data.specs import TypeSpec as TypeSpec
+from headrace import distribute as distribute
 from headrace import distributions as distributions
 from headrace import dtypes as dtypes
 from headrace import estimator as estimator

@@ -26,6 +26,7 @@ from headrace.ops.nn.weights import (
     broadcast_weights,
     remove_squeezable_dimensions,
 )
+from headrace.ops.state.replica_scope import LAST_LOSS_REDUCTION
 from headrace.ops.state.scopes_api import control_dependencies, name_scope
 
 
@@ -175,6 +176,7 @@ def compute_weighted_loss(
     1.5
     """
     Reduction.validate(reduction)
+    get_default_graph().get_collection_ref(LAST_LOSS_REDUCTION)[:] = [reduction]
     with (
         name_scope(scope, "weighted_loss", (losses, weights)),
         control_dependencies((assert_broadcastable(weights, losses),)),

@@ -11,6 +11,7 @@ _MODULES = (
     "cluster_resolver",
     "compiler",
     "deprecated",
+    "distribute",
     "distributions",
     "eager",
     "estimator",

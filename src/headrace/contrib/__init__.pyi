@@ -6,6 +6,7 @@ from headrace.contrib import crf as crf
 from headrace.contrib import cudnn_rnn as cudnn_rnn
 from headrace.contrib import data as data
 from headrace.contrib import deprecated as deprecated
+from headrace.contrib import distribute as distribute
 from headrace.contrib import distributions as distributions
 from headrace.contrib import eager as eager
 from headrace.contrib import estimator as estimator

@@ -23,6 +23,7 @@ from headrace.files.paths import as_path
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
+from headrace.graph.stacks import inherit
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.control.basic import no_op
 from headrace.ops.control.flow_api import cond
@@ -66,6 +67,7 @@ class _Defaults(threading.local):
 
 
 _defaults = _Defaults()
+inherit(_defaults)
 
 
 class SummaryWriter:

@@ -12,7 +12,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.scopes import ControlScope, ControlStack, DeviceStack, NameTable
 from headrace.graph.shape_errors import building_error, foreign_tensor, is_foreign, place
 from headrace.graph.site import user_site
-from headrace.graph.stacks import DefaultStack
+from headrace.graph.stacks import DefaultStack, inherit
 from headrace.graph.tensor import Operation, Tensor
 from headrace.settings import flags
 
@@ -573,6 +573,8 @@ class _GraphStack(DefaultStack[Graph]):
 
 default_graph_stack = _GraphStack()
 default_session_stack: DefaultStack[Any] = DefaultStack()
+inherit(default_graph_stack)
+inherit(default_session_stack)
 
 
 def get_default_graph() -> Graph:

@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import threading
-from collections.abc import Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+#: The state of each thread that one takes over which builds a part of another one's graph.
+_inherited: list[threading.local] = []
+
+
+def inherit(state: threading.local) -> None:
+    """Let threads that build a part of another one's graph take over this state."""
+    _inherited.append(state)
+
+
+def inherited(*more: threading.local) -> Callable[[], None]:
+    """What is open in this thread (graphs, scopes): called in another one, opens the same there."""
+    taken = [
+        (state, {name: _own_copy(value) for name, value in vars(state).items()})
+        for state in (*_inherited, *more)
+    ]
+
+    def install() -> None:
+        for state, values in taken:
+            vars(state).update({name: _own_copy(value) for name, value in values.items()})
+
+    return install
+
+
+def _own_copy(value: Any) -> Any:
+    return copy.copy(value) if isinstance(value, (list, dict)) else value
 
 
 class DefaultStack(threading.local, Generic[T]):

@@ -6,6 +6,7 @@ from typing import Any
 
 import headrace as tf
 from headrace.ops.nn import weights as fitting
+from headrace.ops.state.copied_variables import across_replicas
 
 #: The two tensors of a metric: its value, and the op that counts a batch and gives the new value.
 Metric = tuple[tf.Tensor, tf.Tensor]
@@ -36,9 +37,12 @@ def collected(
 ) -> Metric:
     """Both results, of any shape, put into the collections that the caller named.
 
+    In a replica of a strategy the value is that of what all replicas have counted.
+
     Raises:
         RuntimeError: if the graph is finalized.
     """
+    value = across_replicas(value)
     if metrics_collections:
         tf.add_to_collections(metrics_collections, value)
     if updates_collections:

@@ -40,7 +40,7 @@ REASONS = {
     "contrib.boosted_trees.estimator_batch": "its estimators are still to come; the ops on trees "
     "are there",
     "contrib.cluster_resolver": "clusters come from TF_CONFIG and tf.train.ClusterSpec",
-    "contrib.distribute": "tf.distribute is still to come",
+    "contrib.distribute.UpdateContext": "strategy.extended.update says where an update stands",
     "contrib.distributions.MultivariateNormalDiag": "tf.distributions.Normal has its components, "
     "each by itself",
     "contrib.eager": "Headrace runs graphs; it has no eager mode",
@@ -66,7 +66,8 @@ REASONS = {
     "contrib.timeseries": "its estimators are still to come",
     "data.experimental.TensorArrayStructure": "datasets hold tensors, sparse and ragged ones, and "
     "datasets, no TensorArrays",
-    "distribute": "tf.distribute is still to come",
+    "distribute.cluster_resolver": "Headrace asks no cloud for its machines: clusters come from "
+    "TF_CONFIG, tf.train.ClusterSpec or Slurm",
     "enable_eager_execution": "Headrace runs graphs; it has no eager mode",
     "enable_v2_behavior": "Headrace has the graphs and sessions of TensorFlow 1.x only",
     "function": "Headrace builds graphs from calls, it does not trace Python functions",
@@ -80,7 +81,7 @@ REASONS = {
     "python.debug": "the command line debugger is not there; session.describe() shows a plan",
     "python.eager": "Headrace runs graphs; it has no eager mode",
     "python.keras": "tf.keras is Keras 3; its inner modules are at `import keras`",
-    "python.distribute": "tf.distribute is still to come",
+    "python.distribute": "tf.distribute has its public names",
     "python.tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
     "tpu": "Headrace runs on TPUs through tf.device, not through TPUEstimator",
     "xla": "every graph is compiled by XLA",
@@ -210,7 +211,8 @@ def make_namespace(module: ModuleType) -> None:
 #: The modules that are namespaces of the interface (those of contrib are all).
 _NAMES = """
 app audio autograph bitwise collective compat config contrib data data.experimental debugging
-distribute distributions dtypes errors estimator estimator.experimental estimator.export
+distribute distribute.cluster_resolver distribute.experimental distributions
+dtypes errors estimator estimator.experimental estimator.export
 estimator.inputs estimator.tpu examples feature_column flags gfile graph_util image
 initializers io io.gfile keras layers linalg logging lookup losses manip math metrics nest nn
 nn.rnn_cell parallel profiler python_io quantization queue ragged random resource_loader saved_model

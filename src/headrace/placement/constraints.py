@@ -321,6 +321,17 @@ def _nearest(wanted: str, known: list[str]) -> list[str]:
     return sorted(known, key=lambda name: -_score(parts, name))[:_LISTED]
 
 
+def _more_cpus(wanted: str) -> str:
+    """How a process gets the CPU device that is wanted; '' for another device."""
+    spec = names.DeviceSpec.from_string(wanted)
+    if spec.device_type != "CPU" or not spec.device_index:
+        return ""
+    return (
+        f" tf.ConfigProto(device_count={{'CPU': {spec.device_index + 1}}}) gives a session so many "
+        "CPU devices."
+    )
+
+
 def _suggestion(wanted: str, devices: DeviceSet) -> str:
     """What is wrong with the name, where only one part of it is; '' or a sentence."""
     parts = dict(_PARTS.findall(wanted))
@@ -330,7 +341,7 @@ def _suggestion(wanted: str, devices: DeviceSet) -> str:
     if job is not None and job not in jobs:
         return f" There is no job '{job}'." + suggest(job, jobs)
     if len(rows) == 1:
-        return ""
+        return _more_cpus(wanted)
     own = [i for i, row in enumerate(rows) if job in (None, row["job"])]
     if task is not None and all(rows[i]["task"] != task for i in own):
         where = f"Job '{job}'" if job is not None else "The cluster"

@@ -17,6 +17,7 @@ from headrace.ops.control import basic
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state.variables import Variable
 from headrace.train.optimizer import GradVar, Optimizer
+from headrace.train.replica_updates import joining
 from headrace.train.session_run_hook import SessionRunHook
 from headrace.train.wrapped_optimizer import WrappedOptimizer
 
@@ -25,7 +26,7 @@ __all__ = ["AllReduceOptimizer", "broadcast_variables"]
 _KEYS = "collective instance keys"
 
 
-def _next_key(group_key: int) -> int:
+def next_key(group_key: int) -> int:
     """A key that this graph has not used: equal in graphs that are built alike."""
     used: list[int] = get_default_graph().get_collection_ref(f"{_KEYS} of {group_key}")
     used.append(FIRST_OWN_KEY + len(used))
@@ -56,7 +57,7 @@ def broadcast_variables(
     """
     done = []
     for variable in variables:
-        shape, dtype, key = variable.shape, variable.dtype.base_dtype, _next_key(group_key)
+        shape, dtype, key = variable.shape, variable.dtype.base_dtype, next_key(group_key)
         if not shape.is_fully_defined():
             raise ValueError(f"{variable.name} cannot be broadcast: its shape is {shape}.")
         if is_chief:
@@ -123,6 +124,8 @@ class AllReduceOptimizer(WrappedOptimizer):
     array([0., 0.], dtype=float32)
     """
 
+    joins_workers = True
+
     def __init__(
         self,
         opt: Optimizer,
@@ -150,18 +153,20 @@ class AllReduceOptimizer(WrappedOptimizer):
         Args:
             loss, args, kwargs: those of `Optimizer.compute_gradients`.
         """
+        joining(self, "compute_gradients")
         graph = get_default_graph()
         before = len(graph.get_operations())
         pairs = self._opt.compute_gradients(loss, *args, **kwargs)
         if self._sharded or self.group_size == 1:
             return pairs
         with graph.name_scope(self._name):
-            return self._averaged(pairs, before)
+            return self.averaged(pairs, before)
 
     def apply_gradients(
         self, grads_and_vars: Iterable[GradVar], global_step: Any = None, name: str | None = None
     ) -> Operation:
         """An op that applies averages; see `Optimizer.apply_gradients`."""
+        joining(self, "apply_gradients")
         pairs = list(grads_and_vars)
         if not self._sharded:
             return self._opt.apply_gradients(pairs, global_step, name)
@@ -173,7 +178,13 @@ class AllReduceOptimizer(WrappedOptimizer):
 
     # -- buckets ----------------------------------------------------------------------------------
 
-    def _averaged(self, pairs: Sequence[GradVar], before: int) -> list[GradVar]:
+    def averaged(self, pairs: Sequence[GradVar], before: int) -> list[GradVar]:
+        """Pairs with the averages over workers, or the sums, in the place of own gradients.
+
+        Args:
+            pairs: (gradient, variable).
+            before: how many operations the graph had before the gradients.
+        """
         dense = [(g, v) for g, v in reversed(pairs) if g is not None and not _is_sparse(g)]
         found: dict[Any, Any] = {}
         buckets = self._buckets(dense)
@@ -207,14 +218,14 @@ class AllReduceOptimizer(WrappedOptimizer):
 
     def _reduce(self, value: Any) -> Tensor:
         final = "Div" if self._average else "Id"
-        key = _next_key(self.group_key)
+        key = next_key(self.group_key)
         return collective.all_reduce(value, self.group_size, self.group_key, key, "Add", final)
 
     def _gathered(self, pairs: Sequence[GradVar]) -> dict[Any, IndexedSlices]:
         found = {}
-        there = collective.all_reduce(1, self.group_size, self.group_key, _next_key(self.group_key))
+        there = collective.all_reduce(1, self.group_size, self.group_key, next_key(self.group_key))
         for grad, variable in pairs:
-            keys = _next_key(self.group_key), _next_key(self.group_key)
+            keys = next_key(self.group_key), next_key(self.group_key)
             with get_default_graph().name_scope(_label([variable])):
                 values, indices = (
                     collective.all_gather(t, self.group_size, self.group_key, key)
@@ -267,7 +278,7 @@ class AllReduceOptimizer(WrappedOptimizer):
                         part.read_value(),
                         self.group_size,
                         self.group_key,
-                        _next_key(self.group_key),
+                        next_key(self.group_key),
                     )
                 values = _parted(whole, bucket)
                 updates += [v.assign(x).op for (_, v), x in zip(bucket, values, strict=True)]
@@ -280,7 +291,7 @@ class AllReduceOptimizer(WrappedOptimizer):
         padding = -count % self.group_size
         with get_default_graph().name_scope(label):
             padded = raw.Pad(flat, [[0, padding]]) if padding else flat
-            key = _next_key(self.group_key)
+            key = next_key(self.group_key)
             return collective.reduce_scatter(
                 padded, self.group_size, self.group_key, key, merge, final
             )

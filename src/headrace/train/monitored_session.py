@@ -9,6 +9,7 @@ from typing import Any
 from headrace.errors import OutOfRangeError
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
+from headrace.ops.state import replica_scope
 from headrace.session.session import Session
 from headrace.train.basic_session_run_hooks import StepCounterHook
 from headrace.train.coordinator import Coordinator
@@ -361,6 +362,15 @@ class SingularMonitoredSession(_MonitoredSession):
         return self._tf_sess()
 
 
+def _has_own_variables() -> bool:
+    """Whether each worker has all variables: those of a strategy that mirrors them on workers."""
+    place = replica_scope.current()
+    if place is None:
+        return False
+    extended = place.strategy.extended
+    return bool(extended.experimental_between_graph and extended.experimental_should_init)
+
+
 def MonitoredTrainingSession(
     master: str = "",
     is_chief: bool = True,
@@ -398,7 +408,8 @@ def MonitoredTrainingSession(
     steps, secs = _either(save_summaries_steps, save_summaries_secs, (100, None))
     saves, save_secs = _either(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
     scaffold = scaffold or Scaffold()
-    if not is_chief:
+    has_own_variables = _has_own_variables()
+    if not is_chief and not has_own_variables:
         creator: Any = WorkerSessionCreator(
             scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs
         )
@@ -407,6 +418,8 @@ def MonitoredTrainingSession(
     creator = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config
     )
+    if not is_chief:
+        return MonitoredSession(creator, list(hooks or ()), stop_grace_period_secs)
     summary_dir = summary_dir or checkpoint_dir
     if summary_dir:
         if log_step_count_steps and log_step_count_steps > 0:

@@ -21,7 +21,7 @@ from headrace.ops.embeddings.tables_api import EmbeddingTable
 from headrace.ops.state.partitioned import PartitionedVariable
 from headrace.ops.state.variable_updates import variable_of
 from headrace.ops.state.variables import Variable
-from headrace.train import slot_creator
+from headrace.train import replica_updates, slot_creator
 
 GradVar = tuple[Any, Any]
 
@@ -47,6 +47,8 @@ class Optimizer:
     GATE_NONE = 0
     GATE_OP = 1
     GATE_GRAPH = 2
+    #: Whether it brings the gradients of workers together itself; then no strategy can.
+    joins_workers = False
 
     def __init__(self, use_locking: bool, name: str) -> None:
         if not name:
@@ -120,6 +122,11 @@ class Optimizer:
             raise TypeError(f"loss must be a tensor, but got {loss!r}")
         self._assert_valid_dtypes([loss])
         variables = self._variables_to_train(var_list)
+        place = replica_updates.joining(self, "compute_gradients")
+        if place is not None:
+            replica_updates.check_copies(place, variables)
+            place.strategy.extended._gradients_begin()
+            loss = replica_updates.scaled(loss)
         grads = gradients(
             loss,
             variables,
@@ -176,31 +183,39 @@ class Optimizer:
             raise ValueError(
                 f"No gradients provided for any variable: {[str(v) for _, v in pairs]}."
             )
+        place = replica_updates.joining(self, "apply_gradients")
+        if place is not None:
+            return replica_updates.apply_together(self, place, pairs, global_step, name)
         graph = get_default_graph()
         with basic.init_scope():
             self._create_slots(with_gradient)
         with graph.name_scope(name or self._name) as scope:
             self._prepare()
-            updates = []
-            for grad, variable in pairs:
-                if grad is not None:
-                    grad = _summed_before_it_travels(grad, variable)
-                    with (
-                        graph.name_scope(f"update_{variable.op.name}"),
-                        graph.colocate_with(variable),
-                    ):
-                        updates.append(self._update(grad, variable))
+            updates = self._updates(pairs)
             if global_step is None:
                 step = self._finish(updates, scope)
             else:
-                with (
-                    graph.control_dependencies([self._finish(updates, "update")]),
-                    graph.colocate_with(global_step),
-                ):
-                    step = _increment(global_step, scope)
+                with graph.control_dependencies([self._finish(updates, "update")]):
+                    step = self._incremented(global_step, scope)
         if step not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
             graph.add_to_collection(GraphKeys.TRAIN_OP, step)
         return step
+
+    def _updates(self, pairs: Sequence[GradVar]) -> list[Any]:
+        graph, updates = get_default_graph(), []
+        for grad, variable in pairs:
+            if grad is not None:
+                grad = _summed_before_it_travels(grad, variable)
+                with (
+                    graph.name_scope(f"update_{variable.op.name}"),
+                    graph.colocate_with(variable),
+                ):
+                    updates.append(self._update(grad, variable))
+        return updates
+
+    def _incremented(self, global_step: Any, name: str) -> Operation:
+        with get_default_graph().colocate_with(global_step):
+            return _increment(global_step, name)
 
     def _update(self, grad: Any, variable: Any) -> Any:
         if isinstance(variable, EmbeddingTable):

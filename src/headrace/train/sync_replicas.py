@@ -25,6 +25,7 @@ from headrace.ops.state.variables import Variable
 from headrace.ops.state.variables_api import global_variables, report_uninitialized_variables
 from headrace.train.optimizer import GradVar, Optimizer
 from headrace.train.queue_runner import QueueRunner
+from headrace.train.replica_updates import joining
 from headrace.train.session_run_hook import SessionRunHook
 from headrace.train.sync_replicas_hook import SyncReplicasHook
 from headrace.train.wrapped_optimizer import WrappedOptimizer
@@ -74,6 +75,8 @@ class SyncReplicasOptimizer(WrappedOptimizer):
     ...         token = sess.run(train)
     """
 
+    joins_workers = True
+
     def __init__(
         self,
         opt: Optimizer,
@@ -122,6 +125,7 @@ class SyncReplicasOptimizer(WrappedOptimizer):
                 can tell whether a gradient is stale.
             TypeError: if a gradient is neither a tensor nor IndexedSlices.
         """
+        joining(self, "apply_gradients")
         pairs = list(grads_and_vars)
         if not pairs:
             raise ValueError("Must supply at least one variable")

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.ops.state.variables import Variable
 from headrace.train.optimizer import GradVar, Optimizer
+from headrace.train.replica_updates import joining
 
 
 class WrappedOptimizer(Optimizer):
@@ -42,6 +43,7 @@ class WrappedOptimizer(Optimizer):
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradVar]:
         """Pairs (gradient, variable) of the optimiser inside."""
+        joining(self, "compute_gradients")
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(

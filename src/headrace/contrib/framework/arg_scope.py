@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from headrace.graph.stacks import inherit
+
 F = TypeVar("F", bound=Callable[..., Any])
 Scope = dict[Any, dict[str, Any]]
 
@@ -21,6 +23,7 @@ class _Scopes(threading.local):
 
 
 _scopes = _Scopes()
+inherit(_scopes)
 #: The arguments with defaults of each function that takes part.
 _arguments: dict[Any, tuple[str, ...]] = {}
 

@@ -24,6 +24,7 @@ from headrace.ops.core.public import public
 from headrace.ops.core.registry import OpDef, get_op_def
 from headrace.ops.state import save_slices, variable_scatter
 from headrace.ops.state.initial_values import colocate, initial_tensor, safe_initial_value
+from headrace.ops.state.replica_scope import VariableType
 from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
 from headrace.ops.state.variable_kinds import (
     VariableAggregation,
@@ -43,7 +44,7 @@ _ASSIGN = get_op_def("AssignVariableOp")
 
 
 @public("Variable")
-class Variable(Operators):
+class Variable(Operators, metaclass=VariableType):
     """A value that the steps of a session share and update.
 
     Args:
@@ -72,6 +73,8 @@ class Variable(Operators):
     """
 
     SaveSliceInfo = save_slices.SaveSliceInfo
+    #: Classes of variables with copies are not made by whoever makes the copies.
+    made_by_creators = True
     #: The Python operators that work on the value.
     OPERATORS = tuple(
         f"__{name}__" for n in (*_BINARY, *_LOGICAL) for name in (n, f"r{n}")
