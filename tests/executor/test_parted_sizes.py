@@ -7,7 +7,7 @@ import pytest
 
 import headrace as tf
 from headrace.executor import region
-from headrace.executor.spare_rows import rounded_up
+from headrace.executor.spare_rows import SpareRows, _Rows, rounded_up
 from headrace.harness.cluster import with_cluster
 from headrace.settings import flags
 
@@ -116,6 +116,53 @@ def test_lists_of_rows_of_any_length(name, programs, monkeypatch):
     for found, value in zip(run(), expected, strict=True):
         np.testing.assert_allclose(found, value, 2e-4, 1e-5)
     assert len(programs) < 4 + 2 * len({rounded_up(n) for n in lengths})
+
+
+def test_many_lists_of_rows_have_one_program(programs, monkeypatch):
+    """Few lengths of each of six tables are a great many together."""
+    rng = np.random.RandomState(0)
+    steps = [[rng.randint(0, 50, rng.randint(20, 45)) for _ in range(6)] for _ in range(12)]
+
+    def run():
+        with tf.Graph().as_default(), tf.Session() as session:
+            tables = [tf.get_variable(f"t{i}", initializer=np.ones([50, 4], "f")) for i in range(6)]
+            ids = [tf.placeholder(tf.int64, [None]) for _ in tables]
+            rows = [tf.placeholder(tf.float32, [None, 4]) for _ in tables]
+            slices = [tf.IndexedSlices(r, i) for r, i in zip(rows, ids, strict=True)]
+            optimizer = tf.train.AdagradOptimizer(0.1)
+            train = optimizer.apply_gradients(zip(slices, tables, strict=True))
+            session.run(tf.global_variables_initializer())
+            for step in steps:
+                given = [(i[:, None] + np.arange(4.0)) / 50 for i in step]
+                session.run(train, dict(zip([*ids, *rows], [*step, *given], strict=True)))
+            return session.run(tables)
+
+    monkeypatch.setattr(flags, "interpret", "always")
+    expected = run()
+    monkeypatch.setattr(flags, "interpret", "never")
+    programs.clear()
+    np.testing.assert_allclose(run(), expected, 1e-5)
+    updating = [types for types in programs if types.count("ResourceSparseApplyAdagrad") == 6]
+    assert 1 <= len(updating) <= 4, programs
+
+
+def test_rooms_are_neither_too_many_nor_too_large():
+    rooms = SpareRows([_Rows(0, (1,), 99), _Rows(2, (3,), 99)])
+
+    def room(one, other):
+        shapes = ((one,), (one, 4), (other,), (other, 4))
+        indices, rows, *_, last = rooms.room_for(shapes)
+        assert (rows[0], last[1]) == (indices[0], 4)
+        return indices[0], last[0]
+
+    large = room(100, 200)
+    assert large >= (100, 200)
+    assert room(110, 150) == room(60, 220) == large
+    assert sum(room(3, 9)) <= 40
+    assert room(100, 200) == large
+    grown = room(100, 400)
+    assert grown[0] == large[0]
+    assert room(105, 390) == room(80, 220) == grown
 
 
 @pytest.mark.parametrize("kind", ["update", "add", "sub", "mul", "min", "max", "div"])

@@ -4,10 +4,16 @@ What updates rows of a variable gets other rows at each step, and often another 
 that a server has of a batch, distinct words. XLA would compile a program for each number. Programs
 of such ops pass over indices behind the last row, so indices of that kind, and rows of zeros, can
 be added.
+
+Where a region updates many tables, each with a length of its own, even few lengths of each make a
+great many together. There a program has more room than its first step needs, and serves all steps
+that fit in; when one does not, the next program has room for what both need.
 """
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +24,9 @@ from headrace.passes.ir import Edge, Node
 
 #: No list is filled up to fewer rows.
 _LEAST = 8
+#: Where there are several lists: how much more room than rows a program has when it is made, how
+#: much more one may have that is used, and how many of them are remembered.
+_MARGIN, _WASTE, _MOST_ROOMS = 1.25, 4, 16
 
 
 class _Rows(NamedTuple):
@@ -39,6 +48,7 @@ class SpareRows:
 
     def __init__(self, lists: Sequence[_Rows]) -> None:
         self._lists = lists
+        self._rooms: list[tuple[int, ...]] = []
 
     @classmethod
     def of(
@@ -84,12 +94,34 @@ class SpareRows:
     def room_for(self, shapes: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
         """The shapes of the inputs once they are filled up."""
         result = list(shapes)
-        for rows in self._lists:
-            count = shapes[rows.indices][0]
-            if all(shapes[i][0] == count for i in rows.updates):
-                for i in (rows.indices, *rows.updates):
-                    result[i] = (rounded_up(count), *shapes[i][1:])
+        fit = [
+            rows
+            for rows in self._lists
+            if all(shapes[i][0] == shapes[rows.indices][0] for i in rows.updates)
+        ]
+        counts = tuple([shapes[rows.indices][0] for rows in fit])
+        for rows, room in zip(fit, self._rooms_for(counts), strict=True):
+            for i in (rows.indices, *rows.updates):
+                result[i] = (room, *shapes[i][1:])
         return tuple(result)
+
+    def _rooms_for(self, counts: tuple[int, ...]) -> tuple[int, ...]:
+        """How many rows each list has room for."""
+        if len(counts) < 2 or len(counts) < len(self._lists):
+            return tuple(map(rounded_up, counts))
+        most = _WASTE * sum(max(count, _LEAST) for count in counts)
+        for rooms in self._rooms:
+            if sum(rooms) <= most and all(map(operator.le, counts, rooms)):
+                return rooms
+        new = tuple([rounded_up(math.ceil(_MARGIN * count)) for count in counts])
+        for rooms in self._rooms:
+            both = tuple(map(max, new, rooms))
+            if sum(both) <= most:
+                new = both
+                break
+        # The latest first: it has the most room.
+        self._rooms = [new, *self._rooms[: _MOST_ROOMS - 1]]
+        return new
 
     def filled(self, values: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> Sequence[Any]:
         """The inputs with the shapes that a program takes."""
