@@ -75,10 +75,13 @@ class Tasks:
             line = self.processes[task].stdout.readline()
             assert line == "ready\n", (task, line)
 
-    def run(self, prefix: Sequence[str], program: str, *args: str) -> subprocess.Popen[str]:
+    def run(
+        self, prefix: Sequence[str], program: str, *args: str, stdin: int | None = None
+    ) -> subprocess.Popen[str]:
         """A process of a program."""
         return subprocess.Popen(
             [*prefix, sys.executable, "-c", program, *args],
+            stdin=stdin,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "JAX_PLATFORMS": "cpu", **self._environ},

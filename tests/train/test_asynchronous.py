@@ -67,10 +67,10 @@ class Delayed:
         self.slow = self.optimizer.apply_gradients(pairs, global_step=self.step)
         self.reached, self.go_on = reached.dequeue(), go_on.enqueue(True)
 
-    def run(self, sess, between):
+    def run(self, sess, between, *more):
         """A slow step, with so many quick ones between its two halves: staleness, applied?"""
         found = []
-        fetches = [self.slow, self.optimizer.staleness, self.optimizer.is_applied]
+        fetches = [self.slow, self.optimizer.staleness, self.optimizer.is_applied, *more]
         thread = threading.Thread(target=lambda: found.extend(sess.run(fetches)))
         thread.start()
         sess.run(self.reached)
@@ -91,6 +91,19 @@ def test_staleness_is_how_many_updates_came_between():
             assert model.run(sess, between)[1:] == [between, True]
         assert sess.run(model.step) == 3 + 4
         assert sess.run(model.w) == 1.0 - 0.5 * (4 * 1.0 + 3 * 4.0)
+
+
+def test_staleness_is_a_summary_of_each_step(tmp_path):
+    model = Delayed(contrib_opt.StalenessOptimizer)
+    summary = tf.summary.merge_all()
+    with tf.Session() as sess, tf.summary.FileWriter(str(tmp_path)) as writer:
+        sess.run(tf.global_variables_initializer())
+        for step, between in enumerate((0, 3, 1)):
+            found = model.run(sess, between, summary)
+            writer.add_summary(found[-1], step)
+    events = [e for path in tmp_path.iterdir() for e in tf.train.summary_iterator(str(path))]
+    told = [(e.step, v.tag, v.simple_value) for e in events for v in e.summary.value]
+    assert told == [(i, "gradient_staleness", n) for i, n in enumerate((0.0, 3.0, 1.0))]
 
 
 def test_too_stale_gradients_are_dropped():

@@ -168,8 +168,8 @@ class DropStaleGradientOptimizer(StalenessOptimizer):
 class GuardedOptimizer(WrappedOptimizer):
     """Looks for gradients that are infinite or no numbers before anything is applied.
 
-    Around a SyncReplicasOptimizer's optimiser it looks at the averages; around the
-    SyncReplicasOptimizer itself, at the gradients of each replica.
+    Inside a `tf.train.SyncReplicasOptimizer` or `tf.train.AllReduceOptimizer` it looks at the
+    averages, and all workers do the same, also where each has a part of the variables.
 
     Args:
         opt: the optimiser that applies gradients.
@@ -179,7 +179,8 @@ class GuardedOptimizer(WrappedOptimizer):
             any), and `has_nan` is the bool scalar.
 
     Raises:
-        ValueError: for another word.
+        ValueError: for another word; for "skip" and "stop" around an optimiser whose workers wait
+            for each other's gradients.
 
     >>> x = tf.Variable(4.0)
     >>> sgd = tf.train.GradientDescentOptimizer(0.25)
@@ -203,8 +204,20 @@ class GuardedOptimizer(WrappedOptimizer):
             raise ValueError(
                 f"nan_gradients must be 'skip', 'stop' or 'report', not {nan_gradients!r}"
             )
+        if nan_gradients != "report" and opt.waits_for_gradients:
+            kind = type(opt).__name__
+            raise ValueError(
+                f"The workers of a {kind} wait for each other's gradients, so none may leave its "
+                f"own out. Put the guard inside: {kind}(GuardedOptimizer(opt, ...), ...)."
+            )
         self._action = nan_gradients
+        self._agree: Callable[[Tensor], Tensor] | None = None
         self.has_nan: Any = None
+
+    def use_agreement(self, agree: Callable[[Tensor], Tensor]) -> None:
+        """See `WrappedOptimizer.use_agreement`."""
+        self._agree = agree
+        super().use_agreement(agree)
 
     def apply_gradients(
         self, grads_and_vars: Iterable[GradVar], global_step: Any = None, name: str | None = None
@@ -214,6 +227,8 @@ class GuardedOptimizer(WrappedOptimizer):
         pairs = [(g, v) for g, v in grads_and_vars]
         finite = [_is_finite(g) for g, _ in pairs if g is not None]
         all_finite = raw.All(raw.Pack(finite), [0]) if finite else constant(True)
+        if self._agree is not None:
+            all_finite = self._agree(all_finite)
         self.has_nan = raw.LogicalNot(all_finite)
         scalar("nan_gradients", raw.Cast(self.has_nan, DstT=dtypes.float32))
         if self._action == "skip":
@@ -224,7 +239,7 @@ class GuardedOptimizer(WrappedOptimizer):
             with graph.control_dependencies([done]), graph.colocate_with(global_step):
                 return global_step.assign_add(1, read_value=False)
         if self._action == "stop":
-            pairs = _checked(pairs)
+            pairs = _checked(pairs, all_finite)
         return self._opt.apply_gradients(pairs, global_step, name)
 
 
@@ -337,13 +352,20 @@ def _is_finite(grad: Any) -> Tensor:
     return finite
 
 
-def _checked(pairs: Sequence[GradVar]) -> list[GradVar]:
+def _checked(pairs: Sequence[GradVar], all_finite: Tensor) -> list[GradVar]:
     """The gradients, once all of them were found finite: one that is not stops every update."""
-    checks = [
-        raw.CheckNumerics(getattr(g, "values", g), message=f"Gradient of {v.name} is not finite")
-        for g, v in pairs
-        if g is not None
-    ]
+    # After what was agreed upon: others wait for what this worker says, also if it stops.
+    with get_default_graph().control_dependencies([all_finite]):
+        checks: list[Any] = [
+            raw.CheckNumerics(
+                getattr(g, "values", g), message=f"Gradient of {v.name} is not finite"
+            )
+            for g, v in pairs
+            if g is not None
+        ]
+    with get_default_graph().control_dependencies(checks):
+        elsewhere = "A gradient that another worker applies is not finite"
+        checks.append(raw.Assert(all_finite, [elsewhere]))
     with get_default_graph().control_dependencies(checks):
         return [(_after(g), v) for g, v in pairs]
 

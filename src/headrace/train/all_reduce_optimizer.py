@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.segments import put_in_segment
@@ -162,6 +163,11 @@ class AllReduceOptimizer(WrappedOptimizer):
         with graph.name_scope(self._name):
             return self.averaged(pairs, before)
 
+    @property
+    def waits_for_gradients(self) -> bool:  # type: ignore[override]
+        """Whether `apply_gradients` sums; else `compute_gradients` does."""
+        return self._sharded
+
     def apply_gradients(
         self, grads_and_vars: Iterable[GradVar], global_step: Any = None, name: str | None = None
     ) -> Operation:
@@ -270,6 +276,8 @@ class AllReduceOptimizer(WrappedOptimizer):
                 final = "Div" if self._average else "Id"
                 grad = self._part(_flat([g for g, _ in bucket]), label, "Add", final)
                 own.append(((grad, part), bucket))
+        if isinstance(self._opt, WrappedOptimizer):
+            self._opt.use_agreement(self._all_agree)
         step = self._opt.apply_gradients([pair for pair, _ in own], global_step, name)
         with graph.control_dependencies([step]), graph.name_scope(self._name):
             for (_, part), bucket in own:
@@ -283,6 +291,14 @@ class AllReduceOptimizer(WrappedOptimizer):
                 values = _parted(whole, bucket)
                 updates += [v.assign(x).op for (_, v), x in zip(bucket, values, strict=True)]
         return basic.group(*updates)
+
+    def _all_agree(self, here: Tensor) -> Tensor:
+        with get_default_graph().name_scope(f"{self._name}/agree"):
+            key = next_key(self.group_key)
+            number = raw.Cast(here, DstT=dtypes.int32)
+            least = collective.all_reduce(number, self.group_size, self.group_key, key, "Min", "Id")
+            agreed: Tensor = raw.Equal(least, 1)
+            return agreed
 
     def _part(self, flat: Tensor, label: str, merge: str, final: str) -> Tensor:
         """This worker's part of a sum of flat tensors, which are filled up with zeros."""

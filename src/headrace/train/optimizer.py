@@ -50,6 +50,9 @@ class Optimizer:
     #: Whether it brings the gradients of workers together itself; then no strategy can.
     joins_workers = False
 
+    #: Whether `apply_gradients` waits for what other workers give to theirs.
+    waits_for_gradients = False
+
     def __init__(self, use_locking: bool, name: str) -> None:
         if not name:
             raise ValueError("Must specify the optimizer name")

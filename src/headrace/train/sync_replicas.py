@@ -76,6 +76,7 @@ class SyncReplicasOptimizer(WrappedOptimizer):
     """
 
     joins_workers = True
+    waits_for_gradients = True
 
     def __init__(
         self,

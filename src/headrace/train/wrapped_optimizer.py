@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from headrace.graph.tensor import Tensor
 from headrace.ops.state.variables import Variable
 from headrace.train.optimizer import GradVar, Optimizer
 from headrace.train.replica_updates import joining
@@ -40,6 +41,17 @@ class WrappedOptimizer(Optimizer):
             raise TypeError(f"opt must be a tf.train.Optimizer, not {opt!r}")
         super().__init__(use_locking, name)
         self._opt = opt
+
+    def use_agreement(self, agree: Callable[[Tensor], Tensor]) -> None:
+        """Have what depends on all gradients decided together with other workers.
+
+        Called before `apply_gradients` where each worker applies a part of the gradients.
+
+        Args:
+            agree: makes of a bool scalar one that is true where all workers' are.
+        """
+        if isinstance(self._opt, WrappedOptimizer):
+            self._opt.use_agreement(agree)
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradVar]:
         """Pairs (gradient, variable) of the optimiser inside."""
