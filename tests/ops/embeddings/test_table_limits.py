@@ -1,6 +1,8 @@
 """Tables at their limits: full disks, odd batches, many threads, first and later steps."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -183,3 +185,45 @@ def test_rows_are_evicted_while_others_look_up_and_update():
     assert len(keys) == len(table) == len(np.unique(keys))
     moved = rows - start[keys]
     np.testing.assert_allclose(moved, np.round(moved), atol=1e-3)
+
+
+LARGE = """
+import sys
+import numpy as np
+import headrace as tf
+
+BATCH, WIDTH, KEYS = 50_000, 64, 2_000_000
+
+def memory(kind):
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(kind)) / 1024
+
+fed = tf.placeholder(tf.int64, [BATCH])
+table = tf.EmbeddingTable(
+    WIDTH, tf.zeros_initializer(), memory_limit=64 << 20, directory=sys.argv[1]
+)
+rows = table.lookup(fed)
+train = tf.train.AdagradOptimizer(1.0, 1e-10).minimize(-tf.reduce_sum(rows))
+rng = np.random.default_rng(0)
+counts = np.ones(KEYS)
+with tf.Session() as sess:
+    sess.run(train, {fed: np.arange(BATCH) - 10**9})
+    before = memory("VmRSS")
+    for begin in range(0, KEYS, BATCH):
+        sess.run(train, {fed: np.arange(begin, begin + BATCH)})
+    for _ in range(10):
+        sess.run(train, {fed: rng.integers(0, KEYS, BATCH)})
+    found = sess.run(rows, {fed: np.arange(0, KEYS, KEYS // BATCH)})
+    assert found.min() > 0.99, found.min()
+print(memory("VmHWM") - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory of a process")
+def test_a_table_much_larger_than_its_limit_trains(tmp_path):
+    """1 GiB of rows and sums in 64 MiB, beside the index and what a step needs."""
+    command = [sys.executable, "-c", LARGE, str(tmp_path)]
+    done = subprocess.run(command, check=True, timeout=100, capture_output=True, text=True)
+    assert float(done.stdout) < 700

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from headrace.ops.core.parallel import in_pieces
 
 _PAGE = mmap.PAGESIZE
+#: Bytes that are mapped when one of them is touched (Linux: fault_around_bytes).
+AROUND = 1 << 16
 #: From so many bytes on, arrays grow by an eighth; smaller ones by half.
 _LARGE = 1 << 30
 #: From so many bytes on, memory asks for huge pages: random rows miss the cache of addresses less.
@@ -148,10 +150,13 @@ class RowArray:
             self._memory.madvise(mmap.MADV_DONTNEED)
         self.touched = 0
 
-    def touch(self, rows: int) -> None:
-        """Notes that so many rows are used."""
-        if self.in_file:
-            self.touched += rows * max(_PAGE, self.row_bytes)
+    def touch(self, rows: NDArray[np.int64]) -> None:
+        """Notes that these rows are used."""
+        if self.in_file and len(rows):
+            # The system maps what is around a page that is touched, too.
+            around = max(AROUND, self.row_bytes)
+            span = (int(rows.max()) - int(rows.min()) + 1) * self.row_bytes
+            self.touched += min(len(rows), span // around + 2) * around
 
     def take(self, rows: NDArray[np.int64], out: NDArray[Any]) -> None:
         """Writes rows into ``out``."""

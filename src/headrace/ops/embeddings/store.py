@@ -19,7 +19,7 @@ from headrace.ops.core.registry import HostResource
 from headrace.ops.embeddings.admission import BloomCounter, ExactCounter
 from headrace.ops.embeddings.first_rows import FirstRows, RowStart
 from headrace.ops.embeddings.key_index import KeyIndex, Keys
-from headrace.ops.embeddings.row_memory import RowArray
+from headrace.ops.embeddings.row_memory import AROUND, RowArray
 
 Array = NDArray[Any]
 #: Rows of an update that one thread works on: their states stay in its cache.
@@ -155,13 +155,23 @@ class EmbeddingStore(HostResource):
         for column in self._columns():
             column.reserve(rows)
 
-    def _touch(self, rows: int, columns: Sequence[RowArray]) -> None:
-        """Keeps what the process has of the files within the limit."""
+    def _touch(self, rows: Array, columns: Sequence[RowArray]) -> None:
+        """Keeps what the process has of the files about within the limit."""
         for column in columns:
             column.touch(rows)
         if sum(c.touched for c in self._large()) > self.spec.memory_limit > 0:
             for column in self._large():
                 column.let_go()
+
+    def _spans(self, rows: Array, columns: Sequence[RowArray]) -> Iterator[slice]:
+        """Ranges of a batch, each of which touches no more of the files than the limit."""
+        most = len(rows)
+        if self.values.in_file:
+            most = max(_PIECE, self.spec.memory_limit // (AROUND * len(columns)))
+        for begin in range(0, len(rows), max(1, most)):
+            span = slice(begin, begin + most)
+            yield span
+            self._touch(rows[span], columns)
 
     def new_rows(self, keys: Keys) -> Array:
         """Rows for distinct keys, with their first values."""
@@ -233,8 +243,8 @@ class EmbeddingStore(HostResource):
                 rows[missing] = self._admit(flat[missing])
                 missing = missing[rows[missing] < 0]
             if len(flat) > len(missing):
-                self.values.take(rows, out)
-                self._touch(len(flat), [self.values])
+                for span in self._spans(rows, [self.values]):
+                    self.values.take(rows[span], out[span])
             if grows:
                 there = rows[rows >= 0] if missing.size else rows
                 self.seen.array[there] = self.clock
@@ -287,15 +297,18 @@ class EmbeddingStore(HostResource):
                 return
             arrays = [c.array for c in columns]
 
-            def piece(begin: int, end: int) -> None:
-                at = rows[begin:end]
-                updated = rule(*[a.take(at, axis=0) for a in arrays], sums[begin:end])
-                for array, new in zip(arrays, updated, strict=True):
-                    array[at] = new
+            def update(own: Array, grads: Array) -> None:
+                def piece(begin: int, end: int) -> None:
+                    at = own[begin:end]
+                    updated = rule(*[a.take(at, axis=0) for a in arrays], grads[begin:end])
+                    for array, new in zip(arrays, updated, strict=True):
+                        array[at] = new
+
+                in_pieces(len(own), _PIECE, lambda size: piece)
 
             self.changed.array[rows] = True
-            in_pieces(len(rows), _PIECE, lambda size: piece)
-            self._touch(len(rows), columns)
+            for span in self._spans(rows, columns):
+                update(rows[span], sums[span])
 
     def _summed(self, rows: Array, grads: Array) -> tuple[Array, Array]:
         """The distinct rows that there are, and the sum of the gradients of each."""
@@ -326,9 +339,10 @@ class EmbeddingStore(HostResource):
             )
         with self.lock:
             rows = self.index.find_or_add(flat, self.new_rows)
-            self.values.put(rows, given.reshape(-1, self.spec.width))
             self.changed.array[rows] = True
-            self._touch(len(rows), [self.values])
+            new = given.reshape(-1, self.spec.width)
+            for span in self._spans(rows, [self.values]):
+                self.values.put(rows[span], new[span])
 
     def evict(self, which: Eviction) -> int:
         """Removes rows; how many they were."""
@@ -357,9 +371,10 @@ class EmbeddingStore(HostResource):
     def _norms(self, rows: Array) -> Array:
         norms = np.empty(len(rows))
         for begin in range(0, len(rows), _PIECE):
-            piece = self.values.array[rows[begin : begin + _PIECE]].astype(np.float64)
+            at = rows[begin : begin + _PIECE]
+            piece = self.values.array[at].astype(np.float64)
             norms[begin : begin + _PIECE] = np.sqrt((piece * piece).sum(axis=1))
-            self._touch(len(piece), [self.values])
+            self._touch(at, [self.values])
         return norms
 
     def remove_rows(self, rows: Array) -> None:
