@@ -217,7 +217,7 @@ def test_defaults_and_replace(monkeypatch):
         ({"session_config": 3}, "session_config must be instance of ConfigProto"),
         ({"device_fn": lambda x: x}, 'device_fn must be callable with exactly one argument "op"'),
         ({"protocol": "http"}, r"protocol should be grpc or grpc\+verbs"),
-        ({"train_distribute": 3}, "train_distribute should be None: there is no tf.distribute"),
+        ({"train_distribute": 3}, "train_distribute should be a strategy of tf.distribute"),
         ({"session_creation_timeout_secs": 0}, "session_creation_timeout_secs should be > 0"),
         ({"experimental_max_worker_delay_secs": 0.5}, "must be an integer if set"),
     ],

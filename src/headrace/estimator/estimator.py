@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from headrace import logging
+from headrace.estimator import replicas
 from headrace.estimator.arguments import (
     check_arguments,
     check_input_fn,
@@ -211,11 +213,14 @@ class Estimator:
         hooks: list[SessionRunHook],
         listeners: list[CheckpointSaverListener],
     ) -> Any:
-        with Graph().as_default() as graph, graph.device(self._device_fn):
+        strategy = replicas.strategy_of(self._config, ModeKeys.TRAIN)
+        config = replicas.config_for(self._config, strategy)
+        place = self._device_fn if strategy is None else self._config.device_fn
+        with Graph().as_default() as graph, graph.device(place), _scope(strategy):
             inputs, spec = self._build(input_fn, ModeKeys.TRAIN)
             self._warm_start(None)
             with inputs.named():
-                return train_spec(spec, self._config, [*inputs.hooks, *hooks], listeners)
+                return train_spec(spec, config, [*inputs.hooks, *hooks], listeners)
 
     # -- evaluate ----------------------------------------------------------------------------
 
@@ -248,7 +253,9 @@ class Estimator:
         all_hooks = checked_hooks(hooks)
         check_positive("steps", steps)
         path = self._checkpoint(checkpoint_path, "evaluate")
-        with Graph().as_default():
+        strategy = replicas.strategy_of(self._config, ModeKeys.EVAL)
+        config = replicas.config_for(self._config, strategy)
+        with Graph().as_default(), _scope(strategy):
             inputs, spec = self._build(input_fn, ModeKeys.EVAL)
             self._warm_start(path)
             if steps is None:
@@ -259,7 +266,7 @@ class Estimator:
                 all_hooks.append(StopAfterNEvalsHook(steps))
             hooks = [*inputs.hooks, *all_hooks]
             with inputs.named():
-                return evaluate_spec(spec, self._config, hooks, path, self.eval_dir(name))
+                return evaluate_spec(spec, config, hooks, path, self.eval_dir(name))
 
     # -- predict -----------------------------------------------------------------------------
 
@@ -445,6 +452,15 @@ class Estimator:
         """Input and model, in the default graph."""
         set_random_seed(self._config.tf_random_seed)
         create_global_step(get_default_graph())
+        strategy = replicas.strategy_of(self._config, mode)
+        if strategy is not None:
+            return replicas.build(
+                strategy,
+                input_fn,
+                lambda: self._call_input_fn(input_fn, mode),
+                lambda features, labels: self._call_model_fn(features, labels, mode, self.config),
+                mode,
+            )
         inputs = inputs_of(self._call_input_fn(input_fn, mode), input_fn)
         labels = None if mode == ModeKeys.PREDICT else inputs.labels
         with inputs.named(building=True):
@@ -458,6 +474,8 @@ class Estimator:
         check_input_fn(input_fn)
         names = argument_names(input_fn)
         given = {"mode": mode, "params": self._params_for(mode), "config": self.config}
+        strategy = replicas.strategy_of(self._config, mode)
+        given.update(replicas.input_arguments(input_fn, strategy))
         with device("/cpu:0"):
             return input_fn(**{name: value for name, value in given.items() if name in names})
 
@@ -502,6 +520,10 @@ class Estimator:
         if settings is not None and not checkpoint_path:
             logging.info("Warm-starting with WarmStartSettings: %s", settings)
             warm_start(*settings)
+
+
+def _scope(strategy: Any) -> Any:
+    return nullcontext() if strategy is None else strategy.scope()
 
 
 #: What a spec needs in each mode; one of that mode has it.

@@ -20,7 +20,14 @@ from headrace import logging
 from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.errors import suggest
 
-__all__ = ["Placement", "TaskType", "placement_of", "read_environment"]
+__all__ = [
+    "Placement",
+    "TaskType",
+    "placement_of",
+    "read_environment",
+    "strategies",
+    "with_chief",
+]
 
 _KEYS = {
     "cluster": "a JSON object of jobs, each with a list of 'host:port'",
@@ -132,6 +139,49 @@ def _tell_unread(given: Mapping[str, Any], known: Iterable[str], where: str) -> 
         hint = "" if key in known else suggest(key, list(known))
         if hint:
             logging.warning("%s has the key %r, which nothing reads.%s", where, key, hint)
+
+
+def with_chief(tf_config: Mapping[str, Any]) -> dict[str, Any]:
+    """TF_CONFIG of a cluster without a chief, in which the first worker is it.
+
+    So strategies read it: their programs name workers only.
+
+    >>> with_chief({"cluster": {"worker": ["a:1", "b:1"]}})
+    {'cluster': {'worker': ['a:1', 'b:1'], 'chief': ['a:1']}}
+    """
+    cluster = tf_config.get("cluster") or {}
+    workers = cluster.get(TaskType.WORKER)
+    if not workers or TaskType.CHIEF in cluster or TaskType.MASTER in cluster:
+        return dict(tf_config)
+    first = workers.get(0, workers.get("0")) if isinstance(workers, dict) else workers[0]
+    return {**tf_config, "cluster": {**cluster, TaskType.CHIEF: [first]}}
+
+
+def strategies(train: Any, evaluation: Any, both: Any) -> tuple[Any, Any]:
+    """The strategies of training and of evaluations.
+
+    Raises:
+        ValueError: if one is given twice, or a remote cluster is.
+        TypeError: if ``both`` is no DistributeConfig.
+    """
+    if both is None:
+        return train, evaluation
+    if not hasattr(both, "train_distribute") or not hasattr(both, "remote_cluster"):
+        raise TypeError(
+            "experimental_distribute is a tf.contrib.distribute.DistributeConfig, not "
+            f"{both!r:.100}."
+        )
+    if train is not None or evaluation is not None:
+        raise ValueError(
+            "Either train_distribute and eval_distribute or experimental_distribute can be given, "
+            "not both."
+        )
+    if both.remote_cluster is not None:
+        raise ValueError(
+            "DistributeConfig(remote_cluster=...) is not supported: start the program on each "
+            "task of the cluster, with TF_CONFIG."
+        )
+    return both.train_distribute, both.eval_distribute
 
 
 def placement_of(tf_config: Mapping[str, Any]) -> Placement:

@@ -10,7 +10,13 @@ from typing import Any
 from headrace import logging
 from headrace.errors import suggest
 from headrace.estimator.callables import argument_names
-from headrace.estimator.placement import TaskType, placement_of, read_environment
+from headrace.estimator.placement import (
+    TaskType,
+    placement_of,
+    read_environment,
+    strategies,
+    with_chief,
+)
 from headrace.files.paths import as_path
 
 __all__ = ["RunConfig", "TaskType", "default_session_config"]
@@ -62,7 +68,9 @@ class RunConfig:
         keep_checkpoint_max: so many of the latest checkpoints are kept; 0 or None for all.
         keep_checkpoint_every_n_hours: and one of every so many hours.
         log_step_count_steps: log loss and speed every so many steps; None for never.
-        train_distribute, eval_distribute, experimental_distribute: have to be None.
+        train_distribute, eval_distribute: strategies of `tf.distribute` for training and for
+            evaluations; experimental_distribute: both, as a
+            `tf.contrib.distribute.DistributeConfig`.
         device_fn: ``device_fn(op)`` gives the device of an operation.
         protocol: of the servers, "grpc".
         experimental_max_worker_delay_secs: workers begin one after another, with at most so much
@@ -124,7 +132,8 @@ class RunConfig:
         tf_config = read_environment()
         if tf_config:
             logging.info("TF_CONFIG environment variable: %s", tf_config)
-        self._place = placement_of(tf_config)
+        train, evaluation = strategies(train_distribute, eval_distribute, experimental_distribute)
+        self._place = placement_of(with_chief(tf_config) if train is not None else tf_config)
         self._set(
             model_dir=_model_dir(tf_config, model_dir),
             tf_random_seed=tf_random_seed,
@@ -135,16 +144,23 @@ class RunConfig:
             keep_checkpoint_max=keep_checkpoint_max,
             keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
             log_step_count_steps=log_step_count_steps,
-            train_distribute=train_distribute,
+            train_distribute=train,
             device_fn=device_fn,
             protocol=protocol,
-            eval_distribute=eval_distribute,
+            eval_distribute=evaluation,
             experimental_distribute=experimental_distribute,
             experimental_max_worker_delay_secs=experimental_max_worker_delay_secs,
             session_creation_timeout_secs=session_creation_timeout_secs,
         )
         if not self._session_config and self._place.cluster_spec:
             self._session_config = self._distributed_session_config()
+        self._tell_strategies()
+
+    def _tell_strategies(self) -> None:
+        """Let strategies know the cluster."""
+        for strategy in dict.fromkeys((self._train_distribute, self._eval_distribute)):
+            if strategy is not None and self._place.cluster_spec:
+                strategy.configure(None, self.cluster_spec, self.task_type, self.task_id)
 
     def _set(self, **values: Any) -> None:
         """Take new values, once they are known to be possible."""
@@ -295,12 +311,12 @@ class RunConfig:
 
     @property
     def train_distribute(self) -> Any:
-        """None: workers train by themselves on shared variables."""
+        """The strategy of training; None: workers train by themselves on shared variables."""
         return self._train_distribute
 
     @property
     def eval_distribute(self) -> Any:
-        """None."""
+        """The strategy of evaluations, or None."""
         return self._eval_distribute
 
     @property
@@ -389,11 +405,10 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     **{
         name: (
-            lambda _: False,
-            f"{name} should be None: there is no tf.distribute. With TF_CONFIG, workers train on "
-            "shared variables by themselves.",
+            lambda strategy: hasattr(strategy, "extended"),
+            f"{name} should be a strategy of tf.distribute, such as MirroredStrategy()",
         )
-        for name in ("train_distribute", "eval_distribute", "experimental_distribute")
+        for name in ("train_distribute", "eval_distribute")
     },
 }
 

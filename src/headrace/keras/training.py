@@ -16,6 +16,7 @@ from headrace.keras.loading import keras_inner, load_keras
 from headrace.keras.log_names import install as install_names
 from headrace.keras.log_names import old_names
 from headrace.keras.sessions import get_session
+from headrace.keras.strategies import check_strategy
 from headrace.keras.sync import in_step
 from headrace.train import optimizers as train_optimizers
 from headrace.train.optimizer import Optimizer
@@ -118,6 +119,7 @@ def _hook_compile(trainer: Any) -> None:
     def compile_model(
         self: Any, optimizer: Any = "rmsprop", loss: Any = None, *args: Any, **kwargs: Any
     ) -> None:
+        check_strategy(kwargs.pop("distribute", None))
         # For `model_to_estimator`.
         object.__setattr__(self, "_headrace_metrics", kwargs.get("metrics"))
         object.__setattr__(self, "_headrace_optimizer", optimizer)

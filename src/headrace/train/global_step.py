@@ -10,6 +10,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.ops.state.initializers import Zeros
+from headrace.ops.state.variable_kinds import VariableAggregation
 from headrace.ops.state.variable_scope import get_variable
 from headrace.ops.state.variable_updates import variable_of
 from headrace.ops.state.variables import Variable
@@ -81,6 +82,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
             dtype=dtypes.int64,
             initializer=Zeros(),
             trainable=False,
+            aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
             collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
         )
         return step

@@ -116,7 +116,7 @@ class ResourceVariableSaveable(SaveableObject):
         if not isinstance(var, Variable):
             raise ValueError(f"Saveable is no variable: {var!r}")
         # `v/read` exists already; a cached copy may be stale, so then there is a new read.
-        value = var._snapshot
+        value = var._as_graph_element()
         if value.op.type != "ReadVariableOp":
             value = var.read_value()
         super().__init__(var, [SaveSpec(value, slice_spec, name, var.dtype)], name)

@@ -162,7 +162,8 @@ class MirroredVariable(Variable):
             return copy._updated(update(copy, value, name), read_value)
         if place is not None and place.replica is not None:
             done = self._write_from_replicas(place, update, value, name)
-            return self._copy()._updated(done, read_value)
+            # All replicas wait for the same operation; each reads its copy.
+            return self._copy()._add_read("ReadVariableOp", [done]) if read_value else done
         done = self._write_all(update, value, name)
         return self._copies[0]._updated(done, read_value)
 
