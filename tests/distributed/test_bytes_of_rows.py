@@ -79,12 +79,16 @@ def test_ids_travel_and_rows_come_back(make, kind, strategy, is_sparse):
 
 
 LOSSES = {"sampled softmax": tf.nn.sampled_softmax_loss, "NCE": tf.nn.nce_loss}
+KINDS = ["sampled softmax", pytest.param("NCE", marks=pytest.mark.slow)]
 CLASSES = np.array([3, 8, 3, 3999, 8, 3] * 20)[:, np.newaxis]  # of 120 examples; 3 distinct
-SAMPLED = np.array([17, 4, 2999, 1001])
 
 
-def sampled_loss(kind, parts):
-    """The loss of 120 examples, beside variables that are made of the same numbers in parts."""
+def sampled_loss(kind, parts, true, sampled, size=None):
+    """A loss of some examples, with variables that are made of the same numbers in parts.
+
+    Args:
+        size: of the batch, as the graph knows it.
+    """
     rng = np.random.RandomState(0)
     partitioner = tf.fixed_size_partitioner(parts) if parts else None
     made = {"w": rng.randn(ROWS, WIDTH), "b": rng.randn(ROWS)}
@@ -100,44 +104,66 @@ def sampled_loss(kind, parts):
         tf.get_variable(name, value.shape, initializer=part(value), partitioner=partitioner)
         for name, value in made.items()
     ]
-    inputs = tf.constant(rng.randn(len(CLASSES), WIDTH), tf.float32)
-    given = (SAMPLED, np.full([len(CLASSES), 1], 0.01), np.full([len(SAMPLED)], 0.01))
-    values = [tf.constant(v, tf.int64 if i == 0 else tf.float32) for i, v in enumerate(given)]
-    labels = tf.placeholder_with_default(CLASSES, [None, 1])
+    inputs = tf.get_variable("inputs", initializer=tf.constant(rng.randn(len(true), WIDTH) / 8))
+    given = (sampled, np.full([len(true), 1], 0.01), np.full([len(sampled)], 0.01))
     losses = LOSSES[kind](
         *tables,
-        labels,
-        inputs,
-        len(SAMPLED),
+        tf.placeholder_with_default(true, [size, 1]),
+        tf.cast(inputs, tf.float32),
+        len(sampled),
         ROWS,
-        sampled_values=values,
+        sampled_values=[
+            tf.constant(v, tf.int64 if i == 0 else tf.float32) for i, v in enumerate(given)
+        ],
         partition_strategy="div",
     )
-    return tables, tf.reduce_sum(losses)
+    return [*tables, inputs], tf.reduce_sum(losses)
 
 
-@pytest.mark.parametrize("kind", ["sampled softmax", pytest.param("NCE", marks=pytest.mark.slow)])
-def test_classes_of_sampled_losses_travel_once(kind):
+def sent_by_sampled_loss(kind, *given):
+    """Bytes of the loss, and of a training step, which does what it does with whole variables."""
     with with_cluster(ps=2, worker=1) as cluster:
         with tf.device(tf.train.replica_device_setter(ps_tasks=2, worker_device="/job:worker")):
-            tables, loss = sampled_loss(kind, 2)
+            tables, loss = sampled_loss(kind, 2, *given)
             train = tf.train.AdagradOptimizer(0.1).minimize(loss)
             initialized = tf.global_variables_initializer()
         with tf.Session(cluster.target("worker")) as sess:
             sess.run(initialized)
             first = sess.run(loss)
             sess.run(train)
-            trained = [np.concatenate(sess.run(list(t)), axis=0) for t in tables]
+            trained = [np.concatenate(sess.run(list(t)), axis=0) for t in tables[:2]]
+            trained.append(sess.run(tables[2]))
             forward, both = sent(sess, loss), sent(sess, train)
-    distinct, small = 3 + len(SAMPLED), 900
-    assert forward["ps"] <= 2 * distinct * 8 + small
-    assert forward["worker"] <= distinct * (ROW + 4) + small
-    assert both["ps"] - forward["ps"] <= distinct * (ROW + 4 + 16) + small
     with tf.Graph().as_default(), tf.Session() as sess:
-        whole, loss = sampled_loss(kind, 0)
+        whole, loss = sampled_loss(kind, 0, *given)
         train = tf.train.AdagradOptimizer(0.1).minimize(loss)
         sess.run(tf.global_variables_initializer())
         np.testing.assert_allclose(first, sess.run(loss), 1e-5)
         sess.run(train)
         for found, expected in zip(trained, sess.run(whole), strict=True):
-            np.testing.assert_allclose(found, expected, 1e-4, 1e-5)
+            np.testing.assert_allclose(found, expected, 1e-4, 1e-4)
+    return forward, both
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_classes_of_sampled_losses_travel_once(kind):
+    forward, both = sent_by_sampled_loss(kind, CLASSES, np.array([17, 4, 2999, 1001]))
+    distinct, small, inputs = 3 + 4, 900, len(CLASSES) * WIDTH * 8
+    assert forward["ps"] <= 2 * distinct * 8 + small
+    assert forward["worker"] <= distinct * (ROW + 4) + inputs + small
+    assert both["ps"] - forward["ps"] <= distinct * (ROW + 4 + 16) + inputs + small
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_examples_travel_where_they_are_fewer_bytes_than_rows(kind):
+    """8 examples of 32 numbers go to both servers, and logits of 1,000 classes come back."""
+    sampled = np.arange(5, 1005) * 3 + np.arange(1000) % 3
+    forward, both = sent_by_sampled_loss(kind, CLASSES[:8], sampled, 8)
+    small, examples, logits = 2000, 2 * 8 * ROW, 8 * len(sampled) * 4
+    ids, biases, inputs = 2 * len(sampled) * 8, len(sampled) * 4, 8 * WIDTH * 8
+    assert forward["ps"] <= ids + examples + small
+    assert forward["worker"] <= logits + biases + inputs + small
+    # Gradients of logits and biases go there; those of the examples come back, no row does.
+    assert both["ps"] - forward["ps"] <= logits + biases + len(sampled) * 8 + inputs + small
+    assert both["worker"] - forward["worker"] <= examples + small
+    assert both["worker"] < len(sampled) * ROW

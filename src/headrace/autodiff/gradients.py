@@ -16,6 +16,7 @@ from headrace.autodiff.registry import rule_for
 from headrace.autodiff.vjp import is_differentiable, kernel_gradient
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
+from headrace.graph.gradient_places import ATTRIBUTE as GRADIENTS_BESIDE
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.recursion import levels_of, room_for
 from headrace.graph.tensor import Operation, Tensor
@@ -270,7 +271,8 @@ class _Backward:
 
     def _beside(self, op: Operation) -> Any:
         """A block whose ops are put beside the forward op ``op``, if that was asked for."""
-        return self.graph.colocate_with(op) if self.colocate else contextlib.nullcontext()
+        is_beside = self.colocate or GRADIENTS_BESIDE in op.attrs
+        return self.graph.colocate_with(op) if is_beside else contextlib.nullcontext()
 
     def _add(self, grads: list[Gradient]) -> Gradient:
         # Rows stay rows while all are: a dense sum would be as large as the embedding table.

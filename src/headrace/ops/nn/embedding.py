@@ -139,7 +139,7 @@ def embedding_lookup(
     with get_default_graph().name_scope(name or "embedding_lookup") as scope:
         ids = convert_to_tensor(ids, name="ids")
         if len(parts) == 1:
-            rows = _clipped(_rows(parts[0], ids, scope), ids, max_norm)
+            rows = _clipped(table_rows(parts[0], ids, scope), ids, max_norm)
             return raw.Identity(rows)
         return _clipped(_from_parts(parts, ids, partition_strategy), ids, max_norm)
 
@@ -159,7 +159,7 @@ def table_parts(params: Any) -> list[Any]:
     return parts
 
 
-def _rows(part: Any, ids: Any, name: str | None = None) -> Tensor:
+def table_rows(part: Any, ids: Any, name: str | None = None) -> Tensor:
     """Rows of a variable, without reading the whole, or of a tensor."""
     read = getattr(part, "sparse_read", None)
     if read is not None:
@@ -180,14 +180,9 @@ def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
 
 def _from_parts(params: list[Any], ids: Tensor, strategy: str) -> Tensor:
     parts = [p if hasattr(p, "sparse_read") else convert_to_tensor(p) for p in params]
-    flat = raw.Reshape(ids, [-1])
-    part, within = _address(parts, flat, strategy)
-    part = part if part.dtype is dtypes.int32 else raw.Cast(part, DstT=dtypes.int32)
-    positions = raw.Range(0, raw.Size(flat), 1)
-    of_part = raw.DynamicPartition(within, part, num_partitions=len(parts))
-    places = raw.DynamicPartition(positions, part, num_partitions=len(parts))
-    rows = [_rows(p, i) for p, i in zip(parts, of_part, strict=True)]
-    joined = raw.DynamicStitch(list(places), rows)
+    of_part, places = partitioned_ids(parts, raw.Reshape(ids, [-1]), strategy)
+    rows = [table_rows(p, i) for p, i in zip(parts, of_part, strict=True)]
+    joined = raw.DynamicStitch(places, rows)
     shapes = [p.shape.as_tuple for p in parts]
     row = _merged([s[1:] if s else None for s in shapes])
     if row is not None and None not in row:
@@ -198,6 +193,21 @@ def _from_parts(params: list[Any], ids: Tensor, strategy: str) -> Tensor:
     if ids.dims is not None and row is not None:
         result.set_shape((*ids.dims, *row))
     return result
+
+
+def partitioned_ids(
+    parts: list[Any], ids: Tensor, strategy: str
+) -> tuple[list[Tensor], list[Tensor]]:
+    """For each part of a table the rows of it that ``ids`` ``[n]`` name, and their places there."""
+    count = len(parts)
+    if count == 1:
+        return [ids], [raw.Range(0, raw.Size(ids), 1)]
+    part, within = _address(parts, ids, strategy)
+    part = part if part.dtype is dtypes.int32 else raw.Cast(part, DstT=dtypes.int32)
+    positions = raw.Range(0, raw.Size(ids), 1)
+    of_part = raw.DynamicPartition(within, part, num_partitions=count)
+    places = raw.DynamicPartition(positions, part, num_partitions=count)
+    return list(of_part), list(places)
 
 
 def _merged(shapes: Sequence[Dims]) -> Dims:

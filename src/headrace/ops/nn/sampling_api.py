@@ -22,6 +22,7 @@ from headrace.ops.core.public import public
 from headrace.ops.math.cast import cast_to
 from headrace.ops.nn import candidate_sampling as _ops  # noqa: F401  (defines the ops)
 from headrace.ops.nn.embedding import embedding_lookup, rows_travel, table_parts
+from headrace.ops.nn.sampled_shards import examples_travel, logits_beside
 from headrace.ops.nn.softmax import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
@@ -461,16 +462,21 @@ def sampled_logits(
         values = [raw.StopGradient(convert_to_tensor(v)) for v in sampled_values]
         sampled, true_count, sampled_count = _int64(values[0]), values[1], values[2]
         ids = raw.ConcatV2([flat, sampled], 0)
-        rows, bias = (
-            cast_to(found, inputs.dtype)
-            for found in _looked_up(weights, biases, ids, partition_strategy)
-        )
-        true_rows, sampled_rows = _parts(rows, flat, sampled)
-        true_bias, sampled_bias = _parts(bias, flat, sampled)
-        others = raw.AddV2(raw.MatMul(inputs, sampled_rows, transpose_b=True), sampled_bias)
-        own = raw.AddV2(
-            _products(inputs, true_rows, num_true), raw.Reshape(true_bias, [-1, num_true])
-        )
+        tables = [table_parts(params) for params in (weights, biases)]
+        is_same = all(getattr(p, "dtype", None) is inputs.dtype for p in tables[0])
+        if is_same and examples_travel(tables[0], inputs, labels, sampled):
+            (bias,) = _looked_up(tables[1:], ids, partition_strategy)
+            own, others = logits_beside(
+                tables[0], inputs, flat, sampled, num_true, partition_strategy
+            )
+        else:
+            rows, bias = _looked_up(tables, ids, partition_strategy)
+            true_rows, sampled_rows = _parts(cast_to(rows, inputs.dtype), flat, sampled)
+            others = raw.MatMul(inputs, sampled_rows, transpose_b=True)
+            own = _products(inputs, true_rows, num_true)
+        true_bias, sampled_bias = _parts(cast_to(bias, inputs.dtype), flat, sampled)
+        others = raw.AddV2(others, sampled_bias)
+        own = raw.AddV2(own, raw.Reshape(true_bias, [-1, num_true]))
         if remove_accidental_hits:
             others = raw.AddV2(others, _hits(labels, sampled, num_true, others))
         if subtract_log_q:
@@ -481,10 +487,9 @@ def sampled_logits(
         return logits, raw.ConcatV2(targets, 1)
 
 
-def _looked_up(weights: Any, biases: Any, ids: Tensor, strategy: str) -> list[Tensor]:
-    """The rows and biases of classes. From other tasks each class travels once: there are classes
-    that many examples of a batch have."""
-    tables = [table_parts(params) for params in (weights, biases)]
+def _looked_up(tables: list[list[Any]], ids: Tensor, strategy: str) -> list[Tensor]:
+    """Rows and biases of classes. From other tasks each class travels once: there are classes that
+    many examples of a batch have."""
     if not any(map(rows_travel, tables)):
         return [embedding_lookup(table, ids, strategy) for table in tables]
     distinct, place = raw.Unique(ids)
