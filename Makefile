@@ -68,6 +68,7 @@ bench-distributed: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/distributed.py
 	$(BIN)/python benchmarks/embedding_tables.py stream --repeat 5
 	$(BIN)/python benchmarks/embedding_tables.py lookup
+	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/weak_scaling.py
 	$(BIN)/python benchmarks/stragglers.py
 	$(BIN)/python benchmarks/all_reduce.py --peer $(abspath $(PEER_VENV))/bin/python
 

@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +225,8 @@ class Cluster:
                     spec |= {"build": workload.build, "arguments": workload.arguments}
                     script = str(HERE / "distributed_side.py")
                     command = [*prefix, python, script, side, json.dumps(spec)]
-                    self._start(f"{job}{index}", command, environment, directory)
+                    core = index if workload.core_each and job == "worker" else None
+                    self._start(f"{job}{index}", command, environment, directory, core)
             hellos = self._answers(self._tasks, START_SECONDS)
             self.version: str = hellos[0]["version"]
             self.servers = self._tasks[: workload.servers]
@@ -237,7 +239,12 @@ class Cluster:
             self.close()
             raise
 
-    def _start(self, task: str, command: list[str], environment: dict, directory: Path) -> None:
+    def _start(
+        self, task: str, command: list[str], environment: dict, directory: Path, core: int | None
+    ) -> None:
+        """Start a task, on all cores or on that one, counted around those that there are."""
+        cores = sorted(os.sched_getaffinity(0))
+        allowed = cores if core is None else [cores[core % len(cores)]]
         log = directory / f"{self.side}-{task}-{time.monotonic_ns()}.log"
         with log.open("w") as errors:
             process = subprocess.Popen(
@@ -248,6 +255,7 @@ class Cluster:
                 text=True,
                 env=environment,
                 start_new_session=True,
+                preexec_fn=partial(os.sched_setaffinity, 0, allowed),
             )
         self._tasks.append(TaskProcess(f"{self.side} {task}", process, log))
 

@@ -149,6 +149,7 @@ class Workload:
     alone: bool = False  # a fresh cluster every time, and none of the other side beside it
     namespaces: bool = False  # the workers in another network namespace than the servers
     environment: dict[str, str] = field(default_factory=dict)  # of Headrace's processes
+    core_each: bool = False  # each worker may use one core, the next one
 
 
 _STREAM = {"HEADRACE_SHARED_MEMORY": "0"}
@@ -197,6 +198,21 @@ def _language(servers: int, sampled: bool) -> Workload:
         servers=servers,
         measure="rate",
         alone=True,
+    )
+
+
+def weak_scaling(workers: int) -> Workload:
+    """A row of `weak_scaling.py`."""
+    title = f"language model, asynchronous, workers with a core each: {workers}"
+    return Workload(
+        f"weak_{workers}",
+        title,
+        None,
+        "language",
+        arguments={"sampled": True},
+        workers=workers,
+        measure="rate",
+        core_each=True,
     )
 
 
