@@ -291,3 +291,34 @@ def test_gradients_in_a_branch_of_what_is_outside():
         first, second = session.run(found, {x: [1.0, 2.0, 3.0]})
     assert first.tolist() == [2.0, 4.0, 6.0]
     assert second.tolist() == [4.0, 8.0, 12.0]
+
+
+def test_sums_are_made_where_gradients_are():
+    """Of three gradients of a server's weights in each worker one travels."""
+    with tf.device("/job:ps/task:0"):
+        weights = tf.get_variable("w", [4, 4], use_resource=True)
+    values = []
+    for worker in (0, 1):
+        with tf.device(f"/job:worker/task:{worker}"):
+            h = tf.ones([2, 4])
+            for _ in range(3):
+                h = tf.matmul(h, weights)
+            values.append(tf.reduce_sum(h))
+    with tf.device("/job:ps/task:0"):
+        loss = values[0] + values[1]
+    total = tf.gradients(loss, weights, colocate_gradients_with_ops=True)[0].op
+    parts = [t.op for t in total.inputs]
+    assert (total.type, total.device) == ("AddN", "/job:ps/task:0")
+    assert sorted((p.type, p.device, len(p.inputs)) for p in parts) == [
+        ("AddN", f"/job:worker/task:{i}", 3) for i in (0, 1)
+    ]
+
+
+def test_a_sum_on_one_device_is_no_more_than_that():
+    with tf.device("/job:ps/task:0"):
+        weights = tf.get_variable("w", [4, 4], use_resource=True)
+    with tf.device("/job:worker/task:0"):
+        loss = tf.reduce_sum(tf.matmul(tf.matmul(tf.ones([2, 4]), weights), weights))
+    grad = tf.gradients(loss, weights, colocate_gradients_with_ops=True)[0]
+    assert (grad.op.type, grad.op.device) == ("AddN", "/job:worker/task:0")
+    assert {t.op.type for t in grad.op.inputs} == {"MatMul"}

@@ -10,7 +10,7 @@ import contextlib
 import enum
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from headrace.autodiff.registry import rule_for
 from headrace.autodiff.vjp import is_differentiable, kernel_gradient
@@ -265,9 +265,27 @@ class _Backward:
         if not grads:
             return None
         if len(grads) > 1:
-            with self._beside(tensor.op):
-                self.arrived[tensor] = grads = [self._add(grads)]
+            self.arrived[tensor] = grads = [self._total(grads, tensor.op)]
         return grads[0]
+
+    def _total(self, grads: list[Gradient], op: Operation) -> Gradient:
+        """The sum beside ``op``, of one sum of each device: no more than that has to travel."""
+        by_device: dict[str, list[Gradient]] = {}
+        for grad in grads:
+            by_device.setdefault(_op_of(grad).device, []).append(grad)
+        if len(by_device) > 1 or (self.colocate and op.device not in by_device):
+            grads = [self._sum_there(there) for there in by_device.values()]
+        if len(grads) == 1:
+            return grads[0]
+        with self._beside(op):
+            return self._add(grads)
+
+    def _sum_there(self, grads: list[Gradient]) -> Gradient:
+        """The sum of gradients of one device, on that device."""
+        if len(grads) == 1:
+            return grads[0]
+        with self.graph.colocate_with(_op_of(grads[0]), ignore_existing=True):
+            return self._add(grads)
 
     def _beside(self, op: Operation) -> Any:
         """A block whose ops are put beside the forward op ``op``, if that was asked for."""
@@ -384,6 +402,11 @@ def _initial(y: Tensor, grad: Any) -> Gradient:
     if isinstance(grad, IndexedSlices):
         return grad
     return convert_to_tensor(grad, y.dtype)
+
+
+def _op_of(grad: Gradient) -> Operation:
+    """What makes a gradient, or its rows."""
+    return cast(Operation, (grad.values if isinstance(grad, IndexedSlices) else grad).op)
 
 
 def _require_kernel(op: Operation) -> None:
