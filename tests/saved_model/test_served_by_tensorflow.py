@@ -99,6 +99,40 @@ def test_some_models(version, tmp_path):
     check(QUICK, version, tmp_path)
 
 
+LOAD_FROZEN = """
+import sys
+import tensorflow.compat.v1 as tf
+tf.disable_eager_execution()
+graph = tf.GraphDef()
+with open(sys.argv[1], "rb") as file:
+    graph.ParseFromString(file.read())
+tf.import_graph_def(graph, name="")
+with tf.Session() as session:
+    session.run("start")
+    print(session.run("rows:0", {"keys:0": [2**62, -5, 7, -2**63]}).tolist())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("version", PEERS)
+def test_a_frozen_graph_with_a_table_of_embeddings(version, constant, tmp_path):
+    python = python_of(version)
+    keys, rows = [2**62, -5, -(2**63)], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    table = tf.lookup.FrozenEmbeddingTable(keys, rows, 9.0, constant)
+    fed = tf.placeholder(tf.int64, [None], "keys")
+    tf.identity(tf.nn.embedding_lookup(table, fed), "rows")
+    tf.tables_initializer(name="start")
+    with tf.Session() as session:
+        table.load(session)
+        graph = tf.graph_util.convert_variables_to_constants(
+            session, tf.get_default_graph().as_graph_def(), ["rows", "start"]
+        )
+    (tmp_path / "frozen.pb").write_bytes(graph.SerializeToString())
+    found = run(python, "-c", LOAD_FROZEN, str(tmp_path / "frozen.pb"))
+    assert found.strip() == str([rows[0], rows[1], [9.0, 9.0], rows[2]])
+
+
 def test_layers_of_keras_and_functions_of_jax(tmp_path):
     if importlib.util.find_spec("keras") is None:
         pytest.skip("keras is not installed")

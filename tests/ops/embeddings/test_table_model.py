@@ -257,6 +257,27 @@ def test_a_flipped_bit_anywhere_is_told_and_nothing_changes(saved):
     assert target.items()[0].tolist() == [77]
 
 
+@pytest.mark.slow
+def test_every_flipped_byte_and_every_cut_is_told(saved):
+    """Of the save and of the changes after it; the table has what it had."""
+    _, prefix, directory = saved
+    target = new_store()
+    target.assign(np.array([77]), np.array([[7.0, 7.0]]))
+    for path in sorted(directory.iterdir()):
+        good = path.read_bytes()
+        for place in range(len(good)):
+            for bad in (
+                good[:place],
+                good[:place] + bytes([good[place] ^ 0x5A]) + good[place + 1 :],
+            ):
+                path.write_bytes(bad)
+                with pytest.raises(DataLossError):
+                    restore(target, prefix)
+        path.write_bytes(good)
+    assert target.items()[0].tolist() == [77]
+    restore(target, prefix)
+
+
 def test_missing_files_are_told(saved):
     _, prefix, directory = saved
     with pytest.raises(NotFoundError, match=r"has no table other"):

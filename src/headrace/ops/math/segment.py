@@ -349,7 +349,9 @@ def _unsorted(xp: Any, kind: str, data: Any, ids: Any, num_segments: Any) -> Any
     _require_below(xp, flat, size, ids.shape)
     if xp is np:
         kept = flat >= 0
-        return scatter_rows_np(kind, rows[kept], flat[kept], size)
+        if not kept.all():
+            rows, flat = rows[kept], flat[kept]
+        return scatter_rows_np(kind, rows, flat, size)
     return scatter_rows(kind, rows, jnp.where(flat < 0, size, flat.astype(jnp.int64)), size)
 
 
