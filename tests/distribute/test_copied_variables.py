@@ -251,3 +251,56 @@ def test_steps_behind_each_other(strategy, session):
     session.run([batches.initializer, v.initializer])
     assert session.run([context.run_op, context.last_step_outputs["x"]])[1] == 11
     assert session.run(v) == 21
+
+
+def test_regularisers_hold_in_all_replicas(strategy, session):
+    def step():
+        w = tf.get_variable("w", initializer=3.0, regularizer=lambda w: 0.5 * w * w)
+        tf.get_variable("w", initializer=3.0, regularizer=lambda w: 0.5 * w * w)
+        return tf.gradients(tf.losses.get_regularization_loss(), w)[0]
+
+    with strategy.scope(), tf.variable_scope("", reuse=tf.AUTO_REUSE):
+        grads = strategy.experimental_run_v2(step)
+    session.run(tf.global_variables_initializer())
+    assert session.run(strategy.experimental_local_results(grads)) == (3.0, 3.0)
+
+
+def test_the_first_replica_writes_summaries(strategy, session):
+    with strategy.scope():
+        written = strategy.experimental_run_v2(lambda: tf.summary.scalar("loss", number()))
+    first, second = session.run(strategy.experimental_local_results(written))
+    assert second == b""
+    assert tf.Summary.FromString(first).value[0].tag == "loss"
+    assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 1
+
+
+def test_moving_averages_are_those_of_the_mean(strategy, session):
+    def step():
+        ema = tf.train.ExponentialMovingAverage(0.5)
+        value = tf.identity(number() + 1.0)
+        update = ema.apply([tf.get_variable("w", initializer=4.0)])
+        with tf.control_dependencies([update]):
+            return tf.identity(value)
+
+    with strategy.scope():
+        updates = strategy.experimental_run_v2(step)
+    session.run(tf.global_variables_initializer())
+    session.run(tf.trainable_variables()[0].assign(8.0))
+    session.run(strategy.experimental_local_results(updates))
+    assert session.run("w/ExponentialMovingAverage:0") == 6.0
+
+
+def test_tables_of_embeddings_are_shared(strategy, session):
+    with strategy.scope():
+        table = tf.EmbeddingTable(2, initializer=tf.ones_initializer(), name="table")
+        keys = strategy.make_dataset_iterator(tf.data.Dataset.from_tensors([7, 9, 7, 5]))
+
+        def step(own):
+            loss = tf.reduce_sum(tf.nn.embedding_lookup(table, tf.to_int64(own)))
+            return tf.train.GradientDescentOptimizer(0.25).minimize(loss)
+
+        train = strategy.group(strategy.experimental_run_v2(step, args=(keys.get_next(),)))
+    found = tf.nn.embedding_lookup(table, tf.constant([5, 7, 9], tf.int64))
+    session.run(keys.initializer)
+    session.run(train)
+    assert session.run(found)[:, 0].tolist() == [0.75, 0.5, 0.75]

@@ -105,6 +105,8 @@ class ReplicaContext:
         self._strategy = strategy
         self._replica_id = replica_id_in_sync_group
         self._shared: Any = None
+        #: Names of the variables whose copies have a regularisation loss in this replica.
+        self.regularized: set[str] = set()
         self._merge: Callable[..., Any] | None = None
 
     @property

@@ -14,7 +14,8 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import SummaryMetadata
 from headrace.graph.tensor import Tensor
-from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.build import constant, convert_to_tensor, raw
+from headrace.ops.state.replica_scope import is_first_replica
 
 _UNUSABLE = re.compile(r"[^-/\w\.]")
 
@@ -43,6 +44,9 @@ def summary_scope(name: str, family: str | None, default: str) -> Iterator[tuple
 
 
 def _collected(summary: Tensor, collections: Sequence[str] | None) -> Tensor:
+    """The summary, in its collections; of the replicas of a strategy the first one writes."""
+    if not is_first_replica():
+        return constant("", dtypes.string)
     graph = get_default_graph()
     for key in [GraphKeys.SUMMARIES] if collections is None else collections:
         graph.add_to_collection(key, summary)

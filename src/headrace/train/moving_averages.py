@@ -13,6 +13,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.control.basic import group, init_scope
 from headrace.ops.core.build import constant, convert_to_tensor, raw
 from headrace.ops.state import variable_scope
+from headrace.ops.state.variable_kinds import VariableAggregation
 from headrace.ops.state.variables import Variable
 from headrace.train import slot_creator
 from headrace.train.optimizer import Optimizer
@@ -162,6 +163,8 @@ class ExponentialMovingAverage:
                 graph.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
             else:
                 average = slot_creator.create_zeros_slot(var, self._name)
+        # In the replicas of a strategy it is that of the mean of their values.
+        average._aggregation = VariableAggregation.MEAN
         return average
 
     def _current_decay(self) -> Tensor:

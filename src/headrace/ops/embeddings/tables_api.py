@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -434,8 +435,12 @@ class EmbeddingTable:
         """
         return restored(self, prefix, slots, name)
 
-    def _beside(self) -> Any:
-        return get_default_graph().colocate_with(self._handle.op, ignore_existing=True)
+    @contextlib.contextmanager
+    def _beside(self) -> Iterator[None]:
+        """Where the table is, and not where the program's own operations go."""
+        graph = get_default_graph()
+        with graph.device(None), graph.colocate_with(self._handle.op, ignore_existing=True):
+            yield
 
     # -- for optimisers ---------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ __all__ = [
     "creators",
     "current",
     "enter",
+    "is_first_replica",
     "updating",
     "variable_creator_scope",
 ]
@@ -69,6 +70,12 @@ def current() -> Place | None:
 def enter(place: Place) -> contextlib.AbstractContextManager[Place]:
     """Stand at a place within a ``with`` block."""
     return _places.push(place)
+
+
+def is_first_replica() -> bool:
+    """False in replicas but the first, where what is done once for all has been done."""
+    place = current()
+    return place is None or place.updates or not place.replica
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.ops.control.basic import init_scope
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.state import replica_scope
 from headrace.ops.state.initializers import GlorotUniform, Zeros
 from headrace.ops.state.partitioned import (
     PartitionedVariable,
@@ -121,6 +122,8 @@ class VariableStore:
         found = self.variables.get(name)
         if found is not None:
             _check_shared(found, wanted, dtype, reuse)
+            if regularizer is not None and not replica_scope.is_first_replica():
+                _regularize_copy(found, regularizer, name)
             return found
         if reuse is True:
             raise ValueError(
@@ -306,6 +309,16 @@ def _origin(variable: Variable) -> str:
     if site is None:
         return ""
     return f'  File "{site.filename}", line {site.lineno}, in {site.function}\n    {site.line}\n'
+
+
+def _regularize_copy(variable: Variable, regularizer: Any, name: str) -> None:
+    """Regularise the copy of a replica, once: each replica has losses of its own."""
+    place = replica_scope.current()
+    assert place is not None
+    done = place.context.regularized
+    if name not in done:
+        done.add(name)
+        _add_regularizer(variable, regularizer, name)
 
 
 def _add_regularizer(variable: Variable, regularizer: Any, name: str) -> None:
