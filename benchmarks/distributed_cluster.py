@@ -30,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 START_SECONDS = 120.0
 POLL_SECONDS = 0.5
 LOG_LINES = 12
+WARM_UP_STEPS = 3  # of workers that can make them only together
 SAYS_NOTHING = re.compile(r"^(WARNING: All log|I\d{4} |$)")
 
 
@@ -203,6 +204,7 @@ class Cluster:
         timeout: float,
     ) -> None:
         self.side, self._timeout = side, timeout
+        self._lockstep = workload.lockstep
         self._tasks: list[TaskProcess] = []
         environment = os.environ | {
             "HEADRACE_COMPILE_CACHE": str(directory / "cache"),
@@ -223,6 +225,7 @@ class Cluster:
                 for index in range(len(addresses[job])):
                     spec = {"job": job, "index": index, "cluster": addresses}
                     spec |= {"build": workload.build, "arguments": workload.arguments}
+                    spec |= {"lockstep": workload.lockstep}
                     script = str(HERE / "distributed_side.py")
                     command = [*prefix, python, script, side, json.dumps(spec)]
                     core = index if workload.core_each and job == "worker" else None
@@ -235,6 +238,8 @@ class Cluster:
             # The first worker sets the variables; the others find them set.
             self._all([self.workers[0]], do="build")
             self._all(self.workers[1:], do="build")
+            if workload.lockstep:
+                self.time(0.0, WARM_UP_STEPS)
         except BaseException:
             self.close()
             raise
@@ -269,7 +274,11 @@ class Cluster:
         return [task.answer(timeout, self._tasks) for task in tasks]
 
     def time(self, seconds: float, least: int) -> list[list[float]]:
-        """All workers at once run steps for so long; the seconds of each step by worker."""
+        """All workers at once run steps for so long; the seconds of each step by worker.
+
+        Workers in lockstep run ``least`` steps, however long they take.
+        """
+        seconds = 0.0 if self._lockstep else seconds
         answers = self._all(self.workers, do="time", seconds=seconds, least=least)
         return [answer["seconds"] for answer in answers]
 

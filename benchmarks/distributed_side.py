@@ -72,7 +72,8 @@ class Worker:
             from distributed_workloads import BUILDERS
 
             self._program = BUILDERS[self._spec["build"]](self._task, **self._spec["arguments"])
-            self._run(WARM_UP_SECONDS, WARM_UP_STEPS)
+            if not self._spec["lockstep"]:
+                self._run(WARM_UP_SECONDS, WARM_UP_STEPS)
             return {}
         if request["do"] == "time":
             return {"seconds": self._run(request["seconds"], request["least"])}

@@ -14,6 +14,7 @@ import numpy as np
 from distributed_task import Program, Task
 from feature_workloads import features_step
 from language_workloads import language_step
+from sync_workloads import sync_step
 
 MEGABYTE = 2**20
 WIDTH = 1024  # floats in a row of the dense and the sparse variables
@@ -127,6 +128,7 @@ BUILDERS: dict[str, Callable[..., Program]] = {
     "push": push_step,
     "language": language_step,
     "features": features_step,
+    "sync": sync_step,
 }
 
 
@@ -150,6 +152,7 @@ class Workload:
     namespaces: bool = False  # the workers in another network namespace than the servers
     environment: dict[str, str] = field(default_factory=dict)  # of Headrace's processes
     core_each: bool = False  # each worker may use one core, the next one
+    lockstep: bool = False  # workers wait for each other in every step: all make equally many
 
 
 _STREAM = {"HEADRACE_SHARED_MEMORY": "0"}
@@ -263,6 +266,16 @@ WORKLOADS = (
         workers=2,
         measure="rate",
         alone=True,
+    ),
+    Workload(
+        "sync_dense",
+        "synchronous replicas, dense 100 MB, 2 servers, 4 workers",
+        0.5,
+        "sync",
+        servers=2,
+        workers=4,
+        alone=True,
+        lockstep=True,
     ),
     Workload(
         "memory",
