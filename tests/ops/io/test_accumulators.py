@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.ops.io.accumulators_kernels import AccumulatorSpec, DenseAccumulator
 
 
 def test_averages_and_stale_gradients() -> None:
@@ -175,3 +177,21 @@ def test_sparse_accumulators_with_partly_known_shapes(declared, given, result):
         value = session.run(taken)
     assert value.dense_shape.tolist() == result
     assert value.values.tolist() == [[1, 1], [1, 1]]
+
+
+def test_gradients_are_added_in_place():
+    spec = AccumulatorSpec(tf.float32, (1 << 20,), "MEAN")
+    accumulator = DenseAccumulator(spec, "sums")
+    gradient = np.ones(1 << 20, np.float32)
+    accumulator.apply(0, [gradient])
+    tracemalloc.start()
+    try:
+        for _ in range(3):
+            accumulator.apply(0, [gradient])
+        average = accumulator.take(4, None)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < gradient.nbytes / 10
+    assert average.tolist()[:2] == [1.0, 1.0]
+    assert (gradient == 1.0).all()

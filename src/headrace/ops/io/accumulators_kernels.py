@@ -131,13 +131,13 @@ class Accumulator(HostResource):
             self._changed.notify_all()
 
     def _averaged(self, total: Array, counts: Any) -> Array:
-        """A sum as the result; whole numbers are divided as C does."""
+        """A sum as the result, in its memory; whole numbers are divided as C does."""
         if self.spec.reduction == "SUM":
             return total
-        average: Array = total / np.asarray(counts, total.dtype)
         if np.issubdtype(total.dtype, np.integer):
-            average = np.sign(total) * (np.abs(total) // counts)
-        return average.astype(total.dtype)
+            whole: Array = np.sign(total) * (np.abs(total) // counts)
+            return whole.astype(total.dtype)
+        return np.divide(total, np.asarray(counts, total.dtype), out=total)
 
     def _mismatch(self, why: str) -> NoReturn:
         raise InvalidArgumentError(None, None, f"Shape mismatch: {why}")
@@ -157,7 +157,10 @@ class DenseAccumulator(Accumulator):
             expected = self._total.shape
         if not compatible_static(expected, value.shape):
             self._mismatch(f"expected {dims_text(expected)}, got {dims_text(value.shape)}")
-        self._total = np.array(value) if self._total is None else self._total + value
+        if self._total is None:
+            self._total = np.array(value)
+        else:
+            np.add(self._total, value, out=self._total)
 
     def _result(self) -> Array:
         total, self._total = self._total, None
