@@ -6,7 +6,9 @@ import threading
 import time
 
 import pytest
-from task_processes import Tasks, eventually
+from task_processes import PATIENCE, Tasks, eventually
+
+import headrace as tf
 
 pytestmark = [
     pytest.mark.process,
@@ -28,9 +30,15 @@ with tf.device(tf.train.replica_device_setter(worker_device=worker, cluster=addr
     train = opt.minimize(loss, global_step=step)
 hook = opt.make_session_run_hook(index == 0, 0)
 with tf.train.MonitoredTrainingSession(
-    server.target, index == 0, hooks=[hook], log_step_count_steps=None
+    server.target,
+    index == 0,
+    checkpoint_dir=sys.argv[3] or None,
+    save_checkpoint_steps=5,
+    save_checkpoint_secs=None,
+    hooks=[hook, tf.train.StopAtStepHook(last_step=int(sys.argv[4]))],
+    log_step_count_steps=None,
 ) as sess:
-    while True:
+    while not sess.should_stop():
         print(int(sess.run(train)), flush=True)
 """
 
@@ -45,9 +53,10 @@ class Servers(Tasks):
 class Replica:
     """A process that trains; ``tokens``: all that it has got."""
 
-    def __init__(self, servers, index):
+    def __init__(self, servers, index, checkpoints="", last=10**9):
         self.tokens = []
-        self._process = servers.run((), _REPLICA, json.dumps(servers.addresses), str(index))
+        options = (json.dumps(servers.addresses), str(index), str(checkpoints), str(last))
+        self._process = servers.run((), _REPLICA, *options)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -60,6 +69,11 @@ class Replica:
         assert self._process.poll() is None
         last = self.tokens[-1] if self.tokens else -1
         return eventually(lambda: self.tokens and self.tokens[-1] > last + 5)
+
+    def ends(self):
+        """It has made its last step."""
+        self._process.wait(PATIENCE)
+        assert self._process.returncode == 0
 
     def kill(self):
         """kill -9."""
@@ -98,6 +112,35 @@ def test_replicas_are_killed_and_come_back(servers, record_property):
         eventually(lambda: replicas[0].tokens)
         for one in replicas:
             one.goes_on()
+    finally:
+        for one in replicas:
+            one.kill()
+
+
+@pytest.mark.parametrize("which", [1, pytest.param(0, marks=pytest.mark.slow)])
+def test_a_server_is_killed_and_comes_back(servers, which, tmp_path, record_property):
+    """Server 0 has the global step and the barrier, each of them two of the variables."""
+    last = 150
+    replicas = [Replica(servers, i, tmp_path, last) for i in range(3)]
+    try:
+        for one in replicas:
+            one.goes_on()
+        began = time.monotonic()
+        servers.kill("ps", which)
+        servers.start(("ps", which))
+        for one in replicas:
+            one.goes_on()
+        record_property(f"kill -9 of server {which}", time.monotonic() - began)
+        for one in replicas:
+            one.ends()
+        # Each update takes 1 from each element, so all of them tell how many there were. A
+        # checkpoint that was written during an update may have half of it.
+        with tf.Session(servers.target("ps", 0)) as session:
+            for i in range(4):
+                with tf.device(f"/job:ps/task:{(i + 1) % 2}"):
+                    found = session.run(tf.get_variable(f"w{i}", initializer=tf.zeros([100])))
+                assert found.tolist() == [found[0]] * 100
+                assert abs(found[0] + last) <= 2
     finally:
         for one in replicas:
             one.kill()

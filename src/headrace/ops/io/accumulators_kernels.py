@@ -137,7 +137,8 @@ class Accumulator(HostResource):
         if np.issubdtype(total.dtype, np.integer):
             whole: Array = np.sign(total) * (np.abs(total) // counts)
             return whole.astype(total.dtype)
-        return np.divide(total, np.asarray(counts, total.dtype), out=total)
+        average: Array = np.divide(total, np.asarray(counts, total.dtype), out=total)
+        return average
 
     def _mismatch(self, why: str) -> NoReturn:
         raise InvalidArgumentError(None, None, f"Shape mismatch: {why}")
