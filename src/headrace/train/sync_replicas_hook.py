@@ -14,7 +14,7 @@ from headrace.train.session_run_hook import SessionRunHook
 #: Who cannot reach the barrier tries again so often; seconds.
 _AGAIN = 1.0
 #: Jobs whose tasks are replicas, beside that of this one.
-_CHIEF_JOBS = ("chief", "master")
+_REPLICA_JOBS = ("chief", "master", "worker")
 
 
 class SyncReplicasHook(SessionRunHook):
@@ -68,7 +68,7 @@ class SyncReplicasHook(SessionRunHook):
         tasks = {(d.job, d.task) for d in map(devices.DeviceSpec.from_string, names)}
         if device.job is None or len(tasks) < 2:
             return  # replicas may be sessions of one server
-        found = sorted(t for t in tasks if t[0] in (device.job, *_CHIEF_JOBS))
+        found = sorted(t for t in tasks if t[0] in (device.job, *_REPLICA_JOBS))
         total = self._optimizer.total_num_replicas
         if len(found) < total:
             names = ", ".join(f"/job:{job}/task:{task}" for job, task in found)

@@ -128,8 +128,8 @@ class OwnMasterEngine(_ClusterEngine):
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks of the cluster that the session may use, whether they answer or not."""
-        return list(self._session.tasks)
+        """All tasks of the cluster, whether they answer or not, and the session may use them."""
+        return list(self._master.addresses)
 
     def list_devices(self) -> list[Any]:
         """The devices of all tasks that answer."""
