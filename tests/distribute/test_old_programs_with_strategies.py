@@ -181,3 +181,29 @@ def test_a_keras_model_in_replicas():
         kernels = sess.run([c.value() for c in kernel.values])
     assert seen[-1] < 0.5 * seen[0]
     np.testing.assert_array_equal(*kernels)
+
+
+@needs_keras
+@pytest.mark.slow
+def test_a_keras_model_as_an_estimator(tmp_path):
+    """Its losses in two replicas are those of one device with batches of twice the size."""
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(4,))])
+    model.compile(loss="mse", optimizer="sgd")
+
+    def kernel(name, batch, **settings):
+        def input_fn():
+            data = tf.data.Dataset.from_tensor_slices((IMAGES[:, :4], IMAGES[:, :1]))
+            return data.batch(batch).repeat()
+
+        config = tf.estimator.RunConfig(**settings)
+        estimator = tf.keras.estimator.model_to_estimator(
+            model, model_dir=str(tmp_path / name), config=config
+        )
+        estimator.train(input_fn, steps=4)
+        tf.summary.FileWriterCache.clear()
+        return estimator.get_variable_value("dense/kernel")
+
+    strategy = tf.distribute.MirroredStrategy(CPUS)
+    np.testing.assert_allclose(
+        kernel("two", 12, train_distribute=strategy), kernel("one", 24), rtol=1e-4, atol=1e-6
+    )
