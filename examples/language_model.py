@@ -1,4 +1,4 @@
-"""A language model of words, trained in one process or by many, in any of eight ways.
+"""A language model of words, trained in one process or by many, in any of nine ways.
 
 The model is that of "TensorFlow: a system for large-scale machine learning" (Abadi et al., 2016,
 section 6.4): an LSTM over words whose embedding and softmax are too large to be copied about, so
@@ -9,9 +9,9 @@ compares each word with a few drawn ones instead of all of them.
     python examples/language_model.py --units=512 --vocabulary=40000 --docstrings jax numpy scipy
 
 The same batches make the same model to rounding, whether one process sees them (`--mode=local`) or
-several a part each (all-reduce, sharded), or the model lies on several devices (split, pipeline).
-With `--mode=sync` a word's row gets the mean over those workers that have seen the word, as in
-TensorFlow; async updates with each worker's part of a batch, without waiting for the others.
+several a part each (all-reduce, mirrored, sharded), or the model lies on several devices (split,
+pipeline). With `--mode=sync` a word's row gets the mean over those workers that have seen the word,
+as in TensorFlow; async updates with each worker's part of a batch, without waiting for the others.
 """
 
 import argparse
@@ -141,8 +141,12 @@ def main():
         model = LanguageModel(args, corpus.vocabulary, task)
         step = tf.train.get_or_create_global_step()
         optimizer = task.wrapped(tf.train.AdagradOptimizer(args.rate))
-        loss, pairs = model.gradients(optimizer, words, targets)
-        train = optimizer.apply_gradients(pairs, step)
+
+        def train_step(words, targets):
+            loss, pairs = model.gradients(optimizer, words, targets)
+            return loss, optimizer.apply_gradients(pairs, step)
+
+        loss, train = task.train_step(train_step, words, targets)
         held_out = model.whole(words, targets, model.loss)
 
     def batch(codes, seed):

@@ -98,13 +98,20 @@ def main():
     with task.placed():
         features = {name: tf.placeholder(tf.int64, [None], name) for name in log.sizes}
         clicks = tf.placeholder(tf.float32, [None])
-        scores = log_odds(features, log, args)
-        loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=clicks, logits=scores))
+        model = tf.make_template("ranking", log_odds, log=log, args=args)
         step = tf.train.get_or_create_global_step()
         optimizer = task.wrapped(tf.train.AdagradOptimizer(args.rate))
-        pairs = optimizer.compute_gradients(loss)
-        train = optimizer.apply_gradients(task.trained(pairs), step)
-        foretold = tf.sigmoid(scores)
+
+        def train_step(clicks, *values):
+            scores = model(dict(zip(features, values)))
+            loss = tf.reduce_mean(
+                tf.nn.sigmoid_cross_entropy_with_logits(labels=clicks, logits=scores)
+            )
+            pairs = optimizer.compute_gradients(loss)
+            return loss, optimizer.apply_gradients(task.trained(pairs), step)
+
+        loss, train = task.train_step(train_step, clicks, *features.values())
+        foretold = tf.sigmoid(model(features))
 
     def feed(ids, clicked):
         return {**{features[name]: ids[name] for name in ids}, clicks: clicked}

@@ -25,7 +25,8 @@ MODES = {
     "sync": "parameters on servers; an update has one gradient of each worker",
     "sync-backup": "the same, but the last worker of each update is not waited for",
     "all-reduce": "each worker has all parameters; gradients are summed between the workers",
-    "sharded": "the same, but each worker updates only its part of the parameters",
+    "mirrored": "the same, over devices of one process, by tf.distribute",
+    "sharded": "as all-reduce, but each worker updates only its part of the parameters",
 }
 ON_SERVERS = ("async", "sync", "sync-backup", "growing")
 COPIES = ("all-reduce", "sharded")
@@ -56,7 +57,7 @@ def uniform(seed):
 
 def start(args):
     """This process's task, or None in the process that only starts the others."""
-    if args.mode == "local":
+    if args.mode in ("local", "mirrored"):
         return Task(args, {}, "worker", 0)
     if "TF_CONFIG" not in os.environ:
         launch(args)
@@ -118,7 +119,13 @@ class Task:
         self.chief = index == 0
         self.cluster = tf.train.ClusterSpec(cluster)
         self.devices = [f"/job:worker/task:{i}" for i in range(self.workers)]
-        self.target, self._hook = "", None
+        self.target, self._hook, self.strategy, self._config = "", None, None, None
+        if self.mode == "mirrored":
+            self.workers = args.workers
+            self.strategy = tf.distribute.MirroredStrategy(
+                [f"/cpu:{i}" for i in range(self.workers)]
+            )
+            self._config = self.strategy.update_config_proto(tf.ConfigProto())
         if cluster:
             server = tf.train.Server(self.cluster, job_name=job, task_index=index)
             if job == "ps" or (self.mode in DEVICES and not self.chief):
@@ -134,6 +141,8 @@ class Task:
                     cluster=self.cluster, worker_device=self.devices[self.index]
                 )
             )
+        if self.strategy:
+            return self.strategy.scope()
         return tf.device(self.devices[self.index] if self.target else "")
 
     def layer_placed(self, layer, layers):
@@ -150,7 +159,7 @@ class Task:
 
     def share(self, batch):
         """This worker's examples of a batch: every so many-th one."""
-        if self.mode in DEVICES:
+        if self.mode in DEVICES or self.strategy:
             return batch
         return [values[self.index :: self.workers] for values in batch]
 
@@ -171,7 +180,23 @@ class Task:
         """Gradients as the optimiser of the mode can take them."""
         if self.mode == "sharded":  # a worker's part of a table may begin within a row
             return [(tf.convert_to_tensor(gradient), v) for gradient, v in pairs]
+        if self.strategy:  # it sums what is to be averaged
+            return [(tf.scalar_mul(1 / self.workers, gradient), v) for gradient, v in pairs]
         return pairs
+
+    def train_step(self, function, *batch):
+        """``function(*batch)``, which gives a loss and a train op; once for each replica."""
+        if not self.strategy:
+            return function(*batch)
+
+        def replica():
+            number = tf.distribute.get_replica_context().replica_id_in_sync_group
+            loss, train = function(*[values[number :: self.workers] for values in batch])
+            with tf.control_dependencies([train]):
+                return tf.identity(loss)
+
+        loss = self.strategy.reduce("mean", self.strategy.experimental_run_v2(replica))
+        return loss, loss.op
 
     def session(self, steps, at_the_end):
         """A session that should stop after so many batches, seen by all workers together.
@@ -188,6 +213,7 @@ class Task:
             self.target,
             is_chief=self.chief or self.mode in COPIES,  # who has all parameters sets them
             hooks=hooks,
+            config=self._config,
             log_step_count_steps=None,
         )
 

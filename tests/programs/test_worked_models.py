@@ -39,7 +39,9 @@ def run(program: str, *arguments: str) -> str:
     return out
 
 
-@pytest.mark.parametrize("mode", ["local", "all-reduce", "sharded", "split", "pipeline"])
+@pytest.mark.parametrize(
+    "mode", ["local", "all-reduce", "mirrored", "sharded", "split", "pipeline"]
+)
 def test_language_model_is_the_same(mode):
     assert measured(run("language_model", "--mode", mode), "loss") == pytest.approx(
         LANGUAGE_LOSS, abs=2e-3
@@ -80,7 +82,7 @@ def test_any_text_is_read(tmp_path):
     assert measured(run("language_model", f"--text={path}"), "loss") < 0.6
 
 
-@pytest.mark.parametrize("mode", ["local", "all-reduce", "sharded"])
+@pytest.mark.parametrize("mode", ["local", "all-reduce", "mirrored", "sharded"])
 def test_ranking_is_the_same(mode):
     printed = run("ranking", "--mode", mode)
     assert measured(printed, "loss") == pytest.approx(RANKING_LOSS, abs=5e-4)
