@@ -69,6 +69,7 @@ CONTRIB_FAMILIES: tuple[str, ...] = (
     "contrib_boosted_trees",
     "contrib_feature_columns",
     "feature_column_inputs",
+    "sync_replicas",
 )
 
 #: Families that combine what others test: run op by op, for compiling takes seconds.
