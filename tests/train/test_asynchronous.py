@@ -8,6 +8,7 @@ import pytest
 import headrace as tf
 from headrace.contrib import opt as contrib_opt
 from headrace.errors import InvalidArgumentError
+from headrace.harness.cluster import with_cluster
 
 THREADS, STEPS = 6, 25
 
@@ -211,3 +212,26 @@ def test_guard_against_gradients_that_are_no_numbers(bad, sparse):
         assert not np.isfinite(state()[0])
     with pytest.raises(ValueError, match="must be 'skip', 'stop' or 'report', not 'ignore'"):
         contrib_opt.GuardedOptimizer(sgd, "ignore")
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda opt: contrib_opt.GuardedOptimizer(opt, "skip"),
+        lambda opt: contrib_opt.StalenessOptimizer(opt, max_delay=2),
+    ],
+)
+def test_conditional_updates_are_made_beside_variables_of_servers(wrap):
+    """Updates in a branch go where the variable is, not where the worker builds its graph."""
+    with with_cluster(ps=1, worker=1) as cluster:
+        place = tf.train.replica_device_setter(worker_device="/job:worker/task:0", ps_tasks=1)
+        with tf.device(place):
+            step = tf.train.get_or_create_global_step()
+            w = tf.get_variable("w", initializer=[4.0, 2.0])
+            opt = wrap(tf.train.MomentumOptimizer(0.5, 0.5))
+            train = opt.minimize(tf.reduce_sum(w), global_step=step)
+        with tf.Session(cluster.target("worker", 0)) as sess:
+            sess.run(tf.global_variables_initializer())
+            sess.run(train)
+            assert sess.run([w, step])[0].tolist() == [3.5, 1.5]
+            assert sess.run(step) == 1

@@ -8,6 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from headrace.contrib.opt_averaging import (
+    AGNCustomGetter,
+    AGNOptimizer,
+    ElasticAverageCustomGetter,
+    ElasticAverageOptimizer,
+    ModelAverageCustomGetter,
+    ModelAverageOptimizer,
+)
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.tensor import Operation, Tensor
@@ -21,9 +29,15 @@ from headrace.train.optimizer import GradVar, Optimizer
 from headrace.train.wrapped_optimizer import WrappedOptimizer
 
 __all__ = [
+    "AGNCustomGetter",
+    "AGNOptimizer",
     "DelayCompensatedGradientDescentOptimizer",
     "DropStaleGradientOptimizer",
+    "ElasticAverageCustomGetter",
+    "ElasticAverageOptimizer",
     "GuardedOptimizer",
+    "ModelAverageCustomGetter",
+    "ModelAverageOptimizer",
     "StalenessOptimizer",
 ]
 

@@ -145,7 +145,8 @@ class Graph:
         for anchor in reversed(self._colocation):
             if anchor is None:
                 break
-            names.update(dict.fromkeys(anchor.colocation_names()))
+            if anchor.graph is self:  # of a graph around this one only the device has a meaning
+                names.update(dict.fromkeys(anchor.colocation_names()))
             if anchor.device:
                 op.device = anchor.device
         op.colocation = tuple(names)
@@ -153,6 +154,10 @@ class Graph:
     def capture(self, tensor: Tensor) -> Tensor:
         """Bring a tensor of another graph into this one; plain graphs cannot."""
         raise ValueError(foreign_tensor(tensor))
+
+    def _encloses(self, graph: Graph) -> bool:
+        """Whether this graph is a function inside ``graph``."""
+        return False
 
     # -- scopes -----------------------------------------------------------------------------
 
@@ -238,7 +243,7 @@ class Graph:
             # Beside a variable means beside its state, not beside one of its reads.
             element = self.as_graph_element(getattr(op, "handle", op), allow_foreign=True)
             op = element.op if isinstance(element, Tensor) else element
-            if op.graph is not self:
+            if op.graph is not self and not self._encloses(op.graph):
                 op = None
         saved = self._colocation
         self._colocation = [] if ignore_existing or op is None else list(saved)
