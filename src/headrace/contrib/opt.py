@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from headrace.contrib.opt_averaging import (
-    AGNCustomGetter,
     AGNOptimizer,
-    ElasticAverageCustomGetter,
     ElasticAverageOptimizer,
-    ModelAverageCustomGetter,
     ModelAverageOptimizer,
+)
+from headrace.contrib.opt_copies import (
+    AGNCustomGetter,
+    ElasticAverageCustomGetter,
+    ModelAverageCustomGetter,
 )
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
