@@ -13,6 +13,7 @@ from headrace.ops.state import replica_scope
 from headrace.session.session import Session
 from headrace.train.basic_session_run_hooks import StepCounterHook
 from headrace.train.coordinator import Coordinator
+from headrace.train.declared_variables import DeclaredVariables
 from headrace.train.queue_runner import start_queue_runners
 from headrace.train.saving_hooks import CheckpointSaverHook, SummarySaverHook
 from headrace.train.scaffold import Scaffold
@@ -91,8 +92,9 @@ class ChiefSessionCreator(SessionCreator):
         return self._session_manager
 
     def create_session(self) -> Session:
+        declared = DeclaredVariables.of_default_graph() if self._master else None
         self._scaffold.finalize()
-        return self._manager().prepare_session(
+        session = self._manager().prepare_session(
             self._master,
             saver=self._scaffold.saver,
             checkpoint_dir=self._checkpoint_dir,
@@ -102,6 +104,9 @@ class ChiefSessionCreator(SessionCreator):
             init_feed_dict=self._scaffold.init_feed_dict,
             init_fn=self._scaffold.init_fn,
         )
+        if declared is not None:
+            declared.tell(session)
+        return session
 
 
 class WorkerSessionCreator(SessionCreator):
@@ -134,6 +139,8 @@ class WorkerSessionCreator(SessionCreator):
         self._max_wait_secs = max_wait_secs
 
     def create_session(self) -> Session:
+        if self._master:
+            DeclaredVariables.of_default_graph()
         self._scaffold.finalize()
         if self._session_manager is None:
             self._session_manager = _manager_of(self._scaffold)

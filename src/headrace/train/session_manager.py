@@ -12,8 +12,12 @@ from headrace.graph import dtypes
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.session.session import Session
 from headrace.train.checkpoint_state import get_checkpoint_state
+from headrace.train.declared_variables import declared_in
 
 __all__ = ["SessionManager"]
+
+#: Servers may hold what an earlier chief has told, until that of this program begins; seconds.
+PATIENCE_WITH_OTHER_GRAPHS = 10.0
 
 
 class _Told:
@@ -189,7 +193,9 @@ class SessionManager:
 
         Raises:
             DeadlineExceededError: if they have none after ``max_wait_secs``.
+            ValueError: if they have none after a while, and the chief's graph has other variables.
         """
+        began = self.clock()
         limit = self.clock() + (float("inf") if max_wait_secs is None else max_wait_secs)
         pauses = self._pauses()
         told = _Told(self.clock)
@@ -201,6 +207,9 @@ class SessionManager:
             if ready:
                 told.over("The model is ready")
                 return session
+            declared = declared_in(self._graph)
+            if declared is not None and self.clock() - began >= PATIENCE_WITH_OTHER_GRAPHS:
+                declared.check_waiting(session)
             session.close()
             pause = next(pauses)
             if self.clock() + pause > limit:

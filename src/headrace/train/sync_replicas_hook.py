@@ -8,6 +8,7 @@ from typing import Any
 from headrace import logging
 from headrace.errors import CancelledError, DeadlineExceededError, OpError, UnavailableError
 from headrace.graph import devices
+from headrace.train.declared_variables import declared_in
 from headrace.train.session_manager import readiness
 from headrace.train.session_run_hook import SessionRunHook
 
@@ -51,6 +52,9 @@ class SyncReplicasHook(SessionRunHook):
                 f"Init op: {optimizer.local_step_init_op.name}, error: {message}"
             )
         self._check_number(session)
+        declared = declared_in(session.graph)
+        if declared is not None and not self._is_chief:
+            declared.check_trained(session)
         if self._part is not None:
             self._part.is_over = True
         self._part = _Part(optimizer, session, coord, self._is_chief, self._init_tokens)
