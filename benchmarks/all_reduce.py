@@ -2,7 +2,10 @@
 
     python benchmarks/all_reduce.py [--processes 2 4] [--megabytes 100] [--peer PYTHON]
 
-Prints the median step of each, in milliseconds, and what moving the same bytes in memory takes.
+Prints the median step of each, in milliseconds, and the bound that memory sets. Of a tensor of D
+bytes each of n processes has to add (n-1)/n D to what came from another one (two reads, a write),
+and to copy as much of the results (a read, a write): 5 (n-1)/n D over the memory bus, at the rate
+at which n processes that copy D at once move their 2 D each.
 """
 
 from __future__ import annotations
@@ -92,12 +95,12 @@ def tensorflow(index: int, ports: list[int], count: int) -> float:
     return _timed(lambda: step()[:1].numpy())
 
 
-def memory(count: int) -> float:
-    """To move the same bytes: each byte is sent twice, which a copy does in one read and write."""
+def memory(index: int, ports: list[int], count: int) -> float:
+    """To copy so much, while the others do the same."""
     import numpy as np
 
-    one, other = np.ones(count, np.float32), np.empty(count, np.float32)
-    return _timed(lambda: np.copyto(other, one))
+    one, other = np.ones(count, np.float32), np.zeros(count, np.float32)
+    return _timed(lambda: [np.copyto(other, one) for _ in range(10)]) / 10
 
 
 def free_ports(number: int) -> list[int]:
@@ -127,7 +130,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--peer", help="the Python that has TensorFlow")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--worker", choices=["headrace", "gloo", "tensorflow"])
+    parser.add_argument("--worker", choices=["headrace", "gloo", "tensorflow", "memory"])
     parser.add_argument("--ports")
     parser.add_argument("--index", type=int, default=0)
     parser.add_argument("--count", type=int, default=0)
@@ -141,14 +144,18 @@ def main() -> None:
     kinds = {"headrace": sys.executable, "gloo": sys.executable}
     if options.peer:
         kinds["tensorflow"] = options.peer
-    print(f"copy of {options.megabytes} MB: {memory(count) * 1e3:.1f} ms")
     for processes in options.processes:
         found: dict[str, list[float]] = {kind: [] for kind in kinds}
+        copies: list[float] = []
         for _ in range(options.rounds):
+            copies.append(measure("memory", processes, count, sys.executable))
             for kind, python in kinds.items():
                 found[kind].append(measure(kind, processes, count, python))
         row = "  ".join(f"{k} {min(v) * 1e3:7.1f} ms" for k, v in found.items())
-        print(f"{processes} processes: {row}", flush=True)
+        bound = min(copies) * 5 * (processes - 1) / (2 * processes)
+        ratios = f"{min(found['headrace']) / min(found['gloo']):.2f} of gloo, "
+        ratios += f"{min(found['headrace']) / bound:.2f} of the bound"
+        print(f"{processes} processes: {row}  bound {bound * 1e3:.1f} ms: {ratios}", flush=True)
 
 
 if __name__ == "__main__":
