@@ -73,6 +73,42 @@ def test_a_process_that_ends_while_a_program_runs(kernel, end, status):
     assert "Thread" not in done.stderr
 
 
+_TAKEN_FOR_IDLE = """
+import atexit, sys, threading
+import numpy as np
+import headrace as tf
+from headrace.executor import ending, program
+
+x = tf.constant(np.random.rand(1200, 1200).astype("f"))
+fetch = tf.svd(tf.placeholder_with_default(x, [1200, 1200]), compute_uv=False)
+session = tf.Session()
+session.run(fetch)
+waits, goes_on, calls, call = (*(threading.Event() for _ in range(3)), program.Program.call)
+def waiting(self, *args):
+    waits.set()
+    goes_on.wait()
+    calls.set()
+    return call(self, *args)
+program.Program.call = waiting
+def end():
+    ending.end_orderly()
+    goes_on.set()
+    assert calls.wait(30)
+atexit.unregister(ending.end_orderly)
+atexit.register(end)
+threading.Thread(target=session.run, args=(fetch,), daemon=True).start()
+assert waits.wait(30)
+sys.exit(3)
+"""
+
+
+@pytest.mark.process
+def test_a_thread_that_only_took_a_lock_when_the_process_ended():
+    """What was innermost was `threading`: such threads were left to come back and to abort."""
+    done = run(_TAKEN_FOR_IDLE)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+
+
 _SERVER = """
 import os, signal, threading
 import numpy as np

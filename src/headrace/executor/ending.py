@@ -24,6 +24,7 @@ import signal
 import sys
 import threading
 import time
+from traceback import walk_stack
 
 import jax
 
@@ -54,26 +55,36 @@ _WAITING = (
 _COMPUTING = ("headrace.", "jax.", "jaxlib.")
 
 
-def _places() -> list[str]:
-    """The module in which each other thread of Python is, unless it only waits."""
+def _stacks() -> list[list[str]]:
+    """The modules on the stack of each other thread of Python, the innermost first."""
     own = threading.get_ident()
     frames = [f for thread, f in sys._current_frames().items() if thread != own]
-    names = [f"{frame.f_globals.get('__name__', '')}" for frame in frames]
-    return [name for name in names if not name.startswith(_WAITING)]
+    return [[str(f.f_globals.get("__name__")) for f, _ in walk_stack(frame)] for frame in frames]
 
 
 def _is_computing() -> bool:
-    return any(name.startswith(_COMPUTING) for name in _places())
+    innermost = [stack[0] for stack in _stacks()]
+    return any(n.startswith(_COMPUTING) and not n.startswith(_WAITING) for n in innermost)
+
+
+def _may_unwind() -> bool:
+    """Whether a thread may come back to the interpreter from C++.
+
+    What is outermost counts too: a step that takes a lock this moment calls a kernel in the next.
+    """
+    return any(not name.startswith(_WAITING) for stack in _stacks() for name in stack)
 
 
 def end_orderly() -> None:
     """To be called at the end of the process: before JAX does, after all that may run steps."""
+    began_busy = _may_unwind()
     interrupts.end_all()
     until = time.monotonic() + GRACE_SECONDS
     step_threads.wait_until_idle(GRACE_SECONDS)
     while _is_computing() and time.monotonic() < until:
         time.sleep(_LOOK)
-    if _places():
+    # A thread that has left Python since may still drop what XLA made for it.
+    if began_busy or _may_unwind():
         _leave_without_waiting()
 
 
