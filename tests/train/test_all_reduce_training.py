@@ -133,6 +133,102 @@ def test_parameter_servers_equal_one_process(name, sparse):
         np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-6)
 
 
+def _goes_on(
+    make: Callable[[], Any],
+    folder: str,
+    workers: int,
+    stops_at: int,
+    lost: int | None = None,
+    **more: Any,
+) -> list[Any]:
+    """Values of the variables of workers whose chief begins at a checkpoint, and writes one.
+
+    Args:
+        lost: a worker that is lost after the last step; then errors of the others' next step.
+        more: arguments of AllReduceOptimizer; none: a single worker without it.
+    """
+    found: list[Any] = [None] * workers
+    rows = len(X[0]) // workers
+    done = threading.Barrier(workers, action=lambda: lost is not None and crash())
+
+    def crash() -> None:
+        cluster.crash(f"/job:worker/replica:0/task:{lost}")
+
+    def train_in(sess: Any, i: int, inputs: Any, train: Any) -> Any:
+        values = _train(sess, inputs, train, slice(rows * i, rows * (i + 1)))
+        assert sess.run(tf.train.get_global_step()) == stops_at
+        done.wait(40)
+        if lost is None:
+            return values
+        return _train(sess, inputs, train, slice(rows * i, rows * (i + 1)))
+
+    def worker(i: int) -> None:
+        try:
+            with tf.Graph().as_default(), tf.device(f"/job:worker/task:{i}"):
+                inputs, loss = _model(1.0 + i, False)
+                optimizer, hooks = make(), []
+                if more:
+                    optimizer = tf.train.AllReduceOptimizer(optimizer, workers, **more)
+                    hooks = [optimizer.make_session_run_hook(is_chief=i == 0)]
+                train = optimizer.minimize(loss, tf.train.get_or_create_global_step())
+                with tf.train.MonitoredTrainingSession(
+                    cluster.target("worker", i),
+                    checkpoint_dir=folder if i == 0 else None,
+                    save_checkpoint_steps=STEPS,
+                    hooks=hooks,
+                    log_step_count_steps=None,
+                ) as sess:
+                    found[i] = train_in(sess, i, inputs, train)
+        except Exception as error:
+            found[i] = error
+
+    with with_cluster(worker=workers) as cluster:
+        threads = [threading.Thread(target=worker, args=(i,)) for i in range(workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(40)
+    for got in found:
+        if isinstance(got, BaseException) and lost is None:
+            raise got
+    return found
+
+
+@every_optimizer
+def test_parts_go_on_from_a_checkpoint_in_another_number(name, tmp_path):
+    """And from one that nothing divided has written, and nothing divided from theirs."""
+    make, parts = OPTIMIZERS[name], {"sharded": True, "bucket_bytes": 100}
+    with tf.Graph().as_default(), tf.Session() as sess:
+        inputs, loss = _model(1.0, False)
+        train = make().minimize(loss, tf.train.get_or_create_global_step())
+        sess.run(tf.global_variables_initializer())
+        expected = [_train(sess, inputs, train, slice(None)) for _ in range(4)]
+    for turn, (workers, more) in enumerate([(2, parts), (4, parts), (1, {}), (2, parts)]):
+        found = _goes_on(make, str(tmp_path), workers, STEPS * (turn + 1), **more)
+        for values in found:
+            for one, other, value in zip(values, found[0], expected[turn], strict=True):
+                assert one.tobytes() == other.tobytes()
+                np.testing.assert_allclose(one, value, rtol=1e-4, atol=1e-5)
+
+
+def test_parts_go_on_without_a_worker_that_was_lost(tmp_path):
+    """Sessions made themselves anew for ever: no new one had the lost part either."""
+    make, parts = OPTIMIZERS["adam"], {"sharded": True}
+    with tf.Graph().as_default(), tf.Session() as sess:
+        inputs, loss = _model(1.0, False)
+        train = make().minimize(loss, tf.train.get_or_create_global_step())
+        sess.run(tf.global_variables_initializer())
+        expected = [_train(sess, inputs, train, slice(None)) for _ in range(2)]
+    errors_found = _goes_on(make, str(tmp_path), 4, STEPS, lost=3, **parts)
+    for error in errors_found[:3]:
+        assert isinstance(error, errors.FailedPreconditionError)
+        assert "/job:worker/replica:0/task:3 left group 1" in error.message
+        assert "Go on from a checkpoint." in error.message
+    for values in _goes_on(make, str(tmp_path), 2, 2 * STEPS, **parts):
+        for one, value in zip(values, expected[1], strict=True):
+            np.testing.assert_allclose(one, value, rtol=1e-4, atol=1e-5)
+
+
 def test_workers_have_slots_for_their_parts_only():
     w = tf.get_variable("w", [10, 3])
     optimizer = tf.train.AllReduceOptimizer(tf.train.AdamOptimizer(), 4, sharded=True)

@@ -40,9 +40,10 @@ def _train(mode: str, action: str, factors: list[float]) -> list[list[Any]]:
             loss = tf.reduce_sum(a[:6]) + a[6] * factor + tf.reduce_sum(b * b)
             step = tf.train.get_or_create_global_step()
             train = _optimizer(mode, action).minimize(loss, global_step=step)
-            state = [v.read_value() for v in tf.global_variables()]
+            kept = [*tf.global_variables(), *tf.local_variables()]
+            state = [v.read_value() for v in kept]
             with tf.Session(cluster.target("worker", i)) as sess:
-                sess.run(tf.global_variables_initializer())
+                sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
                 for value in factors:
                     try:
                         sess.run(train, {factor: value if i else 1.0})

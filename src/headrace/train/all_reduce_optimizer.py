@@ -20,6 +20,7 @@ from headrace.ops.state.variables import Variable
 from headrace.train.optimizer import GradVar, Optimizer
 from headrace.train.replica_updates import joining
 from headrace.train.session_run_hook import SessionRunHook
+from headrace.train.sharded_slots import PartSlot, part_slots, tasks_of_workers
 from headrace.train.wrapped_optimizer import WrappedOptimizer
 
 __all__ = ["AllReduceOptimizer", "broadcast_variables"]
@@ -73,22 +74,40 @@ def broadcast_variables(
 class _BroadcastHook(SessionRunHook):
     """Gives all members the chief's variables when a session has begun."""
 
+    #: A checkpoint that is written first has what workers begin with.
+    prepares_workers = True
+
     def __init__(self, optimizer: AllReduceOptimizer, is_chief: bool) -> None:
         self._optimizer, self._is_chief = optimizer, is_chief
         self._give: Any = None
         self._take_parts: Any = None
+        self._was_restored: Any = None
+        self._divide: Any = None
+        self._all_are_here: Any = None
 
     def begin(self) -> None:
         variables = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
         own = self._optimizer
-        shared = [v for v in variables if v not in own.parts]
-        self._give = broadcast_variables(shared, self._is_chief, own.group_size, own.group_key)
-        self._take_parts = basic.group(*[p.initializer for p in own.parts])
+        self._give = broadcast_variables(variables, self._is_chief, own.group_size, own.group_key)
+        slots = own.slots_of_parts
+        begin = [*own.parts, *(s.slot for s in slots)]
+        self._take_parts = basic.group(*[v.initializer for v in begin])
+        if slots:
+            self._was_restored = own.of_chief(self._is_chief, slots[0].whole[0].is_initialized())
+            divided = [s.divide(self._is_chief, own.part_of_slot) for s in slots]
+            with get_default_graph().control_dependencies(divided):
+                self._divide = basic.group(*[s.forget() for s in slots])
+            self._all_are_here = own.all_agree(convert_to_tensor(True))
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         session.run(self._give)
         # Parts follow from the variables that there are now.
         session.run(self._take_parts)
+        if self._divide is not None:
+            if session.run(self._was_restored):
+                session.run(self._divide)
+            # The chief may save from now on, and reads what the others have.
+            session.run(self._all_are_here)
 
 
 class AllReduceOptimizer(WrappedOptimizer):
@@ -108,7 +127,9 @@ class AllReduceOptimizer(WrappedOptimizer):
         average: divide sums by the number of workers that are there.
         sharded: each worker updates one part of the variables, for which alone it has slots, and
             all gather the parts (Rajbhandari et al., *ZeRO*, 2020, section 5.1). For optimisers
-            that treat each element by itself; a worker that dies ends the training.
+            that treat each element by itself. Checkpoints have slots as without it: what a
+            saver restores, this worker's hook divides when its session begins. A worker that dies
+            ends the training, and fewer or more go on from a checkpoint.
         name: of the scope.
 
     Raises:
@@ -145,8 +166,9 @@ class AllReduceOptimizer(WrappedOptimizer):
         super().__init__(opt, False, name)
         self.group_size, self.group_key = group_size, group_key
         self._bucket_bytes, self._average, self._sharded = bucket_bytes, average, sharded
-        #: In sharded mode the variables that hold this worker's parts.
+        #: In sharded mode the variables that hold this worker's parts, and their slots.
         self.parts: list[Any] = []
+        self.slots_of_parts: list[PartSlot] = []
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[GradVar]:
         """``(average, variable)`` pairs; in sharded mode this worker's own gradients.
@@ -271,14 +293,22 @@ class AllReduceOptimizer(WrappedOptimizer):
                     # All have the same: the greatest is any.
                     return self._part(values, f"first_{label}", "Max", "Id")
 
-                part = Variable(initial, trainable=False, name=f"part_{number}")
+                part = Variable(
+                    initial,
+                    trainable=False,
+                    collections=[GraphKeys.LOCAL_VARIABLES],
+                    name=f"part_{number}",
+                )
                 self.parts.append(part)
                 final = "Div" if self._average else "Id"
                 grad = self._part(_flat([g for g, _ in bucket]), label, "Add", final)
                 own.append(((grad, part), bucket))
         if isinstance(self._opt, WrappedOptimizer):
-            self._opt.use_agreement(self._all_agree)
+            self._opt.use_agreement(self.all_agree)
         step = self._opt.apply_gradients([pair for pair, _ in own], global_step, name)
+        for (_, part), bucket in own:
+            tasks = tasks_of_workers(part.device, self.group_size)
+            self.slots_of_parts += part_slots(self._opt, part, [v for _, v in bucket], tasks)
         with graph.control_dependencies([step]), graph.name_scope(self._name):
             for (_, part), bucket in own:
                 with graph.name_scope(_label([v for _, v in bucket])):
@@ -292,13 +322,27 @@ class AllReduceOptimizer(WrappedOptimizer):
                 updates += [v.assign(x).op for (_, v), x in zip(bucket, values, strict=True)]
         return basic.group(*updates)
 
-    def _all_agree(self, here: Tensor) -> Tensor:
+    def all_agree(self, here: Tensor) -> Tensor:
+        """Whether a bool scalar is true in all workers."""
         with get_default_graph().name_scope(f"{self._name}/agree"):
             key = next_key(self.group_key)
             number = raw.Cast(here, DstT=dtypes.int32)
             least = collective.all_reduce(number, self.group_size, self.group_key, key, "Min", "Id")
             agreed: Tensor = raw.Equal(least, 1)
             return agreed
+
+    def of_chief(self, is_chief: bool, here: Tensor) -> Tensor:
+        """The chief's value of a scalar."""
+        size, group, key = self.group_size, self.group_key, next_key(self.group_key)
+        with get_default_graph().name_scope(f"{self._name}/of_chief"):
+            if is_chief:
+                return collective.broadcast_send(here, [], here.dtype, size, group, key)
+            return collective.broadcast_recv([], here.dtype, size, group, key)
+
+    def part_of_slot(self, flat: Tensor) -> Tensor:
+        """This worker's part of the sum of all workers' flat tensors."""
+        with get_default_graph().name_scope(self._name):
+            return self._part(flat, "slot", "Add", "Id")
 
     def _part(self, flat: Tensor, label: str, merge: str, final: str) -> Tensor:
         """This worker's part of a sum of flat tensors, which are filled up with zeros."""

@@ -182,7 +182,9 @@ class _CoordinatedCreator(SessionCreator):
         try:
             if get_default_graph().get_collection(GraphKeys.QUEUE_RUNNERS):
                 start_queue_runners(sess=self.tf_sess, coord=self.coord)
-            for hook in self._hooks:
+            # Before the first checkpoint is written, workers have what they begin with.
+            first = sorted(self._hooks, key=lambda h: not getattr(h, "prepares_workers", False))
+            for hook in first:
                 hook.after_create_session(self.tf_sess, self.coord)
         except BaseException:
             # Nobody else knows it: what it has in a cluster, and its threads, would stay.

@@ -265,7 +265,7 @@ def test_one_that_was_started_again_comes_too_late():
     def again(sess, i):
         if i == 0:
             return None
-        with pytest.raises(errors.AbortedError, match="cannot join group 1"):
+        with pytest.raises(errors.FailedPreconditionError, match="cannot join group 1"):
             sess.run(tf.collective.all_reduce(1.0, 2, 1, 1))
         return True
 

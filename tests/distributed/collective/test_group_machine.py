@@ -198,7 +198,7 @@ def test_the_lost_sender_of_a_broadcast():
     sim.kill(sim.nodes[1])
     sim.run()
     for node in (sim.nodes[0], sim.nodes[2]):
-        assert isinstance(node.done[1, 1].error, errors.UnavailableError)
+        assert isinstance(node.done[1, 1].error, errors.FailedPreconditionError)
 
 
 def test_parts_of_a_sum_are_not_repeated_by_fewer():
@@ -210,7 +210,7 @@ def test_parts_of_a_sum_are_not_repeated_by_fewer():
     assert sim.is_over
     for node in sim.nodes[:2]:
         error = node.done[1, 2].error
-        assert isinstance(error, errors.UnavailableError)
+        assert isinstance(error, errors.FailedPreconditionError)
         assert name_of(2) in error.message
         assert "from a checkpoint" in error.message
 
@@ -235,7 +235,7 @@ def test_more_members_than_there_are_to_be():
     (refusal,) = sim.nodes[0].group.received(name_of(2), late.announce()[0].message)
     assert refusal.task == name_of(2)
     late.received(name_of(0), refusal.message)
-    assert isinstance(late.refused, errors.InvalidArgumentError | errors.AbortedError)
+    assert isinstance(late.refused, errors.InvalidArgumentError | errors.FailedPreconditionError)
     work, _ = late.begin(make(2, 1, 1), 0.0)
     assert work.error is late.refused
 

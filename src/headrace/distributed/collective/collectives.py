@@ -77,8 +77,8 @@ class TaskCollectives:
 
         Raises:
             InvalidArgumentError: if members do not fit together.
-            AbortedError: if this task is no member of the group.
-            UnavailableError: if what it needs went with a member.
+            FailedPreconditionError: if this task is no member of the group, or what it needs went
+                with a member: no new session can mend that.
             CancelledError, DeadlineExceededError: if the step or task ends before.
         """
         if call.group_size == 1:

@@ -30,7 +30,7 @@ from headrace.distributed.collective.routes import (
     ring_route,
     tree_route,
 )
-from headrace.errors import InvalidArgumentError, UnavailableError
+from headrace.errors import FailedPreconditionError, InvalidArgumentError
 from headrace.ops.collective.calls import MERGES, Array, Call, finish
 
 __all__ = ["Exchange", "Out"]
@@ -134,7 +134,7 @@ class Exchange:
 
         Raises:
             InvalidArgumentError: if a broadcast has several senders.
-            UnavailableError: if it has none.
+            FailedPreconditionError: if it has none.
         """
         if not up:
             return self._came_down(piece, root, data)
@@ -165,7 +165,7 @@ class Exchange:
             data = self._out if sender >= 0 else self._out[:0]
             return [Out(above, number, sender, True, data)]
         if sender < 0:
-            raise UnavailableError(
+            raise FailedPreconditionError(
                 None,
                 None,
                 f"Nobody sends what the members of broadcast {self._call.instance_key} of group "

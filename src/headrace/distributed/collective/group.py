@@ -41,10 +41,9 @@ from headrace.distributed.collective.parts import (
 )
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.errors import (
-    AbortedError,
+    FailedPreconditionError,
     InvalidArgumentError,
     OpError,
-    UnavailableError,
     exception_type_from_error_code,
 )
 from headrace.ops.collective.calls import Array, Call
@@ -200,7 +199,7 @@ class CollectiveGroup:
         return self._message(pb.FORMED, members=[packed(m) for m in self.members])
 
     def _too_late(self, member: GroupMember) -> OpError:
-        return AbortedError(
+        return FailedPreconditionError(
             None,
             None,
             f"{member.task} cannot join group {self.key}: its members are "
@@ -504,7 +503,7 @@ class CollectiveGroup:
 
     def _cannot_go_on(self, work: Work) -> OpError:
         who = ", ".join(self._gone) or "A connection"
-        return UnavailableError(
+        return FailedPreconditionError(
             None,
             None,
             f"{who} left group {self.key}, and with it a part of what '{work.call.name}' divides "
@@ -513,4 +512,4 @@ class CollectiveGroup:
 
     def _given_up(self, task: str) -> OpError:
         text = f"{task} is no member of group {self.key} any more: it could not be reached for long"
-        return AbortedError(None, None, f"{text}. Start it again, with the others.")
+        return FailedPreconditionError(None, None, f"{text}. Start it again, with the others.")
