@@ -71,6 +71,7 @@ bench-distributed: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/weak_scaling.py
 	$(BIN)/python benchmarks/stragglers.py
 	$(BIN)/python benchmarks/all_reduce.py --peer $(abspath $(PEER_VENV))/bin/python
+	$(BIN)/python benchmarks/all_reduce.py --training
 
 bench-input: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/pipelines.py

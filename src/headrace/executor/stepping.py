@@ -230,12 +230,18 @@ class Driver:
     def drive(self, run: StepRun, ready: list[int], patient: bool = False) -> None:
         """Run ready units, and those that become ready, in this thread or others."""
         flow = run.flow
-        while ready:
-            index = ready.pop()
-            # A patient thread runs the last ready unit itself: handing it on would only cost time.
-            if flow.heavy[index] and (ready or not patient):
-                step_threads.submit(self.drive, run, [index], True)
-                continue
+        light: list[int] = []
+        heavy: list[int] = []
+        while True:
+            for index in ready:
+                (heavy if flow.heavy[index] else light).append(index)
+            # These begin before what this thread does itself, which would keep them waiting. A
+            # patient thread runs the last one, if it has nothing else: to hand it on costs time.
+            while len(heavy) > (patient and not light):
+                step_threads.submit(self.drive, run, [heavy.pop()], True)
+            if not light and not heavy:
+                return
+            index = (light or heavy).pop()
             # Others of the step may still run: the last one of them ends it.
             if not run.enter(index):
                 self._failed(run)
@@ -246,7 +252,7 @@ class Driver:
                 run.stopped(index)
                 self.fail(run, error)
                 return
-            ready += run.done(index)
+            ready = run.done(index)
             if run.take_end():
                 self._ended(run)
             elif run.error is not None:
