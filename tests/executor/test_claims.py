@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
+from jax import numpy as jnp
 
+from headrace.executor import claims
 from headrace.executor.claims import held
 from headrace.executor.resources import ResourceHandle, ResourceStore
 
@@ -65,3 +70,78 @@ def test_a_claim_of_a_step_that_was_given_up_is_void_until_it_is_past_returning(
         done.set()
         thread.join(30)
     assert not store.claims.writers
+
+
+@contextlib.contextmanager
+def _reader(store: ResourceStore) -> Iterator[threading.Event]:
+    """Another thread that reads the variable until the event is set."""
+    reads, leaves = threading.Event(), threading.Event()
+
+    def read() -> None:
+        with held(store, [_V], [], _go_on):
+            reads.set()
+            assert leaves.wait(30)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        assert reads.wait(30)
+        yield leaves
+    finally:
+        leaves.set()
+        thread.join(30)
+
+
+def _wait(store: ResourceStore, check: Callable[[], None]) -> None:
+    with store.lock:
+        store.claims.wait_for_readers(partial(store.get_all, [_V]), [_V], check)
+
+
+def test_who_changes_a_large_array_in_place_waits_for_readers(monkeypatch) -> None:
+    """It was copied each time: all of a table, where others looked up a few rows."""
+    monkeypatch.setattr(claims, "_COPIED_PER_SECOND", 1.0)
+    store = ResourceStore()
+    array = jnp.zeros(1 << 19)
+    store.put(_V, array)
+    with _reader(store) as leaves:
+
+        def check() -> None:
+            assert _V in store.claims.replaced  # others who want to read come later
+            leaves.set()
+
+        _wait(store, check)
+    assert not store.claims.lent
+    assert not store.claims.replaced
+    assert store.claims.to_donate([array])[0] is array
+
+
+def test_a_reader_that_stays_costs_a_copy(monkeypatch) -> None:
+    monkeypatch.setattr(claims, "_COPIED_PER_SECOND", 1e12)
+    store = ResourceStore()
+    array = jnp.zeros(1 << 19)
+    store.put(_V, array)
+    with _reader(store):
+        _wait(store, _go_on)
+        assert store.claims.to_donate([array])[0] is not array
+    assert not store.claims.replaced
+
+
+def test_a_small_array_is_copied_at_once() -> None:
+    store = ResourceStore()
+    store.put(_V, jnp.zeros(100))
+    with _reader(store):
+        _wait(store, lambda: pytest.fail("it waits"))
+
+
+def test_a_step_that_is_given_up_while_it_waits_for_readers_keeps_nobody_out() -> None:
+    store = ResourceStore()
+    store.put(_V, jnp.zeros(1 << 19))
+
+    def given_up() -> None:
+        raise KeyboardInterrupt
+
+    with _reader(store):
+        with pytest.raises(KeyboardInterrupt):
+            _wait(store, given_up)
+        assert not store.claims.replaced
+        assert not store.claims.waiting

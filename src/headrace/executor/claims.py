@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,10 @@ __all__ = ["Claims", "held", "replacing"]
 _Claim = tuple[int, Callable[[], bool]]
 #: Who waits for a writer looks so often whether that was given up; seconds.
 _LOOK = 0.05
+#: Arrays of fewer bytes are copied at once if others read them.
+_WORTH_WAITING = 1 << 20
+#: So many bytes of memory nobody has used yet are copied in a second.
+_COPIED_PER_SECOND = 3e9
 
 
 def _never() -> bool:
@@ -126,6 +131,50 @@ class Claims:
             readers.remove(own)
             if not readers:
                 del self.lent[id(array)]
+        if self.waiting:
+            self.freed.notify_all()
+
+    def _bytes_read(self, arrays: Iterable[Any]) -> int:
+        """How much of these other threads read."""
+        own, total = threading.get_ident(), 0
+        for array in arrays:
+            lent = self.lent.get(id(array))
+            if lent is not None and any(thread != own for thread in lent[1]):
+                total += array.nbytes
+        return total
+
+    def wait_for_readers(
+        self,
+        arrays: Callable[[], Sequence[Any]],
+        keys: Sequence[Hashable],
+        check: Callable[[], float | None],
+    ) -> None:
+        """Wait until nobody else reads large arrays, for as long as to copy them would take.
+
+        Readers mostly look at a few rows. Who comes meanwhile reads what is written next.
+
+        Args:
+            arrays: gives those that are to be changed, which others may replace meanwhile.
+            keys: of these.
+            check: see `wait_until_free`.
+        """
+        size = self._bytes_read(arrays())
+        if size < _WORTH_WAITING:
+            return
+        end = time.monotonic() + size / _COPIED_PER_SECOND
+        added = set(keys) - self.replaced
+        self.replaced |= added
+        self.waiting += 1
+        try:
+            while self._bytes_read(arrays()) >= _WORTH_WAITING:
+                left = end - time.monotonic()
+                if left <= 0:
+                    return
+                check()
+                self.freed.wait(left)
+        finally:
+            self.waiting -= 1
+            self.end_replacing(added)
 
     def to_donate(self, arrays: Sequence[Any]) -> list[Any]:
         """The arrays, with copies of those that others read."""
@@ -143,16 +192,19 @@ def replacing(
     store: ResourceStore,
     writes: Sequence[Any],
     check: Callable[[], Any],
+    wait: Callable[[], Any],
     begin: Callable[[], Any],
 ) -> Iterator[None]:
     """Around the call of a program that changes state in place: who reads that waits for the call.
 
     Args:
         check: raises when the step is given up; after it there is no way back.
+        wait: what is waited for before, with the lock held.
         begin: what is done at the same moment.
     """
     keys = [store.claim_key(k) for k in writes]
     with store.lock:
+        wait()
         check()
         begin()
         store.claims.replaced.update(keys)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NoReturn
 
@@ -308,11 +308,13 @@ class Region:
         if context is not None:
             context.check_deadline()
         claims = store.claims
-        if claims.writers:  # mostly there are none
+        if claims.writers or claims.replaced:  # mostly there are none
             keys = [store.claim_key(k) for k in self.written]
             check = Watch(store, context).check
             claims.wait_until_free(keys, check)
             claims.wait_until_there(map(store.claim_key, self._read_keys), check)
+        if claims.lent and program.donates:
+            self._await_readers(store, Watch(store, context).check)
         args = self._args(program, store, dynamic, store.get_all(self._read_keys))
         self._to_donate(program, store, args)
         with self.options.scope():
@@ -324,6 +326,23 @@ class Region:
         # nothing has to be taken back: a quick program has no checks and has run before.
         store.put_all(self.written, new_state)
         return outputs
+
+    def _await_readers(self, store: ResourceStore, check: Callable[[], float | None]) -> None:
+        """Wait a little for who reads state that XLA is about to reuse; the lock is held."""
+        keys = [store.claim_key(k) for k in self.donated]
+        store.claims.wait_for_readers(partial(store.get_all, self.donated), keys, check)
+
+    def _changing(
+        self, program: Program, store: ResourceStore, args: list[Any], watch: Watch
+    ) -> contextlib.AbstractContextManager[None]:
+        """A block around the call of a program that changes state in place."""
+        return replacing(
+            store,
+            self.written,
+            watch.check,
+            wait=partial(self._await_readers, store, watch.check),
+            begin=partial(self._to_donate, program, store, args),
+        )
 
     def _to_donate(self, program: Program, store: ResourceStore, args: list[Any]) -> None:
         """Replace state that XLA is about to reuse and that others read by copies."""
@@ -361,8 +380,7 @@ class Region:
                 donates = program.donates and bool(self.donated)
                 # Once XLA has been given memory of the state there is no way back, so others are
                 # kept out for the moment of the call, and see the new values at once.
-                ready = partial(self._to_donate, program, store, args)
-                changing = replacing(store, self.written, watch.check, ready)
+                changing = self._changing(program, store, args, watch)
                 with changing if donates else _nothing:
                     token = np.int32(watch.token)
                     with watch.deferring() if program.may_ask else _nothing:
