@@ -17,13 +17,14 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import google_crc32c
 import numpy as np
 
 from headrace.errors import DataLossError, FailedPreconditionError, NotFoundError
 from headrace.files import system
+from headrace.graph import dtypes
 from headrace.ops.core.checks import invalid
 from headrace.ops.embeddings.key_index import Keys, mixed
 from headrace.ops.embeddings.store import Array, EmbeddingStore, SlotSpec
@@ -32,6 +33,40 @@ _MAGIC = b"HRTABLE1"
 #: Rows of a block; the table is locked while one is copied.
 _BLOCK = 1 << 15
 _PART = re.compile(r"-(\d{5})-of-(\d{5})(\.changes-(\d{5}))?$")
+#: Names of files count parts by five digits.
+MOST_PARTS = 99_999
+#: The number of updates is kept with each row, in 32 bits.
+_LAST_CLOCK = (1 << 32) - 1
+
+
+class Header(NamedTuple):
+    """What is in a file.
+
+    Attributes:
+        id: of the save; number: 0 for the save itself, and counts the changes that follow it.
+        width, dtype, slots: of the rows.
+        clock: updates of the table until then.
+        rows, removed: how many rows there are, and how many keys have gone.
+    """
+
+    id: str
+    number: int
+    name: str
+    width: int
+    dtype: str
+    slots: tuple[SlotSpec, ...]
+    clock: int
+    rows: int
+    removed: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the arrays in the file, with their checksums."""
+        item: int = np.dtype(dtypes.as_dtype(self.dtype).as_numpy_dtype).itemsize
+        columns = 1 + len(self.slots)
+        row = 8 + 1 + 4 + 4 + columns * self.width * item
+        blocks = -(-self.rows // _BLOCK)
+        return 8 * self.removed + 4 + self.rows * row + 4 * (4 + columns) * blocks
 
 
 def part_of(keys: Any, parts: int) -> Array:
@@ -67,7 +102,7 @@ def save(store: EmbeddingStore, path: str) -> int:
         identity, before = uuid.uuid4().hex, store.base
         removed, store.removed = store.removed, []
         store.base = (identity, 0)
-        header = _header(store, identity, 0, len(keys), 0)
+        header = _header_of(store, identity, 0, len(keys), 0)
     try:
         _write(store, path, header, keys, keys[:0])
     except BaseException:
@@ -86,7 +121,7 @@ def save_changes(store: EmbeddingStore, path: str) -> int:
     """
     with store.lock:
         before = store.base
-        if before is None or not system.exists(path) or _read_header(path)["id"] != before[0]:
+        if before is None or not system.exists(path) or _read_header(path).id != before[0]:
             raise FailedPreconditionError(
                 None,
                 None,
@@ -99,7 +134,7 @@ def save_changes(store: EmbeddingStore, path: str) -> int:
         removed, store.removed = store.removed, []
         store.base = (identity, number)
         gone = np.unique(np.concatenate([keys[:0], *removed]))
-        header = _header(store, identity, number, len(keys), len(gone))
+        header = _header_of(store, identity, number, len(keys), len(gone))
     try:
         _write(store, f"{path}.changes-{number:05d}", header, keys, gone)
     except BaseException:
@@ -116,37 +151,26 @@ def _take_back(store: EmbeddingStore, base: tuple[str, int] | None, removed: lis
         store.changed.array[store.index.items()[1]] = True
 
 
-def _header(
+def _header_of(
     store: EmbeddingStore, identity: str, number: int, rows: int, removed: int
-) -> dict[str, Any]:
-    return {
-        "id": identity,
-        "number": number,
-        "name": store.name,
-        "width": store.spec.width,
-        "dtype": store.spec.dtype.name,
-        "slots": [[s.name, s.start] for s in store.slots],
-        "clock": store.clock,
-        "rows": rows,
-        "removed": removed,
-    }
+) -> Header:
+    width, dtype = store.spec.width, store.spec.dtype.name
+    slots = tuple(store.slots)
+    return Header(identity, number, store.name, width, dtype, slots, store.clock, rows, removed)
 
 
-def _write(
-    store: EmbeddingStore, path: str, header: dict[str, Any], keys: Keys, removed: Keys
-) -> None:
+def _write(store: EmbeddingStore, path: str, header: Header, keys: Keys, removed: Keys) -> None:
     """A whole file, or none."""
     temporary = f"{path}.tmp-{uuid.uuid4().hex[:12]}"
-    slots = list(store.slots)[: len(header["slots"])]
     directory = path.rpartition("/")[0]
     if directory and "://" not in path:
         system.make_directories(directory)
     try:
         with system.open_binary(temporary, "wb") as file:
-            text = json.dumps(header).encode()
+            text = json.dumps(header._asdict()).encode()
             file.write(_MAGIC + len(text).to_bytes(8, "little") + text)
             file.write(google_crc32c.value(text).to_bytes(4, "little"))
-            for array in _arrays(store, keys, removed, slots):
+            for array in _arrays(store, keys, removed, header.slots):
                 data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 file.write(data.data)
                 file.write(google_crc32c.value(data).to_bytes(4, "little"))
@@ -208,14 +232,27 @@ class _Reader:
             raise DataLossError(None, None, f"{self.path} is damaged: the checksum of {what}.")
         return data
 
-    def header(self) -> dict[str, Any]:
-        """The header."""
+    def header(self) -> Header:
+        """The header, which says how long the file is.
+
+        Raises:
+            DataLossError: if it does not, or cannot be.
+        """
         if self._bytes(len(_MAGIC)) != _MAGIC:
             raise DataLossError(None, None, f"{self.path} is no file of a table of embeddings.")
         length = int.from_bytes(self._bytes(8), "little")
         if length > 1 << 20:
             raise DataLossError(None, None, f"{self.path} is damaged: the length of its header.")
-        found: dict[str, Any] = json.loads(self.checked(length, "the header"))
+        found = _parsed(self.checked(length, "the header"), self.path)
+        wanted, there = self.file.tell() + found.size, system.stat(self.path).length
+        if there < wanted:
+            raise DataLossError(
+                None, None, f"{self.path} is cut off: it has {there} bytes of {wanted}."
+            )
+        if there > wanted:
+            raise DataLossError(
+                None, None, f"{self.path} is damaged: it has {there} bytes instead of {wanted}."
+            )
         return found
 
     def array(self, shape: tuple[int, ...], dtype: Any, what: str) -> Array:
@@ -224,7 +261,32 @@ class _Reader:
         return np.frombuffer(self.checked(size, what), dtype).reshape(shape)
 
 
-def _read_header(path: str) -> dict[str, Any]:
+def _parsed(text: bytes, path: str) -> Header:
+    """A header as it is in a file, every part of it checked."""
+    try:
+        found = json.loads(text)
+        slots = tuple(SlotSpec(_is(str, n), float(_is(float, s))) for n, s in found["slots"])
+        counts = {k: _is(int, found[k]) for k in ("number", "width", "clock", "rows", "removed")}
+        texts = {k: _is(str, found[k]) for k in ("id", "name", "dtype")}
+        fits = min(counts.values()) >= 0 and counts["width"] > 0 and counts["clock"] <= _LAST_CLOCK
+        fits = fits and len({s.name for s in slots}) == len(slots)
+        if not fits or not dtypes.as_dtype(texts["dtype"]).is_floating:
+            raise ValueError("numbers that cannot be")
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise DataLossError(
+            None, None, f"{path} is damaged: its header is not that of a table ({error})."
+        ) from error
+    return Header(**texts, **counts, slots=slots)
+
+
+def _is(kind: type, value: Any) -> Any:
+    """The value, which must be of this type; a whole number is a float, too."""
+    if type(value) is kind or (kind is float and type(value) is int):
+        return value
+    raise ValueError(f"{value!r} is no {kind.__name__}")
+
+
+def _read_header(path: str) -> Header:
     with _Reader(path) as reader:
         return reader.header()
 
@@ -245,13 +307,13 @@ def _chain(path: str) -> list[str]:
     Raises:
         DataLossError: if changes are missing that others follow.
     """
-    identity = _read_header(path)["id"]
+    identity = _read_header(path).id
     chain = [path]
     for changes in _changes_of(path):
         header = _read_header(changes)
-        if header["id"] != identity:
+        if header.id != identity:
             continue  # of an older save under this name, which was cut short before it removed them
-        if header["number"] != len(chain):
+        if header.number != len(chain):
             raise DataLossError(
                 None, None, f"{path}.changes-{len(chain):05d} is missing, which {changes} follows."
             )
@@ -310,16 +372,16 @@ def check(store: EmbeddingStore, prefix: str, name: str, slots: Sequence[SlotSpe
 
 
 def _check_header(
-    store: EmbeddingStore, header: dict[str, Any], path: str, slots: Sequence[SlotSpec] | None
+    store: EmbeddingStore, header: Header, path: str, slots: Sequence[SlotSpec] | None
 ) -> None:
-    here, there = (store.spec.width, store.spec.dtype.name), (header["width"], header["dtype"])
+    here, there = (store.spec.width, store.spec.dtype.name), (header.width, header.dtype)
     if here != there:
         raise invalid(
             f"Table {store.name} has rows of {here[0]} {here[1]}, and those in {path} are of "
             f"{there[0]} {there[1]}. Make the table as it was, or save under another name."
         )
-    saved = {SlotSpec(n, s) for n, s in header["slots"]}
-    if slots is not None and header["rows"] and saved != set(slots):
+    saved = set(header.slots)
+    if slots is not None and header.rows and saved != set(slots):
         raise invalid(
             f"Table {store.name} is trained here with the slots {_listed(slots)}; in {path} it has "
             f"{_listed(saved)}: it was trained by another optimiser. Train it by that one, or "
@@ -351,47 +413,57 @@ def load(
     check(store, prefix, name, None)
     fresh = EmbeddingStore(store.spec, store.name)
     paths = parts_of(prefix, name)
-    if len(paths) == place[1]:
-        paths = [paths[place[0]]]
+    wanted = [place[0]] if len(paths) == place[1] else range(len(paths))
     base = None
-    for part in paths:
-        for path in _chain(part):
-            header = _read_file(fresh, path, place, with_slots)
-            base = (header["id"], header["number"])
+    for part in wanted:
+        for path in _chain(paths[part]):
+            header = _read_file(fresh, path, place, (part, len(paths)), with_slots)
+            base = (header.id, header.number)
     fresh.changed.array[:] = False
     fresh.removed = []
     # Changes can follow where this part goes on with the very file.
-    fresh.base = base if len(paths) == 1 and with_slots else None
+    fresh.base = base if len(wanted) == 1 and with_slots else None
     store.adopt(fresh)
     return len(store)
 
 
 def _read_file(
-    store: EmbeddingStore, path: str, place: tuple[int, int], with_slots: bool
-) -> dict[str, Any]:
+    store: EmbeddingStore, path: str, place: tuple[int, int], of: tuple[int, int], with_slots: bool
+) -> Header:
+    """Takes what one file has; ``of``: which part of how many it is by its name."""
     with _Reader(path) as reader:
         header = reader.header()
-        width, dtype, left = store.spec.width, store.dtype, header["rows"]
-        slots = [SlotSpec(n, s) for n, s in header["slots"]]
-        store.clock = max(store.clock, header["clock"])
-        own = _picker(place)
-        removed = reader.array((header["removed"],), np.int64, "removed keys")
-        rows = store.index.find(removed)
+        width, dtype, left = store.spec.width, store.dtype, header.rows
+        store.clock = max(store.clock, header.clock)
+        own, theirs = _picker(place), _picker(of)
+        removed = reader.array((header.removed,), np.int64, "removed keys")
+        rows = store.index.find(np.unique(removed))
         store.remove_rows(rows[rows >= 0])
+        before = np.empty(0, np.int64)
         while left:
             n = min(left, _BLOCK)
             left -= n
             keys = reader.array((n,), np.int64, "keys")
-            there = reader.array((n,), np.bool_, "flags")
+            rising = np.concatenate([before, keys])
+            if (rising[1:] <= rising[:-1]).any():
+                raise DataLossError(None, None, f"{path} is damaged: its keys do not rise.")
+            if not theirs(keys).all():
+                text = f"{path} has keys of another part: were files of parts exchanged?"
+                raise DataLossError(None, None, text)
+            before = keys[-1:]
+            flags = reader.array((n,), np.uint8, "flags")
+            if flags.max() > 1:
+                raise DataLossError(None, None, f"{path} is damaged: its flags.")
             sightings = reader.array((n,), np.uint32, "sightings")
             seen = reader.array((n,), np.uint32, "times")
-            large = [reader.array((n, width), dtype, "rows") for _ in range(len(slots) + 1)]
-            mine = there & own(keys)
+            columns = len(header.slots) + 1
+            large = [reader.array((n, width), dtype, "rows") for _ in range(columns)]
+            mine = flags.view(np.bool_) & own(keys)
             at = store.index.find_or_add(keys[mine], store.new_rows)
             store.sightings.put(at, sightings[mine])
             store.seen.put(at, seen[mine])
             store.values.put(at, large[0][mine])
-            for slot, values in zip(slots if with_slots else (), large[1:], strict=False):
+            for slot, values in zip(header.slots if with_slots else (), large[1:], strict=False):
                 store.column(slot).put(at, values[mine])
     return header
 

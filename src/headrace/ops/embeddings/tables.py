@@ -282,7 +282,7 @@ define_op(
     "EmbeddingTablePart(keys: int64) -> parts: int32",
     attrs="num_parts: int >= 1",
     shape=lambda op: [op.inputs[0].dims],
-    host=lambda context, keys, *, num_parts: table_files.part_of(keys, num_parts),
+    host=lambda context, keys, *, num_parts: table_files.part_of(keys, _place(0, num_parts)[1]),
     gradient=NotDifferentiable("keys are integers"),
     traits=_OURS,
 )
@@ -309,6 +309,22 @@ _PLACE = "table_name: string, part: int >= 0 = 0, num_parts: int >= 1 = 1"
 _FILES = Effects(reads=(0,), writes=(0,), external=True)
 
 
+def _place(part: int, num_parts: int) -> tuple[int, int]:
+    """Which part of how many.
+
+    Raises:
+        InvalidArgumentError: if there is no such part, or names of files cannot count so many.
+    """
+    if part >= num_parts or num_parts > table_files.MOST_PARTS:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"There is no part {part} of {num_parts} of a table: parts are counted from 0, and a "
+            f"table has {table_files.MOST_PARTS} at most.",
+        )
+    return part, num_parts
+
+
 def _save(
     context: Any,
     table: Any,
@@ -319,7 +335,8 @@ def _save(
     num_parts: int,
     changes: bool,
 ) -> Any:
-    path = table_files.file_name(_text(prefix), _text(table_name), part, num_parts)
+    place = _place(part, num_parts)
+    path = table_files.file_name(_text(prefix), _text(table_name), *place)
     write = table_files.save_changes if changes else table_files.save
     rows = write(_table(context, table), path)
     if part == 0 and not changes:
@@ -368,7 +385,7 @@ def _restore(
     num_parts: int,
     with_slots: bool,
 ) -> Any:
-    place = (part, num_parts)
+    place = _place(part, num_parts)
     store = _table(context, table)
     return np.int64(table_files.load(store, _text(prefix), _text(table_name), place, with_slots))
 
