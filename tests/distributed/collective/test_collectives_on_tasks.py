@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable
@@ -216,6 +217,31 @@ def test_the_leader_may_be_lost():
     with with_cluster(timing=QUICK, worker=3) as cluster:
         found = _workers(cluster, 3, member)
     assert found == [[6.0], [6.0, 5.0, 5.0], [6.0, 5.0, 5.0]]
+
+
+@pytest.mark.parametrize("lost", [(0, 3), (0, 1, 2)])
+def test_members_that_were_never_talked_to_are_lost_at_once(lost):
+    """In a tree of four, 1 and 3 have no connection that would break."""
+    timing = dataclasses.replace(QUICK, silence=20.0, send=20.0)
+    ready, seconds = threading.Barrier(4), []
+
+    def member(sess, i):
+        x = tf.placeholder(tf.float32, [])
+        total = tf.collective.all_reduce(x, 4, 1, 1)
+        sess.run(total, {x: i})
+        ready.wait(10)
+        if i in lost:
+            cluster.crash(f"/job:worker/replica:0/task:{i}")
+            return None
+        began = time.monotonic()
+        found = sess.run(total, {x: i})
+        seconds.append(time.monotonic() - began)
+        return found
+
+    with with_cluster(timing=timing, worker=4) as cluster:
+        found = _workers(cluster, 4, member)
+    assert found == [None if i in lost else 6.0 - sum(lost) for i in range(4)]
+    assert max(seconds) < 5
 
 
 def test_a_broken_connection_costs_nothing():

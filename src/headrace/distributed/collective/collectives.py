@@ -11,6 +11,7 @@ from typing import Any, Final
 from headrace.distributed.collective.group import CollectiveGroup
 from headrace.distributed.collective.parts import Action, LifeProbe, Send
 from headrace.distributed.links.peers import Peers
+from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.transport.base import PeerInfo, PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire import codec
@@ -218,9 +219,11 @@ class TaskCollectives:
             self._send_on(link, action)
 
     def _connect_and_send(self, action: Send) -> None:
-        task = action.task
+        task, timing = action.task, self._peers.timing
+        # All wait for those who have died, and there may be no link to them whose loss would tell.
+        is_about_losses = action.message.kind in (pb.LOST, pb.PREPARE)
+        timeout = timing.probe if is_about_losses else timing.silence
         try:
-            timeout = self._peers.timing.send
             link = self._peers.link(task, self._addresses.get(task, ""), timeout)
         except OpError as error:
             _log.debug("%s cannot be reached: %s", task, error.message)
