@@ -104,6 +104,26 @@ def test_one_scope_and_its_unbound_inputs():
         assert graph.get_collection("unbound_inputs") == [b"x"]
 
 
+def test_what_belongs_to_the_running_program_is_left_out_in_silence(tmp_path, caplog):
+    """Each checkpoint of each program told that its own bookkeeping is not written."""
+    v = tf.get_local_variable("v", [2])
+
+    class Doubled(tf.train.SaveableObject):
+        def restore(self, restored_tensors, restored_shapes):
+            return v.assign(restored_tensors[0] / 2)
+
+    doubled = Doubled(v, [tf.train.SaveSpec(2 * v, "", "doubled")], "doubled")
+    tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, doubled)
+    tf.train.get_or_create_global_step()
+    with (
+        caplog.at_level(logging.WARNING),
+        tf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path)) as sess,
+    ):
+        sess.run(v)
+    assert list(tmp_path.glob("model.ckpt-0.meta"))
+    assert not caplog.text
+
+
 def test_chosen_collections_and_stripped_defaults(caplog):
     graph = model()
     graph.add_to_collection("things", object())

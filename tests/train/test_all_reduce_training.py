@@ -229,6 +229,40 @@ def test_parts_go_on_without_a_worker_that_was_lost(tmp_path):
             np.testing.assert_allclose(one, value, rtol=1e-4, atol=1e-5)
 
 
+def test_workers_stay_for_the_last_checkpoint(tmp_path):
+    """The first worker that was done left, and its slots were missing in the chief's checkpoint."""
+    gone = threading.Event()
+
+    def worker(i: int) -> None:
+        with tf.Graph().as_default(), tf.device(f"/job:worker/task:{i}"):
+            inputs, loss = _model(1.0 + i, False)
+            optimizer = tf.train.AllReduceOptimizer(tf.train.AdamOptimizer(), WORKERS, sharded=True)
+            train = optimizer.minimize(loss, tf.train.get_or_create_global_step())
+            with tf.train.MonitoredTrainingSession(
+                cluster.target("worker", i),
+                checkpoint_dir=str(tmp_path) if i == 0 else None,
+                hooks=[optimizer.make_session_run_hook(is_chief=i == 0)],
+                log_step_count_steps=None,
+            ) as sess:
+                _train(sess, inputs, train, slice(8 * i, 8 * i + 8))
+                if i == 0:
+                    assert not gone.wait(0.3)
+            if i == 1:
+                cluster.crash("/job:worker/replica:0/task:1")
+                gone.set()
+
+    with with_cluster(worker=WORKERS) as cluster:
+        threads = [threading.Thread(target=worker, args=(i,)) for i in range(WORKERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(40)
+    assert gone.is_set()
+    found = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(tmp_path)))
+    assert found.get_tensor("global_step") == STEPS
+    assert found.get_tensor("w1/Adam").any()
+
+
 def test_workers_have_slots_for_their_parts_only():
     w = tf.get_variable("w", [10, 3])
     optimizer = tf.train.AllReduceOptimizer(tf.train.AdamOptimizer(), 4, sharded=True)

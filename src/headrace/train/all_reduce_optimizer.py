@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from headrace import logging
+from headrace.errors import OpError
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
@@ -26,6 +28,8 @@ from headrace.train.wrapped_optimizer import WrappedOptimizer
 __all__ = ["AllReduceOptimizer", "broadcast_variables"]
 
 _KEYS = "collective instance keys"
+#: A worker with a part of the slots stays so long for the chief's last checkpoint.
+END_SECONDS = 60.0
 
 
 def next_key(group_key: int) -> int:
@@ -74,8 +78,8 @@ def broadcast_variables(
 class _BroadcastHook(SessionRunHook):
     """Gives all members the chief's variables when a session has begun."""
 
-    #: A checkpoint that is written first has what workers begin with.
-    prepares_workers = True
+    #: It comes before the first checkpoint and after the last one.
+    joins_workers = True
 
     def __init__(self, optimizer: AllReduceOptimizer, is_chief: bool) -> None:
         self._optimizer, self._is_chief = optimizer, is_chief
@@ -84,6 +88,7 @@ class _BroadcastHook(SessionRunHook):
         self._was_restored: Any = None
         self._divide: Any = None
         self._all_are_here: Any = None
+        self._all_are_done: Any = None
 
     def begin(self) -> None:
         variables = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
@@ -98,6 +103,7 @@ class _BroadcastHook(SessionRunHook):
             with get_default_graph().control_dependencies(divided):
                 self._divide = basic.group(*[s.forget() for s in slots])
             self._all_are_here = own.all_agree(convert_to_tensor(True))
+            self._all_are_done = own.all_agree(convert_to_tensor(True))
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         session.run(self._give)
@@ -108,6 +114,21 @@ class _BroadcastHook(SessionRunHook):
                 session.run(self._divide)
             # The chief may save from now on, and reads what the others have.
             session.run(self._all_are_here)
+
+    def end(self, session: Any) -> None:
+        if self._all_are_done is None:
+            return
+        from headrace.graph.proto import RunOptions
+
+        limit = RunOptions(timeout_in_ms=int(1000 * END_SECONDS))
+        try:
+            session.run(self._all_are_done, options=limit)
+        except OpError as error:
+            logging.warning(
+                "This worker leaves before all others have ended, and with it its part of the "
+                "slots, which the chief can save no more: %s",
+                error.message,
+            )
 
 
 class AllReduceOptimizer(WrappedOptimizer):

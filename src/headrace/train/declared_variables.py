@@ -31,6 +31,8 @@ class DeclaredVariables:
         own: name -> dtype and shape, as text, and whether it is trained.
     """
 
+    stays_in_process = True  # no file has it
+
     def __init__(self) -> None:
         graph = get_default_graph()
         trained = set(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))

@@ -285,13 +285,16 @@ def add_collection_def(
 ) -> None:
     """Write the collection ``key`` of ``graph`` into a MetaGraphDef.
 
-    A collection of things that no file can hold is left out, and the log says so.
+    A collection of things that no file can hold is left out, and the log says so, unless they are
+    of a running program only (``stays_in_process``).
     """
     if not isinstance(key, (str, bytes)):
         logging.warning("Collection %r is not written: only text names collections in files.", key)
         return
     graph = get_default_graph() if graph is None else graph
     items = graph.get_collection(key)
+    if any(getattr(item, "stays_in_process", False) for item in items):
+        return
     name = key.decode() if isinstance(key, bytes) else key
     from headrace.graph.proto import CollectionDef
 

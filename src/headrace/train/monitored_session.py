@@ -159,6 +159,11 @@ def _manager_of(scaffold: Scaffold) -> SessionManager:
     )
 
 
+def _joins_workers(hook: Any) -> bool:
+    """Whether workers wait for each other in a hook: first when they begin, last when they end."""
+    return getattr(hook, "joins_workers", False)
+
+
 class _CoordinatedCreator(SessionCreator):
     """Makes sessions with queue runners started and hooks told.
 
@@ -183,8 +188,7 @@ class _CoordinatedCreator(SessionCreator):
             if get_default_graph().get_collection(GraphKeys.QUEUE_RUNNERS):
                 start_queue_runners(sess=self.tf_sess, coord=self.coord)
             # Before the first checkpoint is written, workers have what they begin with.
-            first = sorted(self._hooks, key=lambda h: not getattr(h, "prepares_workers", False))
-            for hook in first:
+            for hook in sorted(self._hooks, key=_joins_workers, reverse=True):
                 hook.after_create_session(self.tf_sess, self.coord)
         except BaseException:
             # Nobody else knows it: what it has in a cluster, and its threads, would stay.
@@ -275,7 +279,7 @@ class _MonitoredSession:
     def _close(self, failure: Any = None) -> None:
         try:
             if failure is None:
-                for hook in self._hooks:
+                for hook in sorted(self._hooks, key=_joins_workers):
                     hook.end(self._creator.tf_sess)
         finally:
             try:

@@ -78,6 +78,8 @@ class SaveableObject:
     6.0
     """
 
+    stays_in_process = True  # a graph file has the operations that it made
+
     def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
         self.op = op
         self.specs = list(specs)
