@@ -68,6 +68,8 @@ class TaskCollectives:
         self._groups: dict[int, CollectiveGroup] = {}
         self._probing: set[LifeProbe] = set()
         self._noticed: dict[int, float] = {}
+        #: Groups that are waited for: since when, and when that was said last.
+        self._forming: dict[int, tuple[float, float]] = {}
         self._closed = False
         self._rendezvous = Rendezvous(self._between_tasks)
 
@@ -169,6 +171,10 @@ class TaskCollectives:
     def on_message(self, link: Link, message: Any, buffers: list[Any]) -> None:
         """A message of another member has come."""
         value = codec.decode(message.value, buffers) if message.HasField("value") else None
+        if link.peer.task not in self._addresses:
+            raise InvalidArgumentError(
+                None, None, f"{link.peer.task} is no task of this cluster: it is in no group."
+            )
         with self._changed:
             if self._closed:
                 return
@@ -195,8 +201,20 @@ class TaskCollectives:
                 text = "'%s' waits for the other members of group %d (%s), for %.0f s so far"
                 members = ", ".join(group.tasks) or "not all are there yet"
                 _log.warning(text, work.call.name, group.key, members, now - work.since)
+        self._notice_forming(groups, now)
         open_works = {id(w) for _, w in waiting}
         self._noticed = {k: v for k, v in self._noticed.items() if k in open_works}
+
+    def _notice_forming(self, groups: Sequence[CollectiveGroup], now: float) -> None:
+        """Say now and then which groups are waited for."""
+        with self._changed:
+            awaited = {g.key: g.awaited for g in groups}
+        self._forming = {k: self._forming.get(k, (now, now)) for k, text in awaited.items() if text}
+        for key, (since, noticed) in self._forming.items():
+            if now - noticed >= NOTICE_SECONDS:
+                self._forming[key] = since, now
+                text = "Group %d is not complete for %.0f s so far: %s"
+                _log.warning(text, key, now - since, awaited[key])
 
     def _tell(self, actions: Sequence[Action]) -> None:
         """Wake those whose operation, or whose waiting for a group, has ended; the lock is held."""

@@ -30,7 +30,12 @@ from headrace.distributed.collective.routes import (
     ring_route,
     tree_route,
 )
-from headrace.errors import FailedPreconditionError, InvalidArgumentError
+from headrace.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OpError,
+)
 from headrace.ops.collective.calls import MERGES, Array, Call, finish
 
 __all__ = ["Exchange", "Out"]
@@ -66,7 +71,10 @@ class Exchange:
         self._dtype = np.dtype(dtype)
         count = int(np.prod(call.shape, dtype=np.int64))
         self._is_small = count * self._dtype.itemsize <= TREE_BYTES
+        self._is_tree = call.kind == "broadcast" or (call.kind == "reduce" and self._is_small)
         self._pieces = self._cut(count)
+        #: Which pieces have come, from whom, on which way.
+        self._arrived: set[tuple[int, int, bool]] = set()
         self._waiting: dict[int, dict[int, Array]] = {}
         self._senders: dict[int, int] = {}
         self._gathered: dict[int, Array] = {}
@@ -85,7 +93,7 @@ class Exchange:
         return pieces_of(count, self._dtype.itemsize, size)
 
     def _route(self, root: int) -> Route:
-        if self._call.kind == "broadcast" or (self._call.kind == "reduce" and self._is_small):
+        if self._is_tree:
             return tree_route(self._rank, self._size, root)
         return ring_route(self._rank, self._size, root)
 
@@ -135,12 +143,45 @@ class Exchange:
         Raises:
             InvalidArgumentError: if a broadcast has several senders.
             FailedPreconditionError: if it has none.
+            DataLossError: if there is no such piece on this way, or it is another one.
         """
+        self._check(sender, piece, root, up, data)
         if not up:
             return self._came_down(piece, root, data)
         if self._call.kind == "broadcast":
             return self._broadcast_came(sender, root, data)
         return self._came_up(sender, piece, data)
+
+    def _check(self, sender: int, number: int, root: int, up: bool, data: Any) -> None:
+        """Nothing of what comes is believed: NumPy would repeat elements, or take other types."""
+        call, broadcast = self._call, self._call.kind == "broadcast" and up
+        if not 0 <= number < len(self._pieces):
+            raise _makes_no_sense(call, sender, f"piece {number} of {len(self._pieces)}")
+        piece = self._pieces[number]
+        if sender not in (self._below(piece.root) if up else self._above(piece.root)):
+            raise _makes_no_sense(call, sender, f"piece {number}, which does not come this way")
+        if not (-1 <= root < self._size if broadcast else root == piece.root):
+            raise _makes_no_sense(call, sender, f"piece {number} for member {root}")
+        if (number, sender, up) in self._arrived:
+            raise _makes_no_sense(call, sender, f"piece {number} once more")
+        shape: tuple[int, ...] | None = (piece.stop - piece.start,)
+        if call.kind == "gather":
+            shape = None
+        elif broadcast and root < 0:
+            shape = (0,)
+        _check_array(call, sender, data, self._dtype, shape)
+        self._arrived.add((number, sender, up))
+
+    def _below(self, root: int) -> tuple[int, ...]:
+        return self._route(root).up_from
+
+    def _above(self, root: int) -> tuple[int, ...]:
+        """Who gives this member the result of a piece."""
+        if self._rank == root:
+            return ()
+        if self._is_tree:
+            return (self._route(root).up_to,)
+        return ((self._rank - 1) % self._size,)
 
     def _broadcast_came(self, child: int, sender: int, data: Array) -> list[Out]:
         """What a child has of a broadcast: the tensor, if the sender is there, or nothing."""
@@ -224,7 +265,38 @@ class Exchange:
         return [Out(to, number, root, False, data) for to in self._route(root).down_to]
 
 
-def typed(data: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """Received bytes as an array."""
-    array: Array = np.frombuffer(data, np.uint8).view(dtype).reshape(shape)
-    return array
+def checked(call: Call, value: Any) -> Array:
+    """What another member has of an operation that ended there.
+
+    Raises:
+        DataLossError: if it cannot be that.
+    """
+    shape = None if call.kind == "gather" else call.shape
+    _check_array(call, None, value, np.dtype(call.dtype.as_numpy_dtype), shape)
+    found: Array = value
+    return found
+
+
+def _check_array(
+    call: Call, sender: int | None, data: Any, dtype: np.dtype[Any], shape: tuple[int, ...] | None
+) -> None:
+    """``shape``: None for what a member gives to be gathered."""
+    if isinstance(data, np.ndarray) and data.dtype == dtype:
+        fits = data.shape == shape
+        if shape is None:
+            fits = data.ndim > 0 and data.shape[1:] == tuple(call.shape[1:])
+        if fits:
+            return
+    what = f"{data.dtype}{list(data.shape)}" if isinstance(data, np.ndarray) else "no array"
+    wanted = "[?, ...]" if shape is None else str(list(shape))
+    raise _makes_no_sense(call, sender, f"{what}, where {dtype}{wanted} is awaited")
+
+
+def _makes_no_sense(call: Call, sender: int | None, what: str) -> OpError:
+    who = "a member" if sender is None else f"member {sender}"
+    return DataLossError(
+        None,
+        None,
+        f"What came for '{call.name}', instance {call.instance_key} of group {call.group_key}, "
+        f"makes no sense: {what}, from {who}.",
+    )

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.distributed.collective.exchange import Exchange, Out
+from headrace.distributed.collective.exchange import Exchange, Out, checked
 from headrace.distributed.collective.parts import (
     Action,
     Ended,
@@ -34,6 +34,7 @@ from headrace.distributed.collective.parts import (
     Run,
     Send,
     Work,
+    check_form,
     handovers,
     member_of,
     order_of,
@@ -41,6 +42,7 @@ from headrace.distributed.collective.parts import (
 )
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.errors import (
+    DataLossError,
     FailedPreconditionError,
     InvalidArgumentError,
     OpError,
@@ -127,6 +129,16 @@ class CollectiveGroup:
     def open(self) -> list[Work]:
         """What has not ended."""
         return list(self._open.values())
+
+    @property
+    def awaited(self) -> str:
+        """Who is missing before the group is there, as far as is known here; or nothing."""
+        if self.is_formed or not self._devices:
+            return ""
+        if self.leader != self._me:
+            return f"{self.leader} waits for all of its {self.size} members"
+        there = sum(len(m.devices) for m in self._joined.values())
+        return f"{there} of {self.size} members are here: {', '.join(sorted(self._joined))}"
 
     def join(self, device: str) -> list[Action]:
         """A device of this task takes part."""
@@ -221,7 +233,10 @@ class CollectiveGroup:
     def _formed_came(self, message: Any) -> list[Action]:
         if self.epoch:
             return []
-        self.members = [member_of(m) for m in message.members]
+        members = [member_of(m) for m in message.members]
+        if self._me not in [m.task for m in members]:
+            return []
+        self.members = members
         self.epoch = self._promised = 1
         lost = [m for m in self.members if (m.task, m.incarnation) in self._dead]
         actions: list[Action] = [Formed(self.key), *self._start()]
@@ -306,16 +321,23 @@ class CollectiveGroup:
     # -- messages ---------------------------------------------------------------------------------
 
     def received(self, sender: str, message: Any, value: Any = None) -> list[Action]:
-        """A message of another member has come."""
+        """A message of another member has come.
+
+        Raises:
+            InvalidArgumentError: if it makes no sense.
+        """
+        check_form(sender, message)
         kind = message.kind
         if kind == pb.JOIN:
             return self._join_came(sender, message)
         if kind == pb.FORMED:
-            return self._formed_came(message)
+            return self._formed_came(message) if sender == self.leader else []
         if kind == pb.REFUSED:
-            return self._refusal_came(message)
-        if message.epoch < self.epoch and sender not in self.tasks:
-            return self._refuse(sender, self._given_up(sender))
+            known = sender == self.leader or sender in self.tasks or sender in self._gone
+            return self._refusal_came(message) if known else []
+        if self.epoch and sender not in self.tasks:
+            is_late = message.epoch < self.epoch
+            return self._refuse(sender, self._given_up(sender)) if is_late else []
         if kind == pb.PREPARE:
             return self._prepare_came(sender, message)
         if kind == pb.LOST:
@@ -335,7 +357,7 @@ class CollectiveGroup:
         run = message.instance, message.sequence
         work = self._open.get(run)
         if message.kind == pb.RESULT:
-            return [] if work is None else self._end(work, np.array(value))
+            return [] if work is None else self._end(work, np.array(checked(work.call, value)))
         if work is None:
             if message.sequence > self._ended.get(message.instance, 0):
                 self._early.setdefault(run, []).append((sender, message, value))
@@ -351,6 +373,8 @@ class CollectiveGroup:
         rank = self.tasks.index(sender)
         try:
             outs = work.exchange.came(rank, message.piece, message.root, message.up, value)
+        except DataLossError:
+            raise  # not the operation is at fault, but the message, or its link
         except OpError as error:
             return self._refuse_run(work, error)
         return self._sent(work, outs)
@@ -418,7 +442,7 @@ class CollectiveGroup:
         return [m for m in self.members if (m.task, m.incarnation) not in self._dead]
 
     def _loss_told(self, message: Any) -> list[Action]:
-        if message.epoch < self.epoch:
+        if message.epoch < self.epoch or not self.epoch:
             return []
         told = [(m.task, m.incarnation) for m in message.members]
         unknown = [t for t in told if t not in self._dead]
@@ -476,6 +500,8 @@ class CollectiveGroup:
         self._early = {}
         self._later = [item for item in self._later if item[1].epoch >= self.epoch]
         actions: list[Action] = []
+        if not before:  # the leader was lost before it could tell this member
+            actions.append(Formed(self.key))
         handed: set[Run] = set()
         for count in message.counts:
             if self._me in count.behind:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from headrace.distributed.collective.exchange import Exchange
 from headrace.distributed.protocol import step_pb2 as pb
-from headrace.errors import OpError
+from headrace.errors import InvalidArgumentError, OpError
 from headrace.ops.collective.calls import Array, Call
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Run",
     "Send",
     "Work",
+    "check_form",
     "handovers",
     "member_of",
     "order_of",
@@ -113,6 +114,38 @@ def handovers(states: Mapping[str, Any]) -> list[Any]:
             count.behind.extend(behind)
             found.append(count)
     return found
+
+
+#: Codes of errors that a refusal may have; see `headrace.errors`.
+_CODES = range(1, 17)
+_WITH_MEMBERS = (pb.JOIN, pb.FORMED, pb.COMMIT)
+
+
+def check_form(sender: str, message: Any) -> None:
+    """Whether a message can be what it says it is; that its sender may say so is not looked at.
+
+    Raises:
+        InvalidArgumentError: if not.
+    """
+    kind, members = message.kind, message.members
+    wrong = ""
+    if kind in _WITH_MEMBERS and not members:
+        wrong = "without members"
+    elif kind in _WITH_MEMBERS and not all(m.task and m.devices for m in members):
+        wrong = "of members without names or devices"
+    elif kind == pb.JOIN and (len(members) > 1 or members[0].task != sender):
+        wrong = "of another task than its own"
+    elif kind == pb.JOIN and message.group_size < 1:
+        wrong = f"for a group of {message.group_size}"
+    elif kind == pb.REFUSED and message.piece not in _CODES:
+        wrong = f"of an error with the code {message.piece}"
+    if wrong:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"A message of {sender} about group {message.group} makes no sense: it is of kind "
+            f"{kind}, {wrong}.",
+        )
 
 
 def member_of(message: Any) -> GroupMember:
