@@ -154,8 +154,9 @@ class AllReduceOptimizer(WrappedOptimizer):
         name: of the scope.
 
     Raises:
-        ValueError: for fewer than one worker, or no room in a bucket; in sharded mode for sparse
-            gradients and variables with constraints.
+        ValueError: for fewer than one worker, or no room in a bucket; for a dense gradient of a
+            variable without a fixed shape; in sharded mode for sparse gradients and variables with
+            constraints.
 
     >>> w = tf.Variable([1.0, 2.0])
     >>> optimizer = tf.train.AllReduceOptimizer(tf.train.GradientDescentOptimizer(0.5), 1)
@@ -251,7 +252,13 @@ class AllReduceOptimizer(WrappedOptimizer):
         buckets: list[list[GradVar]] = []
         room: dict[Any, tuple[list[GradVar], int]] = {}
         for grad, variable in pairs:
-            size = (variable.shape.num_elements() or 1) * grad.dtype.size
+            count = variable.shape.num_elements()
+            if count is None:
+                raise ValueError(
+                    f"All-reduce cannot train {variable.name}: its shape is {variable.shape}, and "
+                    "gradients share buckets by their sizes. Give it a fixed shape."
+                )
+            size = count * grad.dtype.size
             bucket, used = room.get(grad.dtype, ([], 0))
             if not bucket or used + size > self._bucket_bytes:
                 bucket, used = [], 0
