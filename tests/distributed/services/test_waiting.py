@@ -10,6 +10,7 @@ from server_clusters import eventually
 
 import headrace as tf
 from headrace import settings as config
+from headrace.distributed.links import peers
 from headrace.settings import flags
 
 PS0, PS1 = "/job:ps/replica:0/task:0", "/job:ps/replica:0/task:1"
@@ -44,7 +45,8 @@ def test_only_tasks_that_the_step_needs_are_waited_for(cluster, either, monkeypa
         assert session.run(near + far) == 3.0
 
 
-def test_waiting_is_logged_with_the_tasks_name(cluster, either, caplog):
+def test_waiting_is_logged_with_the_tasks_name(cluster, either, caplog, monkeypatch):
+    monkeypatch.setattr(peers, "FIRST_NOTICE_SECONDS", 0.0)
     c = cluster(start=False, ps=1, worker=1)
     c.start("worker")
     with tf.device("/job:ps/task:0"):

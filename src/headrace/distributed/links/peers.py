@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -39,6 +38,8 @@ _log = logging.getLogger("headrace.distributed")
 
 #: A wait for a task is logged this often, in seconds.
 NOTICE_SECONDS = 10.0
+#: And after so many for the first time: tasks of a cluster are started one after another.
+FIRST_NOTICE_SECONDS = 2.0
 #: Pause between two attempts to connect, in seconds.
 RETRY_SECONDS = 0.2
 #: A task that was reached gets at least so many seconds to speak on the new link.
@@ -180,7 +181,7 @@ class Peers:
 
     def _connect(self, task: str, address: str, timeout: float, step: int | None) -> Link:
         began = self._clock()
-        noticed = -math.inf
+        noticed = FIRST_NOTICE_SECONDS - NOTICE_SECONDS
         while True:
             link = self.known(task)  # another thread has dialled, or the task itself
             if link is not None:
