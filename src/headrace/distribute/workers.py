@@ -289,14 +289,16 @@ class _CollectiveExtended(_WorkerExtended):
     def _between_workers(self, op: ReduceOp, value: Any) -> Any:
         final = "Div" if op is ReduceOp.MEAN else "Id"
         if isinstance(value, IndexedSlices):
-            rows = value.values
+            rows, indices, there = raw.CollectiveGatherSlices(
+                value.values,
+                value.indices,
+                group_size=self._size,
+                group_key=_GROUP,
+                instance_key=next_key(_GROUP),
+            )
             if op is ReduceOp.MEAN:
-                rows = raw.RealDiv(rows, raw.Cast(self._size, DstT=rows.dtype))
-            parts = [
-                collective.all_gather(t, self._size, _GROUP, next_key(_GROUP))
-                for t in (rows, value.indices)
-            ]
-            return IndexedSlices(parts[0], parts[1], value.dense_shape)
+                rows = raw.RealDiv(rows, raw.Cast(there, DstT=rows.dtype))
+            return IndexedSlices(rows, indices, value.dense_shape)
         key = next_key(_GROUP)
         return collective.all_reduce(
             convert_to_tensor(value), self._size, _GROUP, key, "Add", final

@@ -279,13 +279,15 @@ class AllReduceOptimizer(WrappedOptimizer):
 
     def _gathered(self, pairs: Sequence[GradVar]) -> dict[Any, IndexedSlices]:
         found = {}
-        there = collective.all_reduce(1, self.group_size, self.group_key, next_key(self.group_key))
         for grad, variable in pairs:
-            keys = next_key(self.group_key), next_key(self.group_key)
             with get_default_graph().name_scope(_label([variable])):
-                values, indices = (
-                    collective.all_gather(t, self.group_size, self.group_key, key)
-                    for t, key in zip((grad.values, grad.indices), keys, strict=True)
+                # Of the same members, all three: one may be lost between two operations.
+                values, indices, there = raw.CollectiveGatherSlices(
+                    grad.values,
+                    grad.indices,
+                    group_size=self.group_size,
+                    group_key=self.group_key,
+                    instance_key=next_key(self.group_key),
                 )
                 if self._average:
                     values = raw.RealDiv(values, raw.Cast(there, DstT=values.dtype))
@@ -340,11 +342,14 @@ class AllReduceOptimizer(WrappedOptimizer):
         with graph.control_dependencies([step]), graph.name_scope(self._name):
             for (_, part), bucket in own:
                 with graph.name_scope(_label([v for _, v in bucket])):
-                    whole = collective.all_gather(
-                        part.read_value(),
-                        self.group_size,
-                        self.group_key,
-                        next_key(self.group_key),
+                    mine = part.read_value()
+                    size = None if mine.dims is None else mine.dims[0]
+                    whole = raw.CollectiveGather(
+                        mine,
+                        group_size=self.group_size,
+                        group_key=self.group_key,
+                        instance_key=next_key(self.group_key),
+                        shape=[None if size is None else size * self.group_size],
                     )
                 values = _parted(whole, bucket)
                 updates += [v.assign(x).op for (_, v), x in zip(bucket, values, strict=True)]

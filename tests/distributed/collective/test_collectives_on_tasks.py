@@ -244,6 +244,39 @@ def test_members_that_were_never_talked_to_are_lost_at_once(lost):
     assert max(seconds) < 5
 
 
+def test_a_member_is_lost_between_rows_and_their_indices():
+    """Sparse gradients are of the same members, and divided by their number."""
+
+    def member(sess, i):
+        def places():
+            if i == 2:
+                cluster.crash("/job:worker/replica:0/task:2")
+            return np.int64([i, 3])
+
+        table = tf.get_variable("t", initializer=np.zeros((4, 1), np.float32))
+        indices = tf.py_func(places, [], tf.int64)
+        indices.set_shape([2])
+        grad = tf.IndexedSlices(tf.fill([2, 1], 6.0), indices, tf.constant([4, 1]))
+        inner = tf.train.GradientDescentOptimizer(-1.0)
+        before = tf.get_default_graph().version
+        pairs = tf.train.AllReduceOptimizer(inner, 3).averaged([(grad, table)], before)
+        train = inner.apply_gradients(pairs)
+        sess.run(tf.variables_initializer([table]))
+        together = tf.collective.all_reduce(1.0, 3, 1, 99)
+        sess.run(together)
+        try:
+            sess.run(train)
+        except errors.OpError:
+            if i == 2:
+                return None
+            raise
+        return sess.run(table).ravel().tolist()
+
+    with with_cluster(timing=QUICK, worker=3) as cluster:
+        found = _workers(cluster, 3, member)
+    assert found == [[3.0, 3.0, 0.0, 6.0]] * 2 + [None]
+
+
 def test_a_broken_connection_costs_nothing():
     def member(sess, i):
         x = tf.placeholder(tf.float32, [50_000])

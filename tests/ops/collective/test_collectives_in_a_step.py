@@ -9,6 +9,7 @@ import pytest
 
 import headrace as tf
 from headrace import errors
+from headrace.ops.core.build import raw
 
 _REAL = ["float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64"]
 _NUMBERS = [*_REAL, "uint8", "uint16", "uint32", "uint64", "complex64", "complex128"]
@@ -200,3 +201,55 @@ def test_a_member_that_gives_up_is_replaced():
 def test_fewer_than_one_member():
     with pytest.raises(ValueError, match="at least 1, got 0"):
         tf.collective.all_gather([1], 0, 1, 1)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16, tf.int32, tf.complex128])
+@pytest.mark.parametrize("indices", [tf.int32, tf.int64])
+@pytest.mark.parametrize("inner", [(), (2,), (2, 3), (0,)])
+def test_rows_and_their_indices_come_together(dtype, indices, inner):
+    """Of the same members, whose number comes with them; a member may have no rows."""
+    counts, rng = (2, 0, 5), np.random.default_rng(0)
+    rows = [rng.integers(0, 9, (n, *inner)).astype(dtype.as_numpy_dtype) for n in counts]
+    places = [np.arange(n) + 10 * i for i, n in enumerate(counts)]
+    gathered = [
+        raw.CollectiveGatherSlices(
+            v, tf.constant(i, indices), group_size=3, group_key=1, instance_key=1
+        )
+        for v, i in zip(rows, places, strict=True)
+    ]
+    with tf.Session() as sess:
+        for values, found, members in sess.run([tuple(g) for g in gathered]):
+            np.testing.assert_array_equal(values, np.concatenate(rows))
+            assert values.dtype == dtype.as_numpy_dtype
+            assert found.tolist() == np.concatenate(places).tolist()
+            assert found.dtype == indices.as_numpy_dtype
+            assert members == 3
+
+
+def test_rows_that_do_not_fit_together():
+    def gather(values, indices):
+        return raw.CollectiveGatherSlices(
+            values, indices, group_size=2, group_key=1, instance_key=1
+        )[0]
+
+    fits = np.ones((2, 3), np.float32), np.arange(2)
+    with tf.Session() as sess:
+        for other in ((np.ones((2, 4), np.float32), fits[1]), (fits[0], np.arange(2, dtype="i4"))):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"by float32 \[3\], int64 in"):
+                sess.run([gather(*fits), gather(*other)])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Each row has an index"):
+            sess.run([gather(*fits), gather(fits[0], np.arange(3))])
+
+
+def test_what_is_gathered_may_have_to_be_whole():
+    parts = [
+        raw.CollectiveGather(
+            np.ones(n, np.float32), group_size=2, group_key=1, instance_key=1, shape=[8]
+        )
+        for n in (4, 3)
+    ]
+    with (
+        tf.Session() as sess,
+        pytest.raises(tf.errors.FailedPreconditionError, match=r"gather \[8\], but .* have \[7\]"),
+    ):
+        sess.run(parts)

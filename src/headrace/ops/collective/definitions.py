@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from headrace.graph.dtypes import uint8
+from headrace.graph.shapes import compatible_static
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.collective.calls import Call
 from headrace.ops.collective.rendezvous import LocalCollectives
@@ -81,9 +83,66 @@ def _scatter(
     return _call(context, "scatter", input, keys, merge=merge_op, final=final_op)
 
 
-def _gather(context: Any, input: Any, *, group_size: int, group_key: int, instance_key: int) -> Any:
+def _gather_slices(
+    context: Any,
+    values: Any,
+    indices: Any,
+    *,
+    group_size: int,
+    group_key: int,
+    instance_key: int,
+) -> Any:
+    """Each member gives how many rows it has, their indices and values, as bytes."""
+    values, indices = np.ascontiguousarray(values), np.ascontiguousarray(indices)
+    count = np.array([len(indices)], np.int64)
+    if indices.ndim != 1 or values.shape[:1] != indices.shape:
+        message = (
+            f"Each row has an index: values have shape {list(values.shape)}, and indices "
+            f"{list(indices.shape)}"
+        )
+        raise InvalidArgumentError(None, context.node.op, message)
     keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
-    return _call(context, "gather", input, keys)
+    given = np.concatenate([a.reshape(-1).view(np.uint8) for a in (count, indices, values)])
+    rows = f"{values.dtype} {list(values.shape[1:])}"
+    gathered = _call(
+        context, "gather", given, keys, dtype=uint8, merge=rows, final=str(indices.dtype)
+    )
+    found: tuple[list[Any], list[Any]] = ([], [])
+    begin = members = 0
+    while begin < len(gathered):
+        number = int(gathered[begin : begin + 8].view(np.int64)[0])
+        begin, members = begin + 8, members + 1
+        if not 0 <= number <= len(gathered):
+            raise DataLossError(None, context.node.op, f"A member gives {number} rows.")
+        for parts, like in zip(found, (indices, values), strict=True):
+            end = begin + number * int(np.prod(like.shape[1:])) * like.itemsize
+            parts.append(gathered[begin:end].view(like.dtype).reshape(number, *like.shape[1:]))
+            begin = end
+    return np.concatenate(found[1]), np.concatenate(found[0]), np.int32(members)
+
+
+def _gather_whole(
+    context: Any,
+    input: Any,
+    *,
+    shape: Any,
+    group_size: int,
+    group_key: int,
+    instance_key: int,
+) -> Any:
+    keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    found = _call(context, "gather", input, keys)
+    wanted = shape.as_tuple
+    # TensorFlow's function gives [0]; who gives more needs just that.
+    if wanted not in (None, (0,)) and not compatible_static(wanted, found.shape):
+        raise FailedPreconditionError(
+            None,
+            context.node.op,
+            f"The {group_size} members of group {group_key} gather {list(wanted)}, but those "
+            f"who are left have {list(found.shape)}: parts of it went with a member. Go on from a "
+            "checkpoint",
+        )
+    return found
 
 
 def _send(context: Any, input: Any, *, group_size: int, group_key: int, instance_key: int) -> Any:
@@ -155,7 +214,15 @@ _define(
     "CollectiveGather(input: T) -> data: T",
     f"T: {_ANY}, {_GROUP}, shape: shape, {_HINT}",
     _gathered,
-    _gather,
+    _gather_whole,
+)
+_define(
+    "CollectiveGatherSlices(values: T, indices: Tindices) -> "
+    "(values: T, indices: Tindices, members: int32)",
+    f"T: numeric, Tindices: {{int32, int64}}, {_GROUP}",
+    lambda op: [_gathered(op)[0], (None,), ()],
+    _gather_slices,
+    Traits(only_here="TensorFlow gathers values and indices by two operations"),
 )
 _define(
     "CollectiveBcastSend(input: T) -> data: T",

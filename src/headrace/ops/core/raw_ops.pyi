@@ -1061,6 +1061,18 @@ class RawOps:
         communication_hint: _Text | None = 'auto',
         name: str | None = None,
     ) -> Tensor: ...
+    def CollectiveGatherSlices(
+        self,
+        values: _Any,
+        indices: _Any,
+        *,
+        T: _Type | None = None,
+        Tindices: _Type | None = None,
+        group_size: _Int,
+        group_key: _Int,
+        instance_key: _Int,
+        name: str | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
     def CollectiveReduce(
         self,
         input: _Any,
