@@ -10,10 +10,12 @@ the same command on each of them.
 import contextlib
 import json
 import os
+import queue
 import re
 import signal
 import subprocess
 import sys
+import threading
 
 import headrace as tf
 from headrace.test.cluster import free_ports
@@ -81,16 +83,38 @@ def launch(args):
                 task = {"cluster": cluster, "task": {"type": job, "index": index}}
                 environment = {**os.environ, "TF_CONFIG": json.dumps(task)}
                 processes.append(subprocess.Popen([sys.executable, *sys.argv], env=environment))
-        for index, worker in enumerate(processes[: args.workers]):
-            if worker.wait():
-                sys.exit(f"Worker {index} ended with status {worker.returncode}.")
-            if args.mode in DEVICES:
-                break  # the other workers serve until they are ended
+        wait_for(processes, args.workers, needed=1 if args.mode in DEVICES else args.workers)
     finally:
         for process in processes:
             process.terminate()
         for process in processes:
             process.wait()
+
+
+def wait_for(processes, workers, needed):
+    """Wait until the first ``needed`` workers have ended; the others serve until they are ended.
+
+    Workers do without one that fails, where the mode can. None does without a server: they would
+    wait for another, which nobody starts.
+    """
+    ended = queue.SimpleQueue()
+    for index, process in enumerate(processes):
+        watch = threading.Thread(target=lambda i=index, p=process: ended.put((i, p.wait())))
+        watch.daemon = True
+        watch.start()
+    failed = {}
+    running = set(range(needed))
+    while running:
+        index, status = ended.get()
+        if index >= workers:
+            sys.exit(f"Server {index - workers} ended with status {status}.")
+        running.discard(index)
+        if status:
+            failed[index] = status
+            if index == 0:
+                break  # the chief, which saves, evaluates and prints
+    for index, status in sorted(failed.items()):
+        sys.exit(f"Worker {index} ended with status {status}.")
 
 
 def part_of(op):
