@@ -143,3 +143,21 @@ def test_parts_that_there_are_not(tmp_path):
             ):
                 sess.run(op)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"width": 2**62},
+        {"width": 2, "admit_after": 2, "admit_counters": 2**62},
+        {"width": 2, "initializer": "uniform", "numbers": []},
+    ],
+)
+def test_tables_that_cannot_be_made(attrs):
+    table = raw.EmbeddingTable(dtype=tf.float32, **attrs)
+    rows = raw.EmbeddingTableFind(table, np.array([1]), dtype=tf.float32)
+    with (
+        tf.Session() as sess,
+        pytest.raises(InvalidArgumentError, match="cannot be made of width"),
+    ):
+        sess.run(rows)

@@ -43,7 +43,15 @@ def _provide(store: Any, handle: Any, node: Any) -> None:
     admission = (attrs["admit_after"], attrs["admit_counters"])
     storage = (attrs["memory_limit"], _text(attrs["directory"]))
     spec = EmbeddingSpec(attrs["width"], attrs["dtype"], start, *admission, *storage)
-    found = store.object(handle, lambda: EmbeddingStore(spec, handle.name))
+
+    def make() -> EmbeddingStore:
+        try:
+            return EmbeddingStore(spec, handle.name)
+        except (MemoryError, ValueError, OverflowError) as error:
+            text = f"Table {handle.name} cannot be made {_described(spec)}: {error}"
+            raise InvalidArgumentError(None, node.op, text) from error
+
+    found = store.object(handle, make)
     there = getattr(found, "spec", None)
     if there != spec:
         raise InvalidArgumentError(
