@@ -140,6 +140,7 @@ def test_a_thousand_members():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # a minute and a half alone
 def test_a_thousand_members_lose_some():
     size = 1000
     sim = Simulation(size, 0, _giving("reduce", size, np.int32([1])), runs=2)

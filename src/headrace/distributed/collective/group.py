@@ -80,7 +80,9 @@ class CollectiveGroup:
     def __init__(self, key: int, size: int, me: tuple[str, int], leader: str) -> None:
         self.key, self.size, self.leader = key, size, leader
         self._me, self._incarnation = me
-        self.members: list[GroupMember] = []
+        self._members: list[GroupMember] = []
+        #: Who they are, and their places: looked at for each message.
+        self._ranks: dict[str, int] = {}
         self.epoch = 0
         #: The newest epoch that was prepared, and by whom.
         self._promised = 0
@@ -106,6 +108,16 @@ class CollectiveGroup:
     # -- members ----------------------------------------------------------------------------------
 
     @property
+    def members(self) -> list[GroupMember]:
+        """Those of this epoch, in their order."""
+        return self._members
+
+    @members.setter
+    def members(self, members: list[GroupMember]) -> None:
+        self._members = members
+        self._ranks = {m.task: i for i, m in enumerate(members)}
+
+    @property
     def is_active(self) -> bool:
         """Whether an epoch is under way."""
         return self.epoch > 0 and self._promised == self.epoch
@@ -123,7 +135,7 @@ class CollectiveGroup:
     @property
     def tasks(self) -> list[str]:
         """The members, in their order."""
-        return [m.task for m in self.members]
+        return list(self._ranks)
 
     @property
     def open(self) -> list[Work]:
@@ -202,7 +214,7 @@ class CollectiveGroup:
         self.members = members
         formed = self._formed()
         told: list[Action] = [Send(m.task, formed) for m in members if m.task != self._me]
-        if self._me in self.tasks:
+        if self._me in self._ranks:
             return told + self._formed_came(formed)
         self.epoch = self._promised = 1  # the leader need not be a member
         return told
@@ -253,7 +265,7 @@ class CollectiveGroup:
         work = Work(call, sequence, now)
         self._open[work.run] = work
         error = self.refused or self._not_to_be.pop(work.run, None)
-        if error is None and self.epoch and self._me not in self.tasks:
+        if error is None and self.epoch and self._me not in self._ranks:
             error = self._too_late(GroupMember(self._me, self._incarnation, ()))
         if error is None and self._gone and call.kind == "scatter":
             error = self._cannot_go_on(work)
@@ -273,7 +285,7 @@ class CollectiveGroup:
         return actions
 
     def _run(self, work: Work) -> list[Action]:
-        rank = self.tasks.index(self._me)
+        rank = self._ranks[self._me]
         work.exchange = Exchange(work.call, rank, len(self.members), self.devices)
         actions = self._sent(work, work.exchange.begin())
         for sender, message, value in self._early.pop(work.run, ()):
@@ -333,9 +345,9 @@ class CollectiveGroup:
         if kind == pb.FORMED:
             return self._formed_came(message) if sender == self.leader else []
         if kind == pb.REFUSED:
-            known = sender == self.leader or sender in self.tasks or sender in self._gone
+            known = sender == self.leader or sender in self._ranks or sender in self._gone
             return self._refusal_came(message) if known else []
-        if self.epoch and sender not in self.tasks:
+        if self.epoch and sender not in self._ranks:
             is_late = message.epoch < self.epoch
             return self._refuse(sender, self._given_up(sender)) if is_late else []
         if kind == pb.PREPARE:
@@ -370,7 +382,7 @@ class CollectiveGroup:
             return self._differs(work, sender, message.text, own)
         if work.exchange is None:
             return []
-        rank = self.tasks.index(sender)
+        rank = self._ranks[sender]
         try:
             outs = work.exchange.came(rank, message.piece, message.root, message.up, value)
         except DataLossError:

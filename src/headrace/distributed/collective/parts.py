@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from headrace.distributed.collective.exchange import Exchange
@@ -152,7 +153,9 @@ def member_of(message: Any) -> GroupMember:
     return GroupMember(message.task, message.incarnation, tuple(message.devices))
 
 
+@lru_cache(maxsize=4096)
 def packed(member: GroupMember) -> Any:
+    """A member, to be copied into a message. All of a group are told with each loss."""
     return pb.CollectiveMember(
         task=member.task, incarnation=member.incarnation, devices=member.devices
     )
