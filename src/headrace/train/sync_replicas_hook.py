@@ -103,18 +103,19 @@ class _Part:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Join: counted before the local step is read."""
+        """Join: counted before the local step is read, which no gradient may precede."""
         ops = self._optimizer.requests
         self._thread(self._stay, "stay")
         try:
             awaited = int(self._session.run(ops["JOINED"]))
+            self._thread(self._lead, "lead")
+            self._session.run(ops["STARTED"])
         except (CancelledError, RuntimeError):
             self._coord.raise_requested_exception()  # why it cannot stay
             raise
         self._session.run(self._optimizer.local_step_init_op)
         if awaited:
             logging.info("SyncReplicasOptimizer: %d more replicas are still to come.", awaited)
-        self._thread(self._lead, "lead")
 
     def _thread(self, work: Any, name: str) -> None:
         thread = threading.Thread(target=work, name=f"sync_replicas-{name}", daemon=True)

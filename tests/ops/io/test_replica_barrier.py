@@ -77,3 +77,20 @@ def test_numbers_must_agree_while_somebody_is_there() -> None:
             waited.join(30)
             assert not waited.is_alive()
         assert sess.run(ask(other, "ARRIVE")) == 1
+
+
+def test_a_replica_starts_when_a_leader_has_set_the_step() -> None:
+    """Each barrier anew: one whose server was started again has not heard of any step."""
+    handle = barrier()
+    started, set_step = ask(handle, "STARTED"), ask(handle, "SET_STEP", 15)
+    for _ in range(2):
+        with tf.Session() as sess:
+            with pytest.raises(tf.errors.DeadlineExceededError):
+                sess.run(started, options=tf.RunOptions(timeout_in_ms=50))
+            waiting: list[int] = []
+            thread = threading.Thread(target=lambda w=waiting, s=sess: w.append(s.run(started)))
+            thread.start()
+            sess.run(set_step)
+            thread.join(30)
+            assert waiting == [15]
+            assert sess.run(started) == 15  # whoever comes later waits for nothing

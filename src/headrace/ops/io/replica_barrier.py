@@ -45,6 +45,7 @@ class ReplicaBarrier(HostResource):
     def _begin(self, spec: ReplicaNumbers) -> None:
         self.spec = spec
         self.rules = BarrierRules(*spec)
+        self._has_started = False
 
     def agree(self, spec: ReplicaNumbers) -> None:
         """Take other numbers of replicas if nobody uses the old ones.
@@ -106,6 +107,17 @@ class ReplicaBarrier(HostResource):
             self._wait(lambda: key in self.rules.members, step)
             return self.rules.awaited
 
+    def started(self, key: Hashable, value: int, name: str, step: Any) -> int:
+        """Wait until a leader has said from which step training goes on; this step.
+
+        A barrier whose server was started again begins at step 0, while accumulators elsewhere
+        may be ahead of the step that a checkpoint gave back: they would drop what this barrier
+        counts. All accumulators have been told once the first SET_STEP is here.
+        """
+        with self._changed:
+            self._wait(lambda: self._has_started, step)
+            return self.rules.step
+
     def leave(self, key: Hashable, value: int, name: str, step: Any) -> int:
         """End STAY, and what else waits for this replica; what it applies is applied first."""
         with self._changed:
@@ -161,6 +173,7 @@ class ReplicaBarrier(HostResource):
         """Training goes on from the step ``value``."""
         with self._changed:
             self.rules.set_step(value)
+            self._has_started = True
             self._changed.notify_all()
         return value
 
@@ -180,6 +193,7 @@ _REQUESTS = {
     "LEAVE": ReplicaBarrier.leave,
     "RELEASE": ReplicaBarrier.release,
     "SET_STEP": ReplicaBarrier.set_step,
+    "STARTED": ReplicaBarrier.started,
     "STAY": ReplicaBarrier.stay,
     "WAIT": ReplicaBarrier.wait,
 }
