@@ -94,7 +94,7 @@ def launch(args):
 def wait_for(processes, workers, needed):
     """Wait until the first ``needed`` workers have ended; the others serve until they are ended.
 
-    Workers do without one that fails, where the mode can. None does without a server: they would
+    Workers do without one that fails, where the mode can. None does without what serves: they would
     wait for another, which nobody starts.
     """
     ended = queue.SimpleQueue()
@@ -108,6 +108,8 @@ def wait_for(processes, workers, needed):
         index, status = ended.get()
         if index >= workers:
             sys.exit(f"Server {index - workers} ended with status {status}.")
+        if index >= needed:
+            sys.exit(f"Worker {index} ended with status {status}.")
         running.discard(index)
         if status:
             failed[index] = status

@@ -46,6 +46,13 @@ def test_a_server_that_is_killed_ends_the_run(modes, waiting):
         modes.wait_for(processes, 2, needed=2)
 
 
+def test_a_worker_with_a_part_of_the_model_that_is_killed_ends_the_run(modes, waiting):
+    processes = waiting(3)
+    processes[1].kill()
+    with pytest.raises(SystemExit, match=r"Worker 1 ended with status -9"):
+        modes.wait_for(processes, 3, needed=1)
+
+
 def test_a_worker_that_is_killed_is_told_when_the_others_have_ended(modes, waiting):
     processes = waiting(4)
     processes[1].kill()
