@@ -65,7 +65,9 @@ def test_the_mnist_estimator(tmp_path):
 
     session_config = tf.ConfigProto(allow_soft_placement=True)
     strategy = tf.contrib.distribute.MirroredStrategy(devices=CPUS)
-    run_config = tf.estimator.RunConfig(train_distribute=strategy, session_config=session_config)
+    run_config = tf.estimator.RunConfig(
+        tf_random_seed=1, train_distribute=strategy, session_config=session_config
+    )
     classifier = tf.estimator.Estimator(
         model_fn=mnist_model_fn, model_dir=str(tmp_path), config=run_config, params={"rate": 1e-2}
     )

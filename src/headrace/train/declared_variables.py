@@ -16,7 +16,6 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.ops.control import basic
 from headrace.ops.core.build import raw
-from headrace.ops.state.variables import Variable
 
 __all__ = ["DeclaredVariables"]
 
@@ -48,10 +47,17 @@ class DeclaredVariables:
             graph.colocate_with(first, ignore_existing=True),
         ):
             self._text = raw.Placeholder(dtype=dtypes.string, shape=(), name=f"{_NAME}_text")
-            told = Variable(self._text, trainable=False, collections=[], name=_NAME)
-            self._tell = told.initializer
-            self._is_told = told.is_initialized()
-            self._read = told.read_value()
+            # No tf.Variable: strategies and other creators would make something else of it.
+            told = raw.VarHandleOp(
+                container=graph._container,
+                shared_name=_NAME,
+                dtype=dtypes.string,
+                shape=(),
+                name=_NAME,
+            )
+            self._tell = raw.AssignVariableOp(told, self._text)
+            self._is_told = raw.VarIsInitializedOp(told)
+            self._read = raw.ReadVariableOp(told, dtype=dtypes.string)
 
     @classmethod
     def of_default_graph(cls) -> DeclaredVariables | None:
