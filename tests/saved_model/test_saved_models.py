@@ -9,6 +9,7 @@ import pytest
 
 import headrace as tf
 from headrace.ops.control import script
+from headrace.ops.sparse.cross import sparse_cross_first_hashed
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "saved_models"
 KEY = tf.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -292,6 +293,24 @@ def test_what_only_training_needs_is_left_out_and_named(tmp_path, caplog):
         assert "train_op" not in message.collection_def
         assert not message.meta_info_def.HasField("any_info")
         np.testing.assert_array_equal(sess.run("y:0", {"x:0": [[1.0, 1.0]]}), [[3.0]])
+
+
+def test_operations_of_a_library_of_tensorflow_are_served_and_named(tmp_path, caplog):
+    """Programs of 1.x that load tf.contrib.layers can load it, as those that TensorFlow wrote."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        given = tf.placeholder(tf.string, [None], name="given")
+        places = tf.stack([tf.range(tf.size(given)), tf.zeros_like(given, tf.int32)], 1)
+        shape = tf.stack([tf.size(given), 1])
+        column = tf.SparseTensor(tf.cast(places, tf.int64), given, tf.cast(shape, tf.int64))
+        cross = sparse_cross_first_hashed([column, column], 7)
+        found = tf.identity(cross.values, name="found")
+        tf.saved_model.simple_save(sess, str(tmp_path / "one"), {"given": given}, {"found": found})
+        right = sess.run(found, {given: ["a", "b"]}).tolist()
+    assert "has operations of tf.contrib.layers: only programs of TensorFlow 1.x" in caplog.text
+    assert "leaves out" not in caplog.text
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.saved_model.load(sess, ["serve"], str(tmp_path / "one"))
+        assert sess.run("found:0", {"given:0": ["a", "b"]}).tolist() == right
 
 
 def test_what_is_served_cannot_need_an_operation_of_our_own(tmp_path):

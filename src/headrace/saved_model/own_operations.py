@@ -15,6 +15,7 @@ from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import VariableDef
 from headrace.graph_files.export_graph import only_here, own_operations
 from headrace.graph_files.import_slices import node_of
+from headrace.ops.core.registry import find_op_def
 
 
 def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:
@@ -24,6 +25,7 @@ def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:
         ValueError: if signatures, variables, assets, the saver, ``init_op`` or ``train_op`` need
             some; names them and who needs them.
     """
+    _tell_libraries(message.graph_def)
     found = own_operations(message.graph_def)
     if not found:
         return
@@ -54,6 +56,19 @@ def leave_out_own_operations(message: Any, init_op: Any, train_op: Any) -> None:
         found[0][0],
     )
     _drop(message, dropped, bad)
+
+
+def _tell_libraries(graph_def: Any) -> None:
+    """Log which modules a program of TensorFlow has to load before it can load the model."""
+    nodes = [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]
+    definitions = map(find_op_def, {node.op for node in nodes})
+    needed = {d.traits.library for d in definitions if d is not None} - {""}
+    if needed:
+        logging.warning(
+            "The SavedModel has operations of %s: only programs of TensorFlow 1.x that load these "
+            "can load it.",
+            ", ".join(sorted(needed)),
+        )
 
 
 def _refusal(who: str, name: str, found: list[tuple[str, str]]) -> str:

@@ -61,6 +61,8 @@ class Traits:
         batch: how it treats a batch; None where its elements may depend on each other.
         only_here: TensorFlow has no such op, and files for it cannot be written with this one: why.
             (Ops of ours that are written as others have a rule instead, see `ops.export_graph`.)
+        library: the module of TensorFlow 1.x by which programs load the library that has it: files
+            are written with it, and only such programs can load them.
         as_shape: ``as_shape(op)``: of an op whose output may list the sizes of a shape, what the
             graph tells of that shape, with None for each size that it does not tell.
         partial_gradients: its gradient rule takes None for each output that nothing uses, where
@@ -94,6 +96,7 @@ class Traits:
     by_hand: bool = False
     batch: Batch | None = None
     only_here: str = ""
+    library: str = ""
     as_shape: Callable[[Operation], Dims] | None = None
     partial_gradients: bool = False
     shared: bool = False
@@ -124,6 +127,6 @@ COUNTS = Traits(counts=True)
 LOOP = Traits(repeats=True)
 CALL = Traits(calls_once=True)
 #: Ops of `tf.contrib.boosted_trees`: TensorFlow has them in a library of their own.
-BOOSTED = Traits(only_here="only programs that load tf.contrib.boosted_trees have it")
+BOOSTED = Traits(library="tf.contrib.boosted_trees")
 ELEMENTWISE = Traits(elementwise=True)
 KEEPS_ZERO = Traits(elementwise=True, keeps_zero=True)

@@ -49,5 +49,5 @@ define_op(
     shape=_match_shape,
     host=_match,
     gradient=NotDifferentiable("positions are whole numbers"),
-    traits=Traits(only_here="only programs that load tf.contrib.image have it"),
+    traits=Traits(library="tf.contrib.image"),
 )

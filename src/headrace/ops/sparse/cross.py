@@ -213,7 +213,7 @@ define_op(
     gradient=NotDifferentiable("it works on features that are no numbers"),
 )
 
-_OF_CONTRIB = Traits(only_here="only programs that load tf.contrib.layers have it")
+_OF_CONTRIB = Traits(library="tf.contrib.layers")
 
 define_op(
     "SparseFeatureCross(indices: N * int64, values: sparse_types, shapes: N * int64,"
