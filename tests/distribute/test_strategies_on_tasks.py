@@ -147,7 +147,6 @@ def in_threads(functions):
         raise errors[0]
 
 
-@pytest.mark.slow
 def test_workers_that_reduce_learn_what_one_learns():
     cluster = tf.test.create_local_cluster(num_workers=2, num_ps=1)[0]
     addresses = [server.target.removeprefix("grpc://") for server in cluster]
@@ -188,7 +187,6 @@ def test_workers_that_reduce_learn_what_one_learns():
             np.testing.assert_allclose(value, session.run(name), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_synchronous_replicas_under_a_parameter_server_strategy():
     workers, servers = tf.test.create_local_cluster(num_workers=2, num_ps=1)
     cluster = {

@@ -2,8 +2,9 @@
 
 A sum of replicas' gradients is one addition on one device. Different variables are summed on
 different devices, which take turns by size: what travels is then what reduce-scatter and all-gather
-would send, and no device is a bottleneck. XLA's own collectives need one program that all devices
-run at the same time; a step here is one program for each device.
+would send, and no device is a bottleneck. So it is where CPU devices share a processor, and between
+tasks. Where all replicas need the sum, and each has an accelerator of its own, XLA's collectives
+make it (`over_devices`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.autodiff.custom import custom_gradient
+from headrace.distribute.over_devices import sums_on_all_devices
 from headrace.distribute.reduce_op import ReduceOp, reduce_op
 from headrace.distribute.values import PerReplica
 from headrace.graph import nest
@@ -109,14 +111,21 @@ class CrossDeviceOps:
         """What `batch_reduce` does; subclasses may define it."""
         pairs = list(value_destination_pairs)
         op, devices = _op(reduce_op), self._spread([value for value, _ in pairs])
+        everywhere = self._on_all_devices(op, pairs)
         return [
-            self._on(device or _first_device(destination), op, value)
-            for device, (value, destination) in zip(devices, pairs, strict=True)
+            everywhere[i]
+            if i in everywhere
+            else self._on(device or _first_device(destination), op, value)
+            for i, (device, (value, destination)) in enumerate(zip(devices, pairs, strict=True))
         ]
 
     def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
         """What `broadcast` does; subclasses may define it."""
         return tensor
+
+    def _on_all_devices(self, op: ReduceOp, pairs: list[tuple[Any, Any]]) -> dict[int, PerReplica]:
+        """The sums of those pairs that XLA's collectives make, by their places."""
+        return sums_on_all_devices(op, pairs, on_cpus=False)
 
     def _spread(self, values: Sequence[Any]) -> list[str | None]:
         """A device for each sum: those of the replicas take turns by size."""
@@ -188,6 +197,9 @@ class ReductionToOneDevice(CrossDeviceOps):
         self._device = reduce_to_device
         self._accumulate = accumulation_fn
 
+    def _on_all_devices(self, op: ReduceOp, pairs: list[tuple[Any, Any]]) -> dict[int, PerReplica]:
+        return {}
+
     def _spread(self, values: Sequence[Any]) -> list[str | None]:
         return [None] * len(values)
 
@@ -224,14 +236,21 @@ class HierarchicalCopyAllReduce(_Packed):
 
 
 class NcclAllReduce(_Packed):
-    """The same as `HierarchicalCopyAllReduce`: devices of a process hand over arrays.
+    """Dense sums by XLA's collectives: NCCL on NVIDIA GPUs.
+
+    Others use these on accelerators, too; this one also on CPU devices, where it is slower than an
+    addition. The devices must be JAX's own: CPU devices are under
+    ``XLA_FLAGS=--xla_force_host_platform_device_count=N``. Elsewhere it does what the others do.
 
     Args:
-        num_packs: taken for compatibility: nothing is packed.
+        num_packs: taken for compatibility: sums travel in buckets of 8 MiB.
 
     >>> isinstance(tf.distribute.NcclAllReduce(), tf.distribute.CrossDeviceOps)
     True
     """
+
+    def _on_all_devices(self, op: ReduceOp, pairs: list[tuple[Any, Any]]) -> dict[int, PerReplica]:
+        return sums_on_all_devices(op, pairs, on_cpus=True)
 
 
 class AllReduceCrossDeviceOps(CrossDeviceOps):

@@ -34,7 +34,7 @@ __all__ = [
 
 
 class CollectiveCommunication(enum.Enum):
-    """How workers reduce: taken for compatibility, the way is chosen by size and place.
+    """How workers reduce: see `tf.collective.all_reduce` and its ``communication_hint``.
 
     >>> tf.distribute.experimental.CollectiveCommunication.RING.value
     'RING'
@@ -216,6 +216,7 @@ class _CollectiveExtended(_WorkerExtended):
     """Variables on each worker; gradients are summed between workers."""
 
     _before: int | None = None
+    _hint = "auto"
 
     @property
     def _size(self) -> int:
@@ -269,19 +270,25 @@ class _CollectiveExtended(_WorkerExtended):
     def _gradients_begin(self) -> None:
         self._before = get_default_graph().version
 
+    def _in_worker(self, op: ReduceOp, pairs: list[tuple[Any, Any]]) -> list[Any]:
+        """The sums or means over the devices of this worker: one tensor each if others follow."""
+        return super()._joined(op, pairs if self._size == 1 else [(v, None) for v, _ in pairs])
+
     def _summed_gradients(self, pairs: list[tuple[Any, Any]]) -> list[Any]:
-        sums = super()._joined(ReduceOp.SUM, pairs)
+        sums = self._in_worker(ReduceOp.SUM, pairs)
         if self._size == 1:
             return sums
         graph = get_default_graph()
         before = graph.version if self._before is None else self._before
         inner = GradientDescentOptimizer(0.0)  # which applies nothing: it is asked for sums
-        reducer = AllReduceOptimizer(inner, self._size, _GROUP, average=False)
+        reducer = AllReduceOptimizer(
+            inner, self._size, _GROUP, average=False, communication_hint=self._hint
+        )
         variables = [v for _, v in pairs]
         return [g for g, _ in reducer.averaged(list(zip(sums, variables, strict=True)), before)]
 
     def _joined(self, op: ReduceOp, pairs: list[tuple[Any, Any]]) -> list[Any]:
-        found = super()._joined(op, pairs)
+        found = self._in_worker(op, pairs)
         if self._size == 1:
             return found
         return [self._between_workers(op, value) for value in found]
@@ -301,7 +308,13 @@ class _CollectiveExtended(_WorkerExtended):
             return IndexedSlices(rows, indices, value.dense_shape)
         key = next_key(_GROUP)
         return collective.all_reduce(
-            convert_to_tensor(value), self._size, _GROUP, key, "Add", final
+            convert_to_tensor(value),
+            self._size,
+            _GROUP,
+            key,
+            "Add",
+            final,
+            communication_hint=self._hint,
         )
 
     def _update_config(self, config: Any) -> None:
@@ -318,7 +331,8 @@ class CollectiveAllReduceStrategy(Strategy):
     initialisers of all workers meet. Without a cluster it is a `tf.distribute.MirroredStrategy`.
 
     Args:
-        communication: taken for compatibility.
+        communication: the way of dense values between workers: NCCL and AUTO take XLA's collectives
+            where they can (see `tf.collective.all_reduce`), RING does not.
 
     Raises:
         ValueError: if the cluster has parameter servers, or not this task.
@@ -337,4 +351,6 @@ class CollectiveAllReduceStrategy(Strategy):
                 "communication is a tf.distribute.experimental.CollectiveCommunication, not "
                 f"{communication!r}"
             )
-        super().__init__(_CollectiveExtended(self, self._gpus, TFConfigClusterResolver()))
+        extended = _CollectiveExtended(self, self._gpus, TFConfigClusterResolver())
+        extended._hint = communication.value.lower()
+        super().__init__(extended)

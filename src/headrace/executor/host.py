@@ -116,7 +116,16 @@ class HostCall:
         inputs, outputs: slots of the table of the step's values.
     """
 
-    __slots__ = ("_context", "_count", "_function", "_groups", "_inputs", "_node", "_outputs")
+    __slots__ = (
+        "_context",
+        "_count",
+        "_function",
+        "_groups",
+        "_inputs",
+        "_node",
+        "_outputs",
+        "on_devices",
+    )
 
     def __init__(
         self,
@@ -131,6 +140,8 @@ class HostCall:
         self._function = p.host
         self._groups = p.groups
         self._count = p.outputs
+        #: Whether it takes arrays where they lie; else they come to the host first.
+        self.on_devices = node.op_def.traits.device_arrays
         self._context = HostContext(runner, node, store, None)
         self._inputs = inputs
         self._outputs = outputs
@@ -206,7 +217,8 @@ class HostRunner:
         self, node: Node, inputs: Sequence[Any], store: ResourceStore, step: Any
     ) -> Sequence[Any]:
         """Run one node; inputs and outputs are NumPy arrays (or host objects)."""
-        args = [lists.to_host(a) for a in inputs]
+        on_devices = node.op_def.traits.device_arrays
+        args = list(inputs) if on_devices else [lists.to_host(a) for a in inputs]
         if is_plain_host_op(node):
             # Steps of queue runners consist of little else: the rest would cost more than the op.
             try:

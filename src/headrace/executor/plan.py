@@ -340,7 +340,8 @@ class LocalPlan:
         inputs = [table[i] for i in unit.inputs]
         if unit.call is not None and context is None and store is self.store:
             with np.errstate(all="ignore"):
-                unit.call.run(table, [lists.to_host(value) for value in inputs])
+                on_devices = unit.call.on_devices
+                unit.call.run(table, inputs if on_devices else [lists.to_host(v) for v in inputs])
             return
         region = unit.region
         if region is not None:

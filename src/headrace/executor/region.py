@@ -168,6 +168,8 @@ class Region:
             self.sizes.part()
         if self.takes_lists:
             dynamic = list(map(lists.to_program, dynamic))
+        if self.options.device is not None:
+            dynamic = self.options.here(dynamic)
         # The quick ways first, with the lock held: they wait for nothing.
         with store.lock:
             program = self._program(dynamic, static)

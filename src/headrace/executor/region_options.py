@@ -53,6 +53,19 @@ class RegionOptions:
         stack.enter_context(jax.default_device(self.device))
         return stack
 
+    def here(self, values: Sequence[Any]) -> list[Any]:
+        """Values that may enter a program of the device, which is not JAX's default.
+
+        JAX brings arrays there by itself, but for those that an operation has bound to a device.
+        """
+        device = self.device
+        return [
+            jax.device_put(v, device)
+            if isinstance(v, jax.Array) and v.committed and v.devices() != {device}
+            else v
+            for v in values
+        ]
+
 
 def label_of(nodes: Sequence[Node], outputs: Sequence[Edge]) -> str:
     """How a region of these nodes is called: by what it gives, else by what it does last."""

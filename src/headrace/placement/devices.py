@@ -18,8 +18,9 @@ LOCAL_TASK = "/job:localhost/replica:0/task:0"
 class DeviceAttributes:
     """One device: its full name, type and memory limit (0 where it states none).
 
-    ``jax_device`` runs its programs; None stands for JAX's default CPU device. Several CPU devices
-    share the processor: each has its own place in the graph, none has its own cores.
+    ``jax_device`` runs its programs; None stands for JAX's only CPU device. Several CPU devices
+    share the processor: each has its own place in the graph, none has its own cores. Under
+    ``XLA_FLAGS=--xla_force_host_platform_device_count=N`` the first N are JAX's own, too.
     ``incarnation`` tells one life of the device's task from the next.
     """
 
@@ -41,9 +42,10 @@ def _accelerators() -> tuple[Any, ...]:
 
 
 @lru_cache(maxsize=1)
-def _cpu() -> Any:
-    """The CPU device, needed by name only when it is not JAX's default."""
-    return jax.local_devices(backend="cpu")[0] if _accelerators() else None
+def _cpus() -> tuple[Any, ...]:
+    """JAX's CPU devices; None for the only one if it is JAX's default."""
+    found = tuple(jax.local_devices(backend="cpu"))
+    return found if _accelerators() or len(found) > 1 else (None,)
 
 
 def local_devices(
@@ -52,12 +54,14 @@ def local_devices(
     """The devices of this process under a ConfigProto, as devices of ``task``.
 
     ``device_count`` limits the accelerators, and says how many CPU devices (at least one) and how
-    many NULL devices (which compute nothing; see executor.null) there are.
+    many NULL devices (which compute nothing; see executor.null) there are. Without it there are
+    all accelerators, and as many CPU devices as JAX has: one, if its flags say nothing.
     """
     counts = dict(config.device_count) if config is not None else {}
+    cpus = _cpus()
     devices = [
-        DeviceAttributes(f"{task}/device:CPU:{i}", "CPU", _memory(None), _cpu(), incarnation)
-        for i in range(max(1, counts.get("CPU", 1)))
+        DeviceAttributes(f"{task}/device:CPU:{i}", "CPU", 0, cpus[i % len(cpus)], incarnation)
+        for i in range(max(1, counts.get("CPU", len(cpus))))
     ]
     numbers: dict[str, int] = {}
     for accelerator in _accelerators():
@@ -73,6 +77,13 @@ def local_devices(
         for i in range(counts.get("NULL", 0))
     ]
     return devices
+
+
+def runs_by_itself(device: names.DeviceSpec) -> bool:
+    """Whether a device is one of JAX's own, and no place on a processor that others share."""
+    if device.device_type == "CPU":
+        return (device.device_index or 0) < len(_cpus()) > 1
+    return device.device_type in ("GPU", "TPU")
 
 
 def _memory(device: Any) -> int:

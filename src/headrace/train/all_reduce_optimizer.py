@@ -152,6 +152,7 @@ class AllReduceOptimizer(WrappedOptimizer):
             saver restores, this worker's hook divides when its session begins. A worker that dies
             ends the training, and fewer or more go on from a checkpoint.
         name: of the scope.
+        communication_hint: the way of dense gradients, see `tf.collective.all_reduce`.
 
     Raises:
         ValueError: for fewer than one worker, or no room in a bucket; for a dense gradient of a
@@ -179,6 +180,7 @@ class AllReduceOptimizer(WrappedOptimizer):
         average: bool = True,
         sharded: bool = False,
         name: str = "AllReduce",
+        communication_hint: str = "auto",
     ) -> None:
         if group_size < 1 or bucket_bytes < 1:
             raise ValueError(
@@ -187,6 +189,7 @@ class AllReduceOptimizer(WrappedOptimizer):
             )
         super().__init__(opt, False, name)
         self.group_size, self.group_key = group_size, group_key
+        self._hint = communication_hint
         self._bucket_bytes, self._average, self._sharded = bucket_bytes, average, sharded
         #: In sharded mode the variables that hold this worker's parts, and their slots.
         self.parts: list[Any] = []
@@ -275,7 +278,15 @@ class AllReduceOptimizer(WrappedOptimizer):
     def _reduce(self, value: Any) -> Tensor:
         final = "Div" if self._average else "Id"
         key = next_key(self.group_key)
-        return collective.all_reduce(value, self.group_size, self.group_key, key, "Add", final)
+        return collective.all_reduce(
+            value,
+            self.group_size,
+            self.group_key,
+            key,
+            "Add",
+            final,
+            communication_hint=self._hint,
+        )
 
     def _gathered(self, pairs: Sequence[GradVar]) -> dict[Any, IndexedSlices]:
         found = {}
@@ -350,6 +361,7 @@ class AllReduceOptimizer(WrappedOptimizer):
                         group_key=self.group_key,
                         instance_key=next_key(self.group_key),
                         shape=[None if size is None else size * self.group_size],
+                        communication_hint=self._hint,
                     )
                 values = _parted(whole, bucket)
                 updates += [v.assign(x).op for (_, v), x in zip(bucket, values, strict=True)]
@@ -386,7 +398,7 @@ class AllReduceOptimizer(WrappedOptimizer):
             padded = raw.Pad(flat, [[0, padding]]) if padding else flat
             key = next_key(self.group_key)
             return collective.reduce_scatter(
-                padded, self.group_size, self.group_key, key, merge, final
+                padded, self.group_size, self.group_key, key, merge, final, self._hint
             )
 
 

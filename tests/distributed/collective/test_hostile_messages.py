@@ -157,9 +157,9 @@ def test_the_leader_dies_before_all_know_the_members():
     assert second.lost(name_of(0)) == [LifeProbe(1, name_of(0), 1)]
     (prepare,) = second.verdict(name_of(0), 1, False)
     (state,) = third.received(name_of(1), prepare.message)
-    (commit,) = [
-        a for a in second.received(name_of(2), state.message) if a.message.kind == pb.COMMIT
-    ]
+    told = second.received(name_of(2), state.message)
+    assert Formed(1) in told  # anew, without the first
+    (commit,) = [a for a in told if isinstance(a, Send) and a.message.kind == pb.COMMIT]
     assert Formed(1) in third.received(name_of(1), commit.message)
     assert third.tasks == second.tasks == [name_of(1), name_of(2)]
 

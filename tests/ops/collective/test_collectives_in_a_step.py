@@ -9,6 +9,9 @@ import pytest
 
 import headrace as tf
 from headrace import errors
+from headrace.executor.tracing_step import StepContext
+from headrace.ops.collective.calls import Call
+from headrace.ops.collective.rendezvous import LocalCollectives
 from headrace.ops.core.build import raw
 
 _REAL = ["float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64"]
@@ -196,6 +199,24 @@ def test_a_member_that_gives_up_is_replaced():
             sess.run(total, {x: 1.0}, options=tf.RunOptions(timeout_in_ms=20))
         pair = [tf.collective.all_reduce(c * x, 2, 1, 1) for c in (1.0, 2.0)]
         assert sess.run(pair, {x: 1.0}) == [3.0, 3.0]
+
+
+def test_a_member_that_comes_after_its_deadline_is_none():
+    """A step may be left before the thread of its operation begins."""
+    now = [0.0]
+    late = StepContext(timeout_ms=1000, clock=lambda: now[0])
+    call = Call("reduce", 1, 2, 1, np.ones([]), tf.float64, (), "Add", "Id")
+    collectives, found = LocalCollectives(), []
+    now[0] = 2.0
+    with pytest.raises(errors.DeadlineExceededError):
+        collectives.run(call, late)
+    first = threading.Thread(target=lambda: found.append(collectives.run(call, None)))
+    first.start()
+    with pytest.raises(errors.DeadlineExceededError):
+        collectives.run(call, late)
+    found.append(collectives.run(call._replace(name="other"), None))
+    first.join(30)
+    assert found == [2.0, 2.0]
 
 
 def test_fewer_than_one_member():

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from headrace.distributed.collective.by_xla import XlaSums, process_of_runtime
 from headrace.distributed.collective.group import CollectiveGroup
 from headrace.distributed.collective.parts import Action, LifeProbe, Send
 from headrace.distributed.links.peers import Peers
@@ -23,7 +24,7 @@ from headrace.errors import (
     exception_type_from_error_code,
 )
 from headrace.executor.threads import step_threads
-from headrace.ops.collective.calls import Array, Call, part_of, results
+from headrace.ops.collective.calls import Array, Call, on_host, part_of, results
 from headrace.ops.collective.rendezvous import Rendezvous
 
 __all__ = ["TaskCollectives", "leader_of"]
@@ -72,6 +73,7 @@ class TaskCollectives:
         self._forming: dict[int, tuple[float, float]] = {}
         self._closed = False
         self._rendezvous = Rendezvous(self._between_tasks)
+        self._by_xla = XlaSums(me.task, self._changed, self._run, self._wait)
 
     # -- steps ------------------------------------------------------------------------------------
 
@@ -85,9 +87,14 @@ class TaskCollectives:
             CancelledError, DeadlineExceededError: if the step or task ends before.
         """
         if call.group_size == 1:
-            return results([call])[0]
+            return results([on_host(call)])[0]
         group = self._joined(call, step)
         own = sum(len(m.devices) for m in group.members if m.task == self._me.task)
+        if own <= 1 and self._by_xla.takes(call, group):
+            result: Array | None = self._by_xla.run(call, group, step)
+            if result is not None:
+                return result
+        call = on_host(call)
         if own <= 1:
             return self._run(call, step)
         return self._rendezvous.meet(call, own, step)
@@ -110,7 +117,8 @@ class TaskCollectives:
         group = self._groups.get(key)
         if group is None:
             me = self._me.task, self._me.incarnation
-            group = self._groups[key] = CollectiveGroup(key, size, me, self._leader)
+            process = process_of_runtime()
+            group = self._groups[key] = CollectiveGroup(key, size, me, self._leader, process)
         if not group.size:
             group.size = size
         if size and size != group.size:

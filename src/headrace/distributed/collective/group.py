@@ -75,11 +75,17 @@ class CollectiveGroup:
         key, size: of the group; ``size`` counts devices.
         me: this task and its start.
         leader: the task that collects the members.
+        process: of this task in JAX's multi-process runtime; see `GroupMember`.
     """
 
-    def __init__(self, key: int, size: int, me: tuple[str, int], leader: str) -> None:
+    def __init__(
+        self, key: int, size: int, me: tuple[str, int], leader: str, process: int = 0
+    ) -> None:
         self.key, self.size, self.leader = key, size, leader
         self._me, self._incarnation = me
+        self._process = process
+        #: Whether all members are processes of one JAX runtime.
+        self.in_one_runtime = False
         self._members: list[GroupMember] = []
         #: Who they are, and their places: looked at for each message.
         self._ranks: dict[str, int] = {}
@@ -133,6 +139,11 @@ class CollectiveGroup:
         return sum(len(m.devices) for m in self.members)
 
     @property
+    def lost_members(self) -> list[str]:
+        """Who was a member once."""
+        return self._gone
+
+    @property
     def tasks(self) -> list[str]:
         """The members, in their order."""
         return list(self._ranks)
@@ -160,7 +171,7 @@ class CollectiveGroup:
         actions = self.announce()
         if len(self._devices) == self.size and not self.epoch:
             # All are of this task: nobody else is needed.
-            me = GroupMember(self._me, self._incarnation, self._devices)
+            me = GroupMember(self._me, self._incarnation, self._devices, self._process)
             actions += self._formed_came(self._message(pb.FORMED, members=[packed(me)]))
         return actions
 
@@ -168,10 +179,8 @@ class CollectiveGroup:
         """Say (again) that this task is there; until the group is formed, now and then."""
         if self.epoch or not self._devices or self.refused is not None:
             return []
-        me = pb.CollectiveMember(
-            task=self._me, incarnation=self._incarnation, devices=self._devices
-        )
-        message = self._message(pb.JOIN, members=[me])
+        me = GroupMember(self._me, self._incarnation, self._devices, self._process)
+        message = self._message(pb.JOIN, members=[packed(me)])
         message.group_size = self.size
         if self.leader == self._me:
             return self._join_came(self._me, message)
@@ -249,6 +258,8 @@ class CollectiveGroup:
         if self._me not in [m.task for m in members]:
             return []
         self.members = members
+        processes = [m.process for m in members]
+        self.in_one_runtime = all(processes) and len(set(processes)) == len(processes)
         self.epoch = self._promised = 1
         lost = [m for m in self.members if (m.task, m.incarnation) in self._dead]
         actions: list[Action] = [Formed(self.key), *self._start()]
@@ -512,7 +523,7 @@ class CollectiveGroup:
         self._early = {}
         self._later = [item for item in self._later if item[1].epoch >= self.epoch]
         actions: list[Action] = []
-        if not before:  # the leader was lost before it could tell this member
+        if gone or not before:  # else the leader was lost before it could tell this member
             actions.append(Formed(self.key))
         handed: set[Run] = set()
         for count in message.counts:

@@ -33,11 +33,15 @@ Run = tuple[int, int]
 
 
 class GroupMember(NamedTuple):
-    """A task that takes part, at one of its starts, with its devices that do."""
+    """A task that takes part, at one of its starts, with its devices that do.
+
+    ``process`` is its number in JAX's multi-process runtime, from 1 on; 0 if it is in none.
+    """
 
     task: str
     incarnation: int
     devices: tuple[str, ...]
+    process: int = 0
 
     def has(self, other: GroupMember) -> bool:
         """Whether this is all that the other one is."""
@@ -91,7 +95,7 @@ class Ended(NamedTuple):
 
 
 class Formed(NamedTuple):
-    """The group is there, or was refused."""
+    """It is known (anew) who is in the group, or it was refused."""
 
     group: int
 
@@ -150,14 +154,17 @@ def check_form(sender: str, message: Any) -> None:
 
 
 def member_of(message: Any) -> GroupMember:
-    return GroupMember(message.task, message.incarnation, tuple(message.devices))
+    return GroupMember(message.task, message.incarnation, tuple(message.devices), message.process)
 
 
 @lru_cache(maxsize=4096)
 def packed(member: GroupMember) -> Any:
     """A member, to be copied into a message. All of a group are told with each loss."""
     return pb.CollectiveMember(
-        task=member.task, incarnation=member.incarnation, devices=member.devices
+        task=member.task,
+        incarnation=member.incarnation,
+        devices=member.devices,
+        process=member.process,
     )
 
 

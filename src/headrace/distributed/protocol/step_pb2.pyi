@@ -358,14 +358,16 @@ class Collective(_message.Message):
     def __init__(self, kind: _Optional[_Union[CollectiveKind, str]] = ..., group: _Optional[int] = ..., group_size: _Optional[int] = ..., epoch: _Optional[int] = ..., members: _Optional[_Iterable[_Union[CollectiveMember, _Mapping]]] = ..., instance: _Optional[int] = ..., sequence: _Optional[int] = ..., piece: _Optional[int] = ..., root: _Optional[int] = ..., up: bool = ..., text: _Optional[str] = ..., counts: _Optional[_Iterable[_Union[CollectiveCount, _Mapping]]] = ..., value: _Optional[_Union[_wire_pb2.TensorMeta, _Mapping]] = ...) -> None: ...
 
 class CollectiveMember(_message.Message):
-    __slots__ = ("task", "incarnation", "devices")
+    __slots__ = ("task", "incarnation", "devices", "process")
     TASK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     DEVICES_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_FIELD_NUMBER: _ClassVar[int]
     task: str
     incarnation: int
     devices: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., devices: _Optional[_Iterable[str]] = ...) -> None: ...
+    process: int
+    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., devices: _Optional[_Iterable[str]] = ..., process: _Optional[int] = ...) -> None: ...
 
 class CollectiveCount(_message.Message):
     __slots__ = ("instance", "sequence", "holder", "behind")

@@ -92,6 +92,7 @@ class PartContext(StepContext):
         self.collectives = worker.collectives
         self.reply = reply
         self.began = time.time() if trace else 0.0
+        self.since = time.monotonic()
         #: Set before anyone else sees this.
         self.run: StepRun = None  # type: ignore[assignment]
 

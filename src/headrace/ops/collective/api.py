@@ -37,7 +37,10 @@ def all_reduce(
       merge_op: "Add", "Mul", "Min" or "Max".
       final_op: "Id", or "Div" for division by the number of members.
       subdiv_offsets: taken for compatibility.
-      communication_hint: taken for compatibility: the way is chosen by size and place.
+      communication_hint: "ring" for our own links, "nccl" for XLA's collectives if all members are
+        processes of one multi-process runtime of JAX (see "All-reduce" in the documentation),
+        "auto" for these if the runtime has accelerators. What XLA cannot do (products, complex
+        numbers) goes over our links.
 
     Returns:
       A tensor of the dtype and shape of ``t``.
@@ -82,7 +85,7 @@ def reduce_scatter(
       t: the tensor of this member, numeric, of shape [n, ...], the same in all members; ``n`` is
         a multiple of ``group_size``.
       group_size, group_key, instance_key, merge_op, final_op: see `tf.collective.all_reduce`.
-      communication_hint: taken for compatibility.
+      communication_hint: see `tf.collective.all_reduce`.
 
     Returns:
       Rows [r * n / group_size, (r + 1) * n / group_size) of what `all_reduce` gives, for the member
@@ -123,7 +126,7 @@ def all_gather(
     Args:
       t: the tensor of this member, of shape [n, ...]; ``n`` may differ between members.
       group_size, group_key, instance_key: see `tf.collective.all_reduce`.
-      communication_hint: taken for compatibility.
+      communication_hint: see `tf.collective.all_reduce`.
 
     Returns:
       A tensor of shape [sum of n, ...], in the order of tasks, then devices, then names.

@@ -10,7 +10,16 @@ import numpy as np
 from headrace.errors import InvalidArgumentError, OpError
 from headrace.graph.dtypes import DType
 
-__all__ = ["FIRST_OWN_KEY", "MERGES", "Call", "Collectives", "finish", "mismatch", "results"]
+__all__ = [
+    "FIRST_OWN_KEY",
+    "MERGES",
+    "Call",
+    "Collectives",
+    "finish",
+    "mismatch",
+    "on_host",
+    "results",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -32,10 +41,11 @@ class Call(NamedTuple):
     Attributes:
         kind: "reduce", "gather", "scatter" or "broadcast".
         group_key, group_size, instance_key: what is equal in all members.
-        value: an array; None for who receives a broadcast.
+        value: an array, also of JAX; None for who receives a broadcast.
         dtype, shape: of the value, or of what is to be received.
         merge, final: for "reduce" and "scatter".
         device: where the member is; ``name``: of its operation.
+        hint: which way it wants: "ring", "nccl" or "auto".
     """
 
     kind: str
@@ -49,6 +59,7 @@ class Call(NamedTuple):
     final: str = ""
     device: str = ""
     name: str = ""
+    hint: str = ""
 
     def describe(self) -> str:
         """What must be equal in all members; sizes that may differ are question marks."""
@@ -61,6 +72,13 @@ class Call(NamedTuple):
             # Graphs that are built alike have the same names; others may happen to fit.
             how += f" {'/'.join(self.name.split('/')[-2:-1])}"
         return f"{self.kind} of {self.dtype.name}[{', '.join(sizes)}]{how} in {self.group_size}"
+
+
+def on_host(call: Call) -> Call:
+    """A call whose value is in host memory."""
+    if call.value is None or type(call.value) is np.ndarray:
+        return call
+    return call._replace(value=np.asarray(call.value))
 
 
 class Collectives(Protocol):

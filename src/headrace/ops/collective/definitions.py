@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 
 from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
@@ -46,7 +47,8 @@ def _call(context: Any, kind: str, value: Any, attrs: dict[str, Any], **more: An
         message = f"group_size must be at least 1, but is {attrs['group_size']}"
         raise InvalidArgumentError(None, node.op, message)
     if value is not None:
-        value = np.asarray(value)
+        if not isinstance(value, jax.Array):  # those that arrive so may go as they are
+            value = np.asarray(value)
         more = {"dtype": node.dtypes[0], "shape": value.shape, **more}
     if value is not None and more.get("merge") in ("Min", "Max") and value.dtype.kind == "c":
         message = f"Complex numbers have no order: {node.name} cannot merge them by {more['merge']}"
@@ -64,9 +66,11 @@ def _reduce(
     instance_key: int,
     merge_op: str,
     final_op: str,
+    communication_hint: str,
 ) -> Any:
     keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
-    return _call(context, "reduce", input, keys, merge=merge_op, final=final_op)
+    how = {"merge": merge_op, "final": final_op, "hint": communication_hint}
+    return _call(context, "reduce", input, keys, **how)
 
 
 def _scatter(
@@ -78,9 +82,11 @@ def _scatter(
     instance_key: int,
     merge_op: str,
     final_op: str,
+    communication_hint: str,
 ) -> Any:
     keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
-    return _call(context, "scatter", input, keys, merge=merge_op, final=final_op)
+    how = {"merge": merge_op, "final": final_op, "hint": communication_hint}
+    return _call(context, "scatter", input, keys, **how)
 
 
 def _gather_slices(
@@ -129,9 +135,10 @@ def _gather_whole(
     group_size: int,
     group_key: int,
     instance_key: int,
+    communication_hint: str,
 ) -> Any:
     keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
-    found = _call(context, "gather", input, keys)
+    found = _call(context, "gather", input, keys, hint=communication_hint)
     wanted = shape.as_tuple
     # TensorFlow's function gives [0]; who gives more needs just that.
     if wanted not in (None, (0,)) and not compatible_static(wanted, found.shape):
@@ -202,19 +209,24 @@ _define(
     f"{_HINT}",
     _same,
     _reduce,
+    Traits(device_arrays=True),
 )
 _define(
     "CollectiveReduceScatter(input: T) -> data: T",
     f"T: numeric, {_GROUP}, {_REDUCTION}, {_HINT}",
     _scattered,
     _scatter,
-    Traits(only_here="a later release has CollectiveReduceScatterV2, whose keys are tensors"),
+    Traits(
+        device_arrays=True,
+        only_here="a later release has CollectiveReduceScatterV2, whose keys are tensors",
+    ),
 )
 _define(
     "CollectiveGather(input: T) -> data: T",
     f"T: {_ANY}, {_GROUP}, shape: shape, {_HINT}",
     _gathered,
     _gather_whole,
+    Traits(device_arrays=True),
 )
 _define(
     "CollectiveGatherSlices(values: T, indices: Tindices) -> "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import CancelledError
-from headrace.ops.collective.calls import Array, Call, results
+from headrace.ops.collective.calls import Array, Call, on_host, results
 from headrace.ops.core.registry import HostResource
 
 __all__ = ["LocalCollectives", "Rendezvous"]
@@ -50,6 +50,9 @@ class Rendezvous:
         with self._changed:
             if self._is_gone:
                 raise _gone()
+            if step is not None:  # one that has been left must not meet others
+                step.check_cancelled()
+                step.check_deadline()
             found = self._rounds.setdefault(key, _Round())
             found.calls.append(call)
             found.is_full = len(found.calls) == members
@@ -112,7 +115,7 @@ class LocalCollectives(HostResource):
 
     def run(self, call: Call, step: Any) -> Array:
         """See `Collectives`."""
-        return self._rendezvous.meet(call, call.group_size, step)
+        return self._rendezvous.meet(on_host(call), call.group_size, step)
 
     def abandon(self) -> None:
         """The session has ended."""

@@ -154,6 +154,14 @@ class RawOps:
         seed2: _Int | None = 0,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def AllReduceOverDevices(
+        self,
+        inputs: _Any,
+        *,
+        T: Iterable[_Type] | None = None,
+        replicas: _Int,
+        name: str | None = None,
+    ) -> list[Tensor]: ...
     def Angle(
         self,
         input: _Any,

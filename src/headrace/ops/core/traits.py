@@ -75,6 +75,7 @@ class Traits:
             rows of input 0, and whose programs pass over indices behind the last row.
         origin: ``origin(op)``: the operation that decides what its outputs are like, which errors
             of what takes them name: the last stage of a dataset; None if the graph does not tell.
+        device_arrays: it runs on the host, but takes arrays where they lie.
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
             may raise ValueError where shapes are not known. None counts nothing.
     """
@@ -103,6 +104,7 @@ class Traits:
     stated_outputs: int | None = None
     row_updates: tuple[int, int] | None = None
     origin: Callable[[Operation], Operation | None] | None = None
+    device_arrays: bool = False
     flops: Callable[[Operation], int] | None = None
 
     @property

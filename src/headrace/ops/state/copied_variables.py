@@ -12,7 +12,14 @@ from headrace.ops.state import replica_scope
 from headrace.ops.state.variable_kinds import VariableAggregation, VariableSynchronization
 from headrace.ops.state.variables import Variable
 
-__all__ = ["MirroredVariable", "SyncOnReadVariable", "across_replicas", "mean_of", "sum_of"]
+__all__ = [
+    "MirroredVariable",
+    "SyncOnReadVariable",
+    "across_replicas",
+    "mean_of",
+    "quotient",
+    "sum_of",
+]
 
 #: Updates a copy by a value, by an operation of that name.
 _Update = Callable[[Variable, Any, str | None], Any]
@@ -26,10 +33,14 @@ def sum_of(values: Sequence[Tensor]) -> Tensor:
 
 def mean_of(values: Sequence[Tensor]) -> Tensor:
     """The mean of equally shaped tensors, in their type: of integers the quotient rounds down."""
-    total = sum_of(values)
-    if len(values) == 1:
+    return quotient(sum_of(values), len(values))
+
+
+def quotient(total: Tensor, number: int) -> Tensor:
+    """A tensor divided by a number, in its type: of integers the quotient rounds down."""
+    if number == 1:
         return total
-    count = raw.Cast(len(values), DstT=total.dtype)
+    count = raw.Cast(number, DstT=total.dtype)
     return raw.RealDiv(total, count) if total.dtype.is_floating else raw.FloorDiv(total, count)
 
 
