@@ -116,3 +116,66 @@ def test_bad_columns_are_told():
     fc.input_layer({"user": [[1]]}, columns[:1])
     with pytest.raises(ValueError, match=r"has dimension 3; the table t, which it shares, has 2"):
         fc.input_layer({"user": [[1]]}, columns[1:])
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_an_estimator_grows_tables_only_while_it_trains(parts, tmp_path):
+    """Users seen in evaluation only have no row; they get what rows start with."""
+
+    def model_fn(features, labels, mode):
+        column = fc.growing_embedding_column(
+            fc.categorical_column_with_keys("user"),
+            1,
+            initializer=tf.ones_initializer(),
+            table_name="users",
+            num_parts=parts,
+            admit_after=2,
+        )
+        found = tf.reduce_sum(fc.input_layer(features, [column]), 1)
+        [table] = tf.get_collection(tf.GraphKeys.EMBEDDING_TABLES)
+        with tf.control_dependencies([found]):
+            size = tf.cast(table.size(), tf.float32)
+        predictions = {"size": tf.ones_like(found) * size, "value": found}
+        if mode == tf.estimator.ModeKeys.PREDICT:
+            return tf.estimator.EstimatorSpec(mode, predictions)
+        loss = tf.reduce_mean((found - labels) ** 2)
+        return tf.estimator.EstimatorSpec(
+            mode,
+            loss=loss,
+            train_op=tf.train.AdagradOptimizer(0.1).minimize(
+                loss, global_step=tf.train.get_global_step()
+            ),
+            eval_metric_ops={"size": tf.metrics.mean(size)},
+        )
+
+    def users(*ids):
+        return lambda: tf.data.Dataset.from_tensors(
+            ({"user": np.array(ids)[:, None]}, np.zeros(len(ids), np.float32))
+        ).repeat(3)
+
+    estimator = tf.estimator.Estimator(model_fn, tmp_path)
+    estimator.train(users(1, 2))
+    assert estimator.evaluate(users(1, 2, 3, 4))["size"] == 2
+    for found in list(estimator.predict(users(1, 5)))[1::2]:
+        assert found == {"size": 2, "value": 1}
+    estimator.train(users(1, 2, 6))
+    assert estimator.evaluate(users(7))["size"] == 3
+
+
+def test_read_only_holds_for_its_graph_and_its_block():
+    table = tf.EmbeddingTable(1)
+
+    def grows(rows):
+        return [op.get_attr("grows") for op in rows.graph.get_operations() if "Find" in op.type][-1]
+
+    with tf.EmbeddingTable.read_only():
+        with tf.PartitionedEmbeddingTable.read_only():
+            assert not grows(table.lookup([1]))
+        assert not grows(tf.gather(table, [1]))
+        assert grows(table.lookup([1], grows=True))
+        with tf.Graph().as_default():
+            assert grows(tf.EmbeddingTable(1).lookup([1]))
+        with pytest.raises(ZeroDivisionError), tf.EmbeddingTable.read_only():
+            _ = 1 / 0
+        assert not grows(table.lookup([1]))
+    assert grows(table.lookup([1]))

@@ -33,6 +33,7 @@ from headrace.estimator.warm_start import warm_start_settings
 from headrace.files.paths import as_path
 from headrace.files.system import is_directory
 from headrace.graph.graph import Graph, get_default_graph
+from headrace.ops.embeddings.read_only import read_only
 from headrace.ops.state.scopes_api import device, set_random_seed
 from headrace.train.basic_session_run_hooks import StopAtStepHook
 from headrace.train.checkpoint_state import latest_checkpoint
@@ -497,7 +498,8 @@ class Estimator:
                 f"{described(self._model_fn)}."
             )
         logging.info("Calling model_fn.")
-        result: Any = self._model_fn(features=features, **given)
+        with nullcontext() if mode == ModeKeys.TRAIN else read_only():
+            result: Any = self._model_fn(features=features, **given)
         logging.info("Done calling model_fn.")
         if hasattr(result, "as_estimator_spec"):
             result = result.as_estimator_spec()  # that of a TPUEstimator

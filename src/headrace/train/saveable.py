@@ -151,7 +151,7 @@ class EmbeddingTableSaveable(SaveableObject):
         self._path = path
 
     def _saved(self) -> Tensor:
-        return saved(self.table, self._path, False, None)
+        return saved(self.table, self._path, None, checkpoint=True)
 
     def checks(self) -> list[Any]:
         """Ops that fail if the files do not fit the table."""

@@ -10,9 +10,18 @@ from typing import Any
 import numpy as np
 
 from headrace import logging
-from headrace.errors import AbortedError, DataLossError, NotFoundError
+from headrace.errors import (
+    AbortedError,
+    CancelledError,
+    DataLossError,
+    DeadlineExceededError,
+    NotFoundError,
+    OpError,
+    UnavailableError,
+)
 from headrace.files.paths import as_path
 from headrace.graph.graph import Graph
+from headrace.ops.embeddings import unpublished
 from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
 from headrace.train import checkpoint_state, saveable
 from headrace.train.checkpoint import CheckpointReader
@@ -225,9 +234,7 @@ class Saver:
                 f"'latest_filename' collides with 'save_path': '{state_name}' and '{save_path}'"
             )
         if not self._is_empty:
-            written = sess.run(
-                self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path}
-            )
+            written = self._write(sess, path)
             path = written.decode() if isinstance(written, bytes) else str(written)
         if write_meta_graph:
             with sess.graph.as_default():
@@ -249,6 +256,18 @@ class Saver:
             )
             self._delete_old(meta_graph_suffix)
         return path
+
+    def _write(self, sess: Any, path: str) -> Any:
+        """Run the save; nothing of it stays if an operation of it failed."""
+        try:
+            return sess.run(
+                self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path}
+            )
+        except (AbortedError, CancelledError, DeadlineExceededError, UnavailableError):
+            raise  # a task may go on with its part of the save
+        except OpError:
+            unpublished.remove_beside(path)
+            raise
 
     def _step_text(self, sess: Any, global_step: Any) -> str:
         if not isinstance(global_step, (int, np.integer)):

@@ -1978,6 +1978,7 @@ class RawOps:
         part: _Int | None = 0,
         num_parts: _Int | None = 1,
         changes: _Bool | None = False,
+        checkpoint: _Bool | None = False,
         name: str | None = None,
     ) -> Tensor: ...
     def EmbeddingTableSize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.control.basic import group
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
+from headrace.ops.embeddings.read_only import read_only
 from headrace.ops.embeddings.tables_api import (
     EmbeddingTable,
     TableOptions,
@@ -51,6 +53,8 @@ class PartitionedEmbeddingTable:
 
     #: All integers are keys, negative ones, too: what looks up ids asks for it.
     any_key = True
+    #: A meta graph has the operations of its parts, and savers that know it by them.
+    stays_in_process = True
 
     def __init__(
         self,
@@ -123,7 +127,12 @@ class PartitionedEmbeddingTable:
             f"dtype={self.dtype.name} parts={len(self)}>"
         )
 
-    def lookup(self, keys: Any, grows: bool = True, name: str | None = None) -> Tensor:
+    @staticmethod
+    def read_only() -> contextlib.AbstractContextManager[None]:
+        """Lookups in this block leave tables as they are: see `tf.EmbeddingTable.read_only`."""
+        return read_only()
+
+    def lookup(self, keys: Any, grows: bool | None = None, name: str | None = None) -> Tensor:
         """The rows of ``keys``: see `tf.EmbeddingTable.lookup`."""
         with get_default_graph().name_scope(name or "lookup"):
             wide = as_keys(keys)
@@ -184,11 +193,11 @@ class PartitionedEmbeddingTable:
 
     def save(self, prefix: Any, name: str | None = None) -> Tensor:
         """An op that saves all parts: see `tf.EmbeddingTable.save`."""
-        return saved(self, prefix, False, name)
+        return saved(self, prefix, name)
 
     def save_changes(self, prefix: Any, name: str | None = None) -> Tensor:
         """An op that saves what has changed: see `tf.EmbeddingTable.save_changes`."""
-        return saved(self, prefix, True, name)
+        return saved(self, prefix, name, changes=True)
 
     def restore(self, prefix: Any, slots: bool = True, name: str | None = None) -> Tensor:
         """An op that restores all parts, from a save in any number of parts."""

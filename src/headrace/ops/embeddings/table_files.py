@@ -6,14 +6,13 @@ A table of ``n`` parts that is saved beside the checkpoint ``prefix`` has the fi
 of a header in JSON, the header and its CRC32C; then come blocks of rows: keys, sightings, times,
 values and slots, each array followed by its CRC32C. Integers and floats are little-endian.
 
-A file is written under another name and renamed when it is on the disk. Changes name the save that
-they follow, so those of an older save under the same name do not count.
+A file is written under another name and renamed when it is on the disk (see `whole_files`).
+Changes name the save that they follow, so those of an older save under the same name do not count.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -26,12 +25,15 @@ from headrace.errors import DataLossError, FailedPreconditionError, NotFoundErro
 from headrace.files import system
 from headrace.graph import dtypes
 from headrace.ops.core.checks import invalid
+from headrace.ops.embeddings import whole_files
 from headrace.ops.embeddings.key_index import Keys, mixed
 from headrace.ops.embeddings.store import Array, EmbeddingStore, SlotSpec
 
 _MAGIC = b"HRTABLE1"
 #: Rows of a block; the table is locked while one is copied.
 _BLOCK = 1 << 15
+#: What such a name ends in.
+_FILE = re.compile(r".\.table-.+-\d{5}-of-\d{5}(\.changes-\d{5})?$")
 _PART = re.compile(r"-(\d{5})-of-(\d{5})(\.changes-(\d{5}))?$")
 #: Names of files count parts by five digits.
 MOST_PARTS = 99_999
@@ -47,6 +49,7 @@ class Header(NamedTuple):
         width, dtype, slots: of the rows.
         clock: updates of the table until then.
         rows, removed: how many rows there are, and how many keys have gone.
+        checkpoint: whether the file means nothing without the checkpoint beside it.
     """
 
     id: str
@@ -58,6 +61,7 @@ class Header(NamedTuple):
     clock: int
     rows: int
     removed: int
+    checkpoint: bool = False
 
     @property
     def size(self) -> int:
@@ -95,14 +99,18 @@ def files_beside(prefix: str) -> list[str]:
 # -- writing ------------------------------------------------------------------------------------
 
 
-def save(store: EmbeddingStore, path: str) -> int:
-    """Writes all rows; how many they were. What changes from now on are changes after this save."""
+def save(store: EmbeddingStore, path: str, checkpoint: bool = False) -> int:
+    """Writes all rows; how many they were. What changes from now on are changes after this save.
+
+    Args:
+        checkpoint: whether a saver of checkpoints saves the table.
+    """
     with store.lock:
         keys = np.sort(store.index.items()[0])
         identity, before = uuid.uuid4().hex, store.base
         removed, store.removed = store.removed, []
         store.base = (identity, 0)
-        header = _header_of(store, identity, 0, len(keys), 0)
+        header = _header_of(store, identity, 0, len(keys), 0)._replace(checkpoint=checkpoint)
     try:
         _write(store, path, header, keys, keys[:0])
     except BaseException:
@@ -121,7 +129,7 @@ def save_changes(store: EmbeddingStore, path: str) -> int:
     """
     with store.lock:
         before = store.base
-        if before is None or not system.exists(path) or _read_header(path).id != before[0]:
+        if before is None or not system.exists(path) or read_header(path).id != before[0]:
             raise FailedPreconditionError(
                 None,
                 None,
@@ -161,27 +169,19 @@ def _header_of(
 
 def _write(store: EmbeddingStore, path: str, header: Header, keys: Keys, removed: Keys) -> None:
     """A whole file, or none."""
-    temporary = f"{path}.tmp-{uuid.uuid4().hex[:12]}"
     directory = path.rpartition("/")[0]
     if directory and "://" not in path:
         system.make_directories(directory)
-    try:
-        with system.open_binary(temporary, "wb") as file:
-            text = json.dumps(header._asdict()).encode()
-            file.write(_MAGIC + len(text).to_bytes(8, "little") + text)
-            file.write(google_crc32c.value(text).to_bytes(4, "little"))
-            for array in _arrays(store, keys, removed, header.slots):
-                data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-                file.write(data.data)
-                file.write(google_crc32c.value(data).to_bytes(4, "little"))
-            file.flush()
-            if "://" not in path:
-                os.fsync(file.fileno())
-        system.rename(temporary, path, overwrite=True)
-    except BaseException:
-        if system.exists(temporary):
-            system.remove(temporary)
-        raise
+    with whole_files.writing(path) as file:
+        said = {k: v for k, v in header._asdict().items() if v is not False}
+        text = json.dumps(said).encode()
+        file.write(_MAGIC + len(text).to_bytes(8, "little") + text)
+        file.write(google_crc32c.value(text).to_bytes(4, "little"))
+        for array in _arrays(store, keys, removed, header.slots):
+            data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            file.write(data.data)
+            file.write(google_crc32c.value(data).to_bytes(4, "little"))
+    whole_files.sweep(path, _FILE)
 
 
 def _arrays(
@@ -268,6 +268,7 @@ def _parsed(text: bytes, path: str) -> Header:
         slots = tuple(SlotSpec(_is(str, n), float(_is(float, s))) for n, s in found["slots"])
         counts = {k: _is(int, found[k]) for k in ("number", "width", "clock", "rows", "removed")}
         texts = {k: _is(str, found[k]) for k in ("id", "name", "dtype")}
+        checkpoint = _is(bool, found.get("checkpoint", False))
         fits = min(counts.values()) >= 0 and counts["width"] > 0 and counts["clock"] <= _LAST_CLOCK
         fits = fits and len({s.name for s in slots}) == len(slots)
         if not fits or not dtypes.as_dtype(texts["dtype"]).is_floating:
@@ -276,7 +277,7 @@ def _parsed(text: bytes, path: str) -> Header:
         raise DataLossError(
             None, None, f"{path} is damaged: its header is not that of a table ({error})."
         ) from error
-    return Header(**texts, **counts, slots=slots)
+    return Header(**texts, **counts, slots=slots, checkpoint=checkpoint)
 
 
 def _is(kind: type, value: Any) -> Any:
@@ -286,7 +287,8 @@ def _is(kind: type, value: Any) -> Any:
     raise ValueError(f"{value!r} is no {kind.__name__}")
 
 
-def _read_header(path: str) -> Header:
+def read_header(path: str) -> Header:
+    """What is in a file. Raises DataLossError if it does not say so."""
     with _Reader(path) as reader:
         return reader.header()
 
@@ -307,10 +309,10 @@ def _chain(path: str) -> list[str]:
     Raises:
         DataLossError: if changes are missing that others follow.
     """
-    identity = _read_header(path).id
+    identity = read_header(path).id
     chain = [path]
     for changes in _changes_of(path):
-        header = _read_header(changes)
+        header = read_header(changes)
         if header.id != identity:
             continue  # of an older save under this name, which was cut short before it removed them
         if header.number != len(chain):
@@ -368,7 +370,7 @@ def check(store: EmbeddingStore, prefix: str, name: str, slots: Sequence[SlotSpe
     """
     for part in parts_of(prefix, name):
         for path in _chain(part):
-            _check_header(store, _read_header(path), path, slots)
+            _check_header(store, read_header(path), path, slots)
 
 
 def _check_header(

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.files.paths import as_path
 from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import EXTERNAL, Effects, NotDifferentiable, define_op
 from headrace.ops.core.traits import Traits
-from headrace.ops.embeddings import table_files
+from headrace.ops.embeddings import table_files, unpublished
 from headrace.ops.embeddings.first_rows import RowStart
 from headrace.ops.embeddings.key_index import mixed
 from headrace.ops.embeddings.rules import on_rows, rule_spec
@@ -342,19 +343,23 @@ def _save(
     part: int,
     num_parts: int,
     changes: bool,
+    checkpoint: bool,
 ) -> Any:
     place = _place(part, num_parts)
     path = table_files.file_name(_text(prefix), _text(table_name), *place)
-    write = table_files.save_changes if changes else table_files.save
-    rows = write(_table(context, table), path)
-    if part == 0 and not changes:
+    store = _table(context, table)
+    if changes:
+        return np.int64(table_files.save_changes(store, path))
+    rows = table_files.save(store, path, checkpoint)
+    if part == 0:
         table_files.remove_other_parts(_text(prefix), _text(table_name), num_parts)
+        unpublished.remove_forgotten(as_path(_text(prefix)))
     return np.int64(rows)
 
 
 define_op(
     "EmbeddingTableSave(table: resource, prefix: string) -> rows: int64",
-    attrs=f"{_PLACE}, changes: bool = False",
+    attrs=f"{_PLACE}, changes: bool = False, checkpoint: bool = False",
     shape=lambda op: [()],
     host=_save,
     effects=_FILES,

@@ -19,6 +19,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.embeddings.first_rows import RowStart
+from headrace.ops.embeddings.read_only import read_only, tables_grow
 from headrace.ops.embeddings.rules import rule_spec
 from headrace.ops.state import initializers
 
@@ -197,6 +198,8 @@ class EmbeddingTable:
     constraint = None
     #: All integers are keys, negative ones, too: what looks up ids asks for it.
     any_key = True
+    #: A meta graph has the table's operations, and savers that know it by them.
+    stays_in_process = True
 
     def __init__(
         self,
@@ -293,13 +296,29 @@ class EmbeddingTable:
 
     # -- use --------------------------------------------------------------------------------
 
-    def lookup(self, keys: Any, grows: bool = True, name: str | None = None) -> Tensor:
+    @staticmethod
+    def read_only() -> contextlib.AbstractContextManager[None]:
+        """A block in which lookups of all tables of the default graph have ``grows=False``.
+
+        Estimators build their models so to evaluate, predict and export.
+
+        >>> table = tf.EmbeddingTable(1, initializer=tf.ones_initializer())
+        >>> with tf.EmbeddingTable.read_only():
+        ...     rows = tf.nn.embedding_lookup(table, [5])
+        >>> with tf.Session() as sess:
+        ...     sess.run(rows).tolist(), int(sess.run(table.size()))
+        ([[1.0]], 0)
+        """
+        return read_only()
+
+    def lookup(self, keys: Any, grows: bool | None = None, name: str | None = None) -> Tensor:
         """The rows of ``keys``.
 
         Args:
             keys: int64 or another integer type, of any shape.
             grows: whether keys that the table does not have come into it. If not, they give the
-                values that they would start with, and the table stays as it is.
+                values that they would start with, and the table stays as it is. By default they
+                do, but for lookups that are made under `read_only`.
 
         Returns:
             A tensor of shape ``keys.shape + [dim]``.
@@ -315,9 +334,10 @@ class EmbeddingTable:
         """
         with get_default_graph().name_scope(name or "lookup") as scope:
             wide = as_keys(keys)
+            grown = tables_grow() if grows is None else bool(grows)
             with self._beside():
                 rows: Tensor = raw.EmbeddingTableFind(
-                    self._handle, wide, dtype=self._dtype, grows=grows, name=scope
+                    self._handle, wide, dtype=self._dtype, grows=grown, name=scope
                 )
             return rows
 
@@ -408,7 +428,7 @@ class EmbeddingTable:
         Returns:
             How many rows were written, an int64 scalar.
         """
-        return saved(self, prefix, False, name)
+        return saved(self, prefix, name)
 
     def save_changes(self, prefix: Any, name: str | None = None) -> Tensor:
         """An op that writes the rows that have changed since the last save, or changes, there.
@@ -420,7 +440,7 @@ class EmbeddingTable:
             How many rows were written, an int64 scalar. As it runs it raises
             FailedPreconditionError if the table was not saved to ``prefix`` last.
         """
-        return saved(self, prefix, True, name)
+        return saved(self, prefix, name, changes=True)
 
     def restore(self, prefix: Any, slots: bool = True, name: str | None = None) -> Tensor:
         """An op that gives the table the rows of a save, and of the changes saved after it.
@@ -508,8 +528,8 @@ def _places(table: Any) -> list[tuple[EmbeddingTable, dict[str, Any]]]:
     ]
 
 
-def saved(table: Any, prefix: Any, changes: bool, name: str | None) -> Tensor:
-    """An op that saves all parts of a table; how many rows."""
+def saved(table: Any, prefix: Any, name: str | None, **how: Any) -> Tensor:
+    """An op that saves all parts of a table in this way; how many rows."""
     with get_default_graph().name_scope(name or "save_table"):
         counts: list[Tensor] = []
         for part, place in reversed(_places(table)):
@@ -520,7 +540,7 @@ def saved(table: Any, prefix: Any, changes: bool, name: str | None) -> Tensor:
                     [] if place["part"] else [c.op for c in counts]
                 ),
             ):
-                counts.append(raw.EmbeddingTableSave(part.handle, prefix, changes=changes, **place))
+                counts.append(raw.EmbeddingTableSave(part.handle, prefix, **how, **place))
         total: Tensor = raw.AddN(counts)
         return total
 

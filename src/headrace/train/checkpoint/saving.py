@@ -21,18 +21,12 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any
 
 from headrace.errors import OpError
-from headrace.files import system
+from headrace.files import locks, system
 from headrace.files.paths import as_path, is_local, translated
 from headrace.train.checkpoint import bundle, storage
 from headrace.train.checkpoint.layout import data_path, index_path
-
-try:
-    import fcntl
-except ImportError:  # no such locks on this system
-    fcntl = None  # type: ignore[assignment]
 
 #: Data without an index on a store without locks is a leftover after so many nanoseconds.
 _FORGOTTEN_NS = 3600 * 10**9
@@ -156,7 +150,7 @@ class _Mark:
             self.path = storage.temporary_name(self._target)
             self._writer = storage.Writer(self.path)
             with contextlib.suppress(OSError):  # where there are no locks its age must do
-                _lock(self._writer, exclusive=True)
+                locks.lock(self._writer, exclusive=True)
             # Before it was locked another save may have taken it for a leftover.
             if os.path.exists(self.path):
                 return
@@ -177,25 +171,12 @@ class _Mark:
 
 def _is_locked(path: str) -> bool:
     """Whether a save holds this mark; where there are no locks, whether it is young."""
-    try:
-        with open(path, "rb") as file:
-            _lock(file, exclusive=False)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:
-        return False
-    except OSError:  # some network file systems have no locks
+    locked = locks.is_locked(path)
+    if locked is None:
         files = storage.siblings(path.rpartition(".index.tmp-")[0])
         newest = max((system.stat(f).mtime_nsec for f in files), default=0)
         return time.time_ns() - newest < _FORGOTTEN_NS
-    return False
-
-
-def _lock(file: Any, exclusive: bool) -> None:
-    """Lock an open file without waiting. Raises BlockingIOError if another save has the lock."""
-    if fcntl is None:
-        raise OSError("no locks on this system")
-    fcntl.flock(file.fileno(), (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    return locked
 
 
 def _marks(prefix: str) -> list[str]:
