@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import logging
+from headrace.errors import ResourceExhaustedError
 from headrace.files.paths import as_path
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
@@ -61,6 +62,9 @@ class CheckpointSaverListener:
 class CheckpointSaverHook(SessionRunHook):
     """Saves a checkpoint at the begin, every so many steps or seconds, and at the end.
 
+    A checkpoint for which there is no room costs that checkpoint and not the training: the log
+    says so, and the next one is tried at its time. Only the first and the last raise.
+
     Args:
         checkpoint_dir: where to.
         save_secs, save_steps: how often; exactly one.
@@ -100,6 +104,8 @@ class CheckpointSaverHook(SessionRunHook):
         self._scaffold = scaffold
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
         self._listeners = list(listeners or ())
+        #: Whether there was no room for the checkpoint that was due last.
+        self._lacks_last = False
 
     def begin(self) -> None:
         self._summary_writer = writer_of(self._checkpoint_dir)
@@ -129,15 +135,31 @@ class CheckpointSaverHook(SessionRunHook):
         step = int(run_context.session.run(self._global_step))
         if self._timer.should_trigger_for_step(step):
             self._timer.update_last_triggered_step(step)
-            if self._save(run_context.session, step):
+            if self._try_to_save(run_context.session, step):
                 run_context.request_stop()
 
     def end(self, session: Any) -> None:
         last = int(session.run(self._global_step))
-        if last != self._timer.last_triggered_step():
+        if last != self._timer.last_triggered_step() or self._lacks_last:
             self._save(session, last)
         for listener in self._listeners:
             listener.end(session, last)
+
+    def _try_to_save(self, session: Any, step: int) -> bool:
+        """Write a checkpoint if there is room; whether a listener asks to stop."""
+        try:
+            stop = self._save(session, step)
+        except ResourceExhaustedError as error:
+            self._lacks_last = True
+            logging.error(
+                "No checkpoint for step %d: %s Training goes on; what it has learned since the "
+                "last checkpoint is lost if it ends now.",
+                step,
+                error.message,
+            )
+            return False
+        self._lacks_last = False
+        return stop
 
     def _save(self, session: Any, step: int) -> bool:
         """Write a checkpoint; whether a listener asks to stop."""

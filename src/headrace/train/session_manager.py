@@ -7,11 +7,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace import logging
-from headrace.errors import DeadlineExceededError, FailedPreconditionError
+from headrace.errors import (
+    DataLossError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    NotFoundError,
+    OpError,
+)
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.session.session import Session
-from headrace.train.checkpoint_state import get_checkpoint_state
+from headrace.train.checkpoint.reader import CheckpointReader
+from headrace.train.checkpoint_state import checkpoint_exists, get_checkpoint_state
 from headrace.train.declared_variables import declared_in
 
 __all__ = ["SessionManager"]
@@ -262,8 +269,11 @@ class SessionManager:
             waited += pause
             state = get_checkpoint_state(directory)
         told.over("A checkpoint is available")
-        saver.restore(session, state.model_checkpoint_path)
-        saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+        restored = _restore_newest(saver, session, state)
+        paths = list(state.all_model_checkpoint_paths)
+        if restored in paths:
+            del paths[paths.index(restored) + 1 :]
+        saver.recover_last_checkpoints(paths)
         return session, True
 
     def _run_local_init_op(self, session: Any) -> tuple[bool, str | None]:
@@ -281,6 +291,42 @@ class SessionManager:
             )
             logging.info("Done running local_init_op.")
         return ready, message
+
+
+def _restore_newest(saver: Any, session: Any, state: Any) -> str:
+    """Restore the newest checkpoint that is not damaged; which one that was.
+
+    Raises:
+        DataLossError, NotFoundError: what is wrong with the newest, if all are damaged.
+        OpError: if the graph does not fit it.
+    """
+    newest: str = state.model_checkpoint_path
+    older: list[str] = [p for p in reversed(state.all_model_checkpoint_paths) if p != newest]
+    first: OpError | None = None
+    for path in (newest, *older):
+        try:
+            if not checkpoint_exists(path):
+                raise NotFoundError(None, None, f"There is no {path}.index.")
+            saver.restore(session, path)
+        except (DataLossError, NotFoundError) as error:
+            if isinstance(error, NotFoundError) and _is_whole(path):
+                raise  # it is the graph that does not fit
+            logging.error("Checkpoint %s cannot be restored: %s", path, error.message)
+            first = first or error
+        else:
+            if first is not None:
+                logging.warning("Training goes on from the older checkpoint %s.", path)
+            return path
+    assert first is not None
+    raise first
+
+
+def _is_whole(path: str) -> bool:
+    """Whether all files of a checkpoint are there, and its index can be read."""
+    try:
+        return checkpoint_exists(path) and not CheckpointReader(path).missing_files()
+    except OpError:
+        return False
 
 
 def readiness(op: Any, session: Any, what: str) -> tuple[bool, str | None]:

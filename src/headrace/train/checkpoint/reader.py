@@ -67,6 +67,10 @@ class CheckpointReader:
     def prefix(self) -> str:
         return self._layout.prefix
 
+    def missing_files(self) -> list[str]:
+        """The files with data that the checkpoint needs and that are not there."""
+        return [path for path in self._layout.files.values() if not system.exists(path)]
+
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether the checkpoint holds a tensor of this name."""
         return tensor_str in self._layout.tensors
