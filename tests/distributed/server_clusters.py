@@ -9,9 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 import headrace as tf
+from headrace.distributed.security.credentials import Security
 from headrace.distributed.services.server import Server
 from headrace.test.cluster import free_ports
 
+TOKEN = "the-token-of-the-cluster"
+OURS = Security(token=TOKEN.encode())
+#: The control calls of a server.
+SERVICE = "/headrace.distributed.Control/"
 #: What is stopped must be gone within so many seconds, on a busy machine too.
 _SECONDS = 20.0
 

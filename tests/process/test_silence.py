@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 from task_processes import PATIENCE, Tasks
@@ -80,6 +81,28 @@ def test_a_suspended_client_goes_on_with_its_session():
         process.kill()
         process.wait()
         process.stdout.close()
+        tasks.kill_all()
+
+
+def test_a_stopped_server_is_noticed_within_three_seconds(record_property):
+    tasks = Tasks({"ps": 1, "worker": 1})
+    try:
+        with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+            v = tf.get_variable("v", initializer=0.0, use_resource=True)
+            with tf.Session(tasks.target("worker")) as session:
+                session.run(v.initializer)
+                # So long that heartbeats were heard from it, some of them late.
+                for _ in range(8):
+                    session.run(v.assign_add(1.0))
+                    assert not threading.Event().wait(0.5)
+                tasks.processes["ps", 0].send_signal(signal.SIGSTOP)
+                began = time.monotonic()
+                with pytest.raises(tf.errors.UnavailableError, match="/job:ps/replica:0/task:0"):
+                    session.run(v.assign_add(1.0))
+                took = time.monotonic() - began
+        record_property("SIGSTOP of a server", took)
+        assert took < 3.5  # ours is a busy machine
+    finally:
         tasks.kill_all()
 
 

@@ -113,14 +113,23 @@ def certs_command(output_dir: Path, hosts: tuple[str, ...], days: int, force: bo
 @main.command("status")
 @click.argument("address", metavar="HOST:PORT")
 @click.option("--cluster/--one", default=True, help="All tasks of the cluster, or only this one.")
-def status_command(address: str, cluster: bool) -> None:
+@click.option("--steps", is_flag=True, help="Where the steps that run now are in each task.")
+@click.option("--stacks", is_flag=True, help="What each thread of the tasks does.")
+def status_command(address: str, cluster: bool, steps: bool, stacks: bool) -> None:
     """Show the tasks of a cluster: sessions, steps, variables with their bytes, and links.
+
+    With --steps it shows where steps are instead: which operations run or wait, for how long, and
+    which tensors have not come from whom; with --stacks the Python stacks of all threads.
 
     Exit status 1 means that a task did not answer.
     """
-    from headrace.cli.cluster import show_status
+    from headrace.cli.cluster import show_positions, show_status
 
-    if not show_status(address, cluster):
+    if steps or stacks:
+        answered = show_positions(address, cluster, steps, stacks)
+    else:
+        answered = show_status(address, cluster)
+    if not answered:
         raise SystemExit(1)
 
 

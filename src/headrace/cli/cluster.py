@@ -21,17 +21,9 @@ def show_status(address: str, cluster: bool) -> bool:
     Raises:
         click.ClickException: if nobody answers at ``address``.
     """
-    try:
-        tasks = admin.status(address, cluster)
-    except (OpError, ValueError) as error:
-        raise click.ClickException(str(error)) from None
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_UNCUT)  # whoever reads a pipe wants whole addresses
+    tasks, console = _asked(address, cluster), _console()
     console.print(_tasks(tasks))
-    for task in tasks:
-        if task.problem:
-            console.print(f"{short(task.task)} does not answer: {task.problem}", style="red")
+    _print_problems(console, tasks)
     for title, make in (
         ("Variables", _variables),
         ("Sessions and steps", _work),
@@ -41,6 +33,62 @@ def show_status(address: str, cluster: bool) -> bool:
         if table.row_count:
             console.print(table)
     return not any(t.problem for t in tasks)
+
+
+def show_positions(address: str, cluster: bool, steps: bool, stacks: bool) -> bool:
+    """Print where the steps that run now are, or what threads do; tells whether all answered.
+
+    Raises:
+        click.ClickException: if nobody answers at ``address``.
+    """
+    tasks, console = _asked(address, cluster, parts=steps, stacks=stacks), _console()
+    _print_problems(console, tasks)
+    if steps:
+        table = _positions("Steps", tasks)
+        console.print(table if table.row_count else "No step runs.")
+    for task in tasks:
+        for thread in task.threads:
+            console.rule(f"{short(task.task)}: {thread.name}", align="left")
+            console.print(thread.stack, markup=False, highlight=False)
+    return not any(t.problem for t in tasks)
+
+
+def _asked(address: str, cluster: bool, **more: bool) -> list[Any]:
+    try:
+        return admin.status(address, cluster, **more)
+    except (OpError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _console() -> Console:
+    console = Console()
+    # Whoever reads a pipe wants whole addresses.
+    return console if console.is_terminal else Console(width=_UNCUT)
+
+
+def _print_problems(console: Console, tasks: list[Any]) -> None:
+    for task in tasks:
+        if task.problem:
+            console.print(f"{short(task.task)} does not answer: {task.problem}", style="red")
+
+
+def _positions(title: str, tasks: list[Any]) -> Table:
+    table = Table(title=title)
+    for name in ("step", "task", "seconds", "runs", "waits for"):
+        right = name == "seconds"
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    found = [(part, task.task) for task in tasks for part in task.parts]
+    # Those that have been there longest are the ones that somebody looks for.
+    for part, task in sorted(found, key=lambda f: (-f[0].seconds, f[1])):
+        awaited = [f"{', '.join(a.names)} from {short(a.source)}" for a in part.awaited]
+        table.add_row(
+            f"{part.step:016x}",
+            short(task),
+            f"{part.seconds:.1f}",
+            ", ".join(part.running),
+            "; ".join(awaited),
+        )
+    return table
 
 
 def shut_down(address: str, cluster: bool) -> bool:

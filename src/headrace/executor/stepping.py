@@ -114,6 +114,11 @@ class StepRun:
         self._seen: set[int] = set()
         self._lock = threading.Lock()
 
+    def position(self) -> tuple[list[Unit], list[int]]:
+        """Where it is now: the units that run, and the transfers that have not arrived."""
+        running = [self.flow.units[i] for i in sorted(self._running.copy())]
+        return running, sorted(self.flow.arrivals.keys() - self._seen.copy())
+
     def take_end(self) -> bool:
         """Whether every unit has run; true once only, for the one who acts on it."""
         if self._left:

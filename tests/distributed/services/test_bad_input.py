@@ -39,6 +39,37 @@ def data_port(c, job="worker"):
     return c[job, 0]._listener.endpoint.port
 
 
+# -- two that say that they are the same ---------------------------------------------------------
+
+
+def test_two_tasks_of_one_index_at_different_addresses(cluster, caplog, either):
+    """The first goes on; the second is told, and is let in when the first is gone."""
+    c = cluster(ps=1, worker=1)
+    assert lives(c)
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    spec = {"ps": [c.spec.task_address("ps", 0)], "worker": [address]}
+    twin = tf.train.Server(spec, job_name="worker", task_index=0)
+    try:
+        with tf.Graph().as_default():
+            with tf.device("/job:ps/task:0"):
+                x = tf.random_uniform([]) * 0.0 + 2.0
+            limit = tf.ConfigProto(operation_timeout_in_ms=1500)
+            target = f"grpc://{address}"
+            first = c.spec.task_address("worker", 0)
+            text = f"Two tasks say that they are {WORKER}: one at {first}"
+            raises = pytest.raises(tf.errors.UnavailableError, match=text)
+            with tf.Session(target, config=limit) as session, raises as error:
+                session.run(x)
+            assert f"one at {address}. Give each task an index of its own" in error.value.message
+            assert text in caplog.text
+            assert lives(c)
+            c["worker", 0].stop()
+            with tf.Session(target) as session:
+                assert session.run(x) == 2.0
+    finally:
+        twin.stop()
+
+
 # -- somebody else at the port ------------------------------------------------------------------
 
 
@@ -122,6 +153,26 @@ def test_a_grpc_server_that_is_not_ours(cluster, remote):
     finally:
         other.stop(None).wait()
         pool.shutdown()
+
+
+def test_another_release_is_told_of_once(cluster, remote, monkeypatch, caplog):
+    """It works as long as the protocol is the same; whoever wonders about results finds a line."""
+    c = cluster(ps=1, worker=1)
+    describe = type(c["ps", 0])._describe
+
+    def older(request):
+        answer = describe(c["ps", 0], request)
+        answer.package_version = "0.0.1"
+        return answer
+
+    c["ps", 0].stop()
+    server = c.servers["ps", 0] = tf.train.Server(c.spec, job_name="ps", start=False)
+    monkeypatch.setattr(server, "_describe", older)
+    server.start()
+    assert lives(c)
+    assert lives(c)
+    (line,) = [r.getMessage() for r in caplog.records if "release" in r.getMessage()]
+    assert f"{PS} at {c.spec.task_address('ps', 0)} runs Headrace 0.0.1, this process " in line
 
 
 def test_another_version_of_the_protocol(cluster, remote, monkeypatch):

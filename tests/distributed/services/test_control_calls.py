@@ -14,7 +14,7 @@ import threading
 import grpc
 import numpy as np
 import pytest
-from server_clusters import eventually
+from server_clusters import OURS, SERVICE, TOKEN, eventually
 
 import headrace as tf
 from headrace.distributed.protocol import control_pb2 as cpb
@@ -24,10 +24,6 @@ from headrace.distributed.security.credentials import Security
 from headrace.distributed.services import control
 from headrace.distributed.services.control import Control
 from headrace.distributed.transport import grpc_pipe
-
-TOKEN = "the-token-of-the-cluster"
-OURS = Security(token=TOKEN.encode())
-SERVICE = "/headrace.distributed.Control/"
 
 
 @pytest.fixture
@@ -163,6 +159,7 @@ def test_pipes_through_the_control_port_need_a_proof_too(server, control_of):
 
 @pytest.mark.slow
 def test_a_flood_of_strangers_leaves_members_served(server, control_of):
+    before = set(threading.enumerate())  # servers of other tests may have left some
     strangers = control_of(server, Security(token=b"another"))
     calls = [
         strangers._channel.stream_unary(SERVICE + "Status").future(endless(), timeout=20)
@@ -171,7 +168,7 @@ def test_a_flood_of_strangers_leaves_members_served(server, control_of):
     assert control_of(server).call("Status", cpb.StatusRequest(), 10.0).tasks
     for call in calls:
         assert call.exception().code() is grpc.StatusCode.UNAUTHENTICATED
-    threads = [t.name for t in threading.enumerate()]
+    threads = [t.name for t in set(threading.enumerate()) - before]
     assert sum(name.startswith("headrace refusal") for name in threads) <= 2
 
 

@@ -87,6 +87,53 @@ def test_status_of_all_tasks(cluster, either):
     assert not worker.steps
 
 
+def test_a_stuck_step_is_shown_with_where_it_waits(cluster, either):
+    """All tasks answer; one waits for an element, the others for what it sends."""
+    c = cluster(ps=1, worker=1)
+    with tf.device("/job:ps/task:0"):
+        queue = tf.FIFOQueue(5, tf.float32, [[]], shared_name="q")
+        got = queue.dequeue(name="take")
+    with tf.device("/job:worker/task:0"):
+        doubled = got * 2.0
+    with tf.Session(c.target()) as session:
+        session.run(queue.size())
+        assert all(not t.parts for t in admin.status(c.target(), parts=True))
+        found = []
+        waiting = threading.Thread(target=lambda: found.append(session.run(doubled)))
+        waiting.start()
+
+        def positions():
+            tasks = admin.status(c.target(), parts=True, stacks=True)
+            return tasks if all(t.parts for t in tasks) else None
+
+        assert eventually(positions)
+        ps, worker = positions()
+        (there,), (here,) = ps.parts, worker.parts
+        assert there.step == here.step
+        assert list(there.running) == ["take (QueueDequeueV2)"]
+        assert not there.awaited
+        (awaited,) = here.awaited
+        assert (awaited.source, list(awaited.names)) == (PS, ["take:0"])
+        assert not here.running
+        assert there.seconds > 0
+        if either != "inproc":
+            assert any("dequeue" in t.stack for t in ps.threads)
+        address = c.spec.task_address("worker", 0)
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["status", "--steps", address])
+        assert result.exit_code == 0, result.output
+        for text in (f"{here.step:016x}", "take (QueueDequeueV2)", "take:0 from /job:ps/task:0"):
+            assert text in result.output
+        result = CliRunner().invoke(main, ["status", "--one", "--stacks", address])
+        assert result.exit_code == 0, result.output
+        assert "MainThread" in result.output
+        assert "test_status_and_traces.py" in result.output
+        session.run(queue.enqueue(21.0))
+        waiting.join(20)
+        assert found == [42.0]
+        result = CliRunner().invoke(main, ["status", "--steps", address])
+        assert "No step runs." in result.output
+
+
 def _quietly(session, fetch, errors):
     try:
         session.run(fetch)

@@ -111,6 +111,10 @@ def test_a_step_that_takes_too_long(cluster, either, limit):
     config = tf.ConfigProto(operation_timeout_in_ms=300 if limit == "config" else 0)
     options = tf.RunOptions(timeout_in_ms=300 if limit == "options" else 0)
     with tf.Session(c.target(), config=config) as session:
+        # Planned and compiled before: it is to be too late while it waits, and not before.
+        ample = tf.RunOptions(timeout_in_ms=20_000)
+        session.run(put, options=ample)
+        assert session.run(got, options=ample) == 5
         with pytest.raises(tf.errors.DeadlineExceededError) as caught:
             session.run(got, options=options)
         assert "did not finish within" in caught.value.message

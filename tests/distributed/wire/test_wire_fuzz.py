@@ -18,11 +18,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from test_control_calls import OURS, SERVICE, TOKEN
+from server_clusters import OURS, SERVICE, TOKEN
 
 import headrace as tf
 from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.distributed.cluster.tf_config import read_tf_config
+from headrace.distributed.collective.parts import check_form
 from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.protocol import transport_pb2 as tpb
@@ -293,6 +294,7 @@ def honest_messages(rng):
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [2])
         tf.matmul([[1.0, 2.0]], tf.reshape(x, [2, 1]))
+    member = pb.CollectiveMember(task="/job:ps/task:0", incarnation=7, devices=["/device:CPU:0"])
     failure = pb.Failure(code=3, message="wrong", op_name="a", op_type="Add", task="/job:ps/task:0")
     return [
         pb.RunPart(step=1, plan=2, feeds=metas),
@@ -304,6 +306,8 @@ def honest_messages(rng):
         pb.RunStep(request=5, session=4, plan=3, feeds=metas),
         pb.StepResult(request=5, fetches=metas, failure=failure),
         pb.Links(number=1, upto=3, live=[1, 2]),
+        pb.Collective(kind=pb.JOIN, group=1, group_size=2, members=[member]),
+        pb.Collective(kind=pb.PIECE, group=1, epoch=1, instance=4, piece=1, value=metas[0]),
     ], buffers
 
 
@@ -321,6 +325,10 @@ def test_messages_and_their_values(seed):
                     for field in ("feeds", "values", "fetches"):
                         if hasattr(found, field):
                             codec.decode_many(getattr(found, field), buffers)
+                    if isinstance(found, pb.Collective):
+                        check_form("/job:ps/task:0", found)
+                        if found.HasField("value"):
+                            codec.decode(found.value, buffers)
                     if getattr(found, "failure", None) is not None:
                         assert isinstance(to_error(found.failure), OpError)
                 except OpError:

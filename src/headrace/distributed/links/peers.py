@@ -135,6 +135,7 @@ class Peers:
             interval=self.timing.heartbeat,
             # The death of a client breaks its connection; one that is silent may be suspended.
             timeout=self.timing.orphan if is_client(peer.task) else self.timing.silence,
+            most=None if is_client(peer.task) else self.timing.longest_silence,
         )
         if not self._table.add(link) and self._stop.is_set():
             link.close()
@@ -148,6 +149,15 @@ class Peers:
         for link in self.all():
             if link.peer.task == task and link.peer.incarnation != incarnation:
                 link.fail(f"{task} was started again")
+
+    def twin(self, peer: PeerInfo) -> PeerInfo | None:
+        """Another start of the same task that is connected here, but is at another address."""
+        for link in self.all():
+            other: PeerInfo = link.peer
+            same = other.task == peer.task and other.incarnation != peer.incarnation
+            if same and link.introduced and other.address != peer.address and not link.lost:
+                return other
+        return None
 
     def known(self, task: str) -> Link | None:
         """The link to a task, if there is one."""
@@ -292,7 +302,7 @@ class Peers:
         link.tick(now)
         if self._probe is None or is_client(link.peer.task):
             return
-        is_silent = now - link.seen_at >= ASK_AFTER * self.timing.silence
+        is_silent = now - link.seen_at >= ASK_AFTER * link.suspicion.patience
         may_live = now - link.heard_at <= self.timing.orphan
         if is_silent and may_live and link not in self._asking and not link.lost:
             self._asking.add(link)
@@ -302,7 +312,7 @@ class Peers:
         """Ask a silent task whether it is alive."""
         assert self._probe is not None
         try:
-            if self._probe(link.peer.task, (1 - ASK_AFTER) * self.timing.silence):
+            if self._probe(link.peer.task, (1 - ASK_AFTER) * link.suspicion.patience):
                 _log.info("%s is silent, but alive", link.peer.task)
                 link.is_alive(self._clock())
         finally:

@@ -3,7 +3,7 @@
 One place for all of it, since the times depend on each other: a task must be able to miss several
 heartbeats before it counts as silent, and a test runs with all of them shortened.
 
-    >>> quick = Timing(heartbeat=0.05, silence=0.4)
+    >>> quick = Timing(heartbeat=0.05, silence=0.4, longest_silence=0.4)
     >>> quick.silence, quick.orphan
     (0.4, 60.0)
 """
@@ -23,7 +23,9 @@ class Timing:
     Attributes:
         tick: how often links are looked at.
         heartbeat: between two signs of life on a link where nothing else is said.
-        silence: a task from which nothing came for so long is dead, unless it answers a probe.
+        silence: a task from which nothing came for so long is dead, unless it answers a probe, or
+            is silent for long now and then (see `transport.suspicion`).
+        longest_silence: it may be silent for so long then.
         drain: a step that has failed waits so long for the tasks that were told to stop.
         reconnect: a session looks so long for a task that it has used before.
         send: a worker looks so long for a task that it sends tensors to.
@@ -37,7 +39,8 @@ class Timing:
 
     tick: float = 0.25
     heartbeat: float = 0.5
-    silence: float = 4.0
+    silence: float = 2.5
+    longest_silence: float = 10.0
     drain: float = 0.2
     reconnect: float = 1.0
     send: float = 5.0

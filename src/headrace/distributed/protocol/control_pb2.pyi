@@ -10,10 +10,16 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class EndpointRequest(_message.Message):
-    __slots__ = ("version",)
+    __slots__ = ("version", "task", "incarnation", "address")
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
     version: int
-    def __init__(self, version: _Optional[int] = ...) -> None: ...
+    task: str
+    incarnation: int
+    address: str
+    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., incarnation: _Optional[int] = ..., address: _Optional[str] = ...) -> None: ...
 
 class EndpointResponse(_message.Message):
     __slots__ = ("version", "task", "incarnation", "host", "port", "unix_name", "host_id", "devices", "package_version")
@@ -130,10 +136,14 @@ class ListDevicesResponse(_message.Message):
     def __init__(self, devices: _Optional[_Iterable[_Union[_config_pb2.DeviceAttributes, _Mapping]]] = ...) -> None: ...
 
 class StatusRequest(_message.Message):
-    __slots__ = ("cluster",)
+    __slots__ = ("cluster", "parts", "stacks")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    STACKS_FIELD_NUMBER: _ClassVar[int]
     cluster: bool
-    def __init__(self, cluster: bool = ...) -> None: ...
+    parts: bool
+    stacks: bool
+    def __init__(self, cluster: bool = ..., parts: bool = ..., stacks: bool = ...) -> None: ...
 
 class VariableStatus(_message.Message):
     __slots__ = ("container", "name", "kind", "dtype", "dims", "bytes")
@@ -177,6 +187,34 @@ class StepStatus(_message.Message):
     waiting_for: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, step: _Optional[int] = ..., seconds: _Optional[float] = ..., waiting_for: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class PartStatus(_message.Message):
+    __slots__ = ("step", "seconds", "running", "awaited")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    AWAITED_FIELD_NUMBER: _ClassVar[int]
+    step: int
+    seconds: float
+    running: _containers.RepeatedScalarFieldContainer[str]
+    awaited: _containers.RepeatedCompositeFieldContainer[AwaitedTensors]
+    def __init__(self, step: _Optional[int] = ..., seconds: _Optional[float] = ..., running: _Optional[_Iterable[str]] = ..., awaited: _Optional[_Iterable[_Union[AwaitedTensors, _Mapping]]] = ...) -> None: ...
+
+class AwaitedTensors(_message.Message):
+    __slots__ = ("source", "names")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, source: _Optional[str] = ..., names: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ThreadStatus(_message.Message):
+    __slots__ = ("name", "stack")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    STACK_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    stack: str
+    def __init__(self, name: _Optional[str] = ..., stack: _Optional[str] = ...) -> None: ...
+
 class SessionStatus(_message.Message):
     __slots__ = ("session", "client", "steps", "plans")
     SESSION_FIELD_NUMBER: _ClassVar[int]
@@ -190,7 +228,7 @@ class SessionStatus(_message.Message):
     def __init__(self, session: _Optional[int] = ..., client: _Optional[str] = ..., steps: _Optional[int] = ..., plans: _Optional[int] = ...) -> None: ...
 
 class TaskStatus(_message.Message):
-    __slots__ = ("task", "address", "problem", "incarnation", "uptime_seconds", "memory_bytes", "sessions", "steps", "variables", "links", "steps_run", "package_version")
+    __slots__ = ("task", "address", "problem", "incarnation", "uptime_seconds", "memory_bytes", "sessions", "steps", "variables", "links", "steps_run", "package_version", "parts", "threads")
     TASK_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
@@ -203,6 +241,8 @@ class TaskStatus(_message.Message):
     LINKS_FIELD_NUMBER: _ClassVar[int]
     STEPS_RUN_FIELD_NUMBER: _ClassVar[int]
     PACKAGE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    THREADS_FIELD_NUMBER: _ClassVar[int]
     task: str
     address: str
     problem: str
@@ -215,7 +255,9 @@ class TaskStatus(_message.Message):
     links: _containers.RepeatedCompositeFieldContainer[LinkStatus]
     steps_run: int
     package_version: str
-    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ...) -> None: ...
+    parts: _containers.RepeatedCompositeFieldContainer[PartStatus]
+    threads: _containers.RepeatedCompositeFieldContainer[ThreadStatus]
+    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[PartStatus, _Mapping]]] = ..., threads: _Optional[_Iterable[_Union[ThreadStatus, _Mapping]]] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
     __slots__ = ("tasks",)

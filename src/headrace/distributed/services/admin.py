@@ -12,13 +12,20 @@ from headrace.distributed.services.control import Control
 _SECONDS = 10.0
 
 
-def status(address: str, cluster: bool = True) -> list[Any]:
+def status(
+    address: str, cluster: bool = True, parts: bool = False, stacks: bool = False
+) -> list[Any]:
     """The TaskStatus messages of the task at ``host:port`` and, on demand, of all others.
+
+    Args:
+        parts: with where the parts of steps are that run now.
+        stacks: with the stacks of the tasks' threads.
 
     Raises:
         UnavailableError: if nobody answers there.
     """
-    response = _call(address, "Status", pb.StatusRequest(cluster=cluster))
+    request = pb.StatusRequest(cluster=cluster, parts=parts, stacks=stacks)
+    response = _call(address, "Status", request)
     return sorted(response.tasks, key=lambda t: str(t.task))
 
 

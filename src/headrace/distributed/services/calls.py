@@ -141,9 +141,11 @@ class MasterService:
         return response
 
     def _status(self, request: pb.StatusRequest) -> pb.StatusResponse:
-        response = pb.StatusResponse(tasks=[task_status(self.server)])
+        own = task_status(self.server, request.parts, request.stacks)
+        response = pb.StatusResponse(tasks=[own])
         if request.cluster:
-            answers, failed = self._others("Status", pb.StatusRequest(), ())
+            alone = pb.StatusRequest(parts=request.parts, stacks=request.stacks)
+            answers, failed = self._others("Status", alone, ())
             for task in sorted(answers):
                 response.tasks.extend(answers[task].tasks)
             for task in sorted(failed):

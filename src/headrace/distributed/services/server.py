@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import logging
 import secrets
 import signal
 import threading
 import time
 import weakref
+from importlib import metadata
 from typing import Any
 
 from headrace.distributed.cluster.cluster_spec import ClusterSpec, join_address, split_address
 from headrace.distributed.links.liveness import answers
+from headrace.distributed.links.peers import is_client
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
+from headrace.distributed.security.throttled import Throttled
 from headrace.distributed.services.calls import MasterService
 from headrace.distributed.services.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
 from headrace.distributed.services.serving import device_message, device_of
@@ -29,6 +33,7 @@ from headrace.placement.devices import DeviceAttributes, local_devices
 from headrace.settings import flags
 
 _log = logging.getLogger("headrace.distributed")
+_complaints = Throttled(_log)
 
 #: Servers of this process by their address: sessions in it use them without a network.
 _local: weakref.WeakValueDictionary[str, Server] = weakref.WeakValueDictionary()
@@ -236,6 +241,7 @@ class Server:
     def _describe(self, request: pb.EndpointRequest) -> pb.EndpointResponse:
         """Who this is, and where its data port is."""
         self._service.wait_until_ready()
+        self._check_only_one(PeerInfo(request.task, request.incarnation, request.address))
         endpoint = self._listener.endpoint
         return pb.EndpointResponse(
             version=PROTOCOL_VERSION,
@@ -246,7 +252,25 @@ class Server:
             unix_name=endpoint.unix_name,
             host_id=endpoint.host_id,
             devices=[device_message(d) for d in self._devices],
+            package_version=_release(),
         )
+
+    def _check_only_one(self, asker: PeerInfo) -> None:
+        """Raise UnavailableError to a task whose name another one at another address has.
+
+        Each would end the connections of the other, as if it had been started again. It may try
+        again: the other one may be dead, and nobody has noticed yet.
+        """
+        other = self.task.peers.twin(asker)
+        if other is None:
+            return
+        text = (
+            f"Two tasks say that they are {asker.task}: one at {other.address}, which is connected "
+            f"to {self._task_name}, and one at {asker.address}. Give each task an index of its "
+            "own, and all the same description of the cluster."
+        )
+        _complaints.warning(("twin", asker.task, self.incarnation), "%s", text)
+        raise UnavailableError(None, None, text)
 
     def _adopt(self, pipe: Pipe, peer: PeerInfo) -> None:
         """A peer has connected through the port of the control plane."""
@@ -264,18 +288,28 @@ class Server:
     def _ask_devices(
         self, task: str, address: str, timeout: float
     ) -> tuple[int, list[DeviceAttributes]]:
-        answer = ask_endpoint(self._controls, address, task, timeout)
+        me = PeerInfo(self._task_name, self.incarnation, self._address)
+        answer = ask_endpoint(self._controls, address, task, timeout, me)
         return answer.incarnation, [device_of(d) for d in answer.devices]
 
 
-def ask_endpoint(controls: Controls, address: str, task: str, timeout: float) -> Any:
-    """Who listens at an address.
+@functools.cache
+def _release() -> str:
+    return metadata.version("headrace")
+
+
+def ask_endpoint(
+    controls: Controls, address: str, task: str, timeout: float, me: PeerInfo | None = None
+) -> Any:
+    """Who listens at an address; ``me`` asks.
 
     Raises:
         UnavailableError: if nobody does.
         FailedPreconditionError: if it is another task, or speaks another version.
     """
     request = pb.EndpointRequest(version=PROTOCOL_VERSION)
+    if me is not None and not is_client(me.task):
+        request.task, request.incarnation, request.address = me.task, me.incarnation, me.address
     answer = controls.at(address).call("Endpoint", request, timeout)
     if answer.version != PROTOCOL_VERSION:
         raise FailedPreconditionError(
@@ -290,6 +324,16 @@ def ask_endpoint(controls: Controls, address: str, task: str, timeout: float) ->
             None,
             f"At {address} there should be {task}, but it is {answer.task}: the tasks were started "
             "with different descriptions of the cluster.",
+        )
+    if answer.package_version != _release():
+        _complaints.warning(
+            ("release", answer.task),
+            "%s at %s runs Headrace %s, this process %s: operations may compute other results "
+            "there. Use the same release everywhere.",
+            answer.task,
+            address,
+            answer.package_version or "of an unknown release",
+            _release(),
         )
     return answer
 
@@ -310,7 +354,7 @@ def dial(
     port of its control plane, unless there is to be no ``fallback``.
     """
     began = time.monotonic()
-    answer = ask_endpoint(controls, address, task, timeout)
+    answer = ask_endpoint(controls, address, task, timeout, me)
     host = split_address(address)[0]
     endpoint = Endpoint(host, answer.port, answer.unix_name, answer.host_id)
     expected = PeerInfo(answer.task, answer.incarnation, address)

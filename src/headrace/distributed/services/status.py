@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
+import traceback
 from importlib import metadata
 from typing import Any
 
@@ -10,11 +13,16 @@ import numpy as np
 
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services.serving import Serving
+from headrace.distributed.worker.worker import PartContext
 from headrace.executor.resources import ResourceHandle
 
 
-def task_status(server: Serving) -> pb.TaskStatus:
-    """The state of one task now."""
+def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> pb.TaskStatus:
+    """The state of one task now.
+
+    Args:
+        parts: also where the parts of steps are that run now; ``stacks``: what the threads do.
+    """
     task = server.task
     status = pb.TaskStatus(
         task=task.me.task,
@@ -49,7 +57,34 @@ def task_status(server: Serving) -> pb.TaskStatus:
             frames_in=stats.frames_in,
             frames_out=stats.frames_out,
         )
+    if parts:
+        for context in task.worker.running():
+            _add_part(status, context, now)
+    if stacks:
+        _add_stacks(status)
     return status
+
+
+def _add_part(status: pb.TaskStatus, context: PartContext, now: float) -> None:
+    """Where a part of a step is: the task lives, but the part may be stuck."""
+    running, missing = context.run.position()
+    made = status.parts.add(step=context.number, seconds=now - context.since)
+    for unit in running:
+        node = unit.node
+        made.running.append(unit.label if node is None else f"{node.name} ({node.type})")
+    for transfer in context.part.part.recvs:
+        if transfer.number in missing:
+            names = [m.name for m in transfer.tensors]
+            made.awaited.add(source=transfer.source, names=names)
+
+
+def _add_stacks(status: pb.TaskStatus) -> None:
+    """The stacks of all threads of this process but the one that asks."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    for ident, frame in sys._current_frames().items():
+        if ident != threading.get_ident():
+            stack = "".join(traceback.format_stack(frame))
+            status.threads.add(name=names.get(ident, f"thread {ident}"), stack=stack)
 
 
 def _add_resource(status: pb.TaskStatus, key: ResourceHandle, value: Any) -> None:

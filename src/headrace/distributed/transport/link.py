@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headrace.distributed.transport.base import Buffer, PeerInfo, Pipe, PipeBroken
+from headrace.distributed.transport.suspicion import Suspicion
 
 __all__ = ["HEARTBEAT_SECONDS", "SILENCE_SECONDS", "Link", "LinkStats"]
 
@@ -50,10 +51,11 @@ class Link:
 
     Frames have numbers: one that comes twice is dropped, a gap loses the link. Where nothing is
     to be said, heartbeats tell the number of the next frame, so a lost last frame is noticed, too.
-    A peer from which not a byte comes for `timeout` seconds counts as dead, unless it gave another
-    sign of life (`is_alive`). That is judged by what
-    has arrived at this host, not by what was read: a reader thread may be busy with a frame. And
-    when `tick` itself comes late, so may everything else of this process: the time starts anew.
+    A peer from which not a byte comes for long counts as dead, unless it gave another sign of life
+    (`is_alive`). How long that is depends on how regularly it was heard before
+    (`transport.suspicion`). That is judged by what has arrived at this host, not by what was read:
+    a reader thread may be busy with a frame. And when `tick` itself comes late, so may everything
+    else of this process: the time starts anew.
 
     `on_frame(link, head, buffers)` and `on_lost(link, reason)` are called as those of a pipe,
     except that `on_lost` may also come from the threads that call `tick` and `send`.
@@ -61,13 +63,15 @@ class Link:
     Attributes:
         introduced: whether the peer has spoken on it; set by whoever made the link.
         reason: why it was lost.
+        suspicion: what is known of the silences of the peer.
 
     Args:
         pipe: not yet started; it belongs to the link from now on.
         peer: who is at the other end.
         clock: seconds, monotonic; the same that gives `tick` its time.
         interval: seconds between heartbeats, changed by up to a fifth each time.
-        timeout: seconds without a byte after which the peer is dead.
+        timeout: seconds without a byte after which the peer is dead, at least.
+        most: and at most; by default the same.
         rng: gives the changes.
 
     Raises:
@@ -84,6 +88,7 @@ class Link:
         *,
         interval: float = HEARTBEAT_SECONDS,
         timeout: float = SILENCE_SECONDS,
+        most: float | None = None,
         rng: random.Random | None = None,
     ) -> None:
         self.pipe = pipe
@@ -92,7 +97,8 @@ class Link:
         self._on_lost = on_lost
         self._interval = interval
         # In one process silence says nothing: its threads only wait for the processor.
-        self._timeout = math.inf if pipe.kind == "inproc" else timeout
+        least = math.inf if pipe.kind == "inproc" else timeout
+        self.suspicion = Suspicion(interval, least, max(least, timeout if most is None else most))
         self._rng = rng or random.Random()
         self._lock = threading.Lock()
         self._next_out = 0
@@ -162,7 +168,7 @@ class Link:
         if self._gone:
             return
         silent = self._silent(now)
-        if silent > self._timeout:
+        if silent > self.suspicion.patience:
             self.fail(f"nothing came from {self.peer.task or 'the peer'} for {silent:.1f} s")
             return
         if now >= self._beat_at:
@@ -194,12 +200,14 @@ class Link:
     def _silent(self, now: float) -> float:
         """For how many seconds nothing has come."""
         # If this process itself was stopped, the silence is not the peer's.
-        late = now - self._ticked > self._timeout * _LATE
+        late = now - self._ticked > self.suspicion.patience * _LATE
         self._ticked = now
         bytes_in = self.pipe.progress[0]
         unread = self.pipe.unread if self._reading else 0
         alive = unread is None or unread >= _FULL_BYTES
         if late or alive or (bytes_in, unread) != self._seen[:2]:
+            if bytes_in != self._seen[0] and not late:
+                self.suspicion.heard(now - self._heard_at)
             self._seen = (bytes_in, unread, now)
             self._heard_at = now
         return now - self._seen[2]
