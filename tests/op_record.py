@@ -225,7 +225,8 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Joins what a process of pytest-xdist recorded."""
-    if _recorder in node.config.stash:
+    # A process that was killed has left nothing.
+    if _recorder in node.config.stash and hasattr(node, "workeroutput"):
         for kind, names in node.workeroutput.get("op_record", {}).items():
             node.config.stash[_recorder].found[kind].update(names)
 

@@ -5,6 +5,7 @@ Order, back-pressure, closing and dead peers are the conformance suite's.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import queue
 import re
@@ -453,3 +454,22 @@ def test_a_killed_peer_is_noticed_at_once():
     with pytest.raises(PipeBroken):
         pipe.flush()
     pipe.close()
+
+
+class _ContextAttributes(ctypes.Structure):
+    _fields_ = [
+        ("field_mask", ctypes.c_uint64),
+        ("request_size", ctypes.c_size_t),
+        ("thread_mode", ctypes.c_int),
+        ("unset", ctypes.c_char * 256),
+    ]
+
+
+def test_pipes_of_several_threads_may_share_what_ucx_keeps():
+    """Each pipe has a thread of its own in UCX: without its locks a process ended now and then."""
+    context = ucx_ffi.context()
+    found = _ContextAttributes(field_mask=1 << 1)
+    query = context.library.calls.ucp_context_query
+    query.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    assert query(context.handle, ctypes.byref(found)) == ucx_ffi.OK
+    assert found.thread_mode == 2  # UCS_THREAD_MODE_MULTI

@@ -53,6 +53,8 @@ _BUSY: Final = -15
 
 _TAG_FEATURE: Final = 1 << 0
 _WAKEUP_FEATURE: Final = 1 << 4
+_WITH_FEATURES: Final = 1 << 0
+_WITH_SHARED: Final = 1 << 5
 _SERIALIZED: Final = 1
 _REPORT_PEER_FAILURE: Final = 1
 _FORCE: Final = 1
@@ -80,7 +82,16 @@ _SETTINGS: Final = {
 
 
 class _ContextParams(Structure):
-    _fields_ = [("field_mask", c_uint64), ("features", c_uint64), ("unset", c_char * 240)]
+    _fields_ = [
+        ("field_mask", c_uint64),
+        ("features", c_uint64),
+        ("request_size", c_size_t),
+        ("request_init", c_void_p),
+        ("request_cleanup", c_void_p),
+        ("tag_sender_mask", c_uint64),
+        ("mt_workers_shared", c_int),
+        ("unset", c_char * 204),
+    ]
 
 
 class _WorkerParams(Structure):
@@ -271,7 +282,11 @@ class Context:
                     if status != _NO_ELEMENT:
                         self.library.check(status, f"set {name}={value}")
             features = _TAG_FEATURE | _WAKEUP_FEATURE
-            params = _ContextParams(field_mask=1, features=features)
+            # Each pipe has a worker and a thread: without locks in what they share, registered
+            # memory among it, UCX may end the process when two of them are in it.
+            params = _ContextParams(
+                field_mask=_WITH_FEATURES | _WITH_SHARED, features=features, mt_workers_shared=1
+            )
             handle = c_void_p()
             status = calls.ucp_init_version(*_API, byref(params), config, byref(handle))
             self.library.check(status, f"start (version {self.library.version})")
