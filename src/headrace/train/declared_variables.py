@@ -82,6 +82,11 @@ class DeclaredVariables:
         found: dict[str, list[Any]] = json.loads(session.run(self._read))
         return found
 
+    def is_same(self, session: Any) -> bool:
+        """Whether the chief, if there was one, had the variables of this graph and no others."""
+        chief = self._of_chief(session)
+        return chief is None or chief == self.own
+
     def check_waiting(self, session: Any) -> None:
         """For a worker whose variables have no values yet.
 

@@ -12,6 +12,8 @@ from headrace.graph.keys import GraphKeys
 from headrace.ops.state import replica_scope
 from headrace.session.session import Session
 from headrace.train.basic_session_run_hooks import StepCounterHook
+from headrace.train.chief_candidate import Lease
+from headrace.train.chief_duties import ChiefDuties, LeasedSessionCreator
 from headrace.train.coordinator import Coordinator
 from headrace.train.declared_variables import DeclaredVariables
 from headrace.train.queue_runner import start_queue_runners
@@ -23,7 +25,7 @@ from headrace.train.session_layers import (
     RecoverableSession,
     StepFunctionContext,
 )
-from headrace.train.session_manager import SessionManager
+from headrace.train.session_manager import SessionManager, manager_of
 from headrace.train.session_run_hook import SessionRunHook
 
 __all__ = [
@@ -86,15 +88,12 @@ class ChiefSessionCreator(SessionCreator):
         self._master = master
         self._config = config
 
-    def _manager(self) -> SessionManager:
-        if self._session_manager is None:
-            self._session_manager = _manager_of(self._scaffold)
-        return self._session_manager
-
     def create_session(self) -> Session:
         declared = DeclaredVariables.of_default_graph() if self._master else None
         self._scaffold.finalize()
-        session = self._manager().prepare_session(
+        if self._session_manager is None:
+            self._session_manager = manager_of(self._scaffold)
+        session = self._session_manager.prepare_session(
             self._master,
             saver=self._scaffold.saver,
             checkpoint_dir=self._checkpoint_dir,
@@ -143,20 +142,10 @@ class WorkerSessionCreator(SessionCreator):
             DeclaredVariables.of_default_graph()
         self._scaffold.finalize()
         if self._session_manager is None:
-            self._session_manager = _manager_of(self._scaffold)
+            self._session_manager = manager_of(self._scaffold)
         return self._session_manager.wait_for_session(
             self._master, config=self._config, max_wait_secs=self._max_wait_secs
         )
-
-
-def _manager_of(scaffold: Scaffold) -> SessionManager:
-    return SessionManager(
-        local_init_op=scaffold.local_init_op,
-        local_init_feed_dict=scaffold.local_init_feed_dict,
-        ready_op=scaffold.ready_op,
-        ready_for_local_init_op=scaffold.ready_for_local_init_op,
-        graph=get_default_graph(),
-    )
 
 
 def _joins_workers(hook: Any) -> bool:
@@ -198,6 +187,11 @@ class _CoordinatedCreator(SessionCreator):
         hooked = HookedSession(self.tf_sess, self._hooks)
         return CoordinatedSession(hooked, self.coord, self._grace)
 
+    def close(self) -> None:
+        """No more sessions are wanted."""
+        if isinstance(self._creator, LeasedSessionCreator):
+            self._creator.close()
+
 
 class _MonitoredSession:
     """What both kinds of monitored session do."""
@@ -218,9 +212,15 @@ class _MonitoredSession:
         self._creator = _CoordinatedCreator(
             session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs
         )
-        self._sess: Any = (
-            RecoverableSession(self._creator) if should_recover else self._creator.create_session()
-        )
+        try:
+            self._sess: Any = (
+                RecoverableSession(self._creator)
+                if should_recover
+                else self._creator.create_session()
+            )
+        except BaseException:
+            self._creator.close()
+            raise
 
     @property
     def graph(self) -> Any:
@@ -287,6 +287,7 @@ class _MonitoredSession:
                     raise RuntimeError("Session is already closed.")
                 self._sess.close()
             finally:
+                self._creator.close()
                 self._sess = None
                 self._creator.tf_sess = None
                 self._creator.coord = None
@@ -405,7 +406,9 @@ def MonitoredTrainingSession(
 
     Args:
         master: where to run; config: a ConfigProto.
-        is_chief: whether this task initialises, restores and saves; others wait for it.
+        is_chief: whether this task initialises, restores and saves; others wait for it. Of tasks
+            of a cluster that have a ``checkpoint_dir`` another one takes these duties over, when
+            the chief has ended or was lost.
         checkpoint_dir: where to restore from and to save to; without it nothing is saved.
         scaffold: initialisers and saver.
         hooks: of every task; ``chief_only_hooks``: of the chief.
@@ -421,37 +424,45 @@ def MonitoredTrainingSession(
     steps, secs = _either(save_summaries_steps, save_summaries_secs, (100, None))
     saves, save_secs = _either(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
     scaffold = scaffold or Scaffold()
-    has_own_variables = _has_own_variables()
-    if not is_chief and not has_own_variables:
-        creator: Any = WorkerSessionCreator(
-            scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs
-        )
-        return MonitoredSession(creator, list(hooks or ()), stop_grace_period_secs)
-    all_hooks = list(chief_only_hooks or ())
-    creator = ChiefSessionCreator(
+    common = list(hooks or ())
+    chief = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config
     )
-    if not is_chief:
-        return MonitoredSession(creator, list(hooks or ()), stop_grace_period_secs)
-    summary_dir = summary_dir or checkpoint_dir
-    if summary_dir:
-        if log_step_count_steps and log_step_count_steps > 0:
-            all_hooks.append(
-                StepCounterHook(output_dir=summary_dir, every_n_steps=log_step_count_steps)
-            )
-        if (steps and steps > 0) or (secs and secs > 0):
-            all_hooks.append(
+
+    def hooks_of_chief() -> list[SessionRunHook]:
+        found = list(chief_only_hooks or ())
+        where = summary_dir or checkpoint_dir
+        if where and log_step_count_steps and log_step_count_steps > 0:
+            found.append(StepCounterHook(output_dir=where, every_n_steps=log_step_count_steps))
+        if where and ((steps and steps > 0) or (secs and secs > 0)):
+            found.append(
                 SummarySaverHook(
-                    scaffold=scaffold, save_steps=steps, save_secs=secs, output_dir=summary_dir
+                    scaffold=scaffold, save_steps=steps, save_secs=secs, output_dir=where
                 )
             )
-    if checkpoint_dir and ((save_secs and save_secs > 0) or (saves and saves > 0)):
-        all_hooks.append(
-            CheckpointSaverHook(
-                checkpoint_dir, save_steps=saves, save_secs=save_secs, scaffold=scaffold
+        if checkpoint_dir and ((save_secs and save_secs > 0) or (saves and saves > 0)):
+            found.append(
+                CheckpointSaverHook(
+                    checkpoint_dir, save_steps=saves, save_secs=save_secs, scaffold=scaffold
+                )
             )
+        return found
+
+    if _has_own_variables():
+        own = hooks_of_chief() if is_chief else []
+        return MonitoredSession(chief, [*own, *common], stop_grace_period_secs)
+    if master and checkpoint_dir and Lease.of_default_graph() is not None:
+        creator = LeasedSessionCreator(
+            chief.create_session, scaffold, checkpoint_dir, master, config, is_chief, max_wait_secs
         )
-    return MonitoredSession(creator, [*all_hooks, *(hooks or ())], stop_grace_period_secs)
+        duties = ChiefDuties(hooks_of_chief, creator)
+        return MonitoredSession(creator, [duties, *common], stop_grace_period_secs)
+    if is_chief:
+        return MonitoredSession(chief, [*hooks_of_chief(), *common], stop_grace_period_secs)
+    worker = WorkerSessionCreator(
+        scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs
+    )
+    return MonitoredSession(worker, common, stop_grace_period_secs)
 
 
 def _either(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from headrace import logging
 from headrace.errors import AbortedError, CancelledError, UnavailableError
 from headrace.train.coordinator import Coordinator
 from headrace.train.session_run_hook import (
+    HookGroup,
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
@@ -99,10 +100,20 @@ class HookedSession(WrappedSession):
     def __init__(self, sess: Any, hooks: Sequence[SessionRunHook]) -> None:
         super().__init__(sess)
         self._hooks = hooks
+        self._has_groups = any(isinstance(hook, HookGroup) for hook in hooks)
         self._should_stop = False
 
     def _check_stop(self) -> bool:
         return self._should_stop
+
+    def _taking_part(self) -> Sequence[SessionRunHook]:
+        """The hooks of the step that comes."""
+        if not self._has_groups:
+            return self._hooks
+        found: list[SessionRunHook] = []
+        for hook in self._hooks:
+            found.extend(hook.taking_part() if isinstance(hook, HookGroup) else (hook,))
+        return found
 
     def run(
         self,
@@ -121,7 +132,8 @@ class HookedSession(WrappedSession):
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)
         wanted: dict[Any, Any] = {"caller": fetches}
         request = _Request(feed_dict, options, run_metadata)
-        for hook in self._hooks:
+        hooks = self._taking_part()
+        for hook in hooks:
             added = hook.before_run(context)
             if added is not None:
                 if added.fetches is not None:
@@ -133,7 +145,7 @@ class HookedSession(WrappedSession):
             options=request.options,
             run_metadata=request.metadata,
         )
-        for hook in self._hooks:
+        for hook in hooks:
             given = SessionRunValues(values.get(hook), request.options, request.metadata)
             hook.after_run(context, given)
         self._should_stop = self._should_stop or context.stop_requested

@@ -27,7 +27,7 @@ __all__ = ["SessionManager"]
 PATIENCE_WITH_OTHER_GRAPHS = 10.0
 
 
-class _Told:
+class Told:
     """One line of the log for each thing that is waited for, and one when waiting is over."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -205,19 +205,14 @@ class SessionManager:
         began = self.clock()
         limit = self.clock() + (float("inf") if max_wait_secs is None else max_wait_secs)
         pauses = self._pauses()
-        told = _Told(self.clock)
+        told = Told(self.clock)
         while True:
-            session = Session(master, graph=self._graph, config=config)
-            ready, message = self._run_local_init_op(session)
-            if ready:
-                ready, message = readiness(self._ready_op, session, "Model not ready")
-            if ready:
+            session, message = self.look(
+                master, config, self.clock() - began >= PATIENCE_WITH_OTHER_GRAPHS
+            )
+            if session is not None:
                 told.over("The model is ready")
                 return session
-            declared = declared_in(self._graph)
-            if declared is not None and self.clock() - began >= PATIENCE_WITH_OTHER_GRAPHS:
-                declared.check_waiting(session)
-            session.close()
             pause = next(pauses)
             if self.clock() + pause > limit:
                 raise DeadlineExceededError(
@@ -227,6 +222,29 @@ class SessionManager:
                 )
             told.waiting(f"model to be ready: {message}")
             self.sleep(pause)
+
+    def look(
+        self, master: str, config: Any = None, compares: bool = False
+    ) -> tuple[Session | None, str | None]:
+        """A session if all variables have values now, else None and what is missing.
+
+        Args:
+            compares: whether to compare with what the chief has, if values are missing.
+
+        Raises:
+            ValueError: if values are missing that the chief does not give.
+        """
+        session = Session(master, graph=self._graph, config=config)
+        ready, message = self._run_local_init_op(session)
+        if ready:
+            ready, message = readiness(self._ready_op, session, "Model not ready")
+        if ready:
+            return session, None
+        declared = declared_in(self._graph)
+        if declared is not None and compares:
+            declared.check_waiting(session)
+        session.close()
+        return None, message
 
     def _pauses(self) -> Iterator[float]:
         """Seconds until each next look: what is waited for is mostly there soon."""
@@ -258,7 +276,7 @@ class SessionManager:
             return session, True
         waited = 0.0
         pauses = self._pauses()
-        told = _Told(self.clock)
+        told = Told(self.clock)
         state = get_checkpoint_state(directory)
         while not state or not state.model_checkpoint_path:
             if not wait or waited >= max_wait_secs:
@@ -291,6 +309,17 @@ class SessionManager:
             )
             logging.info("Done running local_init_op.")
         return ready, message
+
+
+def manager_of(scaffold: Any) -> SessionManager:
+    """A manager of sessions of the default graph, with the operations of a finalised scaffold."""
+    return SessionManager(
+        local_init_op=scaffold.local_init_op,
+        local_init_feed_dict=scaffold.local_init_feed_dict,
+        ready_op=scaffold.ready_op,
+        ready_for_local_init_op=scaffold.ready_for_local_init_op,
+        graph=get_default_graph(),
+    )
 
 
 def _restore_newest(saver: Any, session: Any, state: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 __all__ = ["SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues"]
@@ -113,3 +114,11 @@ class SessionRunHook:
 
     def end(self, session: Any) -> None:
         """All steps are done; ``session`` can run a last one."""
+
+
+class HookGroup(SessionRunHook):
+    """Hooks that take part in some steps and not in others."""
+
+    def taking_part(self) -> Sequence[SessionRunHook]:
+        """Those that take part in the step that comes."""
+        raise NotImplementedError(f"{type(self).__name__} has no taking_part().")

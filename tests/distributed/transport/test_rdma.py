@@ -465,6 +465,7 @@ class _ContextAttributes(ctypes.Structure):
     ]
 
 
+@needs_ucx
 def test_pipes_of_several_threads_may_share_what_ucx_keeps():
     """Each pipe has a thread of its own in UCX: without its locks a process ended now and then."""
     context = ucx_ffi.context()

@@ -1004,6 +1004,21 @@ class RawOps:
         message: _Text,
         name: str | None = None,
     ) -> Tensor: ...
+    def ChiefLease(
+        self,
+        *,
+        container: _Text | None = '',
+        shared_name: _Text | None = '',
+        name: str | None = None,
+    ) -> Tensor: ...
+    def ChiefLeaseRequest(
+        self,
+        handle: _Any,
+        value: _Any,
+        *,
+        request: _Text,
+        name: str | None = None,
+    ) -> Tensor: ...
     def Cholesky(
         self,
         input: _Any,

@@ -1,0 +1,159 @@
+"""The lease on the chief's duties: the rule of `lease_rules` as a resource of a server.
+
+A candidate is a session, and is there as long as its STAND request waits, as a replica at its
+barrier (`replica_barrier`): the step of a session that ends, or whose client or master dies, is
+cancelled on all tasks, and with it the request. So the lease needs no clock of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import CancelledError
+from headrace.ops.core.registry import HostResource, NotDifferentiable, define_op
+from headrace.ops.core.traits import Traits
+from headrace.ops.io.lease_rules import LeaseRules
+from headrace.ops.io.queues import BLOCKS, host_resource
+
+__all__ = ["ChiefLease"]
+
+_NO_GRADIENT = NotDifferentiable("a lease says who does what")
+_OURS = Traits(only_here="in TensorFlow one task is the chief for ever")
+
+
+class ChiefLease(HostResource):
+    """A `LeaseRules` whose requests wait."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rules = LeaseRules()
+        self._changed = threading.Condition()
+        self._is_gone = False
+
+    def abandon(self) -> None:
+        """The state is cleared: all that wait are cancelled."""
+        with self._changed:
+            self._is_gone = True
+            self._changed.notify_all()
+
+    def _wait(self, ready: Callable[[], bool], step: Any) -> None:
+        def over() -> bool:
+            return self._is_gone or ready()
+
+        if step is None:
+            self._changed.wait_for(over)
+        else:
+            step.wait_for(self._changed, over)
+        if self._is_gone:
+            raise CancelledError(None, None, f"Lease '{self.name}' was cleared.")
+
+    # Requests; each returns a number. ``key`` is the candidate that asks.
+
+    def stand(self, key: Hashable, value: int, step: Any) -> int:
+        """Be a candidate until LEAVE, or the end of the step; ``value``: whether as the chief."""
+        with self._changed:
+            self.rules.stand(key, bool(value))
+            self._changed.notify_all()
+            try:
+                self._wait(lambda: key not in self.rules.candidates, step)
+            finally:
+                self.rules.leave(key)
+                self._changed.notify_all()
+        return 0
+
+    def stands(self, key: Hashable, value: int, step: Any) -> int:
+        """Wait until STAND has begun; whether the candidate holds the lease."""
+        with self._changed:
+            self._wait(lambda: key in self.rules.candidates, step)
+            return int(self.rules.holder == key)
+
+    def leave(self, key: Hashable, value: int, step: Any) -> int:
+        """End STAND."""
+        with self._changed:
+            self.rules.leave(key)
+            self._changed.notify_all()
+        return 0
+
+    def hold(self, key: Hashable, value: int, step: Any) -> int:
+        """Wait until the candidate holds the lease (``value`` 1) or has lost it (0); which."""
+        with self._changed:
+            self._wait(lambda: (self.rules.holder == key) == bool(value), step)
+        return value
+
+    def claim(self, key: Hashable, value: int, step: Any) -> int:
+        """Do not wait for the chief any longer."""
+        return self._tell(self.rules.claim, key)
+
+    def pass_on(self, key: Hashable, value: int, step: Any) -> int:
+        """Let another candidate try."""
+        return self._tell(self.rules.pass_on, key)
+
+    def begin(self, key: Hashable, value: int, step: Any) -> int:
+        """Begin the duties; ``value``: whether the variables are restored; whether it may."""
+        return self._tell(lambda k: self.rules.begin(k, bool(value)), key)
+
+    def restored(self, key: Hashable, value: int, step: Any) -> int:
+        """The variables are restored; whether that counts."""
+        return self._tell(self.rules.restored, key)
+
+    def torn(self, key: Hashable, value: int, step: Any) -> int:
+        """Whether variables are being restored, or were when the holder left."""
+        return self._tell(lambda k: self.rules.is_torn, key)
+
+    def _tell(self, rule: Callable[[Hashable], Any], key: Hashable) -> int:
+        with self._changed:
+            found = rule(key)
+            self._changed.notify_all()
+        return int(bool(found))
+
+
+_REQUESTS = {
+    "BEGIN": ChiefLease.begin,
+    "CLAIM": ChiefLease.claim,
+    "HOLD": ChiefLease.hold,
+    "LEAVE": ChiefLease.leave,
+    "PASS_ON": ChiefLease.pass_on,
+    "RESTORED": ChiefLease.restored,
+    "STAND": ChiefLease.stand,
+    "STANDS": ChiefLease.stands,
+    "TORN": ChiefLease.torn,
+}
+
+
+class _Key(HostResource):
+    """Stands for a session. Compares as the object that it is."""
+
+    def abandon(self) -> None:
+        """Nothing waits for it."""
+
+
+def _request(context: Any, handle: Any, value: Any, *, request: str) -> Any:
+    lease = host_resource(context, handle)
+    own = context.handle("private candidate", "", lease.name)
+    key = context.store.object(own, _Key)
+    return np.int64(_REQUESTS[request](lease, key, int(value), context.step))
+
+
+define_op(
+    "ChiefLease() -> handle: resource",
+    attrs="container: string = '', shared_name: string = ''",
+    makes_handle="chief lease",
+    provide=lambda store, handle, node: store.object(handle, lambda: ChiefLease(handle.name)),
+    shape=lambda op: [()],
+    gradient=_NO_GRADIENT,
+    traits=_OURS,
+)
+_KINDS = ", ".join(f"'{name}'" for name in sorted(_REQUESTS))
+define_op(
+    "ChiefLeaseRequest(handle: resource, value: int64) -> result: int64",
+    attrs=f"request: {{{_KINDS}}}",
+    shape=lambda op: [()],
+    host=_request,
+    effects=BLOCKS,
+    gradient=_NO_GRADIENT,
+    traits=_OURS,
+)
