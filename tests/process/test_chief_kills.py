@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -19,6 +20,7 @@ pytestmark = [
 
 _WORKER = """
 import json, sys
+sys.stderr = sys.stdout
 import headrace as tf
 tf.logging.set_verbosity(tf.logging.INFO)
 addresses, index = json.loads(sys.argv[1]), int(sys.argv[2])
@@ -61,10 +63,13 @@ class Servers(Tasks):
 
 
 class Worker:
-    """A process that trains; ``steps``: those it has made, ``says``: what else it printed."""
+    """A process that trains; ``steps``: those it has made.
+
+    ``says``: what its hook printed, ``logged``: the rest.
+    """
 
     def __init__(self, servers, index, checkpoints, last=10**9):
-        self.steps, self.says = [], []
+        self.steps, self.says, self.logged = [], [], []
         options = (json.dumps(servers.addresses), str(index), str(checkpoints), str(last))
         self._process = servers.run((), _WORKER, *options)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -75,7 +80,7 @@ class Worker:
             if line.strip().isdigit():
                 self.steps.append(int(line))
             else:
-                self.says.append(line.strip())
+                (self.says if line in ("begin\n", "chief\n") else self.logged).append(line.strip())
 
     def goes_on(self):
         """It makes more steps; how many seconds until then."""
@@ -162,13 +167,21 @@ def test_another_worker_takes_the_duties_over(servers, workers, tmp_path, record
     assert workers[0].steps[0] > before
     assert workers[0].says == ["begin"]
 
-    # A server dies while the named chief is only a worker: who has the duties restores.
+    # A server dies while the named chief is only a worker: who has the duties restores what was
+    # there, and says what is lost; the step, on the other server, goes on.
+    before = max(workers[second].steps)
     servers.kill("ps", 1)
     servers.start(("ps", 1))
     for one in workers.values():
+        seen = len(one.steps)
         one.goes_on()
+        assert min(one.steps[seen:]) >= before
     assert workers[0].says == ["begin"]
     new_checkpoint(tmp_path)
+    lost = [line for line in workers[second].logged if "were lost, and restored from" in line]
+    assert len(lost) == 1
+    assert "Variables of /job:ps/task:1 were lost" in lost[0]
+    assert re.search(r"the updates of \d+ global steps since then are lost there", lost[0])
 
     # The server of the lease dies, too: one of both has the duties again.
     servers.kill("ps", 0)

@@ -125,9 +125,15 @@ class LeasedSessionCreator:
             if state is None or not state.model_checkpoint_path:
                 candidate.pass_on()
                 return None
+        was_torn = candidate.is_torn()
         if not candidate.begin(restores=True):
             return None
-        session = self._restored()
+        session = None
+        if not (was_torn or self._is_first):
+            session = manager_of(self.scaffold).restore_lost(
+                self._master, self.scaffold.saver, self.checkpoint_dir, self._config
+            )
+        session = session or self._restored()
         if candidate.restored():
             self.has_restored = True
             return session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from headrace.train import checkpoint_state, saveable
 from headrace.train.checkpoint import CheckpointReader
 from headrace.train.checkpoint.reader import ATTEMPTS
 from headrace.train.restore_check import check_restorable
-from headrace.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
+from headrace.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder, task_of
 
 __all__ = ["BaseSaverBuilder", "BulkSaverBuilder", "Saver"]
 
@@ -325,14 +325,41 @@ class Saver:
         if not checkpoint_state.checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         logging.info("Restoring parameters from %s", path)
+        self._run_restores(sess, path, [self.saver_def.restore_op_name])
+
+    def restores_tasks(self, graph: Graph, tasks: Collection[str]) -> bool:
+        """Whether each of some tasks, by their names, can be restored alone.
+
+        A sharded saver can do so, as it reads for each task what is its own.
+        """
+        return not self._is_empty and len(self._restores_of(graph, tasks)) == len(tasks)
+
+    def restore_tasks(self, sess: Any, save_path: str, tasks: Collection[str]) -> None:
+        """Restore only what lies on some tasks. Raises as `restore`."""
+        logging.info("Restoring %s from %s", ", ".join(sorted(tasks)), save_path)
+        self._run_restores(sess, save_path, self._restores_of(sess.graph, tasks))
+
+    def _restores_of(self, graph: Graph, tasks: Collection[str]) -> list[str]:
+        """The names of the operations that restore what lies on each of some tasks."""
+        found: dict[str, str] = {}
+        todo = [graph.get_operation_by_name(self.saver_def.restore_op_name)]
+        while todo:
+            op = todo.pop()
+            if op.name.rpartition("/")[2].startswith("restore_shard"):
+                found[task_of(op.device)] = op.name
+            elif op.type == "NoOp":
+                todo.extend(op.control_inputs)
+        return [found[task] for task in sorted(tasks) if task in found]
+
+    def _run_restores(self, sess: Any, path: str, names: Sequence[str]) -> None:
         graph: Graph = sess.graph
-        restore_op = graph.get_operation_by_name(self.saver_def.restore_op_name)
+        ops = [graph.get_operation_by_name(name) for name in names]
         filename = graph.get_tensor_by_name(self.saver_def.filename_tensor_name)
         for _ in range(ATTEMPTS):
             reader = CheckpointReader(path)
-            alone = check_restorable(restore_op, filename, reader) < 2
+            alone = sum(check_restorable(op, filename, reader) for op in ops) < 2
             try:
-                sess.run(self.saver_def.restore_op_name, {filename: path})
+                sess.run(ops, {filename: path})
             except (NotFoundError, DataLossError):
                 if alone or reader.is_current():
                     raise

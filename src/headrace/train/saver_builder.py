@@ -182,7 +182,7 @@ class BaseSaverBuilder:
         """
         tasks: dict[str, list[SaveableObject]] = {}
         for member in saveables:
-            places = {_task_of(spec.device) for spec in member.specs} or {""}
+            places = {task_of(spec.device) for spec in member.specs} or {""}
             if len(places) > 1:
                 raise ValueError(
                     "All tensors of a saveable object must be on the same device: "
@@ -317,7 +317,7 @@ def _shape(tensor: Any) -> Any:
     return shape_of(tensor) if None in dims else dims
 
 
-def _task_of(device: str) -> str:
+def task_of(device: str) -> str:
     return DeviceSpec.from_string(device).replace(device_type=None, device_index=None).to_string()
 
 

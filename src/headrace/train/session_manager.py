@@ -8,18 +8,15 @@ from typing import Any
 
 from headrace import logging
 from headrace.errors import (
-    DataLossError,
     DeadlineExceededError,
     FailedPreconditionError,
-    NotFoundError,
-    OpError,
 )
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.session.session import Session
-from headrace.train.checkpoint.reader import CheckpointReader
-from headrace.train.checkpoint_state import checkpoint_exists, get_checkpoint_state
+from headrace.train.checkpoint_state import get_checkpoint_state
 from headrace.train.declared_variables import declared_in
+from headrace.train.restoring import restore_newest, tasks_without_values, tell_what_is_lost
 
 __all__ = ["SessionManager"]
 
@@ -223,6 +220,35 @@ class SessionManager:
             told.waiting(f"model to be ready: {message}")
             self.sleep(pause)
 
+    def restore_lost(
+        self, master: str, saver: Any, checkpoint_dir: str, config: Any = None
+    ) -> Session | None:
+        """A session in which the tasks that have lost their variables have restored their own.
+
+        The others keep what they have learned since the checkpoint.
+
+        Returns:
+            None if that cannot be done: all tasks have lost them, what is missing is on no named
+            task, the saver does not restore task by task, or the model is not ready then.
+        """
+        state = get_checkpoint_state(checkpoint_dir)
+        if saver is None or state is None or not state.model_checkpoint_path:
+            return None
+        session = Session(master, graph=self._graph, config=config)
+        try:
+            lost = tasks_without_values(session, self._ready_for_local_init_op)
+            if lost and saver.restores_tasks(self._graph, lost):
+                path = restore_newest(lambda path: saver.restore_tasks(session, path, lost), state)
+                done, _ = self._run_local_init_op(session)
+                if done and readiness(self._ready_op, session, "Model not ready")[0]:
+                    tell_what_is_lost(session, lost, path)
+                    return session
+        except BaseException:
+            session.close()
+            raise
+        session.close()
+        return None
+
     def look(
         self, master: str, config: Any = None, compares: bool = False
     ) -> tuple[Session | None, str | None]:
@@ -287,7 +313,7 @@ class SessionManager:
             waited += pause
             state = get_checkpoint_state(directory)
         told.over("A checkpoint is available")
-        restored = _restore_newest(saver, session, state)
+        restored = restore_newest(lambda path: saver.restore(session, path), state)
         paths = list(state.all_model_checkpoint_paths)
         if restored in paths:
             del paths[paths.index(restored) + 1 :]
@@ -320,42 +346,6 @@ def manager_of(scaffold: Any) -> SessionManager:
         ready_for_local_init_op=scaffold.ready_for_local_init_op,
         graph=get_default_graph(),
     )
-
-
-def _restore_newest(saver: Any, session: Any, state: Any) -> str:
-    """Restore the newest checkpoint that is not damaged; which one that was.
-
-    Raises:
-        DataLossError, NotFoundError: what is wrong with the newest, if all are damaged.
-        OpError: if the graph does not fit it.
-    """
-    newest: str = state.model_checkpoint_path
-    older: list[str] = [p for p in reversed(state.all_model_checkpoint_paths) if p != newest]
-    first: OpError | None = None
-    for path in (newest, *older):
-        try:
-            if not checkpoint_exists(path):
-                raise NotFoundError(None, None, f"There is no {path}.index.")
-            saver.restore(session, path)
-        except (DataLossError, NotFoundError) as error:
-            if isinstance(error, NotFoundError) and _is_whole(path):
-                raise  # it is the graph that does not fit
-            logging.error("Checkpoint %s cannot be restored: %s", path, error.message)
-            first = first or error
-        else:
-            if first is not None:
-                logging.warning("Training goes on from the older checkpoint %s.", path)
-            return path
-    assert first is not None
-    raise first
-
-
-def _is_whole(path: str) -> bool:
-    """Whether all files of a checkpoint are there, and its index can be read."""
-    try:
-        return checkpoint_exists(path) and not CheckpointReader(path).missing_files()
-    except OpError:
-        return False
 
 
 def readiness(op: Any, session: Any, what: str) -> tuple[bool, str | None]:
