@@ -12,8 +12,8 @@ from headrace.ops.core import registry
 from headrace.ops.core.build import apply_op
 from headrace.settings import flags
 
-#: Which ops a run of all tests executes.
-pytest_plugins = ["op_record"]
+#: Which ops a run of all tests executes; a store of objects for those that ask for it.
+pytest_plugins = ["op_record", "object_store"]
 
 
 def pytest_collection_finish() -> None:

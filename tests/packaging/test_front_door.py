@@ -57,18 +57,19 @@ def test_the_newest_release_of_the_changelog_is_the_version():
 
 def test_the_readme_lists_every_extra():
     text = (ROOT / "README.md").read_text()
-    assert re.findall(r"^\| `([a-z]+)` \|", text, re.MULTILINE) == [
+    assert re.findall(r"^\| `([a-z0-9]+)` \|", text, re.MULTILINE) == [
         "demo",
         "keras",
         "lmdb",
         "security",
+        "s3",
         "rdma",
         "tensorboard",
         "docs",
         "dev",
     ]
     assert set(PROJECT["optional-dependencies"]) == set(
-        re.findall(r"^\| `([a-z]+)` \|", text, re.MULTILINE)
+        re.findall(r"^\| `([a-z0-9]+)` \|", text, re.MULTILINE)
     )
 
 

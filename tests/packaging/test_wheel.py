@@ -45,6 +45,17 @@ with tf.Session() as session:
 from headrace.distributed.transport import ucx_ffi
 ucx_ffi.library()
 """,
+    "s3": """
+import os, headrace as tf
+os.environ |= {
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1",
+    "AWS_ACCESS_KEY_ID": "no", "AWS_SECRET_ACCESS_KEY": "no",
+}
+try:
+    tf.gfile.Exists("s3://bucket/name")
+except tf.errors.DeadlineExceededError:
+    print("nobody is there")
+""",
     "tensorboard": """
 import headrace as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -463,4 +463,4 @@ def test_storage_errors_keep_their_class(tmp_path: Path) -> None:
         system.read_bytes(str(tmp_path / "nothing"))
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(errors.FailedPreconditionError, match="file"):
-        storage.make_directories(str(tmp_path / "file"))
+        system.make_directories(str(tmp_path / "file"))

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from headrace.errors import InvalidArgumentError, OutOfRangeError, PermissionDeniedError
-from headrace.files.paths import FAILURES, as_path, translate, translated
+from headrace.files.paths import as_path, is_failure, translate, translated
 from headrace.files.system import open_binary, stat
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
@@ -80,7 +80,9 @@ class GFile:
             reader = self._reading()
         try:
             line = reader.readline()
-        except FAILURES as error:
+        except Exception as error:
+            if not is_failure(error):
+                raise
             raise translate(self._path, error) from error
         if b"\r" in line:
             line = line.replace(b"\r", b"")
@@ -110,7 +112,9 @@ class GFile:
         writer = self._writer or self._writing()
         try:
             writer.write(file_content)
-        except FAILURES as error:
+        except Exception as error:
+            if not is_failure(error):
+                raise
             raise translate(self._path, error) from error
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:

@@ -17,7 +17,7 @@ from headrace.errors import (
     OpError,
     PermissionDeniedError,
     ResourceExhaustedError,
-    UnavailableError,
+    UnauthenticatedError,
     UnimplementedError,
     UnknownError,
 )
@@ -39,8 +39,13 @@ _BY_NUMBER: dict[int, _Error] = {
             ResourceExhaustedError,
             (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EFBIG, errno.ENOMEM),
         ),
-        (DeadlineExceededError, (errno.ETIMEDOUT,)),
-        (UnavailableError, (errno.ECONNREFUSED, errno.ECONNRESET, errno.EHOSTUNREACH)),
+        # A store that cannot be reached is no lost task: that would be UnavailableError, for which
+        # monitored sessions begin again.
+        (
+            DeadlineExceededError,
+            (errno.ETIMEDOUT, errno.ECONNREFUSED, errno.ECONNRESET, errno.EPIPE),
+        ),
+        (DeadlineExceededError, (errno.EHOSTUNREACH, errno.ENETUNREACH)),
     )
     for number in numbers
 }
@@ -55,6 +60,28 @@ _BY_CLASS: tuple[tuple[type[OSError], int], ...] = (
     (TimeoutError, errno.ETIMEDOUT),
     (ConnectionError, errno.ECONNRESET),
 )
+
+#: Errors of the libraries of stores that are no OSErrors, by the name of a class: those libraries
+#: are not imported here. What the class says stands before what the error says.
+_BY_NAME: dict[str, tuple[_Error, str]] = {
+    name: (kind, what)
+    for kind, what, names in (
+        (
+            UnauthenticatedError,
+            "there are no credentials for this store",
+            "NoCredentialsError PartialCredentialsError CredentialRetrievalError "
+            "TokenRetrievalError DefaultCredentialsError ClientAuthenticationError",
+        ),
+        (
+            DeadlineExceededError,
+            "the store cannot be reached",
+            "EndpointConnectionError ConnectTimeoutError HTTPClientError ServiceRequestError "
+            "TransportError ClientConnectionError",
+        ),
+        (NotFoundError, "it was replaced while it was read", "FileExpired"),
+    )
+    for name in names.split()
+}
 
 
 def as_path(path: Any) -> str:
@@ -101,22 +128,42 @@ def inside(folder: str, name: str, what: str) -> str:
 
 def translate(path: str, error: Exception) -> OpError:
     """The error of this library that says what ``error`` says about ``path``."""
+    for base in type(error).__mro__:
+        if base.__name__ in _BY_NAME:
+            known, what = _BY_NAME[base.__name__]
+            return known(None, None, f"{path}; {what}: {error}")
     if isinstance(error, OSError):
         number = error.errno or next((n for c, n in _BY_CLASS if isinstance(error, c)), 0)
         kind = _BY_NUMBER.get(number, UnknownError)
-        why = os.strerror(number) if number else str(error) or type(error).__name__
-        return kind(None, None, f"{path}; {why}")
+        return kind(None, None, f"{path}; {_reason(path, error, number)}")
     if isinstance(error, ImportError):
         return UnimplementedError(
             None, None, f"{path} needs a package that is not installed: {error}"
         )
     if isinstance(error, NotImplementedError):
         return UnimplementedError(None, None, f"{path}; {error or 'not possible there'}")
-    return InvalidArgumentError(None, None, f"{path}; {error}")
+    if isinstance(error, ValueError):
+        return InvalidArgumentError(None, None, f"{path}; {error}")
+    return UnknownError(None, None, f"{path}; {type(error).__name__}: {error}")
 
 
-#: What file systems raise; `translate` says it in this library's errors.
-FAILURES = (OSError, ValueError, ImportError, NotImplementedError)
+def _reason(path: str, error: OSError, number: int) -> str:
+    """What the system says of an error, and what the store says if that is more."""
+    known = os.strerror(number) if number else ""
+    said = str(error) if error.errno is None else error.strerror or ""
+    if not said or said == known or said.strip("/") in path:
+        return known or type(error).__name__
+    return f"{known}: {said}" if known else said
+
+
+def is_failure(error: Exception) -> bool:
+    """Whether an error is one of file systems, which `translate` says in this library's errors.
+
+    The libraries of stores raise classes of their own for what is no OSError.
+    """
+    if isinstance(error, (OSError, ValueError, ImportError, NotImplementedError)):
+        return True
+    return not isinstance(error, OpError) and type(error).__module__ != "builtins"
 
 
 @contextlib.contextmanager
@@ -124,5 +171,7 @@ def translated(path: str) -> Iterator[None]:
     """Failures of the file system inside become errors of this library that name ``path``."""
     try:
         yield
-    except FAILURES as error:
+    except Exception as error:
+        if not is_failure(error):
+            raise
         raise translate(path, error) from error

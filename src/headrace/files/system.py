@@ -30,6 +30,9 @@ _BLOCK = 1 << 20
 #: Bytes of a protocol buffer.
 MOST_MESSAGE = 2**31 - 1
 
+_WITH_BUCKETS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl"})
+_ATOMIC_PUTS = _WITH_BUCKETS | {"memory"}
+
 
 class FileStatistics(NamedTuple):
     """What `stat` tells: bytes, time of the last change in nanoseconds, whether a directory."""
@@ -54,7 +57,23 @@ def locate(path: str) -> tuple[Any, str]:
         )
     with translated(path):
         fs, inner = fsspec.core.url_to_fs(path)
+    # Other processes write there, too: what was listed before may no longer hold.
+    fs.invalidate_cache()
     return fs, inner
+
+
+def puts_are_atomic(fs: Any) -> bool:
+    """Whether an fsspec file system shows a file only when all of it has arrived."""
+    return not _ATOMIC_PUTS.isdisjoint(_protocols(fs))
+
+
+def has_buckets(fs: Any) -> bool:
+    """Whether an fsspec file system has no directories, but buckets and names in them."""
+    return not _WITH_BUCKETS.isdisjoint(_protocols(fs))
+
+
+def _protocols(fs: Any) -> set[str]:
+    return {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
 
 
 def open_binary(path: Any, mode: str, buffering: int = -1) -> IO[bytes]:
@@ -192,7 +211,8 @@ def make_directory(path: Any) -> None:
 def make_directories(path: Any) -> None:
     """Make a directory and all above it; nothing happens where it is there already.
 
-    The empty path stands for the working directory.
+    The empty path stands for the working directory. In object stores names need no directories;
+    buckets are not made.
 
     Raises:
         FailedPreconditionError: if there is a file in the way.
@@ -206,7 +226,8 @@ def make_directories(path: Any) -> None:
                 raise FailedPreconditionError(None, None, f"{path} is not a directory") from None
         else:
             fs, inner = locate(path)
-            fs.makedirs(inner, exist_ok=True)
+            if not has_buckets(fs):
+                fs.makedirs(inner, exist_ok=True)
 
 
 def remove(path: Any) -> None:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf import text_format
 
 from headrace import logging
-from headrace.errors import OpError
+from headrace.errors import (
+    DeadlineExceededError,
+    OpError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 from headrace.files import system
 from headrace.files.paths import as_path, is_local
 from headrace.graph.text_messages import parse_text
@@ -144,6 +149,9 @@ def get_checkpoint_state(
 
     Raises:
         ValueError: if the state file names no checkpoint.
+        DeadlineExceededError, PermissionDeniedError, UnauthenticatedError: if the storage does not
+            answer, or does not let the program in. (TensorFlow takes that for no checkpoint, and
+            training begins anew, over the checkpoints that are there.)
     """
     from headrace.graph.proto import CheckpointState
 
@@ -153,6 +161,8 @@ def get_checkpoint_state(
         if not system.exists(path):
             return None
         state = parse_text(system.read_regular(path), CheckpointState())
+    except (DeadlineExceededError, PermissionDeniedError, UnauthenticatedError):
+        raise
     except (OpError, text_format.ParseError, UnicodeDecodeError) as error:
         logging.warning("%s: %s: checkpoint ignored", path, error)
         return None

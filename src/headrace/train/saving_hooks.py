@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import logging
-from headrace.errors import ResourceExhaustedError
+from headrace.errors import (
+    DeadlineExceededError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnauthenticatedError,
+)
 from headrace.files.paths import as_path
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
@@ -29,6 +34,15 @@ from headrace.train.session_run_hook import (
 )
 
 __all__ = ["CheckpointSaverHook", "CheckpointSaverListener", "SummarySaverHook"]
+
+#: What costs a checkpoint and not the training: there is no room, the storage cannot be reached, or
+#: does not let the program in any more.
+_STORAGE_ERRORS = (
+    ResourceExhaustedError,
+    DeadlineExceededError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 
 
 class CheckpointSaverListener:
@@ -62,8 +76,9 @@ class CheckpointSaverListener:
 class CheckpointSaverHook(SessionRunHook):
     """Saves a checkpoint at the begin, every so many steps or seconds, and at the end.
 
-    A checkpoint for which there is no room costs that checkpoint and not the training: the log
-    says so, and the next one is tried at its time. Only the first and the last raise.
+    A checkpoint for which there is no room, or whose storage cannot be reached, costs that
+    checkpoint and not the training: the log says so, and the next one is tried at its time. Only
+    the first and the last raise.
 
     Args:
         checkpoint_dir: where to.
@@ -104,7 +119,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._scaffold = scaffold
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
         self._listeners = list(listeners or ())
-        #: Whether there was no room for the checkpoint that was due last.
+        #: Whether the checkpoint that was due last could not be written.
         self._lacks_last = False
 
     def begin(self) -> None:
@@ -146,10 +161,10 @@ class CheckpointSaverHook(SessionRunHook):
             listener.end(session, last)
 
     def _try_to_save(self, session: Any, step: int) -> bool:
-        """Write a checkpoint if there is room; whether a listener asks to stop."""
+        """Write a checkpoint if the storage takes it; whether a listener asks to stop."""
         try:
             stop = self._save(session, step)
-        except ResourceExhaustedError as error:
+        except _STORAGE_ERRORS as error:
             self._lacks_last = True
             logging.error(
                 "No checkpoint for step %d: %s Training goes on; what it has learned since the "

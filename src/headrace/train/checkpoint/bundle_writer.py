@@ -66,7 +66,7 @@ def write(prefix: str, slices: Iterable[TensorSlice], max_file_bytes: int | None
     items = list(slices)
     _check(items)
     plan = _plan(items, max_file_bytes or MAX_FILE_BYTES)
-    storage.make_directories(storage.directory_of(prefix))
+    system.make_directories(storage.directory_of(prefix))
     tensors = {s.name: StoredTensor(s.dtype, s.shape) for s in items}
     with Saving(prefix) as saving:
         files = saving.data_files(len(plan))
@@ -231,7 +231,7 @@ def merge(prefixes: Sequence[str], destination: str) -> None:
     layouts = [bundle.load(p, system.read_regular(index_path(p))) for p in prefixes]
     tensors = _merged(layouts)
     sources = [path for layout in layouts for path in layout.files.values()]
-    storage.make_directories(storage.directory_of(destination))
+    system.make_directories(storage.directory_of(destination))
     with Saving(destination) as saving:
         files = saving.data_files(max(1, len(sources)))
         for source, target in zip(sources, files, strict=False):

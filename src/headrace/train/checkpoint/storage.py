@@ -22,9 +22,6 @@ from headrace.train.checkpoint.layout import DATA_SUFFIX
 #: Bytes that are written, or read and checked, at once.
 CHUNK = 16 << 20
 
-#: Schemes whose stores show an object only when all of it has arrived.
-_PUTS_ARE_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "memory"})
-
 
 def directory_of(path: str) -> str:
     """A path up to its last slash, as it is written: with a name behind it, it is a path again."""
@@ -47,17 +44,6 @@ def data_files_of(prefix: str) -> list[str]:
     return [
         path for path in siblings(f"{prefix}.data-") if DATA_SUFFIX.fullmatch(path, len(prefix))
     ]
-
-
-def make_directories(directory: str) -> None:
-    """Make a directory and those above it, where there are such things."""
-    if is_local(directory) or not _puts_are_atomic(system.locate(directory)[0]):
-        system.make_directories(directory)  # object stores have none
-
-
-def _puts_are_atomic(fs: Any) -> bool:
-    protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
-    return not protocols.isdisjoint(_PUTS_ARE_ATOMIC)
 
 
 def read_into(file: Any, path: str, begin: int, target: np.ndarray[Any, Any]) -> int:
@@ -124,7 +110,12 @@ class Writer:
                 self._file.close()
 
     def abandon(self) -> None:
-        """Close after a failure; the file may be incomplete."""
+        """Close after a failure; the file may be incomplete, and in object stores is not there."""
+        with contextlib.suppress(Exception):
+            file: Any = self._file
+            if hasattr(file, "discard"):  # fsspec's: closing it would put what there is
+                file.discard()
+                file.closed = True
         with contextlib.suppress(Exception):
             self._file.close()
 
@@ -149,7 +140,7 @@ def publish(path: str, content: bytes) -> None:
         return
     fs, inner = system.locate(path)
     with translated(path):
-        if _puts_are_atomic(fs):
+        if system.puts_are_atomic(fs):
             fs.pipe_file(inner, content)
         else:
             temporary = temporary_name(inner)
