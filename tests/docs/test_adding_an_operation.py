@@ -12,8 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 PARTS = (
-    *("src/headrace", "tests/conftest.py", "tests/op_record.py", "tests/ops/cases"),
+    *("src/headrace", "tests/conftest.py", "tests/op_record.py", "tests/object_store.py"),
     *(
+        "tests/ops/cases",
         "tests/ops/test_op_cases.py",
         "tools/make_stubs.py",
         "tools/raw_stub.py",
