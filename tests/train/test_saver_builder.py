@@ -12,7 +12,7 @@ import headrace as tf
 from headrace.ops.core.build import raw
 from headrace.train import saver
 from headrace.train.checkpoint import TensorSlice, write
-from headrace.train.restore_check import _ancestors
+from headrace.train.restore_check import ancestors
 
 BaseSaverBuilder = saver.BaseSaverBuilder
 
@@ -116,7 +116,7 @@ def test_each_task_saves_its_part() -> None:
     reads = [op for op in ops if op.type == "RestoreV2"]
     assert sorted(op.device for op in reads) == sorted(saves)
     [merge] = [op for op in ops if op.type == "MergeV2Checkpoints"]
-    assert set(saves.values()) <= set(_ancestors(merge))
+    assert set(saves.values()) <= set(ancestors(merge))
     tf.train.Saver({"v0": tf.global_variables()[0]}, sharded=True)
     ops = tf.get_default_graph().get_operations()
     assert sum(op.type == "MergeV2Checkpoints" for op in ops) == 1

@@ -253,6 +253,7 @@ def parts_of(directory: str, step: int, mark: str = MARK) -> list[str]:
 def test_parts_of_killed_sharded_saves(tmp_path: Path) -> None:
     directory = str(tmp_path)
     parts_of(directory, 1)  # never merged: of the same saver
+    parts_of(directory, 4, MARK[:16] + "f" * 16)  # an earlier attempt at the same step
     old, young = (parts_of(directory, step, c * 32)[0] for step, c in ((2, "a"), (3, "b")))
     for path in Path(old).parent.iterdir():
         os.utime(path, (1, 1))

@@ -401,6 +401,7 @@ def MonitoredTrainingSession(
     max_wait_secs: float = 7200,
     save_checkpoint_steps: Any = USE_DEFAULT,
     summary_dir: str | None = None,
+    asynchronous_checkpoints: bool = False,
 ) -> MonitoredSession:
     """A MonitoredSession with the usual hooks: checkpoints, summaries and steps per second.
 
@@ -417,6 +418,8 @@ def MonitoredTrainingSession(
         log_step_count_steps: how often to log the speed; None for never.
         max_wait_secs: how long others wait for the chief.
         summary_dir: where summaries go; ``checkpoint_dir`` if not given.
+        asynchronous_checkpoints: write checkpoints while the training goes on: ``asynchronous`` of
+            `CheckpointSaverHook`. Ours.
 
     Raises:
         ValueError: if both seconds and steps are given.
@@ -440,12 +443,7 @@ def MonitoredTrainingSession(
                     scaffold=scaffold, save_steps=steps, save_secs=secs, output_dir=where
                 )
             )
-        if checkpoint_dir and ((save_secs and save_secs > 0) or (saves and saves > 0)):
-            found.append(
-                CheckpointSaverHook(
-                    checkpoint_dir, save_steps=saves, save_secs=save_secs, scaffold=scaffold
-                )
-            )
+        found += _saving(checkpoint_dir, saves, save_secs, scaffold, asynchronous_checkpoints)
         return found
 
     if _has_own_variables():
@@ -463,6 +461,19 @@ def MonitoredTrainingSession(
         scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs
     )
     return MonitoredSession(worker, common, stop_grace_period_secs)
+
+
+def _saving(
+    directory: str | None, steps: Any, secs: Any, scaffold: Scaffold, asynchronous: bool
+) -> list[SessionRunHook]:
+    """The hook that saves checkpoints, if there is to be one."""
+    if not directory or not ((secs and secs > 0) or (steps and steps > 0)):
+        return []
+    return [
+        CheckpointSaverHook(
+            directory, secs, steps, None, "model.ckpt", scaffold, None, asynchronous
+        )
+    ]
 
 
 def _either(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:

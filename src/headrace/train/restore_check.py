@@ -34,7 +34,7 @@ def check_restorable(restore_op: Operation, filename: Tensor, reader: Checkpoint
         InvalidArgumentError: if types or shapes differ; the message names all that do.
         DataLossError: if data is damaged and the graph would restore it piece by piece.
     """
-    ops = _ancestors(restore_op)
+    ops = ancestors(restore_op)
     readers = [op for op in ops if op.type == "RestoreV2" and op.inputs[0] is filename]
     targets = _targets(ops)
     missing: list[str] = []
@@ -80,7 +80,7 @@ def _report(problems: list[str], cause: str) -> str:
     )
 
 
-def _ancestors(start: Operation) -> list[Operation]:
+def ancestors(start: Operation) -> list[Operation]:
     """All operations that have to run before ``start``, and ``start``."""
     seen = {start}
     stack = [start]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError, NotFoundError
+from headrace.errors import AbortedError, InvalidArgumentError, NotFoundError
 from headrace.executor.borrowed import give_away
 from headrace.files import system
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import shape_text
-from headrace.graph.tensor import Dims, Operation
-from headrace.ops.core.registry import EXTERNAL, NotDifferentiable, define_op
+from headrace.graph.tensor import Dims, Operation, Tensor
+from headrace.graph_files.export_graph import lowers
+from headrace.ops.core.build import raw
+from headrace.ops.core.registry import EXTERNAL, HostResource, NotDifferentiable, define_op
 from headrace.ops.core.static import static_value
+from headrace.ops.core.traits import Traits
 from headrace.ops.strings import each  # noqa: F401  (sharded savers of TensorFlow join their paths)
 from headrace.train.checkpoint import (
     CheckpointReader,
@@ -56,11 +60,23 @@ def _save(
     dtypes: tuple[DType, ...],
     _max_file_bytes: int,
 ) -> Any:
-    names, specs = texts(tensor_names), parse_slices(texts(shape_and_slices))
-    _same_length(len(names), len(specs), len(tensors))
+    slices = _slices(tensor_names, shape_and_slices, map(np.asarray, tensors), dtypes)
+    write(text(prefix), slices, _max_file_bytes or None)
+    return ()
+
+
+def _slices(
+    tensor_names: Any, shape_and_slices: Any, tensors: Iterable[Any], dtypes: tuple[DType, ...]
+) -> list[TensorSlice]:
+    """What an op is told to save."""
+    names, specs, arrays = (
+        texts(tensor_names),
+        parse_slices(texts(shape_and_slices)),
+        list(tensors),
+    )
+    _same_length(len(names), len(specs), len(arrays))
     slices = []
-    for name, spec, dtype, value in zip(names, specs, dtypes, tensors, strict=True):
-        array = np.asarray(value)
+    for name, spec, dtype, array in zip(names, specs, dtypes, arrays, strict=True):
         if spec is None:
             slices.append(TensorSlice.whole(name, dtype, array))
             continue
@@ -72,8 +88,7 @@ def _save(
                 f"Slice {box} of {name} does not fit the tensor of shape {list(array.shape)}.",
             )
         slices.append(TensorSlice(name, dtype, shape, box, array))
-    write(text(prefix), slices, _max_file_bytes or None)
-    return ()
+    return slices
 
 
 def _same_length(*lengths: int) -> None:
@@ -94,6 +109,87 @@ define_op(
     gradient=_NO_GRADIENT,
     effects=EXTERNAL,
 )
+
+
+# -- saves that take their time: one step holds the values, a later one writes them ----------------
+
+_OURS = Traits(only_here="TensorFlow writes checkpoints while the step waits")
+
+
+@dataclass
+class _HeldSave(HostResource):
+    """What a task is to save, as it was when it was held. Values are shared with the variables,
+    whose next updates make new ones."""
+
+    prefix: str
+    slices: list[TensorSlice]
+
+    def abandon(self) -> None:
+        """Nobody waits for it."""
+
+
+def _hold(
+    context: Any,
+    prefix: Any,
+    tensor_names: Any,
+    shape_and_slices: Any,
+    tensors: Sequence[Any],
+    *,
+    dtypes: tuple[DType, ...],
+    key: str,
+) -> Any:
+    owned = (context.owned(np.asarray(value)) for value in tensors)
+    held = _HeldSave(text(prefix), _slices(tensor_names, shape_and_slices, owned, dtypes))
+    own = context.handle("private held save", "", key)
+    context.store.drop(own)  # of a save that never went on
+    context.store.object(own, lambda: held)
+    return ()
+
+
+def _save_held(context: Any, prefix: Any, *, key: str, max_file_bytes: int) -> Any:
+    own, path = context.handle("private held save", "", key), text(prefix)
+    held = context.store.get(own)
+    if held is None or held.prefix != path:
+        raise AbortedError(
+            None, None, f"The values to save to {path} are not held any more: the task is another."
+        )
+    try:
+        write(path, held.slices, max_file_bytes or None)
+    finally:
+        context.store.drop(own)
+    return ()
+
+
+define_op(
+    "HoldForSave(prefix: string, tensor_names: string, shape_and_slices: string, tensors: dtypes)",
+    attrs="dtypes: list(type) >= 1, key: string",
+    shape=lambda op: [],
+    host=_hold,
+    gradient=_NO_GRADIENT,
+    effects=EXTERNAL,
+    traits=_OURS,
+)
+
+define_op(
+    "SaveHeld(prefix: string)",
+    attrs="key: string, max_file_bytes: int = 0",
+    shape=lambda op: [],
+    host=_save_held,
+    gradient=_NO_GRADIENT,
+    effects=EXTERNAL,
+    traits=_OURS,
+)
+
+
+@lowers("HoldForSave")
+def _hold_in_files(op: Operation, inputs: Sequence[Tensor]) -> Any:
+    prefix, names, specs, *tensors = inputs
+    return raw.SaveV2(prefix, names, specs, tensors)
+
+
+@lowers("SaveHeld")
+def _save_held_in_files(op: Operation, inputs: Sequence[Tensor]) -> Any:
+    return raw.NoOp()
 
 
 def _merge(

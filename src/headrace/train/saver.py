@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import time
+import uuid
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,15 +23,26 @@ from headrace.errors import (
 )
 from headrace.files.paths import as_path
 from headrace.graph.graph import Graph
+from headrace.graph.tensor import Tensor
 from headrace.ops.embeddings import unpublished
 from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
 from headrace.train import checkpoint_state, saveable
 from headrace.train.checkpoint import CheckpointReader
 from headrace.train.checkpoint.reader import ATTEMPTS
-from headrace.train.restore_check import check_restorable
+from headrace.train.restore_check import ancestors, check_restorable
 from headrace.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder, task_of
 
 __all__ = ["BaseSaverBuilder", "BulkSaverBuilder", "Saver"]
+
+#: What savers, also TensorFlow's, put between a path and the parts of a sharded save.
+_SUFFIX = re.compile(rb"_temp_[0-9a-f]{32}/part")
+
+
+class Place(NamedTuple):
+    """Where one save goes: the path of the checkpoint, and what its steps are fed."""
+
+    path: str
+    feeds: dict[Any, Any]
 
 
 class Saver:
@@ -123,6 +136,7 @@ class Saver:
         #: (path, time of saving), the oldest first.
         self._last_checkpoints: list[tuple[str, float]] = []
         self._to_delete: list[tuple[str, float]] = []
+        self._suffixes: list[Tensor] | None = None
         self._next_checkpoint_time = 0.0
         if not defer_build:
             self.build()
@@ -220,6 +234,28 @@ class Saver:
             FailedPreconditionError: if a variable has no value.
             OpError: if the files cannot be written; the checkpoints that exist stay as they are.
         """
+        path, state_name = self._place(sess, save_path, global_step, latest_filename)
+        if not self._is_empty:
+            fetched = self.saver_def.save_tensor_name
+            written = self._write(sess, fetched, self._new_place(sess, path))
+            path = written.decode() if isinstance(written, bytes) else str(written)
+        if write_meta_graph:
+            with sess.graph.as_default():
+                self.export_meta_graph(
+                    checkpoint_state.meta_path(path, meta_graph_suffix),
+                    strip_default_attrs=strip_default_attrs,
+                    save_debug_info=save_debug_info,
+                )
+        if self._is_empty:
+            return None
+        if write_state:
+            self._keep(path, os.path.dirname(as_path(save_path)), state_name, meta_graph_suffix)
+        return path
+
+    def _place(
+        self, sess: Any, save_path: Any, global_step: Any, latest_filename: str | None
+    ) -> tuple[str, str]:
+        """The path of a checkpoint to be written, and the name of the state file."""
         self._check_built()
         state_name = as_path(latest_filename or "checkpoint")
         if os.path.split(state_name)[0]:
@@ -233,40 +269,51 @@ class Saver:
             raise ValueError(
                 f"'latest_filename' collides with 'save_path': '{state_name}' and '{save_path}'"
             )
-        if not self._is_empty:
-            written = self._write(sess, path)
-            path = written.decode() if isinstance(written, bytes) else str(written)
-        if write_meta_graph:
-            with sess.graph.as_default():
-                self.export_meta_graph(
-                    checkpoint_state.meta_path(path, meta_graph_suffix),
-                    strip_default_attrs=strip_default_attrs,
-                    save_debug_info=save_debug_info,
-                )
-        if self._is_empty:
-            return None
-        if write_state:
-            self._record(path)
-            checkpoint_state.update_state(
-                os.path.dirname(save_path),
-                path,
-                all_model_checkpoint_paths=self.last_checkpoints,
-                latest_filename=state_name,
-                save_relative_paths=self._save_relative_paths,
-            )
-            self._delete_old(meta_graph_suffix)
-        return path
+        return path, state_name
 
-    def _write(self, sess: Any, path: str) -> Any:
-        """Run the save; nothing of it stays if an operation of it failed."""
+    def _keep(self, path: str, directory: str, state_name: str, meta_graph_suffix: str) -> None:
+        """Make a checkpoint that has been written the latest, and remove old ones."""
+        self._record(path)
+        checkpoint_state.update_state(
+            directory,
+            path,
+            all_model_checkpoint_paths=self.last_checkpoints,
+            latest_filename=state_name,
+            save_relative_paths=self._save_relative_paths,
+        )
+        self._delete_old(meta_graph_suffix)
+
+    def _new_place(self, sess: Any, path: str) -> Place:
+        """Where a save goes. Parts of a sharded one get a folder that no other save has: a task may
+        still be at work for one that was given up."""
+        feeds: dict[Any, Any] = {}
+        if not self._is_empty:
+            feeds[self.saver_def.filename_tensor_name] = path
+            for suffix in self._part_suffixes(sess.graph):
+                own = suffix.op.attrs["value"].item()[len("_temp_") :][:16].decode()
+                feeds[suffix] = f"_temp_{own}{uuid.uuid4().hex[:16]}/part"
+        return Place(path, feeds)
+
+    def _part_suffixes(self, graph: Graph) -> list[Tensor]:
+        """The constants that tell parts of sharded saves from the path of the checkpoint."""
+        if self._suffixes is None:
+            saved = graph.get_tensor_by_name(self.saver_def.save_tensor_name)
+            found = (t for op in ancestors(saved.op) for t in op.inputs if op.type == "StringJoin")
+            self._suffixes = [
+                t
+                for t in found
+                if t.op.type == "Const" and _SUFFIX.fullmatch(t.op.attrs["value"].item())
+            ]
+        return self._suffixes
+
+    def _write(self, sess: Any, fetched: Any, place: Place) -> Any:
+        """Run the save, or a part of it; nothing of it stays if an operation of it failed."""
         try:
-            return sess.run(
-                self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path}
-            )
+            return sess.run(fetched, place.feeds)
         except (AbortedError, CancelledError, DeadlineExceededError, UnavailableError):
             raise  # a task may go on with its part of the save
         except OpError:
-            unpublished.remove_beside(path)
+            unpublished.remove_beside(place.path)
             raise
 
     def _step_text(self, sess: Any, global_step: Any) -> str:

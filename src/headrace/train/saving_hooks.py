@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from headrace import logging
@@ -14,10 +15,11 @@ from headrace.errors import (
     UnauthenticatedError,
 )
 from headrace.files.paths import as_path
-from headrace.graph.graph import get_default_graph
+from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph_files.export_graph import graph_def_for_files
 from headrace.graph_files.graph_util import write_graph
+from headrace.train.asynchronous_saver import AsynchronousSaver
 from headrace.train.basic_session_run_hooks import (
     SecondOrStepTimer,
     read_before,
@@ -87,6 +89,10 @@ class CheckpointSaverHook(SessionRunHook):
             ``savers``.
         checkpoint_basename: begin of the names of checkpoints.
         listeners: CheckpointSaverListeners.
+        asynchronous: write files while the training goes on. Steps wait only while the values are
+            held, and the first and the last checkpoint are written as without it. ``after_save`` of
+            listeners is called after a step by which the files are there. A checkpoint that is due
+            while another is written begins when that is over. Ours.
 
     Raises:
         ValueError: if both ``saver`` and ``scaffold`` are given, or not exactly one of seconds and
@@ -109,6 +115,7 @@ class CheckpointSaverHook(SessionRunHook):
         checkpoint_basename: str = "model.ckpt",
         scaffold: Any = None,
         listeners: Sequence[CheckpointSaverListener] | None = None,
+        asynchronous: bool = False,
     ) -> None:
         logging.info("Create CheckpointSaverHook.")
         if saver is not None and scaffold is not None:
@@ -121,6 +128,10 @@ class CheckpointSaverHook(SessionRunHook):
         self._listeners = list(listeners or ())
         #: Whether the checkpoint that was due last could not be written.
         self._lacks_last = False
+        self._is_asynchronous = asynchronous
+        self._background: AsynchronousSaver | None = None
+        #: The step of the checkpoint that is being written.
+        self._step_under_way = 0
 
     def begin(self) -> None:
         self._summary_writer = writer_of(self._checkpoint_dir)
@@ -137,6 +148,10 @@ class CheckpointSaverHook(SessionRunHook):
         message, _ = export_scoped_meta_graph(saver_def=saver_def)
         self._summary_writer.add_graph(graph)
         self._summary_writer.add_meta_graph(message)
+        if self._background is not None:
+            self._background.forget()
+        elif self._is_asynchronous and saver is not None:
+            self._background = _asynchronous(saver, graph)
         # What the variables began with; that also tells early that saving works.
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
@@ -145,25 +160,34 @@ class CheckpointSaverHook(SessionRunHook):
         return SessionRunArgs(read_before(self._global_step))
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        session = run_context.session
+        if self._background is not None and self._background.is_under_way:
+            if not self._background.is_done:
+                return
+            if self._end_save(session):
+                run_context.request_stop()
         if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
             return
-        step = int(run_context.session.run(self._global_step))
+        step = int(session.run(self._global_step))
         if self._timer.should_trigger_for_step(step):
             self._timer.update_last_triggered_step(step)
-            if self._try_to_save(run_context.session, step):
+            save = self._save if self._background is None else self._begin_save
+            if self._attempt(step, partial(save, session, step)):
                 run_context.request_stop()
 
     def end(self, session: Any) -> None:
+        if self._background is not None and self._background.is_under_way:
+            self._end_save(session)
         last = int(session.run(self._global_step))
         if last != self._timer.last_triggered_step() or self._lacks_last:
             self._save(session, last)
         for listener in self._listeners:
             listener.end(session, last)
 
-    def _try_to_save(self, session: Any, step: int) -> bool:
-        """Write a checkpoint if the storage takes it; whether a listener asks to stop."""
+    def _attempt(self, step: int, work: Callable[[], bool]) -> bool:
+        """Do a part of a save, if the storage lets it; whether a listener asks to stop."""
         try:
-            stop = self._save(session, step)
+            stop = work()
         except _STORAGE_ERRORS as error:
             self._lacks_last = True
             logging.error(
@@ -178,12 +202,38 @@ class CheckpointSaverHook(SessionRunHook):
 
     def _save(self, session: Any, step: int) -> bool:
         """Write a checkpoint; whether a listener asks to stop."""
-        from headrace.graph.proto import SessionLog
+        self._announce(session, step)
+        self._get_saver().save(session, self._save_path, global_step=step)
+        return self._tell(session, step)
 
+    def _begin_save(self, session: Any, step: int) -> bool:
+        """Hold the values of a checkpoint; no listener is asked yet."""
+        assert self._background is not None
+        self._announce(session, step)
+        self._background.begin(session, self._save_path, global_step=step)
+        self._step_under_way = step
+        return False
+
+    def _end_save(self, session: Any) -> bool:
+        """Wait for the checkpoint that is being written; whether a listener asks to stop."""
+        background, step = self._background, self._step_under_way
+        assert background is not None
+
+        def ended() -> bool:
+            background.result()
+            return self._tell(session, step)
+
+        return self._attempt(step, ended)
+
+    def _announce(self, session: Any, step: int) -> None:
         logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
         for listener in self._listeners:
             listener.before_save(session, step)
-        self._get_saver().save(session, self._save_path, global_step=step)
+
+    def _tell(self, session: Any, step: int) -> bool:
+        """Say that a checkpoint has been written; whether a listener asks to stop."""
+        from headrace.graph.proto import SessionLog
+
         self._summary_writer.add_session_log(
             SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=self._save_path), step
         )
@@ -213,6 +263,17 @@ class CheckpointSaverHook(SessionRunHook):
             )
         self._saver = found[0] if hasattr(found[0], "save") else Saver.from_proto(found[0])
         return self._saver
+
+
+def _asynchronous(saver: Any, graph: Graph) -> AsynchronousSaver:
+    """A saver in a thread; the graph may be final already, as the scaffold makes savers last."""
+    was_finalized = graph.finalized
+    graph._unsafe_unfinalize()
+    try:
+        return AsynchronousSaver(saver, graph)
+    finally:
+        if was_finalized:
+            graph.finalize()
 
 
 class SummarySaverHook(SessionRunHook):

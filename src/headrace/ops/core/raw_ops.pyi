@@ -2754,6 +2754,17 @@ class RawOps:
         T: _Type | None = ...,
         name: str | None = None,
     ) -> Tensor: ...
+    def HoldForSave(
+        self,
+        prefix: _Any,
+        tensor_names: _Any,
+        shape_and_slices: _Any,
+        tensors: _Any,
+        *,
+        dtypes: Iterable[_Type] | None = None,
+        key: _Text,
+        name: str | None = None,
+    ) -> Operation: ...
     def IFFT(
         self,
         input: _Any,
@@ -6337,6 +6348,14 @@ class RawOps:
         use_image_if_no_bounding_boxes: _Bool | None = False,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def SaveHeld(
+        self,
+        prefix: _Any,
+        *,
+        key: _Text,
+        max_file_bytes: _Int | None = 0,
+        name: str | None = None,
+    ) -> Operation: ...
     def SaveV2(
         self,
         prefix: _Any,

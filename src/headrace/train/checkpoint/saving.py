@@ -232,7 +232,8 @@ def remove(prefix: str) -> None:
 
 _STEP = re.compile(r"(.+)-\d+")
 _FILE = re.compile(r"(.+)\.(data-\d{5,}-of-\d{5,}|index\.tmp-[0-9a-f]{12})")
-_PARTS = re.compile(r"([^/]+)_temp_([0-9a-f]{32})(?=/|$)")
+#: The mark is that of the saver, and one for each save.
+_PARTS = re.compile(r"([^/]+)_temp_([0-9a-f]{16})[0-9a-f]{16}(?=/|$)")
 
 
 def _remove_leftovers(prefix: str, own_parts: set[str]) -> None:
@@ -242,7 +243,7 @@ def _remove_leftovers(prefix: str, own_parts: set[str]) -> None:
     of other steps of the same saver are looked at.
 
     Args:
-        own_parts: marks in the names of folders for the parts of sharded saves by this saver.
+        own_parts: marks of this saver in the names of folders for the parts of sharded saves.
     """
     directory = storage.directory_of(prefix)
     if _PARTS.search(directory):
@@ -266,7 +267,7 @@ def _remove_leftovers(prefix: str, own_parts: set[str]) -> None:
                     storage.discard(path)
         for name in names:
             found = _PARTS.fullmatch(name)
-            if found and found[1] != own and of_saver.fullmatch(found[1]):
+            if found and of_saver.fullmatch(found[1]):
                 _remove_parts(directory + name, prefix, found[2] in own_parts)
 
 
