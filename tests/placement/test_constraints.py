@@ -209,3 +209,32 @@ def test_state_too_large_for_the_accelerator_goes_to_the_cpu():
 def test_an_unknown_default_device():
     with pytest.raises(ValueError, match="The default device '/job:x' is not among"):
         placed([tf.constant(1)], default="/job:x")
+
+
+def test_what_uses_a_resource_runs_where_that_is():
+    """Also from within another device scope, as in TensorFlow: a worker fills a server's queue."""
+    with tf.device("/job:ps/task:1"):
+        queue = tf.FIFOQueue(3, tf.float32, [[]])
+        sums = tf.ConditionalAccumulator(tf.float32, shape=[])
+    with tf.device("/job:worker/task:2"):
+        filled, taken = queue.enqueue(1.0), queue.dequeue()
+        added = sums.apply_grad(2.0)
+        value = taken + 1.0
+    where, _ = placed([filled, taken, added, value])
+    made = queue.queue_ref.op.name
+    assert where[made] == where[filled.name] == where[taken.op.name] == ps(1)
+    assert where[added.name] == ps(1)
+    assert where[value.op.name] == worker(2)
+    where, _ = placed([filled], pinned={made: ps(0)})
+    assert where[filled.name] == ps(0)
+
+
+def test_resources_of_one_op_do_not_give_way_to_each_other():
+    with tf.device("/job:ps/task:0"):
+        first = tf.get_variable("first", [2], use_resource=True)
+    with tf.device("/job:ps/task:1"):
+        queue = tf.FIFOQueue(3, tf.float32, [[]])
+    filled = queue.enqueue(1.0)
+    filled.colocation = (first.handle.op.name,)
+    with pytest.raises(InvalidArgumentError, match="Cannot colocate nodes"):
+        placed([filled])

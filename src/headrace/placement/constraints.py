@@ -104,6 +104,20 @@ class _Members:
         self.absent.append(op)
         return len(self.parent) - 1
 
+    def give_way(self, user: int, maker: int) -> None:
+        """Drop what the user of a resource asks for, if the resource is elsewhere.
+
+        As in TensorFlow: programs fill a server's queue from within a worker's device scope. Of
+        resources that one op uses, none gives way to the others.
+        """
+        alone = self.find(user) == user and user not in self.sets
+        if not alone or self.pinned[user]:
+            return
+        root = self.find(maker)
+        place, wanted = self.pinned[root], self.wanted[user]
+        if not _allows(wanted, place) if place else not _fit(wanted, self.wanted[root]):
+            self.wanted[user] = ""
+
     def join(self, a: int, b: int, must: bool = True, may_part: bool = False) -> None:
         """Make two sets one. Sets that disagree are an error, or stay apart unless they ``must``.
 
@@ -122,7 +136,7 @@ class _Members:
         parted = self.pinned[second] not in ("", pinned)
         agree = (
             not parted
-            and (not one or not two or names.is_compatible(one, two))
+            and _fit(one, two)
             and (not pinned or (_allows(one, pinned) and _allows(two, pinned)))
         )
         if not agree:
@@ -189,6 +203,10 @@ class _Members:
         return f"'{name}'{made} {verb} device {self._demand(i) or 'none'}"
 
 
+def _fit(one: str, other: str) -> bool:
+    return not one or not other or names.is_compatible(one, other)
+
+
 def _allows(wanted: str, device: str) -> bool:
     return not wanted or names.matches(wanted, device)
 
@@ -199,7 +217,8 @@ def make_groups(
     """The groups of a step, and for each node the one it belongs to.
 
     Raises:
-        InvalidArgumentError: if nodes that must share a device ask for different ones. With
+        InvalidArgumentError: if nodes that must share a device ask for different ones; the users of
+            a resource go where it is. With
             ``soft`` the first of them wins, and colocated nodes that earlier plans have pinned to
             different devices stay apart.
     """
@@ -207,6 +226,7 @@ def make_groups(
     uses = _resource_uses(nodes)
     for i, source in uses:
         if nodes[i].op_def.lower is None:
+            members.give_way(i, source)
             members.join(source, i)
     _join_colocated(nodes, members, soft)
     _join_loops(nodes, uses, members)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -315,3 +316,25 @@ def test_the_config_of_a_server_is_the_default_of_its_sessions(cluster, either):
 def test_a_cluster_def_without_tasks():
     with pytest.raises(ValueError, match="job_name"):
         unstarted(ClusterDef())
+
+
+def test_a_session_of_a_server_that_was_stopped_does_not_wait():
+    """A program that does not end after `join()` goes on with what it would do as a worker."""
+    server = tf.train.Server.create_local_server()
+    target = server.target
+    with tf.Session(target) as sess:
+        assert sess.run(tf.constant(2)) == 2
+    server.stop()
+    began = time.monotonic()
+    with (
+        tf.Session(target) as sess,
+        pytest.raises(
+            tf.errors.FailedPreconditionError, match=r"of this process at .* was stopped"
+        ),
+    ):
+        sess.run(tf.constant(2))
+    assert time.monotonic() - began < 10
+    again = tf.train.Server({"local": [target.removeprefix("grpc://")]})
+    with tf.Session(target) as sess:
+        assert sess.run(tf.constant(2)) == 2
+    again.stop()

@@ -23,7 +23,7 @@ from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.security.credentials import Security
 from headrace.distributed.services.control import Controls
-from headrace.distributed.services.server import ask_endpoint, dial, local_server
+from headrace.distributed.services.server import ask_endpoint, dial, local_server, was_stopped
 from headrace.distributed.services.serving import device_of
 from headrace.distributed.services.task import Task
 from headrace.distributed.transport.base import PeerInfo, Pipe, PipeBroken
@@ -35,6 +35,7 @@ from headrace.errors import (
     AbortedError,
     CancelledError,
     DeadlineExceededError,
+    FailedPreconditionError,
     OpError,
     UnavailableError,
     UnimplementedError,
@@ -229,6 +230,14 @@ class OtherMasterEngine(_ClusterEngine):
                 patience = min(max(limit, _LEAST_SECONDS), _CALL_SECONDS)
                 return str(ask_endpoint(self._controls, self.address, "", patience).task)
             except (UnavailableError, DeadlineExceededError) as error:
+                if was_stopped(self.address):
+                    raise FailedPreconditionError(
+                        None,
+                        None,
+                        f"The server of this process at {self.address} was stopped, by SIGTERM, "
+                        "`stop()` or `headrace shutdown`, and no other one is there. Where a task "
+                        "only serves, let its program end after `join()`.",
+                    ) from None
                 now = time.monotonic()
                 if now - began > limit:
                     reason = f"no answer for {now - began:.0f} s ({error.message})"

@@ -41,6 +41,15 @@ _local: weakref.WeakValueDictionary[str, Server] = weakref.WeakValueDictionary()
 _PROTOCOLS = ("grpc", "grpc+rdma")
 
 
+#: Addresses of servers of this process that have stopped.
+_stopped: set[str] = set()
+
+
+def was_stopped(address: str) -> bool:
+    """Whether this process had a server at ``host:port``, and has none any more."""
+    return address in _stopped and address not in _local
+
+
 def local_server(address: str) -> Server | None:
     """The running server of this process at ``host:port``, if there is one."""
     return _local.get(address)
@@ -185,6 +194,7 @@ class Server:
                 return
             self._started = False
             _local.pop(self._address, None)
+            _stopped.add(self._address)
             self._listener.close()
             self.task.close()
             self._control.stop()
@@ -448,4 +458,4 @@ def _stop_at_exit() -> None:
         server.stop()
 
 
-__all__ = ["Server", "ask_endpoint", "dial", "local_server"]
+__all__ = ["Server", "ask_endpoint", "dial", "local_server", "was_stopped"]
