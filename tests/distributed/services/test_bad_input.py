@@ -42,7 +42,7 @@ def data_port(c, job="worker"):
 # -- two that say that they are the same ---------------------------------------------------------
 
 
-def test_two_tasks_of_one_index_at_different_addresses(cluster, caplog, either):
+def test_two_tasks_of_one_index_at_different_addresses(cluster, caplog, either, monkeypatch):
     """The first goes on; the second is told, and is let in when the first is gone."""
     c = cluster(ps=1, worker=1)
     assert lives(c)
@@ -53,15 +53,16 @@ def test_two_tasks_of_one_index_at_different_addresses(cluster, caplog, either):
         with tf.Graph().as_default():
             with tf.device("/job:ps/task:0"):
                 x = tf.random_uniform([]) * 0.0 + 2.0
-            limit = tf.ConfigProto(operation_timeout_in_ms=1500)
+            monkeypatch.setattr(flags, "connect_timeout", 1.5)
             target = f"grpc://{address}"
             first = c.spec.task_address("worker", 0)
             text = f"Two tasks say that they are {WORKER}: one at {first}"
             raises = pytest.raises(tf.errors.UnavailableError, match=text)
-            with tf.Session(target, config=limit) as session, raises as error:
+            with tf.Session(target) as session, raises as error:
                 session.run(x)
             assert f"one at {address}. Give each task an index of its own" in error.value.message
             assert text in caplog.text
+            monkeypatch.undo()
             assert lives(c)
             c["worker", 0].stop()
             with tf.Session(target) as session:
