@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tracemalloc
 from pathlib import Path
@@ -311,6 +312,26 @@ def test_types_that_differ(tmp_path: Path) -> None:
     path = saved(tmp_path, a=1.0, v=np.float64(2))
     match = r"tensor_name = v; expected dtype float32 does not equal original dtype float64"
     fails_and_assigns_nothing(path, errors.InvalidArgumentError, match, a=0.0, v=0.0)
+
+
+def test_what_does_not_fit_stands_side_by_side(tmp_path: Path) -> None:
+    path = saved(tmp_path, a=1.0, old_name=[1.0], shape=[1.0, 2.0, 3.0], kind=np.float64(2))
+    table = (
+        "  tensor  graph        checkpoint\n"
+        "  kind    float32 []   float64 []\n"
+        "  shape   float32 [2]  float32 [3]"
+    )
+    values = {"a": 0.0, "shape": [0.0, 0.0], "kind": 0.0}
+    fails_and_assigns_nothing(path, errors.InvalidArgumentError, re.escape(table) + "$", **values)
+    table = (
+        "  tensor    graph        checkpoint\n"
+        "  kind      float32 []   float64 []\n"
+        "  new_name  float32 [1]  -\n"
+        "  old_name  -            float32 [1]\n"
+        "  shape     float32 [2]  float32 [3]"
+    )
+    values["new_name"] = [0.0]
+    fails_and_assigns_nothing(path, errors.NotFoundError, re.escape(table) + "$", **values)
 
 
 def test_damaged_data(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 """Checkpoints that are written while training goes on.
 
-A save is two steps. The first holds the values on the tasks that have them: they are shared with
-the variables, so it takes no longer than to read these, and the updates that follow make new
-values. The second, which a thread runs, writes what is held; then the checkpoint is made the
-latest.
+A save is two steps. The first holds the values on the tasks that have them, large ones as copies.
+The second, which a thread runs, writes what is held; then the checkpoint is made the latest.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import InvalidArgumentError, NotFoundError, suggest
+from headrace.graph.dtypes import DType
 from headrace.graph.shapes import compatible_static
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core.static import static_value
@@ -30,8 +31,10 @@ def check_restorable(restore_op: Operation, filename: Tensor, reader: Checkpoint
         How many operations read it.
 
     Raises:
-        NotFoundError: if tensors are missing; the message names all of them.
-        InvalidArgumentError: if types or shapes differ; the message names all that do.
+        NotFoundError: if tensors are missing; the message names all of them, and beside them what
+            else does not fit, and what only the checkpoint has.
+        InvalidArgumentError: if types or shapes differ; the message shows all that do, side by
+            side.
         DataLossError: if data is damaged and the graph would restore it piece by piece.
     """
     ops = ancestors(restore_op)
@@ -39,6 +42,8 @@ def check_restorable(restore_op: Operation, filename: Tensor, reader: Checkpoint
     targets = _targets(ops)
     missing: list[str] = []
     wrong: list[str] = []
+    beside: dict[str, tuple[str, str]] = {}
+    asked: set[str] = set()
     requests: list[Request] = []
     for op in readers:
         names, specs = static_value(op.inputs[1]), static_value(op.inputs[2])
@@ -46,14 +51,22 @@ def check_restorable(restore_op: Operation, filename: Tensor, reader: Checkpoint
             continue  # computed names: the op checks them itself
         parsed = parse_slices(texts(specs))
         for i, (name, spec) in enumerate(zip(texts(names), parsed, strict=True)):
+            dtype: DType = op.attrs["dtypes"][i]
+            target = targets.get((op, i))
+            asked.add(name)
+            dims = spec[0] if spec is not None else None if target is None else target.dims
+            here = _described(dtype, dims)
             if not reader.holds(name, of_part=spec is not None):
                 missing.append(name)
+                beside[name] = here, "-"
                 continue
-            problem = check_entry(reader, name, spec, op.attrs["dtypes"][i])
-            shape = reader.entry(name).shape if spec is None else spec[1].shape
-            problem = problem or _misfit(name, shape, targets.get((op, i)))
+            problem = check_entry(reader, name, spec, dtype)
+            stored = reader.entry(name, of_part=spec is not None)
+            shape = stored.shape if spec is None else spec[1].shape
+            problem = problem or _misfit(name, shape, target)
             if problem is not None:
                 wrong.append(problem)
+                beside[name] = here, _described(stored.dtype, stored.shape)
             requests.append(Request(name, None if spec is None else spec[1]))
     if missing:
         known = reader.names
@@ -62,10 +75,16 @@ def check_restorable(restore_op: Operation, filename: Tensor, reader: Checkpoint
             for name in sorted(missing)
         ]
         text = _report(lines, "variables that the checkpoint lacks")
-        raise NotFoundError(None, None, f"{text}\n  {reader.described_names()}")
+        for name in reader.names:
+            if name not in asked:
+                stored = reader.entry(name)
+                beside[name] = "-", _described(stored.dtype, stored.shape)
+        table = _side_by_side(beside)
+        raise NotFoundError(None, None, f"{text}\n  {reader.described_names()}\n{table}")
     if wrong:
         why = "a mismatch between the current graph and the graph from the checkpoint"
-        raise InvalidArgumentError(None, None, _report(sorted(wrong), why))
+        text = _report(sorted(wrong), why)
+        raise InvalidArgumentError(None, None, f"{text}\n{_side_by_side(beside)}")
     if len(readers) > 1:
         reader.verify(requests)
     return len(readers)
@@ -78,6 +97,21 @@ def _report(problems: list[str], cause: str) -> str:
         f"Restoring from checkpoint failed: {cause}. Nothing was assigned. Check that the graph is "
         f"the one that was saved, or restore a part of it with Saver(var_list).\n  {shown}{more}"
     )
+
+
+def _described(dtype: DType, dims: Dims) -> str:
+    return f"{dtype.name} {'of any shape' if dims is None else _text(dims)}"
+
+
+def _side_by_side(rows: dict[str, tuple[str, str]]) -> str:
+    """Tensors that do not fit: what the graph has of each, and what the checkpoint has."""
+    shown = [(name, *rows[name]) for name in sorted(rows)[:40]]
+    lines = [("tensor", "graph", "checkpoint"), *shown]
+    widths = [max(len(line[i]) for line in lines) for i in range(2)]
+    text = [f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in lines]
+    if len(rows) > len(shown):
+        text.append(f"  and {len(rows) - len(shown)} more")
+    return "\n".join(text)
 
 
 def ancestors(start: Operation) -> list[Operation]:

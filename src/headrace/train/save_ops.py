@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,10 +117,17 @@ define_op(
 _OURS = Traits(only_here="TensorFlow writes checkpoints while the step waits")
 
 
+#: Larger values are copied when they are held, by several threads. XLA would copy what it cannot
+#: change in place, too, but one after the other in the step that comes, which takes ten times as
+#: long: into memory without huge pages.
+_LARGE = 1 << 20
+_COPIERS = 4
+
+
 @dataclass
 class _HeldSave(HostResource):
-    """What a task is to save, as it was when it was held. Values are shared with the variables,
-    whose next updates make new ones."""
+    """What a task is to save, as it was when it was held. Small values are shared with the
+    variables, whose next updates make new ones."""
 
     prefix: str
     slices: list[TensorSlice]
@@ -138,12 +146,23 @@ def _hold(
     dtypes: tuple[DType, ...],
     key: str,
 ) -> Any:
-    owned = (context.owned(np.asarray(value)) for value in tensors)
+    owned = _kept(context, [np.asarray(value) for value in tensors])
     held = _HeldSave(text(prefix), _slices(tensor_names, shape_and_slices, owned, dtypes))
     own = context.handle("private held save", "", key)
     context.store.drop(own)  # of a save that never went on
     context.store.object(own, lambda: held)
     return ()
+
+
+def _kept(context: Any, values: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """The values, as nobody will change them."""
+    large = [i for i, value in enumerate(values) if value.nbytes >= _LARGE]
+    kept = [value if value.nbytes >= _LARGE else context.owned(value) for value in values]
+    if large:
+        with ThreadPoolExecutor(_COPIERS) as pool:
+            for i, copy in zip(large, pool.map(np.array, [values[i] for i in large]), strict=True):
+                kept[i] = copy
+    return kept
 
 
 def _save_held(context: Any, prefix: Any, *, key: str, max_file_bytes: int) -> Any:
