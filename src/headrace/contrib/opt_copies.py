@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
-from headrace.ops.state.partitioned import PartitionedVariable
+from headrace.ops.state.partitioned import parts_of
 from headrace.ops.state.variables import Variable
 
 __all__ = ["AGNCustomGetter", "ElasticAverageCustomGetter", "ModelAverageCustomGetter"]
@@ -38,17 +38,17 @@ class _CopyGetter:
         local = [GraphKeys.LOCAL_VARIABLES]
         with graph.device(self._worker_device):
             copy = getter(name, *args, trainable=True, collections=local, **kwargs)
-        if kwargs.get("reuse") is True or _parts(copy)[0] in self._global_map:
+        if kwargs.get("reuse") is True or parts_of(copy)[0] in self._global_map:
             return copy
         kept = {"trainable": False, **kwargs}
         center = getter(
             f"{_GLOBAL}/{name}", *args, collections=[GraphKeys.GLOBAL_VARIABLES], **kept
         )
-        self._global_map.update(zip(_parts(copy), _parts(center), strict=True))
+        self._global_map.update(zip(parts_of(copy), parts_of(center), strict=True))
         if self._second is not None:
             with graph.device(self._worker_device):
                 second = getter(f"{self._second}/{name}", *args, collections=local, **kept)
-            self._local_map.update(zip(_parts(copy), _parts(second), strict=True))
+            self._local_map.update(zip(parts_of(copy), parts_of(second), strict=True))
         return copy
 
 
@@ -104,7 +104,3 @@ class AGNCustomGetter(_CopyGetter):
     """
 
     _second = _GRAD
-
-
-def _parts(variable: Any) -> list[Variable]:
-    return list(variable) if isinstance(variable, PartitionedVariable) else [variable]

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from headrace.autodiff.gradients import as_list
 from headrace.distribute import values
 from headrace.distribute.contexts import InputContext, ReplicaContext
 from headrace.distribute.copies import made_on, make_copied
@@ -251,7 +252,7 @@ class StrategyExtended:
                     first = () if copy is None else (copy,)
                     results.append(fn(*first, *own[0], **own[1]))
             if group:
-                return group_ops(*[op for r in results for op in _listed(r) if op is not None])
+                return group_ops(*[op for r in results for op in as_list(r) if op is not None])
             return values.regroup(results)
 
     def non_slot_devices(self, var_list: Any) -> tuple[str, ...]:
@@ -339,10 +340,6 @@ class StrategyExtended:
 
 def _chosen(value: Any) -> ReduceOp:
     return reduce_op(value)
-
-
-def _listed(result: Any) -> list[Any]:
-    return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
 def _cpu_number(device: str) -> int | None:
