@@ -8,7 +8,6 @@ from typing import Any
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.ops.state.partitioned import parts_of
-from headrace.ops.state.variables import Variable
 
 __all__ = ["AGNCustomGetter", "ElasticAverageCustomGetter", "ModelAverageCustomGetter"]
 
