@@ -35,7 +35,13 @@ except BaseException as error:
 @pytest.mark.parametrize(
     ("handler", "name", "line", "status"),
     [
-        ("before = signal.default_int_handler", "SIGINT", "KeyboardInterrupt 1.0 True", None),
+        (
+            # A process that was started in the background ignores it unless it says otherwise.
+            "before = signal.default_int_handler\nsignal.signal(signal.SIGINT, before)",
+            "SIGINT",
+            "KeyboardInterrupt 1.0 True",
+            None,
+        ),
         (
             "before = lambda *_: sys.exit(7)\nsignal.signal(signal.SIGTERM, before)",
             "SIGTERM",

@@ -13,7 +13,7 @@ from headrace.test.cluster import free_ports
 pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(sys.platform != "linux", reason="kills processes"),
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(240),
 ]
 
 _START = """
@@ -66,12 +66,12 @@ class Workers:
     def __exit__(self, *exc):
         for process in self.processes:
             process.kill()
-            process.communicate(timeout=PATIENCE)
+            process.communicate(timeout=3 * PATIENCE)
 
     def results(self):
         found = []
         for process in self.processes:
-            words, errors = process.communicate(timeout=PATIENCE)
+            words, errors = process.communicate(timeout=3 * PATIENCE)
             assert process.returncode == 0, errors[-3000:]
             *_, result, ended = words.splitlines()
             assert ended == "ended"
@@ -236,6 +236,6 @@ def test_a_lost_member_is_an_error_within_seconds():
             assert "begun\n" in iter(process.stdout.readline, "")  # gloo has words of its own
         workers.processes[2].send_signal(signal.SIGKILL)
         for process in workers.processes[:2]:
-            words, errors = process.communicate(timeout=PATIENCE)
+            words, errors = process.communicate(timeout=3 * PATIENCE)
             assert process.returncode == 0, errors[-3000:]
             assert json.loads(words) < 5.0

@@ -17,7 +17,7 @@ from headrace.ops.control.basic import group
 from headrace.ops.core.build import raw
 from headrace.train import checkpoint_state
 from headrace.train.restore_check import ancestors
-from headrace.train.saver import Place, Saver
+from headrace.train.saver import SavePlace, Saver
 
 __all__ = ["AsynchronousSaver"]
 
@@ -98,7 +98,13 @@ class _Save(threading.Thread):
     """The second half of a save."""
 
     def __init__(
-        self, saver: Saver, session: Any, write: Any, place: Place, directory: str, state_name: str
+        self,
+        saver: Saver,
+        session: Any,
+        write: Any,
+        place: SavePlace,
+        directory: str,
+        state_name: str,
     ) -> None:
         super().__init__(name="checkpoint writer", daemon=True)
         self.path = place.path

@@ -38,7 +38,7 @@ __all__ = ["BaseSaverBuilder", "BulkSaverBuilder", "Saver"]
 _SUFFIX = re.compile(rb"_temp_[0-9a-f]{32}/part")
 
 
-class Place(NamedTuple):
+class SavePlace(NamedTuple):
     """Where one save goes: the path of the checkpoint, and what its steps are fed."""
 
     path: str
@@ -283,7 +283,7 @@ class Saver:
         )
         self._delete_old(meta_graph_suffix)
 
-    def _new_place(self, sess: Any, path: str) -> Place:
+    def _new_place(self, sess: Any, path: str) -> SavePlace:
         """Where a save goes. Parts of a sharded one get a folder that no other save has: a task may
         still be at work for one that was given up."""
         feeds: dict[Any, Any] = {}
@@ -292,7 +292,7 @@ class Saver:
             for suffix in self._part_suffixes(sess.graph):
                 own = suffix.op.attrs["value"].item()[len("_temp_") :][:16].decode()
                 feeds[suffix] = f"_temp_{own}{uuid.uuid4().hex[:16]}/part"
-        return Place(path, feeds)
+        return SavePlace(path, feeds)
 
     def _part_suffixes(self, graph: Graph) -> list[Tensor]:
         """The constants that tell parts of sharded saves from the path of the checkpoint."""
@@ -306,7 +306,7 @@ class Saver:
             ]
         return self._suffixes
 
-    def _write(self, sess: Any, fetched: Any, place: Place) -> Any:
+    def _write(self, sess: Any, fetched: Any, place: SavePlace) -> Any:
         """Run the save, or a part of it; nothing of it stays if an operation of it failed."""
         try:
             return sess.run(fetched, place.feeds)
