@@ -43,9 +43,11 @@ _BY_NUMBER: dict[int, _Error] = {
         # monitored sessions begin again.
         (
             DeadlineExceededError,
-            (errno.ETIMEDOUT, errno.ECONNREFUSED, errno.ECONNRESET, errno.EPIPE),
+            (
+                *(errno.ETIMEDOUT, errno.ECONNREFUSED, errno.ECONNRESET),
+                *(errno.EPIPE, errno.EHOSTUNREACH, errno.ENETUNREACH),
+            ),
         ),
-        (DeadlineExceededError, (errno.EHOSTUNREACH, errno.ENETUNREACH)),
     )
     for number in numbers
 }

@@ -217,10 +217,9 @@ def make_groups(
     """The groups of a step, and for each node the one it belongs to.
 
     Raises:
-        InvalidArgumentError: if nodes that must share a device ask for different ones; the users of
-            a resource go where it is. With
-            ``soft`` the first of them wins, and colocated nodes that earlier plans have pinned to
-            different devices stay apart.
+        InvalidArgumentError: if nodes that must share a device ask for different ones, but for
+            users of a resource, which go where that is. With ``soft`` the first of them wins, and
+            colocated nodes that earlier plans have pinned to different devices stay apart.
     """
     members = _Members(nodes, pinned, soft)
     uses = _resource_uses(nodes)

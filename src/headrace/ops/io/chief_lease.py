@@ -1,23 +1,20 @@
 """The lease on the chief's duties: the rule of `lease_rules` as a resource of a server.
 
-A candidate is a session, and is there as long as its STAND request waits, as a replica at its
-barrier (`replica_barrier`): the step of a session that ends, or whose client or master dies, is
-cancelled on all tasks, and with it the request. So the lease needs no clock of its own.
+A candidate is a session, and is there as long as its STAND request waits (`session_requests`).
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
-from headrace.errors import CancelledError
-from headrace.ops.core.registry import HostResource, NotDifferentiable, define_op
+from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.core.traits import Traits
 from headrace.ops.io.lease_rules import LeaseRules
 from headrace.ops.io.queues import BLOCKS, host_resource
+from headrace.ops.io.session_requests import WaitingResource, session_key
 
 __all__ = ["ChiefLease"]
 
@@ -25,31 +22,12 @@ _NO_GRADIENT = NotDifferentiable("a lease says who does what")
 _OURS = Traits(only_here="in TensorFlow one task is the chief for ever")
 
 
-class ChiefLease(HostResource):
+class ChiefLease(WaitingResource):
     """A `LeaseRules` whose requests wait."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        super().__init__("Lease", name)
         self.rules = LeaseRules()
-        self._changed = threading.Condition()
-        self._is_gone = False
-
-    def abandon(self) -> None:
-        """The state is cleared: all that wait are cancelled."""
-        with self._changed:
-            self._is_gone = True
-            self._changed.notify_all()
-
-    def _wait(self, ready: Callable[[], bool], step: Any) -> None:
-        def over() -> bool:
-            return self._is_gone or ready()
-
-        if step is None:
-            self._changed.wait_for(over)
-        else:
-            step.wait_for(self._changed, over)
-        if self._is_gone:
-            raise CancelledError(None, None, f"Lease '{self.name}' was cleared.")
 
     # Requests; each returns a number. ``key`` is the candidate that asks.
 
@@ -124,17 +102,9 @@ _REQUESTS = {
 }
 
 
-class _Key(HostResource):
-    """Stands for a session. Compares as the object that it is."""
-
-    def abandon(self) -> None:
-        """Nothing waits for it."""
-
-
 def _request(context: Any, handle: Any, value: Any, *, request: str) -> Any:
     lease = host_resource(context, handle)
-    own = context.handle("private candidate", "", lease.name)
-    key = context.store.object(own, _Key)
+    key = session_key(context, "candidate", lease.name)
     return np.int64(_REQUESTS[request](lease, key, int(value), context.step))
 
 

@@ -1,23 +1,21 @@
 """The barrier of synchronous replicas: the rule of `replica_rules` as a resource of a server.
 
-A replica is a session. It is there as long as its STAY request waits: the step of a session that
-ends, or whose client or master dies, is cancelled on all tasks, and with it the request. So the
-barrier needs no leases and no clock of its own.
+A replica is a session. It is there as long as its STAY request waits (`session_requests`).
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from headrace.errors import CancelledError, InvalidArgumentError
-from headrace.ops.core.registry import HostResource, NotDifferentiable, define_op
+from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.core.traits import Traits
 from headrace.ops.io.queues import BLOCKS, host_resource
 from headrace.ops.io.replica_rules import BarrierRules, LiveReplica
+from headrace.ops.io.session_requests import WaitingResource, session_key
 
 __all__ = ["ReplicaBarrier"]
 
@@ -32,13 +30,11 @@ class ReplicaNumbers(NamedTuple):
     total_num_replicas: int
 
 
-class ReplicaBarrier(HostResource):
+class ReplicaBarrier(WaitingResource):
     """A `BarrierRules` whose requests wait."""
 
     def __init__(self, spec: ReplicaNumbers, name: str) -> None:
-        self.name = name
-        self._changed = threading.Condition()
-        self._is_gone = False
+        super().__init__("Barrier", name)
         self._leaving: set[Hashable] = set()
         self._begin(spec)
 
@@ -66,23 +62,6 @@ class ReplicaBarrier(HostResource):
                     "numbers.",
                 )
             self._begin(spec)
-
-    def abandon(self) -> None:
-        """The state is cleared: all that wait are cancelled."""
-        with self._changed:
-            self._is_gone = True
-            self._changed.notify_all()
-
-    def _wait(self, ready: Callable[[], bool], step: Any) -> None:
-        def over() -> bool:
-            return self._is_gone or ready()
-
-        if step is None:
-            self._changed.wait_for(over)
-        else:
-            step.wait_for(self._changed, over)
-        if self._is_gone:
-            raise CancelledError(None, None, f"Barrier '{self.name}' was cleared.")
 
     def _has_left(self, key: Hashable) -> bool:
         return key in self._leaving or key not in self.rules.members
@@ -209,17 +188,9 @@ def _provide(store: Any, handle: Any, node: Any) -> None:
         raise InvalidArgumentError(None, node.op, error.message) from None
 
 
-class _Key(HostResource):
-    """Stands for a session. Compares as the object that it is."""
-
-    def abandon(self) -> None:
-        """Nothing waits for it."""
-
-
 def _request(context: Any, handle: Any, value: Any, *, request: str, replica: str) -> Any:
     barrier = host_resource(context, handle)
-    own = context.handle("private replica", "", barrier.name)
-    key = context.store.object(own, _Key)
+    key = session_key(context, "replica", barrier.name)
     return np.int64(_REQUESTS[request](barrier, key, int(value), replica, context.step))
 
 
