@@ -10,7 +10,7 @@ from rich.console import Console
 
 from headrace.cli import demo, main
 from headrace.cli.demo_run import Run, draw, summary
-from headrace.cli.digits import load_digits
+from headrace.examples.digits import load_digits
 
 
 @pytest.fixture

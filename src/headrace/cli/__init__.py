@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -74,6 +75,68 @@ def demo_command(
 
     demo = Demo(steps, output_dir, seed, picture, workers if cluster else 0, parameter_servers)
     if not run_demo(demo):
+        raise SystemExit(1)
+
+
+@main.command("chaos")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0.05),
+    default=10.0,
+    show_default=True,
+    help="How long faults happen, in each mode.",
+)
+@click.option("--seed", default=7, show_default=True, help="Of what happens to whom, and when.")
+@click.option(
+    "--mode",
+    "modes",
+    multiple=True,
+    type=click.Choice(["asynchronous"]),
+    help="Of training; give the option once for each. All in turn by default.",
+)
+@click.option(
+    "--fault",
+    "kinds",
+    multiple=True,
+    type=click.Choice(["kill", "restart", "stop"]),
+    help="What may happen; give the option once for each. All by default.",
+)
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.1),
+    default=4.0,
+    show_default=True,
+    help="Seconds between two faults, on average.",
+)
+@click.option(
+    "--output-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("headrace-chaos"),
+    show_default=True,
+    help="Where logs, checkpoints and the report go.",
+)
+def chaos_command(
+    minutes: float,
+    seed: int,
+    modes: tuple[str, ...],
+    kinds: tuple[str, ...],
+    every: float,
+    output_dir: Path,
+) -> None:
+    """Train on a cluster of processes on this machine while they are killed and stopped.
+
+    Two parameter servers and four workers learn handwritten digits. Equal seeds give equal faults.
+    The report says what was lost, how long training stood still, and whether every step that was
+    acknowledged can be accounted for.
+
+    Exit status 1 means that one cannot, or that a process ended or hung by itself.
+    """
+    from headrace.chaos.command import Chaos, run_chaos
+
+    options: dict[str, Any] = {
+        name: value for name, value in (("modes", modes), ("kinds", kinds)) if value
+    }
+    if not run_chaos(Chaos(60 * minutes, seed, output_dir, every=every, **options)):
         raise SystemExit(1)
 
 

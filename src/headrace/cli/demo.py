@@ -22,7 +22,7 @@ from headrace.cli.demo_estimator import EstimatorRun, draw_predictions, run_esti
 from headrace.cli.demo_models import DigitModel, digit_models
 from headrace.cli.demo_run import Run, comparison, draw, progress_display, summary
 from headrace.cli.demo_task import CURVE_POINTS, Job
-from headrace.cli.digits import load_digits
+from headrace.examples.digits import load_digits
 from headrace.examples.tutorials.mnist.input_data import Datasets
 
 

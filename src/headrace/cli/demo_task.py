@@ -21,8 +21,8 @@ from typing import Any
 
 import headrace as tf
 from headrace.cli.demo_models import DigitModel, digit_models, model_scope
-from headrace.cli.digits import load_digits
 from headrace.distributed.cluster.tf_config import TaskConfig, read_tf_config
+from headrace.examples.digits import load_digits
 
 CURVE_POINTS = 50
 POLL_SECONDS = 0.05

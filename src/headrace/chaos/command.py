@@ -1,0 +1,221 @@
+"""`headrace chaos`: the runs of all modes, and their report."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+import headrace as tf
+from headrace.chaos.findings import Findings, find
+from headrace.chaos.records import LifeRecord
+from headrace.chaos.report import show
+from headrace.chaos.runner import follow
+from headrace.chaos.schedule import Cluster, make_schedule
+from headrace.chaos.task_pool import END_SECONDS, Life, TaskPool
+from headrace.chaos.training import (
+    BATCH_SIZE,
+    Counters,
+    Training,
+    digits_model,
+    undisturbed_accuracy,
+)
+from headrace.distributed.services import admin
+from headrace.errors import OpError
+from headrace.examples.digits import load_digits
+
+__all__ = ["MODES", "Chaos", "run_chaos"]
+
+MODES = ("asynchronous",)
+#: More undisturbed steps than these change nothing any more.
+_ENOUGH_STEPS = 4000
+_FIRST_STEP_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Chaos:
+    """What `headrace chaos` is to do.
+
+    Attributes:
+        seconds: of faults, in each mode.
+        seed: of the faults, the batches and the test images.
+        modes: of training, see `MODES`.
+        output_dir: where logs, checkpoints and reports go.
+        cluster: how many tasks.
+        kinds: of faults.
+        every: seconds between two faults, on average.
+        pause: of a worker between two steps, seconds.
+        save_seconds: between two checkpoints.
+        spares: processes that have imported all they need, ready to become a task.
+    """
+
+    seconds: float
+    seed: int
+    output_dir: Path
+    modes: Sequence[str] = MODES
+    cluster: Cluster = field(default_factory=lambda: Cluster(2, 4))
+    kinds: Sequence[str] = ("kill", "restart", "stop")
+    every: float = 4.0
+    pause: float = 0.01
+    save_seconds: float = 2.0
+    spares: int = 0
+
+
+def run_chaos(chaos: Chaos, console: Console | None = None) -> bool:
+    """Train in each mode under faults, and report.
+
+    Returns:
+        Whether nothing was found that cannot be if the runtime keeps its word.
+    """
+    console = console or Console()
+    all_found = []
+    for mode in chaos.modes:
+        directory = chaos.output_dir / mode
+        directory.mkdir(parents=True, exist_ok=True)
+        console.print(f"{mode}: {chaos.seconds:.0f} s of faults, seed {chaos.seed} ...")
+        found = Trial(chaos, mode, directory).findings()
+        all_found.append(found)
+        show(found, console)
+    path = chaos.output_dir / "chaos.json"
+    text = json.dumps([found.to_json() for found in all_found], indent=1)
+    path.write_text(text + "\n", encoding="utf-8")
+    console.print(f"Report: {path.resolve()}", soft_wrap=True)
+    return not any(found.violations for found in all_found)
+
+
+class Trial:
+    """One mode under faults."""
+
+    def __init__(self, chaos: Chaos, mode: str, directory: Path) -> None:
+        self._chaos, self._mode, self._directory = chaos, mode, directory
+        self._records: dict[Life, LifeRecord] = {}
+        self._lock = threading.Lock()
+        self._steps_seen = threading.Event()
+        checkpoints = str((directory / f"checkpoints-{time.time_ns()}").resolve())
+        work = Training(mode, checkpoints, chaos.seed, chaos.save_seconds, chaos.pause)
+        self._pool = TaskPool(chaos.cluster, asdict(work), directory, self._hear, chaos.spares)
+
+    def findings(self) -> Findings:
+        """Train, and find."""
+        chaos = self._chaos
+        schedule = make_schedule(chaos.seed, chaos.seconds, chaos.cluster, chaos.kinds, chaos.every)
+        found = Findings(self._mode, chaos.seed, chaos.seconds)
+        try:
+            for task in chaos.cluster.tasks:
+                self.start(task)
+            if not self._steps_seen.wait(_FIRST_STEP_SECONDS):
+                raise click.ClickException(
+                    f"no step in {_FIRST_STEP_SECONDS:.0f} s: see the logs in {self._directory}"
+                )
+            began = time.monotonic()
+            follow(schedule, chaos.seconds, self)
+            ended = time.monotonic()
+            self._stop_workers(found)
+            final, found.accuracy = self._read()
+        finally:
+            self._pool.close()
+        find(found, chaos.cluster, self._lives(), schedule, final, began, ended)
+        steps = min(found.steps, _ENOUGH_STEPS)
+        found.undisturbed = undisturbed_accuracy(steps, BATCH_SIZE, chaos.seed)
+        return found
+
+    # -- what the schedule does ---------------------------------------------------------------
+
+    def start(self, task: str) -> None:
+        """Start a process for a task."""
+        life = self._pool.start(task)
+        assert life.began is not None
+        with self._lock:
+            self._records[life] = LifeRecord(task, life.began)
+
+    def end(self, task: str, number: int) -> None:
+        """End the process of a task by a signal."""
+        life = self._pool.lives[task]
+        self._pool.end(task, number)
+        self._note_end(life)
+
+    def signal(self, task: str, number: int) -> None:
+        """Send a signal to the process of a task."""
+        self._pool.lives[task].signal(number)
+
+    def look(self) -> None:
+        """Start what has ended by itself again, and note how large processes are."""
+        now = time.monotonic()
+        for task, life in list(self._pool.lives.items()):
+            record = self._records[life]
+            if life.process.poll() is not None:
+                record.status = self._pool.end(task)
+                self._note_end(life)
+                self.start(task)
+            else:
+                record.memory.append((now, life.memory()))
+
+    # -- what comes of it ---------------------------------------------------------------------
+
+    def _hear(self, life: Life, event: dict[str, Any]) -> None:
+        if event["event"] == "done":
+            self._steps_seen.set()
+        with self._lock:
+            record = self._records.get(life)
+            if record is not None:
+                record.events.append(event)
+
+    def _note_end(self, life: Life) -> None:
+        assert life.ended is not None
+        self._records[life].ended = life.ended
+
+    def _lives(self) -> list[LifeRecord]:
+        return sorted(self._records.values(), key=lambda record: record.began)
+
+    def _stop_workers(self, found: Findings) -> None:
+        """Let all workers end; one that does not is a finding, with what its threads do."""
+        workers = {t: v for t, v in self._pool.lives.items() if t.startswith("worker/")}
+        for life in workers.values():
+            life.tell(do="end")
+        limit = time.monotonic() + END_SECONDS
+        for task, life in workers.items():
+            try:
+                life.process.wait(max(0.0, limit - time.monotonic()))
+            except Exception:
+                found.violations.append(f"{task} does not end: see stacks-{task[-1]}.txt")
+                self._write_stacks(task)
+        for task, life in workers.items():
+            status = self._pool.end(task)
+            self._note_end(life)
+            if status > 0:
+                self._records[life].status = status
+
+    def _write_stacks(self, task: str) -> None:
+        job, _, index = task.partition("/")
+        try:
+            tasks = admin.status(
+                self._pool.addresses[job][int(index)], False, parts=True, stacks=True
+            )
+            text = "\n\n".join(f"{t.name}\n{t.stack}" for one in tasks for t in one.threads)
+        except OpError as error:
+            text = str(error)
+        path = self._directory / f"stacks-{index}.txt"
+        path.write_text(text, encoding="utf-8")
+
+    def _read(self) -> tuple[list[list[int]], float]:
+        """The counters and the accuracy at the end."""
+        cluster = tf.train.ClusterSpec(self._pool.addresses)
+        data = load_digits(self._chaos.seed)
+        with (
+            tf.Graph().as_default(),
+            tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device="/job:ps")),
+        ):
+            tf.train.get_or_create_global_step()
+            model = digits_model()
+            counters = Counters(cluster)
+            with tf.Session(f"grpc://{self._pool.addresses['ps'][0]}") as session:
+                final = [[int(v) for v in row] for row in session.run(counters.own)]
+                accuracy = float(session.run(model.accuracy, model.test_feed(data)))
+        return final, accuracy

@@ -1,0 +1,96 @@
+"""A run: processes train while the faults of a schedule happen to them."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from headrace.chaos.schedule import Fault
+
+__all__ = ["Tasks", "follow"]
+
+#: How often processes are looked at.
+LOOK_SECONDS = 0.25
+
+
+class Tasks(Protocol):
+    """What faults happen to."""
+
+    def start(self, task: str) -> Any:
+        """Start a process for a task."""
+
+    def end(self, task: str, number: int) -> Any:
+        """End the process of a task by a signal."""
+
+    def signal(self, task: str, number: int) -> None:
+        """Send a signal to the process of a task."""
+
+    def look(self) -> None:
+        """See whether processes have ended by themselves, and how large they are."""
+
+
+def follow(
+    schedule: Sequence[Fault],
+    seconds: float,
+    tasks: Tasks,
+    clock: Callable[[], float] = time.monotonic,
+    wait: Callable[[float], object] = time.sleep,
+) -> None:
+    """Let the faults of a schedule happen, and return when the time is over.
+
+    Args:
+        seconds: how long, at least until the last fault is over.
+        clock: seconds; wait: waits for so many.
+    """
+    began, numbers = clock(), itertools.count()
+    todo: list[tuple[float, int, Callable[[], object]]] = []
+
+    def at(when: float, what: Callable[[], object]) -> None:
+        heapq.heappush(todo, (when, next(numbers), what))
+
+    for fault in schedule:
+        begin, end = _ACTIONS[fault.kind]
+        at(fault.at, lambda f=fault, act=begin: act(tasks, f))  # type: ignore[misc]
+        if end is not None:
+            at(fault.end, lambda f=fault, act=end: act(tasks, f))  # type: ignore[misc]
+    at(seconds, lambda: None)
+    while todo:
+        left = todo[0][0] - (clock() - began)
+        if left <= 0:
+            heapq.heappop(todo)[2]()
+            continue
+        wait(min(left, LOOK_SECONDS))
+        tasks.look()
+
+
+def _kill(tasks: Tasks, fault: Fault) -> None:
+    tasks.end(fault.task, signal.SIGKILL)
+
+
+def _terminate(tasks: Tasks, fault: Fault) -> None:
+    tasks.end(fault.task, signal.SIGTERM)
+
+
+def _start(tasks: Tasks, fault: Fault) -> None:
+    tasks.start(fault.task)
+
+
+def _stop(tasks: Tasks, fault: Fault) -> None:
+    tasks.signal(fault.task, signal.SIGSTOP)
+
+
+def _go_on(tasks: Tasks, fault: Fault) -> None:
+    tasks.signal(fault.task, signal.SIGCONT)
+
+
+_Action = Callable[[Tasks, Fault], None]
+#: Kind of fault -> what happens when it begins, and when it ends.
+_ACTIONS: dict[str, tuple[_Action, _Action | None]] = {
+    "kill": (_kill, _start),
+    "restart": (_terminate, _start),
+    "stop": (_stop, _go_on),
+}
