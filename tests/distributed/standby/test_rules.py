@@ -1,0 +1,68 @@
+"""Primary, standby and witness over random schedules: nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from simulated_pair import SimulatedPair
+
+from headrace.distributed.standby.rules import Primary, Standby, View, Witness
+
+A, B, C = ("ps0", 1), ("ps1", 2), ("worker", 3)
+
+
+def _run(seeds: Iterable[int]) -> list[SimulatedPair]:
+    found = []
+    for seed in seeds:
+        pair = SimulatedPair(seed)
+        try:
+            for _ in range(400):
+                pair.step()
+            pair.settle()
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+        found.append(pair)
+    return found
+
+
+def test_nothing_acknowledged_is_lost_over_a_thousand_schedules() -> None:
+    found = _run(range(1000))
+    # The schedules do what they are for.
+    assert sum(p.promotions for p in found) > 300
+    assert sum(p.drops for p in found) > 500
+    assert sum(p.depositions for p in found) > 50
+    assert sum(len(p.acknowledged) for p in found) > 10_000
+
+
+@pytest.mark.slow
+def test_nothing_acknowledged_is_lost_over_a_hundred_thousand_schedules() -> None:
+    for begin in range(1000, 101_000, 1000):
+        _run(range(begin, begin + 1000))
+
+
+def test_a_witness_that_was_started_again_agrees_to_nothing() -> None:
+    assert Witness().propose("ps0", View(3, B)) is None
+
+
+def test_a_witness_agrees_to_one_of_two() -> None:
+    witness = Witness()
+    witness.appoint("ps0", View(2, A, B, C))
+    assert witness.propose("ps0", View(3, B)) == View(3, B)
+    assert witness.propose("ps0", View(3, A)) == View(3, B)
+    assert witness.propose("ps0", View(4, A)) == View(3, B)  # it is no member any more
+
+
+def test_a_primary_without_a_witness_waits_for_no_copy() -> None:
+    primary = Primary(A)
+    primary.followed(B)
+    primary.filled()
+    primary.appoint(C)
+    assert primary.is_gated
+    primary.appointed(None)
+    assert not primary.is_gated
+    assert primary.stage == "filled"
+
+
+def test_a_follower_that_was_never_named_claims_nothing() -> None:
+    assert Standby(B).lost() is None
