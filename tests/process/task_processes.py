@@ -23,7 +23,8 @@ PATIENCE = 40.0
 _SERVE = """
 import json, sys
 import headrace as tf
-server = tf.train.Server(json.loads(sys.argv[1]), job_name=sys.argv[2], task_index=int(sys.argv[3]))
+cluster = tf.train.ClusterSpec(json.loads(sys.argv[1]), replicas=int(sys.argv[4]))
+server = tf.train.Server(cluster, job_name=sys.argv[2], task_index=int(sys.argv[3]))
 print("ready", flush=True)
 server.join()
 print("joined", flush=True)
@@ -47,6 +48,7 @@ class Tasks:
         prefix: before the command of a process, by task: to run it elsewhere.
         hosts: the address of each task; a free port of 127.0.0.1 when not given.
         environ: more variables for all of them.
+        replicas: how many copies of their variables the servers have.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Tasks:
         prefix: Callable[[str, int], Sequence[str]] = lambda job, index: (),
         hosts: dict[str, list[str]] | None = None,
         environ: dict[str, str] | None = None,
+        replicas: int = 0,
     ) -> None:
         ports = iter(free_ports(sum(jobs.values())))
         self.addresses = hosts or {
@@ -63,14 +66,14 @@ class Tasks:
         self.processes: dict[tuple[str, int], subprocess.Popen[str]] = {}
         self._prefix = prefix
         self._environ = environ or {}
+        self.replicas = replicas
         self.start(*((job, i) for job, count in jobs.items() for i in range(count)))
 
     def start(self, *tasks: tuple[str, int]) -> None:
         """Start tasks, and wait until they run."""
         for job, index in tasks:
-            self.processes[job, index] = self.run(
-                self._prefix(job, index), _SERVE, json.dumps(self.addresses), job, str(index)
-            )
+            arguments = (json.dumps(self.addresses), job, str(index), str(self.replicas))
+            self.processes[job, index] = self.run(self._prefix(job, index), _SERVE, *arguments)
         for task in tasks:
             line = self.processes[task].stdout.readline()
             assert line == "ready\n", (task, line)

@@ -110,8 +110,9 @@ def shut_down(address: str, cluster: bool) -> bool:
 
 def _tasks(tasks: list[Any]) -> Table:
     table = Table(title="Tasks")
-    for name in ("task", "address", "up", "memory", "parts run", "version"):
-        left = name in ("task", "address")
+    copies = ["copy"] if any(task.copy for task in tasks) else []
+    for name in ("task", "address", "up", "memory", "parts run", "version", *copies):
+        left = name in ("task", "address", "copy")
         # In a narrow terminal a name goes on in the next line: half an address is of no use.
         table.add_column(name, justify="left" if left else "right", overflow="fold")
     for task in tasks:
@@ -125,6 +126,7 @@ def _tasks(tasks: list[Any]) -> Table:
             readable_bytes(task.memory_bytes),
             str(task.steps_run),
             task.package_version,
+            *([task.copy] if copies else []),
         )
     return table
 

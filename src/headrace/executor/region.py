@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from headrace.errors import OpError
+from headrace.executor.changed_rows import ChangedRows
 from headrace.executor.changing_sizes import ChangingSizes
 from headrace.executor.claims import held, replacing
 from headrace.executor.compiling import Compilation
@@ -94,6 +95,7 @@ class Region:
         touched = RegionState(nodes, handles, self.early.nodes)
         self.touched = touched
         self.written: list[StateKey] = list(touched.writes)
+        self.changed_rows = ChangedRows(nodes, dynamic, handles)
         # What is read and replaced: XLA puts the new value where the old one was, so that a step
         # has its variables in memory once, not twice.
         self.donated = [k for k in self.written if k in touched.reads]
@@ -112,9 +114,8 @@ class Region:
     @property
     def can_fail(self) -> bool:
         """Whether a run may end in an error: of a check, or of a variable without a value."""
-        touched = self.touched
-        reads = any(isinstance(k, ResourceHandle) for k in touched.reads)
-        return touched.may_fail or bool(self.early.checks) or reads
+        reads = any(isinstance(k, ResourceHandle) for k in self.touched.reads)
+        return self.touched.may_fail or bool(self.early.checks) or reads
 
     @property
     def is_proven(self) -> bool:
@@ -326,7 +327,7 @@ class Region:
                 self._raise_explained(error, program, store, dynamic, args, [])
         # XLA may still be computing these arrays. The next step takes them all the same, and
         # nothing has to be taken back: a quick program has no checks and has run before.
-        store.put_all(self.written, new_state)
+        store.put_all(self.written, new_state, self.changed_rows.of(dynamic))
         return outputs
 
     def _await_readers(self, store: ResourceStore, check: Callable[[], float | None]) -> None:
@@ -389,7 +390,7 @@ class Region:
                         called = program.call(args, token)
                     outputs, new_state, outcome, self.pending = called
                     if donates:
-                        store.put_all(self.written, new_state)
+                        store.put_all(self.written, new_state, self.changed_rows.of(dynamic))
                 if program.may_wait:
                     self._wait((outputs, new_state, outcome), None if donates else watch)
                 elif outcome is not None:
@@ -409,7 +410,7 @@ class Region:
         if not donates:
             with store.lock:
                 watch.check()
-                store.put_all(self.written, new_state)
+                store.put_all(self.written, new_state, self.changed_rows.of(dynamic))
         return outputs
 
     def _move(self, store: ResourceStore, args: list[Any]) -> None:
@@ -424,7 +425,7 @@ class Region:
                     moved = args[position] = jax.device_put(value, may_alias=False)
                     with store.lock:  # nobody waits for a step that was given up
                         if store.get(key) is value:
-                            store.put(key, moved)
+                            store.put(key, moved, rows=())
                     moved.block_until_ready()
 
     def _wait(self, results: Any, watch: Watch | None) -> None:
@@ -570,7 +571,7 @@ class Region:
         self.waiting.begin(program.turn, evaluation)
         with np.errstate(all="ignore"):
             evaluation.evaluate_all(self.nodes, values)
-        transaction.commit(None if watch is None else watch.check)
+        transaction.commit(watch.check if watch else None, self.changed_rows.of(dynamic))
         self.waiting.end(program.turn, evaluation)
         if self.sizes is not None:
             self.sizes.note(program, values)

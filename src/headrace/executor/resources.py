@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -69,6 +69,17 @@ class RandomStream:
 
 StateKey = ResourceHandle | RandomStream
 
+#: Which rows of a value have changed: lists of their indices; None for all of it.
+Rows = Sequence[Any] | None
+_ALL: Mapping[Any, Rows] = MappingProxyType({})
+
+
+class ChangeLog(Protocol):
+    """Who wants to know what of a store changes. Called with the lock of the store held."""
+
+    def note(self, key: Hashable, rows: Rows = None) -> None:
+        """A value is another one in these rows, or there is none any more."""
+
 
 class ResourceStore:
     """The state of a session on one device. ``lock`` is held for moments, while values are read and
@@ -76,9 +87,13 @@ class ResourceStore:
 
     Variables hold immutable arrays (NumPy or JAX); an update stores a new array, so a reader never
     sees half of one.
+
+    Attributes:
+        changes: hears of each change, where a standby keeps a copy.
     """
 
     _is_closed = False
+    changes: ChangeLog | None = None
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -102,17 +117,35 @@ class ResourceStore:
         """The values of several keys."""
         return list(map(self._values.get, keys))
 
-    def put(self, key: StateKey, value: Any) -> None:
-        """Replace a value."""
+    def put(self, key: StateKey, value: Any, rows: Rows = None) -> None:
+        """Replace a value, by one that differs in some rows only if these are given."""
         self._values[key] = value
+        if self.changes is not None:
+            self._note((key,), {key: rows})
 
-    def put_all(self, keys: Sequence[StateKey], values: Sequence[Any]) -> None:
-        """Replace several values."""
+    def put_all(
+        self,
+        keys: Sequence[StateKey],
+        values: Sequence[Any],
+        rows: Mapping[Any, Rows] = _ALL,
+    ) -> None:
+        """Replace several values; ``rows`` has those of the keys of which only some change."""
         self._values.update(zip(keys, values, strict=True))
+        if self.changes is not None:
+            self._note(keys, rows)
 
     def drop(self, key: StateKey) -> bool:
         """Forget a value; tells whether there was one."""
-        return self._values.pop(key, None) is not None
+        found = self._values.pop(key, None) is not None
+        if self.changes is not None:
+            self._note((key,), _ALL)
+        return found
+
+    def _note(self, keys: Sequence[Hashable], rows: Mapping[Any, Rows]) -> None:
+        with self.lock:
+            if self.changes is not None:
+                for key in keys:
+                    self.changes.note(key, rows.get(key))
 
     def object(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """A host resource (queue, table ...), made on first use.
@@ -133,11 +166,14 @@ class ResourceStore:
     def clear(self, containers: set[str] | None = None) -> None:
         """Forget all state, or that of some containers; who waits there is cancelled."""
         with self.lock:
-            dropped = [
-                self._values.pop(key)
-                for key in list(self._values)
+            dropped_keys = [
+                key
+                for key in self._values
                 if containers is None or getattr(key, "container", "") in containers
             ]
+            dropped = [self._values.pop(key) for key in dropped_keys]
+            if self.changes is not None:
+                self._note(dropped_keys, _ALL)
         for value in dropped:
             if isinstance(value, HostResource):
                 value.abandon()
@@ -166,6 +202,8 @@ class Transaction(ResourceStore):
         self._begin = values
         #: New values; None for what was dropped.
         self._values = {}
+        #: What of them differs from the old ones.
+        self._rows: dict[Any, Rows] = {}
 
     def claim_key(self, key: StateKey) -> Hashable:
         return self._base.claim_key(key)
@@ -183,18 +221,35 @@ class Transaction(ResourceStore):
     def get_all(self, keys: Sequence[StateKey]) -> list[Any]:
         return [self.get(k) for k in keys]
 
+    def put(self, key: StateKey, value: Any, rows: Rows = None) -> None:
+        self._values[key] = value
+        before = self._rows.get(key, ())
+        self._rows[key] = None if rows is None or before is None else [*before, *rows]
+
+    def put_all(
+        self,
+        keys: Sequence[StateKey],
+        values: Sequence[Any],
+        rows: Mapping[Any, Rows] = _ALL,
+    ) -> None:
+        for key, value in zip(keys, values, strict=True):
+            self.put(key, value, rows.get(key))
+
     def drop(self, key: StateKey) -> bool:
         found = self.get(key) is not None
-        self._values[key] = None
+        self._values[key] = self._rows[key] = None
         return found
 
     def object(self, key: Hashable, make: Callable[[], Any]) -> Any:
         return self._base.object(key, make)
 
-    def commit(self, check: Callable[[], Any] | None = None) -> None:
+    def commit(
+        self, check: Callable[[], Any] | None = None, rows: Mapping[Any, Rows] = _ALL
+    ) -> None:
         """Hand everything to the store, unless ``check()`` raises: the step is given up.
 
-        Without a check for what has begun to change arrays in place.
+        Without a check for what has begun to change arrays in place. ``rows``: of the keys of which
+        the whole transaction changes only some.
         """
         if not self._values:
             return
@@ -206,7 +261,8 @@ class Transaction(ResourceStore):
                 if value is None:
                     self._base.drop(key)  # type: ignore[arg-type]
                 else:
-                    self._base.put(key, value)  # type: ignore[arg-type]
+                    changed = rows.get(key, self._rows.get(key))
+                    self._base.put(key, value, changed)  # type: ignore[arg-type]
 
 
 class SessionStore(ResourceStore):
@@ -230,15 +286,24 @@ class SessionStore(ResourceStore):
             return self._shared.get_all(keys)
         return [self.get(k) for k in keys]
 
-    def put(self, key: StateKey, value: Any) -> None:
-        self._of(key)._values[key] = value
+    def put(self, key: StateKey, value: Any, rows: Rows = None) -> None:
+        store = self._of(key)
+        store._values[key] = value
+        if store.changes is not None:
+            store._note((key,), {key: rows})
 
-    def put_all(self, keys: Sequence[StateKey], values: Sequence[Any]) -> None:
+    def put_all(
+        self,
+        keys: Sequence[StateKey],
+        values: Sequence[Any],
+        rows: Mapping[Any, Rows] = _ALL,
+    ) -> None:
         for key, value in zip(keys, values, strict=True):
-            self.put(key, value)
+            self.put(key, value, rows.get(key))
 
     def drop(self, key: StateKey) -> bool:
-        return self._of(key)._values.pop(key, None) is not None
+        store = self._of(key)
+        return super().drop(key) if store is self else store.drop(key)
 
     def object(self, key: Hashable, make: Callable[[], Any]) -> Any:
         if isinstance(key, ResourceHandle) and key.is_private:

@@ -85,6 +85,7 @@ class ChiefSessionCreator(SessionCreator):
         self._checkpoint_filename_with_path = checkpoint_filename_with_path
         self._scaffold = scaffold or Scaffold()
         self._session_manager: SessionManager | None = None
+        self._has_made = False
         self._master = master
         self._config = config
 
@@ -93,6 +94,11 @@ class ChiefSessionCreator(SessionCreator):
         self._scaffold.finalize()
         if self._session_manager is None:
             self._session_manager = manager_of(self._scaffold)
+        if self._has_made and self._master:
+            # A session before this one was lost; its variables may be there all the same.
+            kept, _ = self._session_manager.look(self._master, self._config)
+            if kept is not None:
+                return kept
         session = self._session_manager.prepare_session(
             self._master,
             saver=self._scaffold.saver,
@@ -105,6 +111,7 @@ class ChiefSessionCreator(SessionCreator):
         )
         if declared is not None:
             declared.tell(session)
+        self._has_made = True
         return session
 
 

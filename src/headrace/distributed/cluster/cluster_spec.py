@@ -19,6 +19,8 @@ __all__ = ["ClusterSpec", "join_address", "split_address"]
 _JOB = "[A-Za-z_][A-Za-z0-9_.-]*"
 _ADDRESS = r"(?P<host>\[[\w:.%]+\]|[^\s:/,\[\]]+):(?P<port>[0-9]{1,5})"
 _MAX_PORT = 65535
+#: The job whose tasks keep copies of each other's variables.
+_SERVERS = "ps"
 #: Messages have it in 32 bits, and lists of tasks have an entry for each index up to the largest.
 _MAX_INDEX = 1_000_000
 
@@ -30,11 +32,14 @@ class ClusterSpec:
         cluster: for each job its tasks: a list of addresses, or a dictionary {index: address}
             that may leave tasks out, since a task need not know all others. A ClusterDef message
             or another ClusterSpec serves as well.
+        replicas: how many copies of the variables of each task of the job "ps" another one of them
+            keeps: 0, or 1 to survive the death of any one server without a loss. By default what
+            `cluster` says, else 0.
 
     Raises:
         TypeError: `cluster`, a job's name, its tasks, an index or an address is of a wrong type.
         ValueError: a name, index or address is malformed, or two tasks have the same address;
-            the message names job and task.
+            the message names job and task. Or there are not enough servers for the copies.
 
     Port 0 stands for "any free port", so tasks may share such an address.
 
@@ -43,11 +48,23 @@ class ClusterSpec:
     {'ps': ['ps0:2222'], 'worker': {1: 'worker1:2222'}}
     """
 
-    def __init__(self, cluster: Any) -> None:
+    def __init__(self, cluster: Any, replicas: int | None = None) -> None:
         self._jobs: dict[str, dict[int, str]] = {}
         for job, tasks in _described(cluster):
             self._add_job(job, tasks)
         self._check_addresses()
+        self.replicas = int(getattr(cluster, "replicas", 0)) if replicas is None else replicas
+        self._check_replicas()
+
+    def _check_replicas(self) -> None:
+        if self.replicas not in (0, 1):
+            raise ValueError(f"`replicas` is 0 or 1, not {self.replicas!r}.")
+        servers = len(self._jobs.get(_SERVERS, ()))
+        if self.replicas and servers < 2:
+            raise ValueError(
+                f"With replicas=1 each task of the job {_SERVERS!r} has its copy at another one, "
+                f"so there must be two of them; the cluster has {servers}."
+            )
 
     def _add_job(self, job: Any, tasks: Any) -> None:
         name = _job_name(job)
@@ -90,12 +107,24 @@ class ClusterSpec:
         """The cluster as a message; jobs and tasks in order of name and index."""
         from headrace.graph.proto import ClusterDef
 
-        message = ClusterDef()
+        message = ClusterDef(replicas=self.replicas)
         for job in sorted(self._jobs):
             job_def = message.job.add(name=job)
             for index, address in sorted(self._jobs[job].items()):
                 job_def.tasks[index] = address
         return message
+
+    def keeper(self, job_name: str, task_index: int) -> int | None:
+        """The index of the task of the same job that keeps the copy of a task's variables.
+
+        >>> cluster = ClusterSpec({"ps": ["a:1", "b:1"], "worker": ["c:1"]}, replicas=1)
+        >>> cluster.keeper("ps", 1), cluster.keeper("worker", 0)
+        (0, None)
+        """
+        if not self.replicas or job_name != _SERVERS:
+            return None
+        indices = self.task_indices(job_name)
+        return indices[(indices.index(task_index) + 1) % len(indices)]
 
     @property
     def jobs(self) -> list[str]:
@@ -149,7 +178,8 @@ class ClusterSpec:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"ClusterSpec({self.as_dict()!r})"
+        more = f", replicas={self.replicas}" if self.replicas else ""
+        return f"ClusterSpec({self.as_dict()!r}{more})"
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -2,6 +2,8 @@
 
 {"cluster": {"ps": ["ps0:2222"], "worker": ["w0:2222", "w1:2222"]},
  "task": {"type": "worker", "index": 1}}
+
+With `"replicas": 1` beside these, servers keep copies of each other's variables.
 """
 
 from __future__ import annotations
@@ -54,7 +56,10 @@ def read_tf_config(environ: Mapping[str, str] = os.environ) -> TaskConfig:
     job = _entry(task, "type", "'task'", str)
     index = _entry(task, "index", "'task'", int)
     try:
-        cluster = ClusterSpec(_entry(config, "cluster", "the configuration"))
+        replicas = (
+            _entry(config, "replicas", "the configuration", int) if "replicas" in config else 0
+        )
+        cluster = ClusterSpec(_entry(config, "cluster", "the configuration"), replicas)
         cluster.task_address(job, index)
     except (TypeError, ValueError) as error:
         raise _wrong(f"'cluster': {error}") from None

@@ -228,7 +228,7 @@ class SessionStatus(_message.Message):
     def __init__(self, session: _Optional[int] = ..., client: _Optional[str] = ..., steps: _Optional[int] = ..., plans: _Optional[int] = ...) -> None: ...
 
 class TaskStatus(_message.Message):
-    __slots__ = ("task", "address", "problem", "incarnation", "uptime_seconds", "memory_bytes", "sessions", "steps", "variables", "links", "steps_run", "package_version", "parts", "threads")
+    __slots__ = ("task", "address", "problem", "incarnation", "uptime_seconds", "memory_bytes", "sessions", "steps", "variables", "links", "steps_run", "package_version", "parts", "threads", "copy")
     TASK_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
@@ -243,6 +243,7 @@ class TaskStatus(_message.Message):
     PACKAGE_VERSION_FIELD_NUMBER: _ClassVar[int]
     PARTS_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
+    COPY_FIELD_NUMBER: _ClassVar[int]
     task: str
     address: str
     problem: str
@@ -257,7 +258,8 @@ class TaskStatus(_message.Message):
     package_version: str
     parts: _containers.RepeatedCompositeFieldContainer[PartStatus]
     threads: _containers.RepeatedCompositeFieldContainer[ThreadStatus]
-    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[PartStatus, _Mapping]]] = ..., threads: _Optional[_Iterable[_Union[ThreadStatus, _Mapping]]] = ...) -> None: ...
+    copy: str
+    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[PartStatus, _Mapping]]] = ..., threads: _Optional[_Iterable[_Union[ThreadStatus, _Mapping]]] = ..., copy: _Optional[str] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
     __slots__ = ("tasks",)
@@ -278,3 +280,25 @@ class ShutdownResponse(_message.Message):
     stopped: _containers.RepeatedScalarFieldContainer[str]
     missing: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, stopped: _Optional[_Iterable[str]] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ViewRequest(_message.Message):
+    __slots__ = ("task", "view", "appoint")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    APPOINT_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    view: _step_pb2.ViewDef
+    appoint: bool
+    def __init__(self, task: _Optional[str] = ..., view: _Optional[_Union[_step_pb2.ViewDef, _Mapping]] = ..., appoint: bool = ...) -> None: ...
+
+class ViewResponse(_message.Message):
+    __slots__ = ("process", "view", "address", "is_held")
+    PROCESS_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    IS_HELD_FIELD_NUMBER: _ClassVar[int]
+    process: _step_pb2.MemberDef
+    view: _step_pb2.ViewDef
+    address: str
+    is_held: bool
+    def __init__(self, process: _Optional[_Union[_step_pb2.MemberDef, _Mapping]] = ..., view: _Optional[_Union[_step_pb2.ViewDef, _Mapping]] = ..., address: _Optional[str] = ..., is_held: bool = ...) -> None: ...

@@ -26,6 +26,10 @@ class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LINK_LOST: _ClassVar[Kind]
     LINKS: _ClassVar[Kind]
     COLLECTIVE: _ClassVar[Kind]
+    FOLLOW: _ClassVar[Kind]
+    COPY: _ClassVar[Kind]
+    COPY_ROLE: _ClassVar[Kind]
+    COPY_KEPT: _ClassVar[Kind]
 
 class CollectiveKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -51,6 +55,10 @@ STEP_RESULT: Kind
 LINK_LOST: Kind
 LINKS: Kind
 COLLECTIVE: Kind
+FOLLOW: Kind
+COPY: Kind
+COPY_ROLE: Kind
+COPY_KEPT: Kind
 JOIN: CollectiveKind
 FORMED: CollectiveKind
 PIECE: CollectiveKind
@@ -380,3 +388,81 @@ class CollectiveCount(_message.Message):
     holder: str
     behind: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, instance: _Optional[int] = ..., sequence: _Optional[int] = ..., holder: _Optional[str] = ..., behind: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class MemberDef(_message.Message):
+    __slots__ = ("task", "incarnation")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    incarnation: int
+    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ...) -> None: ...
+
+class ViewDef(_message.Message):
+    __slots__ = ("epoch", "primary", "standby", "witness")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    PRIMARY_FIELD_NUMBER: _ClassVar[int]
+    STANDBY_FIELD_NUMBER: _ClassVar[int]
+    WITNESS_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    primary: MemberDef
+    standby: MemberDef
+    witness: MemberDef
+    def __init__(self, epoch: _Optional[int] = ..., primary: _Optional[_Union[MemberDef, _Mapping]] = ..., standby: _Optional[_Union[MemberDef, _Mapping]] = ..., witness: _Optional[_Union[MemberDef, _Mapping]] = ...) -> None: ...
+
+class Follow(_message.Message):
+    __slots__ = ("task", "returns", "follower")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    RETURNS_FIELD_NUMBER: _ClassVar[int]
+    FOLLOWER_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    returns: bool
+    follower: MemberDef
+    def __init__(self, task: _Optional[str] = ..., returns: bool = ..., follower: _Optional[_Union[MemberDef, _Mapping]] = ...) -> None: ...
+
+class CopyChange(_message.Message):
+    __slots__ = ("container", "name", "tensors")
+    CONTAINER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TENSORS_FIELD_NUMBER: _ClassVar[int]
+    container: str
+    name: str
+    tensors: int
+    def __init__(self, container: _Optional[str] = ..., name: _Optional[str] = ..., tensors: _Optional[int] = ...) -> None: ...
+
+class Copy(_message.Message):
+    __slots__ = ("task", "sequence", "is_whole", "changes", "values")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    IS_WHOLE_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    sequence: int
+    is_whole: bool
+    changes: _containers.RepeatedCompositeFieldContainer[CopyChange]
+    values: _containers.RepeatedCompositeFieldContainer[_wire_pb2.TensorMeta]
+    def __init__(self, task: _Optional[str] = ..., sequence: _Optional[int] = ..., is_whole: bool = ..., changes: _Optional[_Iterable[_Union[CopyChange, _Mapping]]] = ..., values: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ...) -> None: ...
+
+class CopyRole(_message.Message):
+    __slots__ = ("task", "view", "release", "serve")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    SERVE_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    view: ViewDef
+    release: bool
+    serve: bool
+    def __init__(self, task: _Optional[str] = ..., view: _Optional[_Union[ViewDef, _Mapping]] = ..., release: bool = ..., serve: bool = ...) -> None: ...
+
+class CopyKept(_message.Message):
+    __slots__ = ("task", "sequence", "epoch", "released")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    RELEASED_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    sequence: int
+    epoch: int
+    released: bool
+    def __init__(self, task: _Optional[str] = ..., sequence: _Optional[int] = ..., epoch: _Optional[int] = ..., released: bool = ...) -> None: ...

@@ -34,11 +34,13 @@ class MasterService:
 
     Attributes:
         ready: set once the server is complete.
+        returns: whether that takes long: another one serves the task until it has its variables.
     """
 
     def __init__(self, server: Serving) -> None:
         self.server = server
         self.ready = threading.Event()
+        self.returns = False
 
     def handlers(self) -> dict[str, Handler]:
         """The calls by name."""
@@ -51,6 +53,7 @@ class MasterService:
             "Reset": self._reset,
             "Shutdown": self._shutdown,
             "Status": self._status,
+            "View": self._view,
         }
 
     def wait_until_ready(self) -> None:
@@ -59,7 +62,7 @@ class MasterService:
         Raises:
             UnavailableError: if that takes long.
         """
-        if not self.ready.wait(_START_SECONDS):
+        if self.returns or not self.ready.wait(_START_SECONDS):
             raise UnavailableError(None, None, "The server is still starting.")
 
     @property
@@ -140,15 +143,26 @@ class MasterService:
         self.server.ask_to_stop()
         return response
 
+    def _view(self, request: pb.ViewRequest) -> pb.ViewResponse:
+        """Where a task is served, or what this process says as a witness: also while it starts."""
+        standbys = self.server.standbys
+        if standbys is None:
+            raise UnavailableError(None, None, "The server is still starting.")
+        return standbys.view(request)
+
     def _status(self, request: pb.StatusRequest) -> pb.StatusResponse:
         own = task_status(self.server, request.parts, request.stacks)
         response = pb.StatusResponse(tasks=[own])
+        standbys = self.server.standbys
+        if standbys is not None and standbys.hosted is not None:
+            response.tasks.append(task_status(standbys.hosted, request.parts, request.stacks))
         if request.cluster:
             alone = pb.StatusRequest(parts=request.parts, stacks=request.stacks)
             answers, failed = self._others("Status", alone, ())
             for task in sorted(answers):
                 response.tasks.extend(answers[task].tasks)
-            for task in sorted(failed):
+            # Another one serves it, perhaps, and has answered for it.
+            for task in sorted(failed.keys() - {t.task for t in response.tasks}):
                 address = self._master.addresses[task]
                 response.tasks.add(task=task, address=address, problem=failed[task])
         return response

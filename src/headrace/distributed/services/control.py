@@ -54,6 +54,7 @@ _METHODS: dict[str, tuple[Any, Any]] = {
         "Reset",
         "Shutdown",
         "Status",
+        "View",
     )
 }
 #: Bytes of one message of gRPC: more is refused by gRPC itself before there is memory for it.

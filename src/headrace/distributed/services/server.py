@@ -11,23 +11,26 @@ import signal
 import threading
 import time
 import weakref
+from collections.abc import Callable, Mapping
 from importlib import metadata
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace.distributed.cluster.cluster_spec import ClusterSpec, join_address, split_address
 from headrace.distributed.links.liveness import answers
-from headrace.distributed.links.peers import is_client
+from headrace.distributed.links.peers import is_client, may_come
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
 from headrace.distributed.security.throttled import Throttled
 from headrace.distributed.services.calls import MasterService
 from headrace.distributed.services.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
 from headrace.distributed.services.serving import device_message, device_of
+from headrace.distributed.services.standbys import Standbys
 from headrace.distributed.services.task import Task
 from headrace.distributed.transport import checksum, connect, grpc_pipe
 from headrace.distributed.transport.base import Endpoint, PeerInfo, Pipe
 from headrace.distributed.transport.handshake import Refused, hello_of
-from headrace.errors import FailedPreconditionError, UnavailableError
+from headrace.errors import FailedPreconditionError, OpError, UnavailableError
+from headrace.executor.resources import ResourceHandle
 from headrace.graph.proto import ClusterDef, ConfigProto, ServerDef
 from headrace.placement.devices import DeviceAttributes, local_devices
 from headrace.settings import flags
@@ -39,6 +42,9 @@ _complaints = Throttled(_log)
 _local: weakref.WeakValueDictionary[str, Server] = weakref.WeakValueDictionary()
 
 _PROTOCOLS = ("grpc", "grpc+rdma")
+_Found = TypeVar("_Found")
+#: A task whose copy may be served elsewhere is waited for so long at its own address.
+_HOME_SECONDS = 1.0
 
 
 #: Addresses of servers of this process that have stopped.
@@ -103,10 +109,30 @@ class Server:
         self._stopped = threading.Event()
         self._stopping = threading.Lock()
         self._started = False
+        self.standbys: Standbys | None = None
         self._address = self._cluster.task_address(definition.job_name, definition.task_index)
         self._security.check_address(split_address(self._address)[0])
+        #: For another one's task: in which view it is served here.
+        self._epoch: int | None = None
+        self._values: Mapping[ResourceHandle, Any] = {}
         if start:
             self.start()
+
+    def _serving_other(
+        self, index: int, values: Mapping[ResourceHandle, Any], epoch: int
+    ) -> Server:
+        """A server in this process for another task of the job, which has ended."""
+        definition = ServerDef()
+        definition.CopyFrom(self._server_def)
+        definition.task_index = index
+        host = split_address(self._address)[0]
+        for job in definition.cluster.job:
+            if job.name == definition.job_name:
+                job.tasks[index] = join_address(host, 0)
+        made = Server(definition, start=False)
+        made._epoch, made._values = epoch, values
+        made.start()
+        return made
 
     # -- life -------------------------------------------------------------------------------------
 
@@ -143,6 +169,7 @@ class Server:
             return answers(addresses[task], self._security, timeout)
 
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
+        self.standbys = self._make_standbys()
         try:
             self._listener = self._listen(host, me)
         except BaseException:
@@ -150,12 +177,40 @@ class Server:
             self._control.stop()
             raise
         self._started = True
-        self._service.ready.set()
         _local[self._address] = self
         _log.info("Task %s listens at %s", self._task_name, self._address)
+        self.standbys.start(self._epoch)
+
+    def _begin(self, values: Mapping[ResourceHandle, Any]) -> None:
+        """Begin to answer, with variables that another process has kept."""
+        store = self.task.store
+        store.put_all(list(values), list(values.values()))
+        store.put_all(list(self._values), list(self._values.values()))
+        self._values = {}
+        self._service.ready.set()
+
+    def _make_standbys(self) -> Standbys:
+        definition = self._server_def
+        security = self._security
+
+        def dial_as(me: PeerInfo, address: str, task: str, timeout: float) -> tuple[Pipe, PeerInfo]:
+            return dial(self._controls, address, task, me, security, timeout)
+
+        return Standbys(
+            self._cluster,
+            definition.job_name,
+            definition.task_index,
+            self.task,
+            self._controls,
+            self._serving_other,
+            self._begin,
+            self.ask_to_stop,
+            dial_as,
+        )
 
     def _listen(self, host: str, me: PeerInfo) -> connect.Listener:
-        config = connect.ListenConfig(host, flags.data_port, rdma=self._rdma)
+        port = flags.data_port if self._epoch is None else 0
+        config = connect.ListenConfig(host, port, rdma=self._rdma)
         try:
             return connect.listen(config, self._security, me, self.task.adopt)
         except OSError as error:
@@ -196,11 +251,17 @@ class Server:
             _local.pop(self._address, None)
             _stopped.add(self._address)
             self._listener.close()
+            if self.standbys is not None:
+                self.standbys.close()
             self.task.close()
             self._control.stop()
             self._controls.close()
             self.task.store.close()
         _log.info("Task %s has stopped", self._task_name)
+
+    def wait(self, timeout: float) -> bool:
+        """Whether it has stopped within so many seconds."""
+        return self._stopped.wait(timeout)
 
     def ask_to_stop(self) -> None:
         """Stop soon, in another thread: for calls that must be answered first, and signals."""
@@ -291,16 +352,38 @@ class Server:
         self, address: str, task: str, timeout: float, *, fallback: bool = True
     ) -> tuple[Pipe, PeerInfo]:
         me = PeerInfo(self._task_name, self.incarnation, self._address)
-        return dial(
-            self._controls, address, task, me, self._security, timeout, self._rdma, fallback
-        )
+
+        def connect_to(address: str, timeout: float) -> tuple[Pipe, PeerInfo]:
+            return dial(
+                self._controls, address, task, me, self._security, timeout, self._rdma, fallback
+            )
+
+        return self._where_served(task, address, timeout, connect_to)
 
     def _ask_devices(
         self, task: str, address: str, timeout: float
     ) -> tuple[int, list[DeviceAttributes]]:
         me = PeerInfo(self._task_name, self.incarnation, self._address)
-        answer = ask_endpoint(self._controls, address, task, timeout, me)
+
+        def ask(address: str, timeout: float) -> Any:
+            return ask_endpoint(self._controls, address, task, timeout, me)
+
+        answer = self._where_served(task, address, timeout, ask)
         return answer.incarnation, [device_of(d) for d in answer.devices]
+
+    def _where_served(
+        self, task: str, address: str, timeout: float, call: Callable[[str, float], _Found]
+    ) -> _Found:
+        """Call a task at its address or, where that is in vain, where its copy is served."""
+        if not self._cluster.replicas or self.standbys is None:
+            return call(address, timeout)
+        try:
+            return call(address, min(timeout, _HOME_SECONDS))
+        except OpError as error:
+            other = self.standbys.served_at(task, timeout) if may_come(error) else ""
+            if not other:
+                raise
+            return call(other, timeout)
 
 
 @functools.cache

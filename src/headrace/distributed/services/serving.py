@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services.control import Controls
 from headrace.distributed.services.task import Task
 from headrace.graph.proto import DeviceAttributes as DeviceMessage
 from headrace.placement.devices import DeviceAttributes
+
+
+class Copies(Protocol):
+    """What a server does for copies of variables."""
+
+    @property
+    def hosted(self) -> Serving | None:
+        """The server in this process for another one's task."""
+
+    @property
+    def copy_stage(self) -> str:
+        """How far the copy of the own task is; "" without one."""
+
+    def view(self, request: pb.ViewRequest) -> pb.ViewResponse:
+        """Answer a control call about copies."""
 
 
 class Serving(Protocol):
@@ -22,6 +38,10 @@ class Serving(Protocol):
     task: Task
     incarnation: int
     began: float
+
+    @property
+    def standbys(self) -> Copies | None:
+        """What it does for copies of variables; None while it starts."""
 
     @property
     def address(self) -> str:

@@ -32,6 +32,7 @@ def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> p
         memory_bytes=resident_bytes(),
         steps_run=task.worker.steps_run,
         package_version=metadata.version("headrace"),
+        copy=server.standbys.copy_stage if server.standbys is not None else "",
     )
     for session in task.master.sessions():
         status.sessions.add(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from headrace.distributed.collective.collectives import TaskCollectives
 from headrace.distributed.links.liveness import Probe
@@ -27,6 +27,14 @@ from headrace.executor.resources import ResourceStore
 from headrace.placement.devices import DeviceAttributes
 
 _log = logging.getLogger("headrace.distributed")
+
+
+class Copies(Protocol):
+    """Who hears of messages about copies, and of lost links."""
+
+    def on_frame(self, link: Link, message: Any, buffers: list[Any]) -> None: ...
+
+    def on_lost(self, link: Link) -> None: ...
 
 
 class Task:
@@ -52,6 +60,8 @@ class Task:
         probe: Probe | None = None,
     ) -> None:
         self.me = me
+        #: What it does for copies; set by whoever has them.
+        self.standbys: Copies | None = None
         self.store = ResourceStore()
         self.peers = Peers(self, dial, timing, probe=probe)
         self.worker = Worker(me.task, self.store, devices, self.peers)
@@ -75,6 +85,7 @@ class Task:
             pb.Registered: self.master.registered,
             pb.RunStep: clients.run_step,
             pb.Collective: self.collectives.on_message,
+            **dict.fromkeys((pb.Follow, pb.Copy, pb.CopyRole, pb.CopyKept), self._on_copy),
         }
         self.peers.start()
 
@@ -87,6 +98,10 @@ class Task:
         message = unpack(head)
         self._handlers[message.__class__](link, message, buffers)
 
+    def _on_copy(self, link: Link, message: Any, buffers: list[Any]) -> None:
+        if self.standbys is not None:
+            self.standbys.on_frame(link, message, buffers)
+
     def on_lost(self, link: Link, reason: str) -> None:
         """A link is gone."""
         peer = link.peer.task
@@ -94,6 +109,8 @@ class Task:
         self.worker.peer_lost(peer, reason)
         self.steps.peer_lost(peer, reason)
         self.collectives.peer_lost(peer)
+        if self.standbys is not None:
+            self.standbys.on_lost(link)
         self.master.peer_lost(peer, reason)
 
     def on_tick(self, now: float) -> None:

@@ -73,9 +73,9 @@ class Witness:
         None if this process was appointed by nobody, or has forgotten: it was started again.
         """
         known = self._views.get(task)
-        if known is not None and known.epoch + 1 == view.epoch:
-            if view.primary in (known.primary, known.standby):
-                known = self._views[task] = view
+        is_next = known is not None and known.epoch + 1 == view.epoch
+        if is_next and known is not None and view.primary in (known.primary, known.standby):
+            known = self._views[task] = view
         return known
 
 
@@ -102,9 +102,9 @@ class Primary:
         return self.stage not in ("alone", "filling", "filled")
 
     @property
-    def wants_witness(self) -> bool:
-        """Whether there is all but a witness."""
-        return self.stage == "filled"
+    def epochs(self) -> int:
+        """The highest epoch that was tried."""
+        return self._tried
 
     def followed(self, who: Member) -> None:
         """A process wants the copy.

@@ -20,6 +20,10 @@ _CLASSES: dict[int, Any] = {
     pb.LINK_LOST: pb.LinkLost,
     pb.LINKS: pb.Links,
     pb.COLLECTIVE: pb.Collective,
+    pb.FOLLOW: pb.Follow,
+    pb.COPY: pb.Copy,
+    pb.COPY_ROLE: pb.CopyRole,
+    pb.COPY_KEPT: pb.CopyKept,
 }
 _PREFIX = {c: bytes([k]) for k, c in _CLASSES.items()}
 

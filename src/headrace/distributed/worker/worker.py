@@ -7,7 +7,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from headrace.distributed.links.peers import Peers
 from headrace.distributed.protocol import step_pb2 as pb
@@ -49,6 +50,13 @@ class reading:
 
     def __exit__(self, *exc: Any) -> None:
         _reading.now = False
+
+
+class Acknowledging(Protocol):
+    """Who says when a step may be acknowledged."""
+
+    def when_kept(self, call: Callable[[], None]) -> None:
+        """Call when nothing that has happened so far can be lost with this process."""
 
 
 class RegisteredPart:
@@ -131,6 +139,8 @@ class Worker:
         self.bodies = BodyCalls(peers)
         #: Brings the members of collective operations together; set by the task.
         self.collectives: Collectives | None = None
+        #: What a copy does not have yet; set where there is one.
+        self.journal: Acknowledging | None = None
         self._parts: dict[int, RegisteredPart] = {}
         self._engines: dict[int, ProcessEngine] = {}
         self._lock = threading.Lock()
@@ -256,7 +266,11 @@ class Worker:
         self.machine.ended(context.number)
         # The run and its context know each other: large values must not wait for the collector.
         run.release()
-        context.reply(result)
+        if self.journal is None:
+            context.reply(result)
+        else:
+            # What it has changed, or has seen of others' changes, must not be lost any more.
+            self.journal.when_kept(partial(context.reply, result))
 
     # -- tensors ----------------------------------------------------------------------------------
 

@@ -580,10 +580,12 @@ class JobDef(_message.Message):
     def __init__(self, name: _Optional[str] = ..., tasks: _Optional[_Mapping[int, str]] = ...) -> None: ...
 
 class ClusterDef(_message.Message):
-    __slots__ = ("job",)
+    __slots__ = ("job", "replicas")
     JOB_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
     job: _containers.RepeatedCompositeFieldContainer[JobDef]
-    def __init__(self, job: _Optional[_Iterable[_Union[JobDef, _Mapping]]] = ...) -> None: ...
+    replicas: int
+    def __init__(self, job: _Optional[_Iterable[_Union[JobDef, _Mapping]]] = ..., replicas: _Optional[int] = ...) -> None: ...
 
 class JobDeviceFilters(_message.Message):
     __slots__ = ("name", "tasks")

@@ -73,6 +73,7 @@ class Traits:
             For ops with outputs that nothing reads, of which releases state different shapes.
         row_updates: where the indices and the new rows stand among the inputs of an op that changes
             rows of input 0, and whose programs pass over indices behind the last row.
+        all_rows: it has ``row_updates``, and changes the other rows, too.
         origin: ``origin(op)``: the operation that decides what its outputs are like, which errors
             of what takes them name: the last stage of a dataset; None if the graph does not tell.
         device_arrays: it runs on the host, but takes arrays where they lie.
@@ -103,6 +104,7 @@ class Traits:
     shared: bool = False
     stated_outputs: int | None = None
     row_updates: tuple[int, int] | None = None
+    all_rows: bool = False
     origin: Callable[[Operation], Operation | None] | None = None
     device_arrays: bool = False
     flops: Callable[[Operation], int] | None = None

@@ -373,7 +373,7 @@ def _define(name: str, signature: str, states: int, rule: Rule, attrs: str = "")
         gradient=_UPDATE,
         effects=replace(effects, checks=True),
         early_check=index_check(grad_at + 1, lambda attrs, dims: dims[0][0]),  # type: ignore[index]
-        traits=Traits(row_updates=(grad_at + 1, grad_at)),
+        traits=Traits(row_updates=(grad_at + 1, grad_at), all_rows=sparse is not None),
     )
 
 

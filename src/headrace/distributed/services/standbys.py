@@ -1,0 +1,421 @@
+"""The copies that servers keep of each other's variables, as one server of a cluster has a part.
+
+In a cluster with ``replicas=1`` each task of the job "ps" has its copy at the next one. When it
+dies that one serves it, as a second server of its process; when it is started again it gets its
+variables back, and serves itself. Where a task is served is asked of the one that keeps its copy.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from headrace.distributed.cluster.cluster_spec import ClusterSpec, split_address
+from headrace.distributed.links.peers import (
+    CLIENT,
+    FIRST_NOTICE_SECONDS,
+    NOTICE_SECONDS,
+    RETRY_SECONDS,
+    Peers,
+    is_client,
+)
+from headrace.distributed.protocol import control_pb2 as pb
+from headrace.distributed.protocol import step_pb2
+from headrace.distributed.services.control import Controls
+from headrace.distributed.services.serving import Serving
+from headrace.distributed.services.task import Task
+from headrace.distributed.standby.journal import Journal
+from headrace.distributed.standby.primary_role import PrimaryRole
+from headrace.distributed.standby.rules import Member, Primary, View, Witness
+from headrace.distributed.standby.standby_role import StandbyRole
+from headrace.distributed.standby.views import Place, member_of, proposal, to_message, view_of
+from headrace.distributed.transport.base import PeerInfo, Pipe
+from headrace.distributed.transport.link import Link
+from headrace.distributed.wire.messages import unpack
+from headrace.errors import OpError, UnavailableError
+from headrace.executor.resources import ResourceHandle
+
+__all__ = ["HostedServer", "Standbys", "task_name"]
+
+_log = logging.getLogger("headrace.distributed")
+
+#: A call that only asks another process for a word takes at most so many seconds.
+_ASK_SECONDS = 1.0
+#: A link to whoever serves a task is waited for so long, before it is asked again who does.
+_LINK_SECONDS = 1.0
+
+
+class HostedServer(Serving, Protocol):
+    """A server of this process that serves another one's task."""
+
+    def wait(self, timeout: float) -> bool:
+        """Whether it has stopped within so many seconds."""
+
+    def stop(self) -> None:
+        """Stop serving."""
+
+
+#: Connects as a process that is no task: ``dial(me, address, task, timeout)``.
+DialAs = Callable[[PeerInfo, str, str, float], tuple[Pipe, PeerInfo]]
+Values = Mapping[ResourceHandle, Any]
+
+
+def task_name(job: str, index: int) -> str:
+    """The full name of a task."""
+    return f"/job:{job}/replica:0/task:{index}"
+
+
+class Standbys:
+    """What one server does for copies: its own, that of the server before it, and as a witness.
+
+    Args:
+        cluster: all tasks; ``job``, ``index``: the own one.
+        task: its parts; ``controls``: how others are called.
+        host: makes a server for another task of the job: ``host(index, values, epoch)``.
+        begin: lets the own server begin to serve, with the variables that it is given.
+        stop: stops the own server: another one serves its task.
+        dial: see `DialAs`.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterSpec,
+        job: str,
+        index: int,
+        task: Task,
+        controls: Controls,
+        host: Callable[[int, Values, int], HostedServer],
+        begin: Callable[[Values], None],
+        stop: Callable[[], None],
+        dial: DialAs,
+    ) -> None:
+        self._cluster = cluster
+        self._job, self._index = job, index
+        self._task = task
+        self._controls = controls
+        self._host = host
+        self._begin = begin
+        self._stop_server = stop
+        self._dial_as = dial
+        self.me: Member = (task.me.task, task.me.incarnation)
+        self._witness = Witness()
+        self._primary: PrimaryRole | None = None
+        self._standby: StandbyRole | None = None
+        self._return: _Return | None = None
+        self.hosted: HostedServer | None = None
+        self._keeper = cluster.keeper(job, index)
+        #: Whose copy this server keeps.
+        self._kept = next(
+            (i for i in self._servers() if cluster.keeper(job, i) == index and i != index), None
+        )
+        self._stopped = threading.Event()
+        task.standbys = self
+
+    def _servers(self) -> list[int]:
+        return self._cluster.task_indices(self._job) if self._keeper is not None else []
+
+    # -- life -------------------------------------------------------------------------------------
+
+    def start(self, epoch: int | None = None) -> None:
+        """Begin.
+
+        Args:
+            epoch: of the view in which this server serves another one's task; else the task is the
+                own one, and may be served elsewhere now.
+        """
+        if epoch is not None:
+            self._serve({}, epoch, follows=False)
+        elif self._keeper is None:
+            self._begin({})
+        else:
+            threading.Thread(target=self._come, name="headrace return", daemon=True).start()
+
+    def _follow_other(self) -> None:
+        """Keep the copy of the server before this one."""
+        if self._kept is None:
+            return
+        other = task_name(self._job, self._kept)
+        address = self._cluster.task_address(self._job, self._kept)
+        self._standby = StandbyRole(
+            other,
+            self.me,
+            lambda: self._task.peers.link(other, address, _LINK_SECONDS),
+            self._place_of,
+            self._ask,
+            self._answers,
+            self._is_dead,
+            self._host_other,
+        )
+        self._standby.start()
+
+    def _come(self) -> None:
+        """Find out whether the own task is served elsewhere; then get its variables back."""
+        assert self._keeper is not None
+        keeper = self._cluster.task_address(self._job, self._keeper)
+        began = time.monotonic()
+        noticed = FIRST_NOTICE_SECONDS - NOTICE_SECONDS
+        while not self._stopped.is_set():
+            try:
+                found = self._call(keeper, pb.ViewRequest(task=self.me[0]))
+                if found.address:
+                    self._get_back(found.address)
+                    return
+                if not found.is_held:
+                    self._serve({}, 1)
+                    return
+                why = "it is about to serve it"
+            except OpError as error:
+                why = error.message
+            waited = time.monotonic() - began
+            if waited - noticed >= NOTICE_SECONDS:
+                noticed = waited
+                text = "%s waits for word of its copy from %s, for %.0f s so far: %s"
+                _log.warning(text, self.me[0], keeper, waited, why)
+            self._stopped.wait(RETRY_SECONDS)
+
+    def _get_back(self, address: str) -> None:
+        """Follow whoever serves the own task, until it hands it over."""
+
+        def got(values: Values, epoch: int) -> None:
+            returning.close()
+            _log.warning("%s is served by its own server again", self.me[0])
+            self._serve(values, epoch)
+
+        def gone() -> None:
+            returning.close()
+            _log.warning("%s is served nowhere: it begins without its variables", self.me[0])
+            self._serve({}, 1)
+
+        assert self._keeper is not None
+        keeper = self._cluster.task_address(self._job, self._keeper)
+
+        def where() -> str:
+            answer = self._call(keeper, pb.ViewRequest(task=self.me[0]))
+            if not answer.address and not answer.is_held:
+                gone()
+            return str(answer.address)
+
+        returning = self._return = _Return(self, where, got, self._dial_as)
+        returning.start()
+
+    @property
+    def copy_stage(self) -> str:
+        """How far the copy of the own task is, see `rules.Primary`; "" without one."""
+        return "" if self._keeper is None or self._primary is None else self._primary.rules.stage
+
+    def _serve(self, values: Values, epoch: int, follows: bool = True) -> None:
+        """The own task is served here; with ``follows`` the copy of another one is kept."""
+        if self._stopped.is_set():
+            return
+        self._begin(values)
+        journal = Journal(self._task.store)
+        self._task.worker.journal = journal
+        self._primary = PrimaryRole(
+            self.me[0],
+            journal,
+            Primary(self.me, epoch),
+            self._witnesses,
+            self._ask,
+            self._is_dead,
+            self._stop_server,
+        )
+        # Not before: until now another server has the name of this one.
+        if follows:
+            self._follow_other()
+
+    def _host_other(self, values: Values, epoch: int) -> None:
+        """Serve another one's task until it is handed over, or this server stops."""
+        assert self._kept is not None
+        self.hosted = self._host(self._kept, values, epoch)
+        _log.warning(
+            "%s is served by %s from now on, at %s, until it is started again: %d variables",
+            task_name(self._job, self._kept),
+            self.me[0],
+            self.hosted.address,
+            len(values),
+        )
+        while not self.hosted.wait(1.0) and not self._stopped.is_set():
+            pass
+        self.hosted.stop()
+        self.hosted = None
+
+    def close(self) -> None:
+        """Keep and serve nothing any more."""
+        self._stopped.set()
+        for role in (self._primary, self._standby, self._return):
+            if role is not None:
+                role.close()
+        if self.hosted is not None:
+            self.hosted.stop()
+
+    # -- what others say --------------------------------------------------------------------------
+
+    def on_frame(self, link: Link, message: Any, buffers: list[Any]) -> None:
+        """A message about copies has arrived."""
+        primary = self._primary if message.task == self.me[0] else None
+        if isinstance(message, step_pb2.Follow):
+            if primary is not None:
+                primary.followed(link, message)
+        elif isinstance(message, step_pb2.CopyKept):
+            if primary is not None:
+                primary.kept(link, message)
+        elif self._standby is not None and message.task == self._standby.task:
+            if isinstance(message, step_pb2.Copy):
+                self._standby.copied(link, message, buffers)
+            else:
+                self._standby.told(link, message)
+
+    def on_lost(self, link: Link) -> None:
+        """A link is lost."""
+        if self._primary is not None:
+            self._primary.lost(link)
+        if self._standby is not None:
+            self._standby.lost(link)
+
+    def view(self, request: pb.ViewRequest) -> pb.ViewResponse:
+        """Answer a control call: where a task is served, or what a witness says."""
+        answer = pb.ViewResponse()
+        answer.process.task, answer.process.incarnation = self.me
+        if request.HasField("view"):
+            wanted = view_of(request.view)
+            if request.appoint:
+                found: View | None = self._witness.appoint(request.task, wanted)
+            else:
+                found = self._witness.propose(request.task, wanted)
+            if found is not None:
+                answer.view.CopyFrom(to_message(found))
+        elif self._standby is not None and request.task == self._standby.task:
+            hosted = self.hosted
+            answer.address = "" if hosted is None else hosted.address
+            answer.is_held = self._standby.holds
+        return answer
+
+    # -- other processes --------------------------------------------------------------------------
+
+    def served_at(self, task: str, timeout: float) -> str:
+        """The address where a task is served in the place of its own server; "" if nowhere."""
+        for index in self._cluster.task_indices("ps") if self._cluster.replicas else ():
+            keeper = self._cluster.keeper("ps", index)
+            if task_name("ps", index) != task or keeper is None:
+                continue
+            if (self._job, self._index) == ("ps", keeper):
+                return "" if self.hosted is None else self.hosted.address
+            address = self._cluster.task_address("ps", keeper)
+            try:
+                answer = self._call(address, pb.ViewRequest(task=task), min(timeout, _ASK_SECONDS))
+                return str(answer.address)
+            except OpError:
+                return ""
+        return ""
+
+    def _call(self, address: str, request: Any, timeout: float = _ASK_SECONDS) -> pb.ViewResponse:
+        answer: pb.ViewResponse = self._controls.at(address).call("View", request, timeout)
+        return answer
+
+    def _ask(self, place: Place, task: str, view: View, appoint: bool) -> View | None:
+        member, address = place
+        answer = self._call(address, proposal(task, view, appoint))
+        if member_of(answer.process) != member or not answer.HasField("view"):
+            return None
+        return view_of(answer.view)
+
+    def _answers(self, place: Place) -> bool:
+        try:
+            return member_of(self._call(place[1], pb.ViewRequest()).process) == place[0]
+        except OpError:
+            return False
+
+    def _is_dead(self, place: Place) -> bool:
+        """Whether another process is where it was, or nobody listens there."""
+        try:
+            return member_of(self._call(place[1], pb.ViewRequest()).process) != place[0]
+        except OpError:
+            pass
+        try:
+            socket.create_connection(split_address(place[1]), _ASK_SECONDS).close()
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            pass
+        return False
+
+    def _place_of(self, member: Member) -> Place:
+        for link in self._task.peers.all():
+            if (link.peer.task, link.peer.incarnation) == member and link.peer.address:
+                return member, link.peer.address
+        job, _, index = member[0].removeprefix("/job:").partition("/replica:0/task:")
+        return member, self._cluster.task_address(job, int(index))
+
+    def _witnesses(self) -> list[Place]:
+        """Other processes that are connected; servers first, for they stay."""
+        other = () if self._keeper is None else (task_name(self._job, self._keeper),)
+        hosted = () if self.hosted is None else (self.hosted.task.me.task,)
+        found = {
+            link.peer.task: ((link.peer.task, link.peer.incarnation), link.peer.address)
+            for link in self._task.peers.all()
+            if link.introduced
+            and not link.lost
+            and not is_client(link.peer.task)
+            and link.peer.task not in (self.me[0], *other, *hosted)
+        }
+        first = f"/job:{self._job}/"
+        return [found[t] for t in sorted(found, key=lambda t: (not t.startswith(first), t))]
+
+
+class _Return:
+    """A server that was started again gets its variables back; until then it is no task."""
+
+    def __init__(
+        self,
+        standbys: Standbys,
+        where: Callable[[], str],
+        got: Callable[[Values, int], None],
+        dial: DialAs,
+    ) -> None:
+        me = PeerInfo(f"{CLIENT}{uuid.uuid4()}", standbys.me[1])
+        self._peers = Peers(self, lambda a, t, s, fallback=True: dial(me, a, t, s))
+        task = standbys.me[0]
+
+        def connect() -> Link:
+            address = where()
+            if not address:
+                raise UnavailableError(None, None, f"{task} is served nowhere yet.")
+            return self._peers.link(task, address, _LINK_SECONDS)
+
+        self.role = StandbyRole(
+            task,
+            standbys.me,
+            connect,
+            standbys._place_of,
+            standbys._ask,
+            lambda place: False,
+            lambda place: False,
+            got,
+            returns=True,
+        )
+
+    def start(self) -> None:
+        self._peers.start()
+        self.role.start()
+
+    def close(self) -> None:
+        self.role.close()
+        threading.Thread(target=self._peers.close, daemon=True).start()
+
+    def on_frame(self, link: Link, head: bytes, buffers: list[Any]) -> None:
+        message = unpack(head)
+        if isinstance(message, step_pb2.Copy):
+            self.role.copied(link, message, buffers)
+        elif isinstance(message, step_pb2.CopyRole):
+            self.role.told(link, message)
+
+    def on_lost(self, link: Link, reason: str) -> None:
+        self.role.lost(link)
+
+    def on_tick(self, now: float) -> None:
+        """Nothing is due."""

@@ -1,0 +1,301 @@
+"""The side of a task that is served: sends what changes to whoever keeps its copy.
+
+One thread does it all in turns; frames of the follower come in the threads of its link.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.standby.journal import Change, Journal
+from headrace.distributed.standby.rules import Primary
+from headrace.distributed.standby.views import AskWitness, Place, to_message
+from headrace.distributed.transport.base import PipeBroken
+from headrace.distributed.transport.link import Link
+from headrace.distributed.wire import codec
+from headrace.distributed.wire.messages import pack
+from headrace.errors import OpError
+
+__all__ = ["PrimaryRole"]
+
+_log = logging.getLogger("headrace.distributed")
+
+#: Seconds between two looks at what does not announce itself.
+_LOOK = 0.1
+#: A witness that was not there for so many seconds is lost.
+_WITNESS_SECONDS = 2.0
+#: The last message of this server leaves within so many seconds.
+_FLUSH_SECONDS = 1.0
+#: Without a witness for so many seconds, the log says so.
+_NOTICE_SECONDS = 10.0
+
+
+class PrimaryRole:
+    """What the server of a task does for its copy.
+
+    Args:
+        task: its name; ``journal``: of its store.
+        rules: who may do what.
+        witnesses: the places of those that could be witness, the best first.
+        ask: see `views.AskWitness`.
+        is_dead: whether it is certain that the process at a place has ended.
+        deposed: called when the copy is served in place of this one.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        journal: Journal,
+        rules: Primary,
+        witnesses: Callable[[], list[Place]],
+        ask: AskWitness,
+        is_dead: Callable[[Place], bool],
+        deposed: Callable[[], None],
+    ) -> None:
+        self.task = task
+        self.journal = journal
+        self.rules = rules
+        self._witnesses = witnesses
+        self._ask = ask
+        self._is_dead = is_dead
+        self._deposed = deposed
+        self._link: Link | None = None
+        self._follower_at: Place | None = None
+        self._witness_at: Place | None = None
+        self._witness_seen = 0.0
+        self._alone_since = 0.0
+        #: Whether the follower is to serve the task itself, once it has everything.
+        self._returns = False
+        self.handed_over = threading.Event()
+        self._whole_at: int | None = None
+        self._lock = threading.RLock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="headrace copies", daemon=True)
+        self._thread.start()
+
+    # -- the follower -----------------------------------------------------------------------------
+
+    def followed(self, link: Link, message: pb.Follow) -> None:
+        """A process wants a copy."""
+        member = (message.follower.task, message.follower.incarnation)
+        with self._lock:
+            if self.handed_over.is_set():
+                return
+            self.rules.followed(member)
+            if self.rules.stage != "filling":
+                return
+            self._link, self._whole_at, self._returns = link, None, message.returns
+            self._follower_at = member, link.peer.address
+            self.journal.gate(False)
+            self.journal.fill()
+        _log.info("%s sends %s its variables", self.task, member[0])
+
+    def kept(self, link: Link, message: pb.CopyKept) -> None:
+        """The follower says what it has, or what it is."""
+        with self._lock:
+            if link is not self._link or self.handed_over.is_set():
+                return
+            if message.epoch:
+                self.rules.named(message.epoch)
+                if message.released:
+                    self.rules.released(message.epoch)
+                    self.journal.gate(self.rules.is_gated)
+                elif self.rules.stage == "protected":
+                    who = self.rules.view
+                    _log.info("%s: %s keeps a copy (%s)", self.task, who.standby, who.epoch)
+                return
+            whole = self._whole_at is not None and message.sequence >= self._whole_at
+            if whole:
+                self.rules.filled()
+            if whole and self._returns:
+                self._hand_over(link)
+                return
+        self.journal.kept(message.sequence)
+        self.journal.news.set()
+
+    def _hand_over(self, link: Link) -> None:
+        """The process that served the task before has all that was ever acknowledged."""
+        if not self.journal.is_gated:
+            # From now on nothing is acknowledged that it does not have; once more, then.
+            self.journal.gate(True)
+            self._whole_at = None
+            self.journal.news.set()
+            return
+        self.handed_over.set()
+        view = to_message(self.rules.view)
+        view.epoch = self.rules.epochs + 1
+        with contextlib.suppress(PipeBroken):
+            link.send(pack(pb.CopyRole(task=self.task, view=view, serve=True)), block=False)
+            link.flush(_FLUSH_SECONDS)
+        self._deposed()
+
+    def lost(self, link: Link) -> None:
+        """A link is lost; it may be that of the follower."""
+        with self._lock:
+            if link is not self._link or self.handed_over.is_set():
+                return
+            self._link = None
+            self.rules.lost()
+            self.journal.gate(self.rules.is_gated)
+            if not self.rules.is_gated:
+                self.journal.stop()
+        self.journal.news.set()
+
+    # -- the thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stop.is_set() and not self.handed_over.is_set():
+            try:
+                self._send_changes()
+                self._decide()
+            except OpError as error:
+                _log.debug("%s: %s", self.task, error)
+            except Exception:
+                _log.exception("The copy of %s fails", self.task)
+            self.journal.news.wait(_LOOK)
+
+    def _send_changes(self) -> None:
+        with self._lock:
+            link = self._link
+            first = self._whole_at is None
+        if link is None or not (self.journal.news.is_set() or first):
+            return
+        sequence, changes, is_whole = self.journal.take()
+        if not (changes or (is_whole and first)):
+            return
+        try:
+            message, buffers = _encoded(self.task, changes)
+        finally:
+            self.journal.give_back(changes)
+        message.sequence, message.is_whole = sequence, is_whole
+        with self._lock:
+            if link is not self._link:
+                return
+            if is_whole and self._whole_at is None:
+                self._whole_at = sequence
+        with contextlib.suppress(PipeBroken, ValueError):  # `lost` is called
+            link.send(pack(message), buffers)
+
+    def _decide(self) -> None:
+        stage = self.rules.stage
+        if stage == "filled" and not self._returns:
+            self._appoint()
+        elif stage in ("protected", "releasing"):
+            self._look_at_witness()
+        elif stage == "dropping":
+            self._drop()
+
+    def _appoint(self) -> None:
+        places = self._witnesses()
+        if not places:
+            self._say_alone()
+        for place in places:
+            with self._lock:
+                if self.rules.stage != "filled" or self._link is None:
+                    return
+                wanted = self.rules.appoint(place[0])
+                self._witness_at, self._witness_seen = place, time.monotonic()
+                self.journal.gate(True)
+            answer = self._answer(place, wanted, appoint=True)
+            with self._lock:
+                self.rules.appointed(answer)
+                self.journal.gate(self.rules.is_gated)
+                if self.rules.stage == "naming":
+                    self._tell(pb.CopyRole(task=self.task, view=to_message(self.rules.wanted)))
+                    return
+
+    def _say_alone(self) -> None:
+        now = time.monotonic()
+        self._alone_since = self._alone_since or now
+        if now - self._alone_since > _NOTICE_SECONDS:
+            self._alone_since = math.inf
+            _log.warning(
+                "%s has a copy, but updates do not wait for it: who serves is decided by a third "
+                "task, and no other one is connected",
+                self.task,
+            )
+
+    def _look_at_witness(self) -> None:
+        now = time.monotonic()
+        if self._witness_at in self._witnesses():
+            self._witness_seen = now
+        elif now - self._witness_seen > _WITNESS_SECONDS:
+            with self._lock:
+                if self.rules.lost_witness():
+                    view = to_message(self.rules.view)
+                    self._tell(pb.CopyRole(task=self.task, view=view, release=True))
+
+    def _drop(self) -> None:
+        """The standby is lost: go on without it, if the witness agrees."""
+        with self._lock:
+            wanted = self.rules.lost()
+        place, follower = self._witness_at, self._follower_at
+        answer = None
+        if wanted is not None and place is not None:
+            answer = self._answer(place, wanted, appoint=False)
+        is_dead = answer is None and follower is not None and self._is_dead(follower)
+        with self._lock:
+            if self.rules.stage != "dropping":
+                return
+            if is_dead:
+                self.rules.lost(is_dead=True)
+            stage = self.rules.answered(answer)
+            self.journal.gate(self.rules.is_gated)
+        if stage == "alone":
+            self.journal.stop()
+            _log.warning("%s goes on without its copy: %s is lost", self.task, follower)
+        elif stage == "deposed":
+            _log.error(
+                "%s was cut off, and %s serves in its place: this server stops. Start it again",
+                self.task,
+                follower,
+            )
+            self._stop.set()
+            self._deposed()
+
+    def _answer(self, place: Place, view: Any, appoint: bool) -> Any:
+        try:
+            return self._ask(place, self.task, view, appoint)
+        except OpError as error:
+            _log.info("The witness of %s, %s, does not answer: %s", self.task, place[0], error)
+            return None
+
+    def _tell(self, message: pb.CopyRole) -> None:
+        if self._link is not None:
+            with contextlib.suppress(PipeBroken):
+                self._link.send(pack(message), block=False)
+
+    def close(self) -> None:
+        """Send nothing any more."""
+        self._stop.set()
+        self.journal.news.set()
+
+
+def _encoded(task: str, changes: list[Change]) -> tuple[pb.Copy, list[Any]]:
+    """Changes as a message; nobody changes in place what its buffers show."""
+    message = pb.Copy(task=task)
+    values: list[Any] = []
+    for key, value, rows in changes:
+        change = message.changes.add(container=key.container, name=key.name)
+        if value is None:
+            continue
+        whole = np.asarray(value)
+        if rows is None or whole.ndim == 0 or 2 * len(rows) >= len(whole):
+            change.tensors = 1
+            values.append(whole)
+        else:
+            change.tensors = 2
+            inside = rows[(rows >= 0) & (rows < len(whole))]
+            values += [inside, whole[inside]]
+    metas, buffers = codec.encode_many(values)
+    message.values.extend(metas)
+    return message, buffers
