@@ -29,7 +29,7 @@ from headrace.placement.devices import DeviceAttributes
 _log = logging.getLogger("headrace.distributed")
 
 
-class Copies(Protocol):
+class CopyListener(Protocol):
     """Who hears of messages about copies, and of lost links."""
 
     def on_frame(self, link: Link, message: Any, buffers: list[Any]) -> None: ...
@@ -61,7 +61,7 @@ class Task:
     ) -> None:
         self.me = me
         #: What it does for copies; set by whoever has them.
-        self.standbys: Copies | None = None
+        self.standbys: CopyListener | None = None
         self.store = ResourceStore()
         self.peers = Peers(self, dial, timing, probe=probe)
         self.worker = Worker(me.task, self.store, devices, self.peers)
