@@ -9,5 +9,7 @@ What happens when follows from the seed alone:
 
 >>> from headrace.chaos.schedule import Cluster, make_schedule
 >>> for fault in make_schedule(7, seconds=9.0, cluster=Cluster(2, 4)):
-...     print(fault)
+...     print(str(fault).strip())
+3.3 s: stop ps/0 for 2.0 s
+5.4 s: delay ps/1 for 1.9 s
 """
