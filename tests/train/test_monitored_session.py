@@ -355,3 +355,21 @@ def test_seconds_or_steps_but_not_both(tmp_path: Path) -> None:
         tf.train.MonitoredTrainingSession(
             checkpoint_dir=str(tmp_path), save_checkpoint_secs=1, save_checkpoint_steps=1
         )
+
+
+def test_a_session_that_is_made_anew_keeps_what_variables_have_learned() -> None:
+    v = tf.get_variable("learned", initializer=1.0)
+    change = v.assign(5.0)
+    server = tf.train.Server.create_local_server()
+    try:
+        creator = tf.train.ChiefSessionCreator(master=server.target)
+        with creator.create_session() as session:
+            assert session.run(v) == 1.0
+            session.run(change)
+        with creator.create_session() as session:  # as after a connection that broke
+            assert session.run(v) == 5.0
+        tf.Session.reset(server.target)
+        with creator.create_session() as session:  # they are lost: the chief begins anew
+            assert session.run(v) == 1.0
+    finally:
+        server.stop()

@@ -7,6 +7,7 @@ import itertools
 import signal
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from headrace.chaos.schedule import Fault
@@ -54,9 +55,9 @@ def follow(
 
     for fault in schedule:
         begin, end = _ACTIONS[fault.kind]
-        at(fault.at, lambda f=fault, act=begin: act(tasks, f))  # type: ignore[misc]
+        at(fault.at, partial(begin, tasks, fault))
         if end is not None:
-            at(fault.end, lambda f=fault, act=end: act(tasks, f))  # type: ignore[misc]
+            at(fault.end, partial(end, tasks, fault))
     at(seconds, lambda: None)
     while todo:
         left = todo[0][0] - (clock() - began)

@@ -12,7 +12,7 @@ from headrace.distribute.copies import made_on, make_copied
 from headrace.distribute.extended import StrategyExtended
 from headrace.distribute.reduce_op import ReduceOp
 from headrace.distribute.strategy import Strategy
-from headrace.distributed.cluster.cluster_spec import ClusterSpec
+from headrace.distributed.cluster.cluster_spec import ClusterSpec, task_name
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
@@ -85,7 +85,7 @@ class _WorkerExtended(StrategyExtended):
                 f"{ {j: spec.num_tasks(j) for j in spec.jobs} }."
             )
         self._cluster, self._job, self._index = spec, job, index
-        self._devices = tuple(self._local_devices(f"/job:{job}/replica:0/task:{index}"))
+        self._devices = tuple(self._local_devices(task_name(job, index)))
         self._parameter_devices = self._devices
 
     def _workers(self) -> list[tuple[str, int]]:

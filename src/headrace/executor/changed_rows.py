@@ -29,6 +29,9 @@ class ChangedRows:
     def __init__(
         self, nodes: Sequence[Node], dynamic: Sequence[Edge], handles: Mapping[Edge, Any]
     ) -> None:
+        self._positions: dict[StateKey, list[int]] = {}
+        if not any(n.op_def.traits.row_updates for n in nodes):
+            return
         position = {edge: i for i, edge in enumerate(dynamic)}
         found: dict[StateKey, list[int] | None] = {}
         for node in nodes:

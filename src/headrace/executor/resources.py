@@ -186,7 +186,20 @@ class ResourceStore:
         self.clear()
 
 
-class Transaction(ResourceStore):
+class _LayeredStore(ResourceStore):
+    """A store in front of another one, which looks at each key by itself."""
+
+    def put_all(
+        self,
+        keys: Sequence[StateKey],
+        values: Sequence[Any],
+        rows: Mapping[Any, Rows] = _ALL,
+    ) -> None:
+        for key, value in zip(keys, values, strict=True):
+            self.put(key, value, rows.get(key))
+
+
+class Transaction(_LayeredStore):
     """Writes of a part of a step, which reach the store only when all of it has succeeded.
 
     Args:
@@ -226,15 +239,6 @@ class Transaction(ResourceStore):
         before = self._rows.get(key, ())
         self._rows[key] = None if rows is None or before is None else [*before, *rows]
 
-    def put_all(
-        self,
-        keys: Sequence[StateKey],
-        values: Sequence[Any],
-        rows: Mapping[Any, Rows] = _ALL,
-    ) -> None:
-        for key, value in zip(keys, values, strict=True):
-            self.put(key, value, rows.get(key))
-
     def drop(self, key: StateKey) -> bool:
         found = self.get(key) is not None
         self._values[key] = self._rows[key] = None
@@ -265,7 +269,7 @@ class Transaction(ResourceStore):
                     self._base.put(key, value, changed)  # type: ignore[arg-type]
 
 
-class SessionStore(ResourceStore):
+class SessionStore(_LayeredStore):
     """The state of a server as one session sees it: shared, but for what is private to it."""
 
     def __init__(self, shared: ResourceStore) -> None:
@@ -288,18 +292,10 @@ class SessionStore(ResourceStore):
 
     def put(self, key: StateKey, value: Any, rows: Rows = None) -> None:
         store = self._of(key)
-        store._values[key] = value
-        if store.changes is not None:
-            store._note((key,), {key: rows})
-
-    def put_all(
-        self,
-        keys: Sequence[StateKey],
-        values: Sequence[Any],
-        rows: Mapping[Any, Rows] = _ALL,
-    ) -> None:
-        for key, value in zip(keys, values, strict=True):
-            self.put(key, value, rows.get(key))
+        if store is self:
+            super().put(key, value)
+        else:
+            store.put(key, value, rows)
 
     def drop(self, key: StateKey) -> bool:
         store = self._of(key)

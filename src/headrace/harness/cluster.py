@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from headrace.distributed.cluster.cluster_spec import task_name
 from headrace.distributed.links.timing import DEFAULT_TIMING, Timing
 from headrace.distributed.services.client import OwnMasterEngine
 from headrace.distributed.services.task import Task
@@ -60,7 +61,7 @@ class LocalCluster:
         self.config = ConfigProto() if config is None else config
         self._incarnations = itertools.count(1)
         self.addresses = {
-            f"/job:{job}/replica:0/task:{i}": f"{job}-{i}.cluster-{self.name}:1"
+            task_name(job, i): f"{job}-{i}.cluster-{self.name}:1"
             for job, count in jobs.items()
             for i in range(count)
         }
@@ -123,7 +124,7 @@ class LocalCluster:
 
     def target(self, job: str, index: int = 0) -> str:
         """For `tf.Session`: that task as the master."""
-        return f"cluster://{self.name}/job:{job}/replica:0/task:{index}"
+        return f"cluster://{self.name}{task_name(job, index)}"
 
     def leftovers(self) -> list[str]:
         """What steps have left behind: nothing, once they have ended."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -253,3 +255,23 @@ def test_addresses_that_no_message_can_hold(address):
 def test_indices_have_a_limit(index):
     with pytest.raises(ValueError, match=f"Task index {index} of job 'ps' is larger than 1000000"):
         ClusterSpec({"ps": {index: "a:1"}})
+
+
+def test_replicas():
+    cluster = tf.train.ClusterSpec(TALK, replicas=1)
+    again = tf.train.ClusterSpec(cluster.as_cluster_def())
+    assert again.replicas == tf.train.ClusterSpec(cluster).replicas == 1
+    assert again == cluster != tf.train.ClusterSpec(TALK)
+    assert repr(cluster).endswith(", replicas=1)")
+    first, second = "/job:ps/replica:0/task:0", "/job:ps/replica:0/task:1"
+    assert cluster.keepers() == {first: second, second: first}
+    assert tf.train.ClusterSpec(TALK).keepers() == {}
+    text = json.dumps({"cluster": TALK, "task": {"type": "ps", "index": 0}, "replicas": 1})
+    assert read_tf_config({"TF_CONFIG": text}).cluster == cluster
+
+
+def test_impossible_replicas():
+    with pytest.raises(ValueError, match="`replicas` is 0 or 1, not 2"):
+        tf.train.ClusterSpec(TALK, replicas=2)
+    with pytest.raises(ValueError, match="there must be two of them; the cluster has 1"):
+        tf.train.ClusterSpec({"ps": ["a:1"]}, replicas=1)

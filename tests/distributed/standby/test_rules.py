@@ -66,3 +66,25 @@ def test_a_primary_without_a_witness_waits_for_no_copy() -> None:
 
 def test_a_follower_that_was_never_named_claims_nothing() -> None:
     assert Standby(B).lost() is None
+
+
+def _claiming() -> Standby:
+    standby = Standby(B)
+    standby.named(View(2, A, B, C))
+    assert standby.lost() == View(3, B)
+    return standby
+
+
+def test_a_standby_takes_over_when_primary_and_witness_have_ended() -> None:
+    standby = _claiming()
+    assert standby.answered(None) == "claiming"  # the witness was started again
+    standby.take_over()
+    assert (standby.stage, standby.view) == ("promoted", View(3, B))
+
+
+def test_a_standby_gives_up_its_claim_when_only_the_witness_has_ended() -> None:
+    standby = _claiming()
+    standby.give_up()
+    assert (standby.stage, standby.lost()) == ("following", None)
+    standby.take_over()
+    assert standby.stage == "following"

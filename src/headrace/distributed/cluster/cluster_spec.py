@@ -12,7 +12,7 @@ from headrace.errors import suggest
 if TYPE_CHECKING:
     from headrace.graph.proto import ClusterDef
 
-__all__ = ["ClusterSpec", "join_address", "split_address"]
+__all__ = ["ClusterSpec", "join_address", "split_address", "task_name"]
 
 # Patterns are compiled on first use: most programs that import this have no cluster.
 # As in device names, of which a job's name becomes a part.
@@ -114,17 +114,18 @@ class ClusterSpec:
                 job_def.tasks[index] = address
         return message
 
-    def keeper(self, job_name: str, task_index: int) -> int | None:
-        """The index of the task of the same job that keeps the copy of a task's variables.
+    def keepers(self) -> dict[str, str]:
+        """The task that keeps the copy of each server's variables, by their full names: the next
+        one. Empty without replicas.
 
         >>> cluster = ClusterSpec({"ps": ["a:1", "b:1"], "worker": ["c:1"]}, replicas=1)
-        >>> cluster.keeper("ps", 1), cluster.keeper("worker", 0)
-        (0, None)
+        >>> cluster.keepers()["/job:ps/replica:0/task:1"]
+        '/job:ps/replica:0/task:0'
         """
-        if not self.replicas or job_name != _SERVERS:
-            return None
-        indices = self.task_indices(job_name)
-        return indices[(indices.index(task_index) + 1) % len(indices)]
+        if not self.replicas:
+            return {}
+        servers = [task_name(_SERVERS, index) for index in self.task_indices(_SERVERS)]
+        return dict(zip(servers, [*servers[1:], servers[0]], strict=True))
 
     @property
     def jobs(self) -> list[str]:
@@ -172,7 +173,7 @@ class ClusterSpec:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ClusterSpec):
-            return self._jobs == other._jobs
+            return (self._jobs, self.replicas) == (other._jobs, other.replicas)
         return self._jobs == other
 
     __hash__ = None  # type: ignore[assignment]
@@ -180,6 +181,15 @@ class ClusterSpec:
     def __repr__(self) -> str:
         more = f", replicas={self.replicas}" if self.replicas else ""
         return f"ClusterSpec({self.as_dict()!r}{more})"
+
+
+def task_name(job: str, index: int) -> str:
+    """The full name of a task.
+
+    >>> task_name("ps", 1)
+    '/job:ps/replica:0/task:1'
+    """
+    return f"/job:{job}/replica:0/task:{index}"
 
 
 def split_address(address: str) -> tuple[str, int]:

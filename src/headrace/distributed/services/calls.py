@@ -34,13 +34,11 @@ class MasterService:
 
     Attributes:
         ready: set once the server is complete.
-        returns: whether that takes long: another one serves the task until it has its variables.
     """
 
     def __init__(self, server: Serving) -> None:
         self.server = server
         self.ready = threading.Event()
-        self.returns = False
 
     def handlers(self) -> dict[str, Handler]:
         """The calls by name."""
@@ -62,7 +60,7 @@ class MasterService:
         Raises:
             UnavailableError: if that takes long.
         """
-        if self.returns or not self.ready.wait(_START_SECONDS):
+        if not self.ready.wait(_START_SECONDS):
             raise UnavailableError(None, None, "The server is still starting.")
 
     @property

@@ -15,7 +15,12 @@ from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any, TypeVar
 
-from headrace.distributed.cluster.cluster_spec import ClusterSpec, join_address, split_address
+from headrace.distributed.cluster.cluster_spec import (
+    ClusterSpec,
+    join_address,
+    split_address,
+    task_name,
+)
 from headrace.distributed.links.liveness import answers
 from headrace.distributed.links.peers import is_client, may_come
 from headrace.distributed.protocol import control_pb2 as pb
@@ -31,6 +36,7 @@ from headrace.distributed.transport.base import Endpoint, PeerInfo, Pipe
 from headrace.distributed.transport.handshake import Refused, hello_of
 from headrace.errors import FailedPreconditionError, OpError, UnavailableError
 from headrace.executor.resources import ResourceHandle
+from headrace.graph.devices import DeviceSpec
 from headrace.graph.proto import ClusterDef, ConfigProto, ServerDef
 from headrace.placement.devices import DeviceAttributes, local_devices
 from headrace.settings import flags
@@ -102,36 +108,36 @@ class Server:
                 f"{', '.join(map(repr, _PROTOCOLS))}."
             )
         self._cluster = ClusterSpec(definition.cluster)
-        self._task_name = f"/job:{definition.job_name}/replica:0/task:{definition.task_index}"
+        self._task_name = task_name(definition.job_name, definition.task_index)
         self._security = Security.from_environment()
         #: None: as HEADRACE_RDMA says.
         self._rdma = True if definition.protocol == "grpc+rdma" else None
         self._stopped = threading.Event()
         self._stopping = threading.Lock()
         self._started = False
-        self.standbys: Standbys | None = None
+        self._standbys: Standbys
         self._address = self._cluster.task_address(definition.job_name, definition.task_index)
         self._security.check_address(split_address(self._address)[0])
-        #: For another one's task: in which view it is served here.
-        self._epoch: int | None = None
-        self._values: Mapping[ResourceHandle, Any] = {}
+        #: Whether it serves another one's task, in the process that has kept the copy.
+        self._serves_copy = False
         if start:
             self.start()
 
-    def _serving_other(
-        self, index: int, values: Mapping[ResourceHandle, Any], epoch: int
-    ) -> Server:
+    def _serve_copy(self, task: str, values: Mapping[ResourceHandle, Any], epoch: int) -> Server:
         """A server in this process for another task of the job, which has ended."""
         definition = ServerDef()
         definition.CopyFrom(self._server_def)
+        index = DeviceSpec.from_string(task).task
+        assert index is not None
         definition.task_index = index
         host = split_address(self._address)[0]
         for job in definition.cluster.job:
             if job.name == definition.job_name:
                 job.tasks[index] = join_address(host, 0)
         made = Server(definition, start=False)
-        made._epoch, made._values = epoch, values
-        made.start()
+        made._serves_copy = True
+        made._listen_as_task()
+        made._standbys.serve_copy(values, epoch)
         return made
 
     # -- life -------------------------------------------------------------------------------------
@@ -143,8 +149,11 @@ class Server:
             UnavailableError: if the port is taken.
             FailedPreconditionError: if the server was stopped.
         """
-        if self._started:
-            return
+        if not self._started:
+            self._listen_as_task()
+            self._standbys.start()
+
+    def _listen_as_task(self) -> None:
         if self._stopped.is_set():
             raise FailedPreconditionError(
                 None, None, "A server that was stopped does not start again: make a new one."
@@ -169,7 +178,7 @@ class Server:
             return answers(addresses[task], self._security, timeout)
 
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
-        self.standbys = self._make_standbys()
+        self._standbys = self._make_standbys()
         try:
             self._listener = self._listen(host, me)
         except BaseException:
@@ -179,37 +188,28 @@ class Server:
         self._started = True
         _local[self._address] = self
         _log.info("Task %s listens at %s", self._task_name, self._address)
-        self.standbys.start(self._epoch)
 
     def _begin(self, values: Mapping[ResourceHandle, Any]) -> None:
         """Begin to answer, with variables that another process has kept."""
-        store = self.task.store
-        store.put_all(list(values), list(values.values()))
-        store.put_all(list(self._values), list(self._values.values()))
-        self._values = {}
+        self.task.store.put_all(list(values), list(values.values()))
         self._service.ready.set()
 
     def _make_standbys(self) -> Standbys:
-        definition = self._server_def
-        security = self._security
-
         def dial_as(me: PeerInfo, address: str, task: str, timeout: float) -> tuple[Pipe, PeerInfo]:
-            return dial(self._controls, address, task, me, security, timeout)
+            return dial(self._controls, address, task, me, self._security, timeout)
 
         return Standbys(
-            self._cluster,
-            definition.job_name,
-            definition.task_index,
+            self._cluster.keepers(),
             self.task,
             self._controls,
-            self._serving_other,
+            self._serve_copy,
             self._begin,
             self.ask_to_stop,
             dial_as,
         )
 
     def _listen(self, host: str, me: PeerInfo) -> connect.Listener:
-        port = flags.data_port if self._epoch is None else 0
+        port = 0 if self._serves_copy else flags.data_port
         config = connect.ListenConfig(host, port, rdma=self._rdma)
         try:
             return connect.listen(config, self._security, me, self.task.adopt)
@@ -223,7 +223,7 @@ class Server:
         found = {}
         for job in self._cluster.jobs:
             for index in self._cluster.task_indices(job):
-                found[f"/job:{job}/replica:0/task:{index}"] = self._cluster.task_address(job, index)
+                found[task_name(job, index)] = self._cluster.task_address(job, index)
         found[self._task_name] = self._address
         return found
 
@@ -251,8 +251,7 @@ class Server:
             _local.pop(self._address, None)
             _stopped.add(self._address)
             self._listener.close()
-            if self.standbys is not None:
-                self.standbys.close()
+            self._standbys.close()
             self.task.close()
             self._control.stop()
             self._controls.close()
@@ -266,6 +265,11 @@ class Server:
     def ask_to_stop(self) -> None:
         """Stop soon, in another thread: for calls that must be answered first, and signals."""
         threading.Thread(target=self.stop, name="headrace stop", daemon=True).start()
+
+    @property
+    def standbys(self) -> Standbys | None:
+        """What it does for copies of variables; None while it starts."""
+        return self._standbys if self._started else None
 
     # -- what it is -------------------------------------------------------------------------------
 
@@ -375,12 +379,12 @@ class Server:
         self, task: str, address: str, timeout: float, call: Callable[[str, float], _Found]
     ) -> _Found:
         """Call a task at its address or, where that is in vain, where its copy is served."""
-        if not self._cluster.replicas or self.standbys is None:
+        if not self._cluster.replicas:
             return call(address, timeout)
         try:
             return call(address, min(timeout, _HOME_SECONDS))
         except OpError as error:
-            other = self.standbys.served_at(task, timeout) if may_come(error) else ""
+            other = self._standbys.served_at(task, timeout) if may_come(error) else ""
             if not other:
                 raise
             return call(other, timeout)

@@ -7,6 +7,7 @@ variables back, and serves itself. Where a task is served is asked of the one th
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import threading
@@ -15,7 +16,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from headrace.distributed.cluster.cluster_spec import ClusterSpec, split_address
+from headrace.distributed.cluster.cluster_spec import split_address
 from headrace.distributed.links.peers import (
     CLIENT,
     FIRST_NOTICE_SECONDS,
@@ -40,7 +41,7 @@ from headrace.distributed.wire.messages import unpack
 from headrace.errors import OpError, UnavailableError
 from headrace.executor.resources import ResourceHandle
 
-__all__ = ["HostedServer", "Standbys", "task_name"]
+__all__ = ["HostedServer", "Standbys"]
 
 _log = logging.getLogger("headrace.distributed")
 
@@ -65,18 +66,13 @@ DialAs = Callable[[PeerInfo, str, str, float], tuple[Pipe, PeerInfo]]
 Values = Mapping[ResourceHandle, Any]
 
 
-def task_name(job: str, index: int) -> str:
-    """The full name of a task."""
-    return f"/job:{job}/replica:0/task:{index}"
-
-
 class Standbys:
     """What one server does for copies: its own, that of the server before it, and as a witness.
 
     Args:
-        cluster: all tasks; ``job``, ``index``: the own one.
-        task: its parts; ``controls``: how others are called.
-        host: makes a server for another task of the job: ``host(index, values, epoch)``.
+        keepers: see `ClusterSpec.keepers`.
+        task: the own one; ``controls``: how others are called.
+        host: makes a server for another task: ``host(task, values, epoch)``.
         begin: lets the own server begin to serve, with the variables that it is given.
         stop: stops the own server: another one serves its task.
         dial: see `DialAs`.
@@ -84,19 +80,17 @@ class Standbys:
 
     def __init__(
         self,
-        cluster: ClusterSpec,
-        job: str,
-        index: int,
+        keepers: Mapping[str, str],
         task: Task,
         controls: Controls,
-        host: Callable[[int, Values, int], HostedServer],
+        host: Callable[[str, Values, int], HostedServer],
         begin: Callable[[Values], None],
         stop: Callable[[], None],
         dial: DialAs,
     ) -> None:
-        self._cluster = cluster
-        self._job, self._index = job, index
+        self._keepers = keepers
         self._task = task
+        self._addresses = task.master.addresses
         self._controls = controls
         self._host = host
         self._begin = begin
@@ -108,39 +102,34 @@ class Standbys:
         self._standby: StandbyRole | None = None
         self._return: _Return | None = None
         self.hosted: HostedServer | None = None
-        self._keeper = cluster.keeper(job, index)
-        #: Whose copy this server keeps.
-        self._kept = next(
-            (i for i in self._servers() if cluster.keeper(job, i) == index and i != index), None
-        )
+        #: Who keeps the copy of the own task; and whose copy this server keeps.
+        self._keeper = keepers.get(self.me[0])
+        self._kept = next((t for t, keeper in keepers.items() if keeper == self.me[0]), None)
         self._stopped = threading.Event()
         task.standbys = self
 
-    def _servers(self) -> list[int]:
-        return self._cluster.task_indices(self._job) if self._keeper is not None else []
-
     # -- life -------------------------------------------------------------------------------------
 
-    def start(self, epoch: int | None = None) -> None:
-        """Begin.
-
-        Args:
-            epoch: of the view in which this server serves another one's task; else the task is the
-                own one, and may be served elsewhere now.
-        """
-        if epoch is not None:
-            self._serve({}, epoch, follows=False)
-        elif self._keeper is None:
+    def start(self) -> None:
+        """Begin as the task's own server: the task may be served elsewhere now."""
+        if self._keeper is None:
             self._begin({})
         else:
             threading.Thread(target=self._come, name="headrace return", daemon=True).start()
+
+    def serve_copy(self, values: Values, epoch: int) -> None:
+        """Begin as a server in the process that has kept the task's copy.
+
+        Args:
+            epoch: of the view in which it serves.
+        """
+        self._serve(values, epoch, follows=False)
 
     def _follow_other(self) -> None:
         """Keep the copy of the server before this one."""
         if self._kept is None:
             return
-        other = task_name(self._job, self._kept)
-        address = self._cluster.task_address(self._job, self._kept)
+        other, address = self._kept, self._addresses[self._kept]
         self._standby = StandbyRole(
             other,
             self.me,
@@ -155,15 +144,13 @@ class Standbys:
 
     def _come(self) -> None:
         """Find out whether the own task is served elsewhere; then get its variables back."""
-        assert self._keeper is not None
-        keeper = self._cluster.task_address(self._job, self._keeper)
         began = time.monotonic()
         noticed = FIRST_NOTICE_SECONDS - NOTICE_SECONDS
         while not self._stopped.is_set():
             try:
-                found = self._call(keeper, pb.ViewRequest(task=self.me[0]))
+                found = self._ask_keeper()
                 if found.address:
-                    self._get_back(found.address)
+                    self._get_back()
                     return
                 if not found.is_held:
                     self._serve({}, 1)
@@ -175,10 +162,15 @@ class Standbys:
             if waited - noticed >= NOTICE_SECONDS:
                 noticed = waited
                 text = "%s waits for word of its copy from %s, for %.0f s so far: %s"
-                _log.warning(text, self.me[0], keeper, waited, why)
+                _log.warning(text, self.me[0], self._keeper, waited, why)
             self._stopped.wait(RETRY_SECONDS)
 
-    def _get_back(self, address: str) -> None:
+    def _ask_keeper(self) -> pb.ViewResponse:
+        """Where the own task is served, says who keeps its copy."""
+        assert self._keeper is not None
+        return self._call(self._addresses[self._keeper], pb.ViewRequest(task=self.me[0]))
+
+    def _get_back(self) -> None:
         """Follow whoever serves the own task, until it hands it over."""
 
         def got(values: Values, epoch: int) -> None:
@@ -191,11 +183,8 @@ class Standbys:
             _log.warning("%s is served nowhere: it begins without its variables", self.me[0])
             self._serve({}, 1)
 
-        assert self._keeper is not None
-        keeper = self._cluster.task_address(self._job, self._keeper)
-
         def where() -> str:
-            answer = self._call(keeper, pb.ViewRequest(task=self.me[0]))
+            answer = self._ask_keeper()
             if not answer.address and not answer.is_held:
                 gone()
             return str(answer.address)
@@ -234,7 +223,7 @@ class Standbys:
         self.hosted = self._host(self._kept, values, epoch)
         _log.warning(
             "%s is served by %s from now on, at %s, until it is started again: %d variables",
-            task_name(self._job, self._kept),
+            self._kept,
             self.me[0],
             self.hosted.address,
             len(values),
@@ -299,19 +288,17 @@ class Standbys:
 
     def served_at(self, task: str, timeout: float) -> str:
         """The address where a task is served in the place of its own server; "" if nowhere."""
-        for index in self._cluster.task_indices("ps") if self._cluster.replicas else ():
-            keeper = self._cluster.keeper("ps", index)
-            if task_name("ps", index) != task or keeper is None:
-                continue
-            if (self._job, self._index) == ("ps", keeper):
-                return "" if self.hosted is None else self.hosted.address
-            address = self._cluster.task_address("ps", keeper)
-            try:
-                answer = self._call(address, pb.ViewRequest(task=task), min(timeout, _ASK_SECONDS))
-                return str(answer.address)
-            except OpError:
-                return ""
-        return ""
+        keeper = self._keepers.get(task)
+        if keeper is None:
+            return ""
+        if keeper == self.me[0]:
+            return "" if self.hosted is None else self.hosted.address
+        request = pb.ViewRequest(task=task)
+        try:
+            answer = self._call(self._addresses[keeper], request, min(timeout, _ASK_SECONDS))
+        except OpError:
+            return ""
+        return str(answer.address)
 
     def _call(self, address: str, request: Any, timeout: float = _ASK_SECONDS) -> pb.ViewResponse:
         answer: pb.ViewResponse = self._controls.at(address).call("View", request, timeout)
@@ -324,47 +311,44 @@ class Standbys:
             return None
         return view_of(answer.view)
 
+    def _process_at(self, address: str) -> Member:
+        """Who answers there; raises OpError if nobody does."""
+        return member_of(self._call(address, pb.ViewRequest()).process)
+
     def _answers(self, place: Place) -> bool:
         try:
-            return member_of(self._call(place[1], pb.ViewRequest()).process) == place[0]
+            return self._process_at(place[1]) == place[0]
         except OpError:
             return False
 
     def _is_dead(self, place: Place) -> bool:
         """Whether another process is where it was, or nobody listens there."""
-        try:
-            return member_of(self._call(place[1], pb.ViewRequest()).process) != place[0]
-        except OpError:
-            pass
+        with contextlib.suppress(OpError):
+            return self._process_at(place[1]) != place[0]
         try:
             socket.create_connection(split_address(place[1]), _ASK_SECONDS).close()
-        except ConnectionRefusedError:
-            return True
-        except OSError:
-            pass
+        except OSError as error:
+            return isinstance(error, ConnectionRefusedError)
         return False
 
     def _place_of(self, member: Member) -> Place:
         for link in self._task.peers.all():
             if (link.peer.task, link.peer.incarnation) == member and link.peer.address:
                 return member, link.peer.address
-        job, _, index = member[0].removeprefix("/job:").partition("/replica:0/task:")
-        return member, self._cluster.task_address(job, int(index))
+        return member, self._addresses[member[0]]
 
     def _witnesses(self) -> list[Place]:
         """Other processes that are connected; servers first, for they stay."""
-        other = () if self._keeper is None else (task_name(self._job, self._keeper),)
-        hosted = () if self.hosted is None else (self.hosted.task.me.task,)
+        own = {self.me[0], self._keeper}
+        if self.hosted is not None:  # it ends with this process
+            own.add(self.hosted.task.me.task)
         found = {
             link.peer.task: ((link.peer.task, link.peer.incarnation), link.peer.address)
             for link in self._task.peers.all()
-            if link.introduced
-            and not link.lost
-            and not is_client(link.peer.task)
-            and link.peer.task not in (self.me[0], *other, *hosted)
+            if link.introduced and not link.lost and not is_client(link.peer.task)
         }
-        first = f"/job:{self._job}/"
-        return [found[t] for t in sorted(found, key=lambda t: (not t.startswith(first), t))]
+        names = sorted(found.keys() - own, key=lambda t: (t not in self._keepers, t))
+        return [found[name] for name in names]
 
 
 class _Return:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from headrace.executor.resources import ResourceHandle, ResourceStore, Rows
+from headrace.executor.resources import ResourceHandle, ResourceStore, Rows, owned
 
 __all__ = ["Change", "Journal"]
 
@@ -73,7 +73,8 @@ class Journal:
         if rows is None or known is None:
             self._changed[key] = None
         else:
-            known.extend(rows)
+            # Whoever made them may use their memory again before they are sent.
+            known.extend(map(owned, rows))
 
     def fill(self) -> None:
         """Somebody begins to keep a copy: it is to get everything."""
@@ -108,11 +109,12 @@ class Journal:
                 size += getattr(self._store.get(key), "nbytes", 0)
             if self._unfilled:
                 self.news.set()
-            changes = [
-                Change(key, self._store.get(key), _rows(rows)) for key, rows in changed.items()
-            ]
-            self._store.claims.lend(c.value for c in changes if c.value is not None)
-            return self._sequence, changes, not self._unfilled
+            values = {key: self._store.get(key) for key in changed}
+            self._store.claims.lend(v for v in values.values() if v is not None)
+            sequence, is_whole = self._sequence, not self._unfilled
+        # Not under the lock: indices may still be computed.
+        changes = [Change(key, values[key], _rows(rows)) for key, rows in changed.items()]
+        return sequence, changes, is_whole
 
     def give_back(self, changes: list[Change]) -> None:
         """The changes are on their way: others may change the arrays in place."""
@@ -153,11 +155,6 @@ class Journal:
     def is_gated(self) -> bool:
         """Whether `when_kept` waits for the copy."""
         return self._gated
-
-    @property
-    def behind(self) -> int:
-        """How many commits the copy does not have yet."""
-        return self._sequence - self._kept
 
 
 def is_kept(key: Hashable) -> TypeGuard[ResourceHandle]:

@@ -18,7 +18,7 @@ import numpy as np
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.standby.journal import Change, Journal
 from headrace.distributed.standby.rules import Primary
-from headrace.distributed.standby.views import AskWitness, Place, to_message
+from headrace.distributed.standby.views import AskWitness, Place, member_of, to_message
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire import codec
@@ -86,7 +86,7 @@ class PrimaryRole:
 
     def followed(self, link: Link, message: pb.Follow) -> None:
         """A process wants a copy."""
-        member = (message.follower.task, message.follower.incarnation)
+        member = member_of(message.follower)
         with self._lock:
             if self.handed_over.is_set():
                 return
@@ -132,7 +132,7 @@ class PrimaryRole:
             return
         self.handed_over.set()
         view = to_message(self.rules.view)
-        view.epoch = self.rules.epochs + 1
+        view.epoch = self.rules.last_epoch + 1
         with contextlib.suppress(PipeBroken):
             link.send(pack(pb.CopyRole(task=self.task, view=view, serve=True)), block=False)
             link.flush(_FLUSH_SECONDS)
@@ -173,17 +173,22 @@ class PrimaryRole:
         if not (changes or (is_whole and first)):
             return
         try:
-            message, buffers = _encoded(self.task, changes)
-        finally:
-            self.journal.give_back(changes)
-        message.sequence, message.is_whole = sequence, is_whole
-        with self._lock:
-            if link is not self._link:
-                return
-            if is_whole and self._whole_at is None:
-                self._whole_at = sequence
-        with contextlib.suppress(PipeBroken, ValueError):  # `lost` is called
-            link.send(pack(message), buffers)
+            try:
+                message, buffers = _encoded(self.task, changes)
+            finally:
+                self.journal.give_back(changes)
+            message.sequence, message.is_whole = sequence, is_whole
+            with self._lock:
+                if link is not self._link:
+                    return
+                if is_whole and self._whole_at is None:
+                    self._whole_at = sequence
+            with contextlib.suppress(PipeBroken):  # `lost` is called
+                link.send(pack(message), buffers)
+        except Exception as error:
+            # What was taken is not sent, and nothing later may count as kept without it.
+            link.fail(f"changes could not be sent: {error}")
+            raise
 
     def _decide(self) -> None:
         stage = self.rules.stage

@@ -102,8 +102,8 @@ class Primary:
         return self.stage not in ("alone", "filling", "filled")
 
     @property
-    def epochs(self) -> int:
-        """The highest epoch that was tried."""
+    def last_epoch(self) -> int:
+        """The highest epoch of all views that held, or that were tried in vain."""
         return self._tried
 
     def followed(self, who: Member) -> None:

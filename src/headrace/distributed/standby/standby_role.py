@@ -212,7 +212,11 @@ class StandbyRole:
         with self._lock:
             values, self.values = self.values, {}
             self._granted = 0
-        self._serve(values, epoch)
+        try:
+            self._serve(values, epoch)
+        finally:
+            # Whatever came of it, there is no copy here any more, and nobody needs to wait for it.
+            self.rules = Standby(self._me)
 
     @property
     def holds(self) -> bool:

@@ -8,7 +8,7 @@ from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.standby.rules import Member, View
 
-__all__ = ["AskWitness", "Place", "member_of", "to_message", "view_of"]
+__all__ = ["AskWitness", "Place", "member_of", "proposal", "to_message", "view_of"]
 
 #: A process and the address of its control plane.
 Place = tuple[Member, str]
