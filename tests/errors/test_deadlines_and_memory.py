@@ -26,11 +26,11 @@ def test_a_deadline_gives_up_a_python_function_that_waits(trace_level):
         waits = tf.py_func(wait_for_release, [tf.constant(3.0)], tf.float32, name="waits")
     with tf.Session() as session:
         session.run(counter.initializer)
-        options = tf.RunOptions(timeout_in_ms=20, trace_level=trace_level)
+        options = tf.RunOptions(timeout_in_ms=500, trace_level=trace_level)
         with pytest.raises(tf.errors.DeadlineExceededError) as caught:
             session.run(waits, options=options)
         assert caught.value.message == (
-            "Timed out waiting for notification: the step did not finish within timeout_in_ms=20; "
+            "Timed out waiting for notification: the step did not finish within timeout_in_ms=500; "
             "this op still runs, and what it does outside the step goes on."
         )
         assert caught.value.op is waits.op
