@@ -20,6 +20,7 @@ NUMBERS = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([None])]
 STRING = {"output_types": [tf.string], "output_shapes": [tf.TensorShape([])]}
 #: What a generator yields lives as long as this.
 GENERATOR = Registered(lambda: iter([[3], [4]]))
+STAGE = Registered(lambda elements, more: ((x + more,) for (x,) in elements))
 
 
 def count(n=4):
@@ -100,6 +101,11 @@ DATASETS = {
         lambda _: raw.PythonGeneratorDataset([], token=GENERATOR.token, **NUMBER),
         NUMBER,
         [3, 4],
+    ),
+    "PythonStageDataset": (
+        lambda _: raw.PythonStageDataset(count(2), [np.int64(5)], token=STAGE.token, **NUMBER),
+        NUMBER,
+        [5, 6],
     ),
     "TakeDataset": (lambda _: raw.TakeDataset(count(), np.int64(2), **NUMBER), NUMBER, [0, 1]),
     "SkipDataset": (lambda _: raw.SkipDataset(count(), np.int64(2), **NUMBER), NUMBER, [2, 3]),

@@ -18,6 +18,7 @@ from typing import Any
 
 from headrace.data import experimental
 from headrace.data.dataset import Dataset
+from headrace.data.dispenser import InputDispenser
 from headrace.data.iterators import Iterator, make_initializable_iterator, make_one_shot_iterator
 from headrace.data.options import Options
 from headrace.data.readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
@@ -69,6 +70,7 @@ __all__ = [
     "Dataset",
     "DatasetSpec",
     "FixedLengthRecordDataset",
+    "InputDispenser",
     "Iterator",
     "Options",
     "TFRecordDataset",

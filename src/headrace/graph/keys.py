@@ -48,6 +48,8 @@ class GraphKeys:
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
     _SUMMARY_COLLECTION = "_SUMMARY_V2"
+    #: Operations that a saver runs before the step that reads what it saves.
+    _BEFORE_SAVE = "_before_save"
     _VARIABLE_COLLECTIONS = (
         GLOBAL_VARIABLES,
         LOCAL_VARIABLES,

@@ -67,6 +67,7 @@ class AsynchronousSaver:
         path, state_name = saver._place(session, save_path, global_step, None)
         place = saver._new_place(session, path)
         if self._hold is not None:
+            saver._prepare(session)
             saver._write(session, self._hold, place)
         directory = os.path.dirname(as_path(save_path))
         self._under_way = _Save(saver, session, self._write, place, directory, state_name)

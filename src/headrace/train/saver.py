@@ -23,6 +23,7 @@ from headrace.errors import (
 )
 from headrace.files.paths import as_path
 from headrace.graph.graph import Graph
+from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.ops.embeddings import unpublished
 from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
@@ -237,6 +238,7 @@ class Saver:
         path, state_name = self._place(sess, save_path, global_step, latest_filename)
         if not self._is_empty:
             fetched = self.saver_def.save_tensor_name
+            self._prepare(sess)
             written = self._write(sess, fetched, self._new_place(sess, path))
             path = written.decode() if isinstance(written, bytes) else str(written)
         if write_meta_graph:
@@ -305,6 +307,12 @@ class Saver:
                 if t.op.type == "Const" and _SUFFIX.fullmatch(t.op.attrs["value"].item())
             ]
         return self._suffixes
+
+    def _prepare(self, sess: Any) -> None:
+        """Run what has to come before the variables are read."""
+        before = sess.graph.get_collection(GraphKeys._BEFORE_SAVE)
+        if before:
+            sess.run(before)
 
     def _write(self, sess: Any, fetched: Any, place: SavePlace) -> Any:
         """Run the save, or a part of it; nothing of it stays if an operation of it failed."""

@@ -2970,6 +2970,62 @@ class RawOps:
         Tval: _Type | None = None,
         name: str | None = None,
     ) -> Operation: ...
+    def InputDispenser(
+        self,
+        *,
+        container: _Text | None = '',
+        shared_name: _Text | None = '',
+        name: str | None = None,
+    ) -> Tensor: ...
+    def InputDispenserInitialize(
+        self,
+        handle: _Any,
+        *,
+        num_ranges: _Int,
+        num_epochs: _Int,
+        fingerprint: _Int,
+        name: str | None = None,
+    ) -> Operation: ...
+    def InputDispenserIsInitialized(
+        self,
+        handle: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def InputDispenserMark(
+        self,
+        handle: _Any,
+        *,
+        name: str | None = None,
+    ) -> Operation: ...
+    def InputDispenserRequest(
+        self,
+        handle: _Any,
+        value: _Any,
+        *,
+        request: _Text,
+        num_ranges: _Int,
+        num_epochs: _Int,
+        fingerprint: _Int,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def InputDispenserRestore(
+        self,
+        handle: _Any,
+        state: _Any,
+        *,
+        num_ranges: _Int,
+        num_epochs: _Int,
+        fingerprint: _Int,
+        name: str | None = None,
+    ) -> Operation: ...
+    def InputDispenserState(
+        self,
+        handle: _Any,
+        *,
+        marked: _Bool | None = False,
+        name: str | None = None,
+    ) -> Tensor: ...
     def InterleaveDataset(
         self,
         input_dataset: _Any,
@@ -4717,6 +4773,17 @@ class RawOps:
     ) -> list[Tensor]: ...
     def PythonGeneratorDataset(
         self,
+        args: _Any,
+        *,
+        token: _Text,
+        Targs: Iterable[_Type] | None = None,
+        output_types: Iterable[_Type],
+        output_shapes: Iterable[_Shape],
+        name: str | None = None,
+    ) -> Tensor: ...
+    def PythonStageDataset(
+        self,
+        input_dataset: _Any,
         args: _Any,
         *,
         token: _Text,

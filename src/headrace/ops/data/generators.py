@@ -12,10 +12,19 @@ from headrace.graph.dtypes import DType
 from headrace.graph.tensor_proto import to_ndarray
 from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.core.traits import Traits
-from headrace.ops.data.pipeline import Element, Iteration, Source, Stream
+from headrace.ops.data.pipeline import (
+    TYPES,
+    Element,
+    Iteration,
+    Source,
+    Stream,
+    define_dataset,
+    whole,
+)
 
 #: Makes an iterable of flat elements, of the values of the arguments.
 Generator = Callable[..., Iterable[Sequence[Any]]]
+_IN_PROCESS = Traits(only_here="Python functions are not part of graph files")
 
 
 class Registered:
@@ -114,16 +123,21 @@ class _GeneratedStream(Stream):
         self._iterator, self.count = None, 0
 
 
-def _generator(context: Any, args: Sequence[Any]) -> Source:
-    attrs = context.node.attrs
-    found = _registered.get(attrs["token"])
+def _function(token: str) -> Generator:
+    found = _registered.get(token)
     if found is None:
         message = (
-            f"The generator {attrs['token']} is not in this process: Python functions are not part "
+            f"The generator {token} is not in this process: Python functions are not part "
             "of graph files. Build the graph again with Dataset.from_generator."
         )
         raise UnimplementedError(None, None, message)
-    source = _Generated(found.function, args, attrs["output_types"], attrs["output_shapes"])
+    return found.function
+
+
+def _generator(context: Any, args: Sequence[Any]) -> Source:
+    attrs = context.node.attrs
+    function = _function(attrs["token"])
+    source = _Generated(function, args, attrs["output_types"], attrs["output_shapes"])
     source.op = context.node.op
     return source
 
@@ -135,7 +149,43 @@ define_op(
     shape=lambda op: [()],
     host=_generator,
     gradient=NotDifferentiable("a generator gives values"),
-    traits=Traits(only_here="Python functions are not part of graph files"),
+    traits=_IN_PROCESS,
+)
+
+
+class _Staged(Source):
+    """A source whose elements pass a Python function: ``function(elements, *args)``."""
+
+    def __init__(self, base: Source, function: Generator, args: Sequence[Any]) -> None:
+        self._base, self._function, self._args = base, function, args
+
+    def _begin(self, run: Iteration) -> Stream:
+        return _StagedStream(whole(self._base, run), self._function, self._args)
+
+
+class _StagedStream(Stream):
+    def __init__(self, stream: Stream, function: Generator, args: Sequence[Any]) -> None:
+        self.inputs = (stream,)
+        self._iterator = iter(function(stream, *args))
+
+    def __next__(self) -> Element:
+        self.count += 1
+        return tuple(next(self._iterator))
+
+    def own_state(self) -> Any:
+        message = "A stage that is Python code has no state that could be saved."
+        raise self.failed(UnimplementedError(None, None, message))
+
+
+def _stage(context: Any, base: Any, args: Sequence[Any]) -> Source:
+    return _Staged(base, _function(context.node.attrs["token"]), args)
+
+
+define_dataset(
+    "PythonStageDataset(input_dataset: variant, args: Targs)",
+    _stage,
+    attrs=f"token: string, Targs: list(type) >= 0, {TYPES}",
+    traits=_IN_PROCESS,
 )
 
 __all__ = ["Registered"]

@@ -292,7 +292,12 @@ TYPES = "output_types: list(type) >= 1, output_shapes: list(shape) >= 1"
 
 
 def define_dataset(
-    signature: str, make: Callable[..., Source], *, attrs: str = TYPES, effects: Effects = PURE
+    signature: str,
+    make: Callable[..., Source],
+    *,
+    attrs: str = TYPES,
+    effects: Effects = PURE,
+    traits: Traits = ELEMENTS,
 ) -> None:
     """Register a dataset op.
 
@@ -313,7 +318,7 @@ def define_dataset(
         host=host,
         effects=effects,
         gradient=NO_GRADIENT,
-        traits=ELEMENTS,
+        traits=traits,
     )
 
 
