@@ -62,6 +62,7 @@ def _dataset(part, epochs):
     return data.repeat(epochs).batch(64)
 
 
+@pytest.mark.slow
 def test_a_model_fn_of_keras_layers(tmp_path, mnist):
     _need_keras()
 
@@ -111,6 +112,7 @@ def _accuracy(metrics):
     return metrics["acc" if "acc" in metrics else "accuracy"]
 
 
+@pytest.mark.slow
 def test_a_keras_model_as_an_estimator(tmp_path, mnist):
     _need_keras()
     model = _keras_model()

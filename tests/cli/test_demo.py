@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from headrace.cli import demo, main
 
 
+@pytest.mark.slow
 def test_a_short_demo_misses_its_targets_and_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path.parent)
     options = ["--steps", "2", "--one-process", "--output-dir", tmp_path.name]

@@ -79,6 +79,7 @@ class _Translator:
         }
 
 
+@pytest.mark.slow
 def test_model_with_attention_learns_to_reverse_digits():
     tf.set_random_seed(4)
     rng = np.random.RandomState(0)

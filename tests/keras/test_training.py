@@ -178,6 +178,7 @@ def test_a_layer_of_a_graph_has_arrays_when_keras_works_on_it():
     assert layer.get_weights()[0].tolist() == [[3.0, 3.0]] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_a_model_is_saved_where_tensorflow_means_headrace(tmp_path):
     program = tmp_path / "program.py"

@@ -223,6 +223,7 @@ def test_kills_of_saves_to_a_disk(tmp_path: Path) -> None:
     assert len(kept) <= 4, kept  # two, the state file, one that a kill kept from being removed
 
 
+@pytest.mark.slow
 def test_kills_of_asynchronous_saves_to_s3(bucket: str) -> None:
     survives(bucket, 4, seed=2, asynchronous=True)
 

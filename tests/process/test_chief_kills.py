@@ -191,6 +191,7 @@ def test_another_worker_takes_the_duties_over(servers, workers, tmp_path, record
     new_checkpoint(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_server_dies_when_there_is_no_chief(servers, workers, tmp_path):
     for i in range(2):
         workers[i] = Worker(servers, i, tmp_path)
@@ -204,6 +205,7 @@ def test_a_server_dies_when_there_is_no_chief(servers, workers, tmp_path):
     new_checkpoint(tmp_path)
 
 
+@pytest.mark.slow
 def test_training_begins_without_the_chief_from_a_checkpoint(servers, workers, tmp_path):
     alone = Worker(servers, 0, tmp_path, last=50)
     alone.ends()

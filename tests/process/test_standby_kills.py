@@ -137,6 +137,7 @@ def test_a_killed_server_is_served_by_its_standby(cluster):
     _check(workers, failures=8)
 
 
+@pytest.mark.slow
 def test_a_server_that_was_frozen_acknowledges_nothing_any_more(cluster):
     servers, workers = cluster
     for worker in workers:

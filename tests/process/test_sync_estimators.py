@@ -84,6 +84,7 @@ def train(model_dir, batches, last):
     return [tf.train.load_variable(path, name) for name in ("global_step", "w")]
 
 
+@pytest.mark.slow
 def test_what_two_learn_is_what_one_learns_from_both(tmp_path):
     step, w = train(tmp_path, batches=(20, 20), last=12)
     assert step == 12

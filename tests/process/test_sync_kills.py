@@ -117,7 +117,8 @@ def test_replicas_are_killed_and_come_back(servers, record_property):
             one.kill()
 
 
-@pytest.mark.parametrize("which", [1, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("which", [0, 1])
 def test_a_server_is_killed_and_comes_back(servers, which, tmp_path, record_property):
     """Server 0 has the global step and the barrier, each of them two of the variables."""
     last = 150

@@ -111,6 +111,7 @@ def test_a_server_is_killed_in_training_and_the_table_comes_back(tasks, tmp_path
     wider.step()
 
 
+@pytest.mark.slow
 def test_two_clients_and_evictions_lose_no_update(tasks):
     """What a client adds to rows that nobody evicts is there in the end."""
     clients = [Client(tasks, 2, worker) for worker in range(2)]
