@@ -74,6 +74,7 @@ bench-distributed: $(STAMP) $(PEER_STAMP)
 	$(BIN)/python benchmarks/all_reduce.py --training
 	$(BIN)/python benchmarks/devices.py
 	$(BIN)/python benchmarks/checkpoints.py
+	$(BIN)/python benchmarks/standby.py
 
 bench-input: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/pipelines.py
