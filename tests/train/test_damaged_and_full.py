@@ -100,13 +100,23 @@ with tf.train.MonitoredTrainingSession(
         session.run(train)
 print("ended")
 """
-_SMALL, _LARGE = 100_000, 1 << 30
+_TINY, _SMALL, _LARGE = 64, 100_000, 1 << 30
 
 
-def on_full_disk(directory, limits):
+_LOST = """
+class Lose(tf.train.SessionRunHook):
+    def before_run(self, run_context):
+        global i
+        if i == 2:
+            i = -1
+            raise tf.errors.AbortedError(None, None, "a server was lost")
+"""
+
+
+def on_full_disk(directory, limits, program=_FULL):
     text = ",".join(f"{i}:{limit}" for i, limit in limits.items())
     return subprocess.run(
-        [sys.executable, "-c", _FULL, str(directory), text],
+        [sys.executable, "-c", program, str(directory), text],
         capture_output=True,
         text=True,
         timeout=100,
@@ -125,6 +135,17 @@ def test_a_full_disk_costs_the_save_and_not_the_job(tmp_path):
     steps = {int(re.findall(r"ckpt-(\d+)", name)[0]) for name in found}
     assert steps == {0, 1, 4, 5}, found
     assert tf.train.load_checkpoint(str(tmp_path)).get_tensor("weights").tolist() == [5.0] * 100_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+def test_a_session_that_is_made_again_on_a_full_disk_goes_on(tmp_path):
+    program = _FULL.replace("step = ", _LOST + "step = ", 1).replace("hooks=[", "hooks=[Lose(), ")
+    done = on_full_disk(tmp_path, {1: _TINY, 4: _LARGE}, program)
+    assert done.returncode == 0, done.stderr[-3000:]
+    # The graph, which is written first, has no room; the steps since the last one are lost.
+    assert "No checkpoint for step 1: " in done.stderr
+    assert "graph.pbtxt; File too large Training goes on" in done.stderr
+    assert tf.train.load_checkpoint(str(tmp_path)).get_tensor("global_step") == 4
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")

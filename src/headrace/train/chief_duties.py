@@ -11,6 +11,7 @@ from headrace.errors import AbortedError, DeadlineExceededError
 from headrace.train.checkpoint_state import get_checkpoint_state
 from headrace.train.chief_candidate import ChiefCandidate, Lease
 from headrace.train.declared_variables import DeclaredVariables, declared_in
+from headrace.train.saving_hooks import CheckpointSaverHook
 from headrace.train.scaffold import Scaffold
 from headrace.train.session_layers import PREEMPTION_ERRORS
 from headrace.train.session_manager import PATIENCE_WITH_OTHER_GRAPHS, Told, manager_of
@@ -252,4 +253,6 @@ class ChiefDuties(HookGroup):
                         state.all_model_checkpoint_paths
                     )
             for hook in self._hooks:
+                if isinstance(hook, CheckpointSaverHook) and not creator.has_restored:
+                    hook.goes_on()
                 hook.after_create_session(self._session, self._coord)

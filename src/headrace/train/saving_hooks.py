@@ -80,7 +80,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     A checkpoint for which there is no room, or whose storage cannot be reached, costs that
     checkpoint and not the training: the log says so, and the next one is tried at its time. Only
-    the first and the last raise.
+    the first and the last raise; the first after a session was lost does not.
 
     Args:
         checkpoint_dir: where to.
@@ -128,6 +128,8 @@ class CheckpointSaverHook(SessionRunHook):
         self._listeners = list(listeners or ())
         #: Whether the checkpoint that was due last could not be written.
         self._lacks_last = False
+        #: Whether training had begun before the session that is made next.
+        self._goes_on = False
         self._is_asynchronous = asynchronous
         self._background: AsynchronousSaver | None = None
         #: The step of the checkpoint that is being written.
@@ -139,22 +141,35 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.begin()
 
+    def goes_on(self) -> None:
+        """The next session goes on with training that had begun before, in another process."""
+        self._goes_on = True
+
     def after_create_session(self, session: Any, coord: Any) -> None:
         step = int(session.run(self._global_step))
+        if self._background is not None:
+            self._background.forget()
+        begin = partial(self._begin_session, session, step)
+        if self._goes_on:
+            self._attempt(step, begin)
+        else:
+            begin()
+            self._goes_on = True
+        self._timer.update_last_triggered_step(step)
+
+    def _begin_session(self, session: Any, step: int) -> bool:
+        """Write what describes the graph, and a checkpoint."""
         graph = get_default_graph()
+        if self._background is None and self._is_asynchronous and self._get_saver() is not None:
+            self._background = _asynchronous(self._get_saver(), graph)
         write_graph(graph_def_for_files(graph), self._checkpoint_dir, "graph.pbtxt")
         saver = self._get_saver()
         saver_def = saver.saver_def if saver is not None else None
         message, _ = export_scoped_meta_graph(saver_def=saver_def)
         self._summary_writer.add_graph(graph)
         self._summary_writer.add_meta_graph(message)
-        if self._background is not None:
-            self._background.forget()
-        elif self._is_asynchronous and saver is not None:
-            self._background = _asynchronous(saver, graph)
         # What the variables began with; that also tells early that saving works.
-        self._save(session, step)
-        self._timer.update_last_triggered_step(step)
+        return self._save(session, step)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(read_before(self._global_step))
