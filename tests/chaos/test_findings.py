@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from headrace.chaos.findings import Findings, find
+from headrace.chaos.accounts import ALL, Attempt, Restoration
+from headrace.chaos.findings import Findings, find, history_complaints
 from headrace.chaos.records import LifeRecord, attempts_of, restorations_of
 from headrace.chaos.report import show
 from headrace.chaos.schedule import Cluster, Fault
@@ -16,7 +17,9 @@ def steps(*times, first=1):
     found = []
     for value, at in enumerate(times, first):
         found.append({"event": "begin", "at": at})
-        found.append({"event": "done", "at": at + 0.1, "own": [value], "step": value, "total": [0]})
+        found.append(
+            {"event": "done", "at": at + 0.1, "own": [value], "step": value, "total": [value]}
+        )
     return found
 
 
@@ -24,7 +27,13 @@ def steps(*times, first=1):
 def lives():
     """Worker 0 is killed at 103 and comes back; then server 0, which goes back to 1 step."""
     restored = [
-        {"event": "restoring", "at": 105, "path": "m-1", "servers": [0], "counters": {"0/0": 1}},
+        {
+            "event": "restoring",
+            "at": 105,
+            "path": "m-1",
+            "servers": [0],
+            "counters": {"0/0": 1, "0/-1": 1},
+        },
         {"event": "restored", "began": 105, "at": 105.5, "path": "m-1"},
     ]
     saved = {"event": "saved", "at": 101.5, "path": "m-1", "counters": {}}
@@ -51,7 +60,11 @@ def test_attempts_and_restorations(lives):
     assert [a.began for a in attempts] == [100, 101, 102, 102.9, 104, 106]
     assert [a.ended is None for a in attempts] == [False] * 3 + [True] + [False] * 2
     ((restoration, path),) = restorations_of(lives, 1)
-    assert (path, restoration.counters, restoration.is_done) == ("m-1", {(0, 0): 1}, True)
+    assert (path, restoration.counters, restoration.is_done) == (
+        "m-1",
+        {(0, 0): 1, (0, ALL): 1},
+        True,
+    )
 
 
 def test_a_run_without_complaints(lives):
@@ -87,3 +100,23 @@ def test_the_report(lives):
     assert "3.0 s   kill    worker/0   0.5 s    1.10 s" in text
     assert "Every acknowledged step is accounted for." in text
     assert "the counter was 2 at 106.100 and 1 at 108.000" in text
+
+
+def test_histories_begin_anew_with_each_restoration():
+    """Two workers; the server goes back from 4 to 2 while a step of one is under way."""
+    attempts = [
+        Attempt(0, 1, (1,), (1,)),
+        Attempt(0, 2, (1,), (2,)),
+        Attempt(2, 3, (2,), (3,)),
+        Attempt(3, 9, (2,), (3,)),  # it may be in either
+        Attempt(7, 8, (2,), (3,)),
+    ]
+    back = Restoration(frozenset([0]), 5, 6, {(0, ALL): 2})
+    assert history_complaints(0, attempts, [back]) == []
+    late = Attempt(10, 11, (4,), (4,))
+    assert history_complaints(0, [*attempts, late], [back]) == []
+    assert history_complaints(0, [*attempts, Attempt(10, 11, (4,), (3,))], [back]) == []
+    assert history_complaints(0, [*attempts, Attempt(10, 11, (4,), (2,))], [back]) == [
+        "server 0, counter of all workers: 3 was read at 7 to 8, and later 2 was read at 10 to 11"
+    ]
+    assert len(history_complaints(0, [*attempts, Attempt(10, 11, (4,), (2,))], [])) == 1

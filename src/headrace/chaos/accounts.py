@@ -2,8 +2,8 @@
 
 Each worker has a counter of its own on each server, to which each of its steps adds one, and which
 the step reads afterwards. So from one acknowledged step to the next a counter goes up by one, and
-by at most one more for each attempt in between that failed: whether that took effect, nobody was
-told. It goes down only when its server goes back to a checkpoint, and then to what that holds.
+by at most one more for each attempt before that failed: whether that took effect, and when, nobody
+was told. It goes down only when its server goes back to a checkpoint, and then to what that holds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Account", "Attempt", "Restoration", "account"]
+__all__ = ["ALL", "Account", "Attempt", "Restoration", "account"]
+
+#: In place of a worker: all of them.
+ALL = -1
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,13 @@ class Attempt:
         began: time, seconds of one clock of the machine.
         ended: when it was acknowledged; None if it was not.
         values: the worker's counter on each server, as the step read it; empty if it did not end.
+        totals: the counter of all workers on each server, as it was at some time of the step.
     """
 
     began: float
     ended: float | None = None
     values: tuple[int, ...] = ()
+    totals: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Restoration:
     Attributes:
         servers: which.
         began, ended: times.
-        counters: (server, worker) -> what was saved.
+        counters: (server, worker) -> what was saved; the worker is `ALL` for the counter of all.
         is_done: whether it was reported as done; else it may have been, or in part.
     """
 
@@ -106,13 +111,14 @@ def account(
         if base is None:
             found.violations.append(_complaint(found, last, attempt, ours))
         else:
+            open_attempts -= value - base - own
             while alive and alive[-1] > base:
                 alive.pop()
                 found.lost += 1
         if own:
             found.acknowledged += 1
             alive.append(value)
-        last, open_attempts = attempt, 0
+        last = attempt
     found.counter = final.values[server]
     found.unacknowledged = found.counter - len(alive)
     return found
@@ -131,7 +137,7 @@ def _base(
 
     Args:
         own: whether the attempt itself adds one.
-        open_attempts: those in between that may have added one.
+        open_attempts: those before that may have added one since then.
     """
     assert attempt.ended is not None
     assert last.ended is not None

@@ -15,10 +15,11 @@ from rich.console import Console
 
 import headrace as tf
 from headrace.chaos.findings import Findings, find
+from headrace.chaos.picture import timeline
 from headrace.chaos.records import LifeRecord
 from headrace.chaos.report import show
 from headrace.chaos.runner import follow
-from headrace.chaos.schedule import Cluster, make_schedule
+from headrace.chaos.schedule import KINDS, Cluster, make_schedule
 from headrace.chaos.task_pool import END_SECONDS, Life, TaskPool
 from headrace.chaos.training import (
     BATCH_SIZE,
@@ -33,7 +34,7 @@ from headrace.examples.digits import load_digits
 
 __all__ = ["MODES", "Chaos", "run_chaos"]
 
-MODES = ("asynchronous",)
+MODES = ("asynchronous", "synchronous")
 #: More undisturbed steps than these change nothing any more.
 _ENOUGH_STEPS = 4000
 _FIRST_STEP_SECONDS = 60.0
@@ -61,7 +62,7 @@ class Chaos:
     output_dir: Path
     modes: Sequence[str] = MODES
     cluster: Cluster = field(default_factory=lambda: Cluster(2, 4))
-    kinds: Sequence[str] = ("kill", "restart", "stop")
+    kinds: Sequence[str] = tuple(KINDS)
     every: float = 4.0
     pause: float = 0.01
     save_seconds: float = 2.0
@@ -83,6 +84,12 @@ def run_chaos(chaos: Chaos, console: Console | None = None) -> bool:
         found = Trial(chaos, mode, directory).findings()
         all_found.append(found)
         show(found, console)
+        picture = directory / "timeline.svg"
+        title = f"{mode}, seed {chaos.seed}"
+        faults = [r.fault for r in found.recoveries]
+        drawn = timeline(title, chaos.seconds, chaos.cluster, faults, found.gaps, found.step_ends)
+        picture.write_text(drawn, encoding="utf-8")
+        console.print(f"Timeline: {picture.resolve()}", soft_wrap=True)
     path = chaos.output_dir / "chaos.json"
     text = json.dumps([found.to_json() for found in all_found], indent=1)
     path.write_text(text + "\n", encoding="utf-8")
@@ -122,9 +129,14 @@ class Trial:
         finally:
             self._pool.close()
         find(found, chaos.cluster, self._lives(), schedule, final, began, ended)
-        steps = min(found.steps, _ENOUGH_STEPS)
-        found.undisturbed = undisturbed_accuracy(steps, BATCH_SIZE, chaos.seed)
+        found.undisturbed = self._undisturbed(found.steps)
         return found
+
+    def _undisturbed(self, steps: int) -> float:
+        """The accuracy of one process that makes as many updates of as many images."""
+        together = 1 if self._mode == "asynchronous" else self._chaos.cluster.workers
+        updates = min(steps // together, _ENOUGH_STEPS)
+        return undisturbed_accuracy(updates, BATCH_SIZE * together, self._chaos.seed)
 
     # -- what the schedule does ---------------------------------------------------------------
 
@@ -144,6 +156,16 @@ class Trial:
     def signal(self, task: str, number: int) -> None:
         """Send a signal to the process of a task."""
         self._pool.lives[task].signal(number)
+
+    def tell(self, task: str, **what: Any) -> None:
+        """Tell the process of a task, or of all tasks if it is "", what it should do."""
+        for name, life in self._pool.lives.items():
+            if task in ("", name):
+                life.tell(**what)
+
+    def limit(self, size: int | None) -> None:
+        """Let no process write a file beyond so many bytes, until this is called with None."""
+        self._pool.limit(size)
 
     def look(self) -> None:
         """Start what has ended by itself again, and note how large processes are."""

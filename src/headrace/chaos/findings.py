@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from headrace.chaos.accounts import Account, Attempt, account
+from headrace.chaos.accounts import ALL, Account, Attempt, Restoration, account
+from headrace.chaos.histories import ClientCall, counter_complaint
 from headrace.chaos.records import LifeRecord, attempts_of, restorations_of, saves_of
 from headrace.chaos.schedule import Cluster, Fault
 
@@ -47,6 +48,7 @@ class Findings:
         saves: checkpoints that were written.
         restorations: when, which servers, and how many steps each cost.
         gaps: times in which no step of any worker ended, from when to when, if over a second.
+        step_ends: when steps ended; left out of the JSON.
         longest_gap: the longest time in which none ended.
         recoveries: of each fault.
         memory_growth: bytes that a process had more at its end than when it had begun to train,
@@ -64,6 +66,7 @@ class Findings:
     saves: int = 0
     restorations: list[dict[str, Any]] = field(default_factory=list)
     gaps: list[tuple[float, float]] = field(default_factory=list)
+    step_ends: list[float] = field(default_factory=list)
     longest_gap: float = 0.0
     recoveries: list[Recovery] = field(default_factory=list)
     memory_growth: dict[str, int] = field(default_factory=dict)
@@ -73,7 +76,9 @@ class Findings:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return asdict(self)
+        found = asdict(self)
+        del found["step_ends"]
+        return found
 
     def lost(self, server: int) -> int:
         """Acknowledged steps that are not on a server any more."""
@@ -106,9 +111,13 @@ def find(
             one = account(s, w, attempts, [r for r, _ in restored], last)
             findings.accounts.append(one)
             findings.violations += one.violations
+    everyone = [a for attempts in workers.values() for a in attempts]
+    for s in range(cluster.servers):
+        findings.violations += history_complaints(s, everyone, [r for r, _ in restored])
     findings.steps = sum(a.acknowledged for a in findings.accounts if a.server == 0)
     _find_restorations(findings, lives, cluster.servers, began)
     ends = sorted(a.ended for attempts in workers.values() for a in attempts if a.ended)
+    findings.step_ends = [end - began for end in ends]
     _find_gaps(findings, ends, began, ended)
     findings.recoveries = [
         Recovery(f, _recovered(f, _next_hit(f, faults), workers, began)) for f in faults
@@ -120,6 +129,44 @@ def find(
                 f"{life.task} ended by itself at {life.ended - began:.1f} s, with status "
                 f"{life.status}"
             )
+
+
+def history_complaints(
+    server: int, attempts: Sequence[Attempt], restorations: Sequence[Restoration]
+) -> list[str]:
+    """What is not linearisable in the history of the counter of all workers on a server.
+
+    Each restoration begins a new history. An addition that was under way then may be in either.
+    """
+    found = []
+    begin, start = float("-inf"), 0
+    ours = sorted((r for r in restorations if server in r.servers), key=lambda r: r.began)
+    for following in [*ours, None]:
+        end = float("inf") if following is None else following.began
+        complaint = counter_complaint(_calls(server, attempts, begin, end), start)
+        if complaint:
+            found.append(f"server {server}, counter of all workers: {complaint}")
+        if following is not None:
+            if not following.is_done:
+                break  # what it began with, nobody knows
+            begin, start = following.ended, following.counters[server, ALL]
+    return found
+
+
+def _calls(server: int, attempts: Sequence[Attempt], begin: float, end: float) -> list[ClientCall]:
+    """Additions and reads between two restorations."""
+    found = []
+    for a in attempts:
+        ended = float("inf") if a.ended is None else a.ended
+        if a.began > end or ended < begin:
+            continue
+        if begin <= a.began and ended <= end:
+            found.append(ClientCall(a.began, ended, "add"))
+            if a.ended is not None:
+                found.append(ClientCall(a.began, ended, "read", a.totals[server]))
+        else:
+            found.append(ClientCall(max(a.began, begin), float("inf"), "add"))
+    return found
 
 
 def _find_restorations(

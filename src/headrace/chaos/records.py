@@ -57,7 +57,9 @@ def attempts_of(lives: Sequence[LifeRecord], worker: int) -> list[Attempt]:
                     found.append(Attempt(began))
                 began = event["at"]
             elif event["event"] == "done" and began is not None:
-                found.append(Attempt(began, event["at"], tuple(event["own"])))
+                found.append(
+                    Attempt(began, event["at"], tuple(event["own"]), tuple(event["total"]))
+                )
                 began = None
         if began is not None:
             found.append(Attempt(began))

@@ -16,6 +16,12 @@ __all__ = ["Tasks", "follow"]
 
 #: How often processes are looked at.
 LOOK_SECONDS = 0.25
+#: What a task sends is held back for so long at a time.
+DELAY_SECONDS = 0.1
+#: Each file that is opened, renamed or removed on a slow disk takes so much longer.
+DISK_SECONDS = 0.2
+#: On a full disk a file can have so many bytes: the system fails writes as it does there.
+FULL_BYTES = 64
 
 
 class Tasks(Protocol):
@@ -29,6 +35,12 @@ class Tasks(Protocol):
 
     def signal(self, task: str, number: int) -> None:
         """Send a signal to the process of a task."""
+
+    def tell(self, task: str, **what: Any) -> None:
+        """Tell the process of a task, or of all tasks if it is "", what it should do."""
+
+    def limit(self, size: int | None) -> None:
+        """Let no process write a file beyond so many bytes, until this is called with None."""
 
     def look(self) -> None:
         """See whether processes have ended by themselves, and how large they are."""
@@ -88,10 +100,34 @@ def _go_on(tasks: Tasks, fault: Fault) -> None:
     tasks.signal(fault.task, signal.SIGCONT)
 
 
+def _cut(tasks: Tasks, fault: Fault) -> None:
+    tasks.tell(fault.task, do="cut")
+
+
+def _delay(tasks: Tasks, fault: Fault) -> None:
+    tasks.tell(fault.task, do="delay", seconds=fault.seconds, by=DELAY_SECONDS)
+
+
+def _slow(tasks: Tasks, fault: Fault) -> None:
+    tasks.tell("", do="slow disk", seconds=fault.seconds, by=DISK_SECONDS)
+
+
+def _fill(tasks: Tasks, fault: Fault) -> None:
+    tasks.limit(FULL_BYTES)
+
+
+def _make_room(tasks: Tasks, fault: Fault) -> None:
+    tasks.limit(None)
+
+
 _Action = Callable[[Tasks, Fault], None]
 #: Kind of fault -> what happens when it begins, and when it ends.
 _ACTIONS: dict[str, tuple[_Action, _Action | None]] = {
     "kill": (_kill, _start),
     "restart": (_terminate, _start),
     "stop": (_stop, _go_on),
+    "cut": (_cut, None),
+    "delay": (_delay, None),
+    "slow disk": (_slow, None),
+    "full disk": (_fill, _make_room),
 }

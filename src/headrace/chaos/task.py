@@ -13,6 +13,7 @@ import threading
 from typing import Any
 
 import headrace as tf
+from headrace.chaos.task_faults import DelayedServer, Delays, SlowDisk
 from headrace.chaos.training import Training, say, train
 
 
@@ -23,8 +24,10 @@ def main() -> None:
     told = json.loads(_line())
     cluster, index = tf.train.ClusterSpec(told["cluster"]), int(told["index"])
     stop = threading.Event()
-    server = tf.train.Server(cluster, job_name=told["job"], task_index=index)
-    threading.Thread(target=_listen, args=(server, stop), name="faults", daemon=True).start()
+    delays = Delays()
+    server = DelayedServer(cluster, told["job"], index, delays)
+    listen = threading.Thread(target=_listen, args=(server, delays, stop), daemon=True)
+    listen.start()
     say(event="ready")
     if told["job"] == "worker":
         train(server, cluster, index, Training(**told["work"]), stop)
@@ -48,12 +51,21 @@ def _line() -> bytes:
     return found
 
 
-def _listen(server: Any, stop: threading.Event) -> None:
+def _listen(server: Any, delays: Delays, stop: threading.Event) -> None:
     """Do what later lines say."""
+    disk: SlowDisk | None = None
     while True:
         what = json.loads(_line())
         if what["do"] == "end":
             stop.set()
+        elif what["do"] == "cut":
+            for link in server.task.peers.all():
+                link.fail("cut on purpose")
+        elif what["do"] == "delay":
+            delays.begin(what["seconds"], what["by"])
+        elif what["do"] == "slow disk":
+            disk = disk or SlowDisk()
+            disk.begin(what["seconds"], what["by"])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -151,6 +152,7 @@ class TaskPool:
         self._directory = directory
         self._on_event = on_event
         self._count = 0
+        self._limit: int | None = None
         self._spares = deque(self._process() for _ in range(spares))
         self.lives: dict[str, Life] = {}
         #: Those that have ended, or were replaced.
@@ -170,7 +172,21 @@ class TaskPool:
         life.task, life.began = task, time.monotonic()
         life.tell(job=job, index=int(index), cluster=self.addresses, work=self._work)
         self.lives[task] = life
+        self._apply_limit(life)
         return life
+
+    def limit(self, size: int | None) -> None:
+        """Let no process write a file beyond so many bytes; None: as large as it likes."""
+        self._limit = size
+        for life in self.lives.values():
+            self._apply_limit(life)
+
+    def _apply_limit(self, life: Life) -> None:
+        kind = resource.RLIMIT_FSIZE
+        with contextlib.suppress(ProcessLookupError):
+            most = resource.prlimit(life.process.pid, kind)[1]
+            size = most if self._limit is None else self._limit
+            resource.prlimit(life.process.pid, kind, (size, most))
 
     def end(self, task: str, number: int = signal.SIGKILL, seconds: float = END_SECONDS) -> int:
         """End the process of a task by a signal; its exit status."""

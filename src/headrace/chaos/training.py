@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import headrace as tf
+from headrace.chaos.accounts import ALL
 from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.examples.digits import load_digits
 from headrace.examples.tutorials.mnist.input_data import Datasets
@@ -103,13 +104,14 @@ def _counter(name: str) -> tf.Variable:
 
 
 def saved_counters(path: str) -> dict[str, int]:
-    """What a checkpoint has of the counters of workers, by ``server/worker``."""
+    """What a checkpoint has of the counters, by ``server/worker``."""
     reader = tf.train.load_checkpoint(path)
     found = {}
     for name in reader.get_variable_to_shape_map():
         parts = name.split("_")
-        if parts[0] == "steps" and len(parts) == 3:
-            found["/".join(parts[1:])] = int(reader.get_tensor(name))
+        if parts[0] == "steps":
+            key = "/".join(parts[1:]) if len(parts) == 3 else f"{parts[1]}/{ALL}"
+            found[key] = int(reader.get_tensor(name))
     return found
 
 
@@ -198,18 +200,23 @@ def train(
     with tf.device(place):
         step = tf.train.get_or_create_global_step()
         model = digits_model()
-        learn = tf.train.GradientDescentOptimizer(RATE).minimize(model.loss, global_step=step)
+        optimizer: Any = tf.train.GradientDescentOptimizer(RATE)
+        if work.mode == "synchronous":
+            optimizer = tf.train.SyncReplicasOptimizer(optimizer, cluster.num_tasks("worker"))
+        learn = optimizer.minimize(model.loss, global_step=step)
     counters = Counters(cluster)
     own = [row[index] for row in counters.own]
     added = [v.assign_add(1) for v in own]
     counted = [v.assign_add(1, read_value=False) for v in counters.total]
-    notes = Notes({"step": step, "own": added, "total": counters.total})
+    hooks: list[Any] = [Notes({"step": step, "own": added, "total": counters.total})]
+    if work.mode == "synchronous":
+        hooks.append(optimizer.make_session_run_hook(index == 0, num_tokens=0))
     with tf.train.MonitoredTrainingSession(
         server.target,
         index == 0,
         checkpoint_dir=work.directory,
-        scaffold=tf.train.Scaffold(saver=NotingSaver(sharded=True)),
-        hooks=[notes],
+        scaffold=tf.train.Scaffold(saver=NotingSaver(sharded=True, defer_build=True)),
+        hooks=hooks,
         save_checkpoint_secs=work.save_seconds,
         save_summaries_steps=None,
         save_summaries_secs=None,

@@ -91,14 +91,14 @@ def demo_command(
     "--mode",
     "modes",
     multiple=True,
-    type=click.Choice(["asynchronous"]),
+    type=click.Choice(["asynchronous", "synchronous"]),
     help="Of training; give the option once for each. All in turn by default.",
 )
 @click.option(
     "--fault",
     "kinds",
     multiple=True,
-    type=click.Choice(["kill", "restart", "stop"]),
+    type=click.Choice(["kill", "restart", "stop", "cut", "delay", "slow disk", "full disk"]),
     help="What may happen; give the option once for each. All by default.",
 )
 @click.option(
@@ -123,7 +123,7 @@ def chaos_command(
     every: float,
     output_dir: Path,
 ) -> None:
-    """Train on a cluster of processes on this machine while they are killed and stopped.
+    """Train on a cluster of processes on this machine while much goes wrong.
 
     Two parameter servers and four workers learn handwritten digits. Equal seeds give equal faults.
     The report says what was lost, how long training stood still, and whether every step that was
