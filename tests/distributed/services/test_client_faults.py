@@ -7,7 +7,7 @@ from server_clusters import eventually
 
 import headrace as tf
 from headrace.distributed.services import client
-from headrace.distributed.services.server import dial
+from headrace.distributed.services.dialling import dial
 from headrace.distributed.services.task import Task
 from headrace.errors import UnavailableError
 from headrace.harness.faults import FaultRule, Faults

@@ -23,7 +23,8 @@ from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.security.credentials import Security
 from headrace.distributed.services.control import Controls
-from headrace.distributed.services.server import ask_endpoint, dial, local_server, was_stopped
+from headrace.distributed.services.dialling import ask_endpoint, dial
+from headrace.distributed.services.server import local_server, was_stopped
 from headrace.distributed.services.serving import device_of
 from headrace.distributed.services.task import Task
 from headrace.distributed.transport.base import PeerInfo, Pipe, PipeBroken

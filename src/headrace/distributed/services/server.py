@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import logging
 import secrets
 import signal
@@ -12,7 +11,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from importlib import metadata
 from typing import Any, TypeVar
 
 from headrace.distributed.cluster.cluster_spec import (
@@ -22,18 +20,18 @@ from headrace.distributed.cluster.cluster_spec import (
     task_name,
 )
 from headrace.distributed.links.liveness import answers
-from headrace.distributed.links.peers import is_client, may_come
+from headrace.distributed.links.peers import may_come
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
 from headrace.distributed.security.throttled import Throttled
 from headrace.distributed.services.calls import MasterService
 from headrace.distributed.services.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
+from headrace.distributed.services.dialling import ask_endpoint, dial, release
 from headrace.distributed.services.serving import device_message, device_of
 from headrace.distributed.services.standbys import Standbys
 from headrace.distributed.services.task import Task
-from headrace.distributed.transport import checksum, connect, grpc_pipe
-from headrace.distributed.transport.base import Endpoint, PeerInfo, Pipe
-from headrace.distributed.transport.handshake import Refused, hello_of
+from headrace.distributed.transport import connect, grpc_pipe
+from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.errors import FailedPreconditionError, OpError, UnavailableError
 from headrace.executor.resources import ResourceHandle
 from headrace.graph.devices import DeviceSpec
@@ -327,7 +325,7 @@ class Server:
             unix_name=endpoint.unix_name,
             host_id=endpoint.host_id,
             devices=[device_message(d) for d in self._devices],
-            package_version=_release(),
+            package_version=release(),
         )
 
     def _check_only_one(self, asker: PeerInfo) -> None:
@@ -388,100 +386,6 @@ class Server:
             if not other:
                 raise
             return call(other, timeout)
-
-
-@functools.cache
-def _release() -> str:
-    return metadata.version("headrace")
-
-
-def ask_endpoint(
-    controls: Controls, address: str, task: str, timeout: float, me: PeerInfo | None = None
-) -> Any:
-    """Who listens at an address; ``me`` asks.
-
-    Raises:
-        UnavailableError: if nobody does.
-        FailedPreconditionError: if it is another task, or speaks another version.
-    """
-    request = pb.EndpointRequest(version=PROTOCOL_VERSION)
-    if me is not None and not is_client(me.task):
-        request.task, request.incarnation, request.address = me.task, me.incarnation, me.address
-    answer = controls.at(address).call("Endpoint", request, timeout)
-    if answer.version != PROTOCOL_VERSION:
-        raise FailedPreconditionError(
-            None,
-            None,
-            f"The server at {address} speaks version {answer.version} of the protocol, this "
-            f"process version {PROTOCOL_VERSION}: use the same release of Headrace everywhere.",
-        )
-    if task and answer.task != task:
-        raise FailedPreconditionError(
-            None,
-            None,
-            f"At {address} there should be {task}, but it is {answer.task}: the tasks were started "
-            "with different descriptions of the cluster.",
-        )
-    if answer.package_version != _release():
-        _complaints.warning(
-            ("release", answer.task),
-            "%s at %s runs Headrace %s, this process %s: operations may compute other results "
-            "there. Use the same release everywhere.",
-            answer.task,
-            address,
-            answer.package_version or "of an unknown release",
-            _release(),
-        )
-    return answer
-
-
-def dial(
-    controls: Controls,
-    address: str,
-    task: str,
-    me: PeerInfo,
-    security: Security,
-    timeout: float,
-    use_rdma: bool | None = None,
-    fallback: bool = True,
-) -> tuple[Pipe, PeerInfo]:
-    """Connect to the task at an address, by the best transport that both ends have.
-
-    A task whose data port cannot be reached, through a firewall perhaps, is reached through the
-    port of its control plane, unless there is to be no ``fallback``.
-    """
-    began = time.monotonic()
-    answer = ask_endpoint(controls, address, task, timeout, me)
-    host = split_address(address)[0]
-    endpoint = Endpoint(host, answer.port, answer.unix_name, answer.host_id)
-    expected = PeerInfo(answer.task, answer.incarnation, address)
-    try:
-        return connect.dial(
-            endpoint,
-            security,
-            me,
-            expected,
-            allow_shared_memory=flags.shared_memory,
-            timeout=timeout,
-            allow_unix=flags.shared_memory,
-            use_rdma=use_rdma,
-        )
-    except UnavailableError as error:
-        if not fallback:
-            raise
-        deadline = max(began + timeout, time.monotonic() + 1.0)
-        hello = hello_of(me, expected)
-        hello.checksums = checksum.wanted_between(None, host)
-        try:
-            control = controls.at(address)
-            proof = control.proof(grpc_pipe.METHOD, timeout)
-            found = grpc_pipe.connect(
-                control.new_channel(), security, hello, deadline, owns_channel=True, metadata=proof
-            )
-        except (Refused, OSError):
-            raise error from None
-    _log.warning("The data port of %s cannot be reached, gRPC is used", task)
-    return found
 
 
 def server_def(
@@ -545,4 +449,4 @@ def _stop_at_exit() -> None:
         server.stop()
 
 
-__all__ = ["Server", "ask_endpoint", "dial", "local_server", "was_stopped"]
+__all__ = ["Server", "local_server", "was_stopped"]
