@@ -10,6 +10,7 @@ from typing import Any
 
 import headrace as tf
 from headrace.distributed.security.credentials import Security
+from headrace.distributed.services import server as server_module
 from headrace.distributed.services.server import Server
 from headrace.test.cluster import free_ports
 
@@ -44,6 +45,9 @@ class Cluster:
             {job: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for job, n in jobs.items()}
         )
         self.servers: dict[tuple[str, int], Server] = {}
+        # A port comes round again: it is not that of a server of this process that has stopped.
+        for job in self.spec.jobs:
+            server_module._stopped.difference_update(filter(None, self.spec.job_tasks(job)))
 
     def start(self, job: str, index: int = 0, config: Any = None) -> Server:
         """Start one task."""

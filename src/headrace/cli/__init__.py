@@ -196,6 +196,28 @@ def status_command(address: str, cluster: bool, steps: bool, stacks: bool) -> No
         raise SystemExit(1)
 
 
+@main.command("resize")
+@click.argument("address", metavar="HOST:PORT")
+@click.option("--workers", type=click.IntRange(min=0), help="How many tasks of the job worker.")
+@click.option("--ps", type=click.IntRange(min=0), help="How many tasks of the job ps.")
+def resize_command(address: str, workers: int | None, ps: int | None) -> None:
+    """Ask a running cluster for another number of workers or parameter servers.
+
+    Workers that are too many, those with the highest numbers, end their training loops and leave;
+    dead ones are forgotten. Nothing is started here: those that are too few join when somebody
+    starts them with the address of any task, `tf.train.Server("HOST:PORT", job_name="worker")`.
+
+    Exit status 1 means that the cluster cannot have this size, or did not agree on it.
+    """
+    from headrace.cli.cluster import resize
+
+    found = {"worker": workers, "ps": ps}
+    wanted = {job: count for job, count in found.items() if count is not None}
+    if not wanted:
+        raise click.UsageError("Say how many: --workers N, --ps N or both.")
+    resize(address, wanted)
+
+
 @main.command("shutdown")
 @click.argument("address", metavar="HOST:PORT")
 @click.option("--cluster/--one", default=True, help="All tasks of the cluster, or only this one.")

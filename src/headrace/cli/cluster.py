@@ -1,7 +1,8 @@
-"""`headrace status` and `headrace shutdown`: a look at a running cluster, and its end."""
+"""`headrace status`, `resize` and `shutdown`: a look at a running cluster, its size, its end."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -108,11 +109,30 @@ def shut_down(address: str, cluster: bool) -> bool:
     return not missing
 
 
+def resize(address: str, wanted: Mapping[str, int]) -> None:
+    """Ask a cluster for another number of tasks, and print what follows from that.
+
+    Raises:
+        click.ClickException: if it cannot have that number, or does not agree on it.
+    """
+    try:
+        answer = admin.resize(address, wanted)
+    except (OpError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    sizes = ", ".join(f"{job} {count}" for job, count in sorted(answer.record.wanted.items()))
+    click.echo(f"epoch {answer.record.epoch}, wanted: {sizes}")
+    for task in answer.leaving:
+        click.echo(f"asked to leave: {short(task)}")
+    for job, count in sorted(answer.missing.items()):
+        host = address.removeprefix("grpc://")
+        click.echo(f"start {count} more of {job}: tf.train.Server({host!r}, job_name={job!r})")
+
+
 def _tasks(tasks: list[Any]) -> Table:
     table = Table(title="Tasks")
-    copies = ["copy"] if any(task.copy for task in tasks) else []
-    for name in ("task", "address", "up", "memory", "parts run", "version", *copies):
-        left = name in ("task", "address", "copy")
+    more = [name for name in ("membership", "copy") if any(getattr(t, name) for t in tasks)]
+    for name in ("task", "address", "up", "memory", "parts run", "version", *more):
+        left = name in ("task", "address", *more)
         # In a narrow terminal a name goes on in the next line: half an address is of no use.
         table.add_column(name, justify="left" if left else "right", overflow="fold")
     for task in tasks:
@@ -126,7 +146,7 @@ def _tasks(tasks: list[Any]) -> Table:
             readable_bytes(task.memory_bytes),
             str(task.steps_run),
             task.package_version,
-            *([task.copy] if copies else []),
+            *(getattr(task, name) for name in more),
         )
     return table
 

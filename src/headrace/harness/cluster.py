@@ -18,6 +18,7 @@ from typing import Any
 
 from headrace.distributed.cluster.cluster_spec import task_name
 from headrace.distributed.links.timing import DEFAULT_TIMING, Timing
+from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.services.client import OwnMasterEngine
 from headrace.distributed.services.task import Task
 from headrace.distributed.transport.base import PeerInfo, Pipe
@@ -65,6 +66,7 @@ class LocalCluster:
             for job, count in jobs.items()
             for i in range(count)
         }
+        self._known = Addresses(self.addresses)
         self.tasks: dict[str, Task] = {}
         for task in self.addresses:
             self.start(task)
@@ -84,7 +86,7 @@ class LocalCluster:
             return here, other.me
 
         made = self.tasks[name] = Task(
-            me, self.addresses, devices, dial, self._ask_devices, self.timing
+            me, self._known, devices, dial, self._ask_devices, self.timing
         )
         return made
 

@@ -51,14 +51,17 @@ class Site(ABC, Generic[PlanT]):
     Attributes:
         config: the session's ConfigProto, or None.
         pins: of the session.
-        tasks: all tasks of the cluster; none where there is no cluster, and nothing to split.
         precision: how floating tensors are shortened on their way between tasks, "" for not.
     """
 
     config: Any
     pins: Pins
-    tasks: Sequence[str] = ()
     precision: str = ""
+
+    @property
+    def tasks(self) -> Sequence[str]:
+        """All tasks of the cluster; none where there is no cluster, and nothing to split."""
+        return ()
 
     @abstractmethod
     def devices(

@@ -94,6 +94,11 @@ class WrappedSession:
         return step_fn(StepFunctionContext(raw_session, run_with_hooks or self.run))
 
 
+def leaves_cluster(sess: Any) -> bool:
+    """Whether the task of this process, which is the session's master, is to leave its cluster."""
+    return bool(getattr(getattr(sess, "_engine", None), "is_leaving", False))
+
+
 class HookedSession(WrappedSession):
     """Calls hooks around each step."""
 
@@ -104,7 +109,7 @@ class HookedSession(WrappedSession):
         self._should_stop = False
 
     def _check_stop(self) -> bool:
-        return self._should_stop
+        return self._should_stop or leaves_cluster(self._sess)
 
     def _taking_part(self) -> Sequence[SessionRunHook]:
         """The hooks of the step that comes."""

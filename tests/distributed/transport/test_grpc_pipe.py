@@ -44,7 +44,7 @@ class Server:
         handler = grpc_pipe.exchange_handler(
             lambda pipe, peer: self.pipes.put((pipe, peer)),
             security or Security(),
-            SERVER,
+            lambda: SERVER,
             greeting_seconds=greeting_seconds,
         )
         self.server.add_generic_rpc_handlers((handler, PingHandler()))

@@ -142,7 +142,7 @@ def _grpc(limits):
     executor = ThreadPoolExecutor(1)
     server = grpc.server(executor, options=grpc_pipe.MESSAGE_OPTIONS)
     handler = grpc_pipe.exchange_handler(
-        lambda pipe, peer: pipes.put(pipe), Security(), PS, limits=limits
+        lambda pipe, peer: pipes.put(pipe), Security(), lambda: PS, limits=limits
     )
     server.add_generic_rpc_handlers((handler,))
     port = server.add_insecure_port("127.0.0.1:0")

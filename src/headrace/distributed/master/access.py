@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from headrace.distributed.links.peers import RETRY_SECONDS, Peers, may_come
 from headrace.distributed.master.machine import Farewells
 from headrace.distributed.master.registrations import Registrations
+from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps.steps import Steps
 from headrace.distributed.transport.base import PipeBroken
@@ -34,7 +35,7 @@ class ClusterAccess:
         self,
         task: str,
         incarnation: int,
-        addresses: Mapping[str, str],
+        addresses: Addresses,
         worker: Worker,
         steps: Steps,
         peers: Peers,
@@ -42,7 +43,9 @@ class ClusterAccess:
     ) -> None:
         self.task = task
         self.incarnation = incarnation
-        self.addresses = dict(addresses)
+        self.addresses = addresses
+        #: Whether this task is to leave the cluster: its programs stop soon.
+        self.is_leaving = False
         self.worker = worker
         self.steps = steps
         self.peers = peers
@@ -59,7 +62,7 @@ class ClusterAccess:
         """
         if task == self.task:
             return self.incarnation, self.worker.devices
-        address = self.addresses[task]
+        address = self.addresses.of(task)
         end = time.monotonic() + timeout
         while True:
             left = max(0.0, end - time.monotonic())

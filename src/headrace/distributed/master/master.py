@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from typing import Any
 
 from headrace.distributed.links.peers import Peers
 from headrace.distributed.master.access import AskDevices, ClusterAccess
 from headrace.distributed.master.machine import Presence
 from headrace.distributed.master.session import MasterSession
+from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps.steps import Steps
 from headrace.distributed.transport.link import Link
@@ -31,7 +31,7 @@ class Master(ClusterAccess):
         self,
         task: str,
         incarnation: int,
-        addresses: Mapping[str, str],
+        addresses: Addresses,
         worker: Worker,
         steps: Steps,
         peers: Peers,

@@ -85,20 +85,20 @@ class MasterSession:
         self.closed = False
         self._members = Membership()
         self._devices: dict[str, list[DeviceAttributes]] = {}
-        self.tasks = self._visible(self.config.device_filters)
         self._site = ClusterSite(
-            master.task, list(self.tasks), self.config, self._devices_of, self._register
+            master.task, lambda: self.tasks, self.config, self._devices_of, self._register
         )
 
-    def _visible(self, filters: Iterable[str]) -> dict[str, str]:
-        """Address of each task that the session may use: the own one and those of the filters."""
-        found = list(filters)
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks that the session may use now: the own one and those of the filters."""
+        filters = list(self.config.device_filters)
         own = self.master.task
-        return {
-            task: address
-            for task, address in self.master.addresses.items()
-            if task == own or not found or any(names.matches(f, task) for f in found)
-        }
+        return [
+            task
+            for task in self.master.addresses
+            if task == own or not filters or any(names.matches(f, task) for f in filters)
+        ]
 
     # -- plans ------------------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ class MasterSession:
         for bodies in part.tables.bodies.values():
             for body in bodies.values():
                 tasks.update(body.plan.tasks)
-        return {t: self.master.addresses[t] for t in tasks}
+        return {t: self.master.addresses.of(t) for t in tasks}
 
     def _send_part(self, plan: int, part: Part, timeout: float) -> None:
         message, buffers = part_def.to_message(part)
@@ -254,7 +254,7 @@ class MasterSession:
             UnavailableError: if it does not answer.
             AbortedError: if it was started again since this session used it first.
         """
-        link = self.master.peers.link(task, self.master.addresses[task], timeout)
+        link = self.master.peers.link(task, self.master.addresses.of(task), timeout)
         self._members.met(task, link.peer.incarnation)
         return link
 

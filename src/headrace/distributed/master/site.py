@@ -26,25 +26,29 @@ class ClusterSite(Site[PlanT]):
 
     Args:
         own: the task of the master.
-        tasks: those that the session may use.
+        tasks: gives those that the session may use now.
         config: the session's ConfigProto.
     """
 
     def __init__(
         self,
         own: str,
-        tasks: Sequence[str],
+        tasks: Callable[[], Sequence[str]],
         config: Any,
         devices_of: DevicesOf,
         register: Register[PlanT],
     ) -> None:
         self.config = config
         self.pins = Pins()
-        self.tasks = tasks
+        self._visible = tasks
         self.precision = precision_of({}, config)
         self._own = own
         self._devices_of = devices_of
         self._register = register
+
+    @property
+    def tasks(self) -> Sequence[str]:
+        return self._visible()
 
     def devices(
         self, step: StepGraph, request: PlanRequest
@@ -61,6 +65,7 @@ class ClusterSite(Site[PlanT]):
     def _tasks_for(self, step: StepGraph) -> list[str]:
         """The tasks whose devices a step needs: the own one and those that constraints name."""
         needed = {self._own: None}
+        tasks = self.tasks
         pins = self.pins.nodes
         pinned = {pins[n.name] for n in step.nodes if n.name in pins}
         for constraint in sorted(constraints_of(step) | pinned):
@@ -68,7 +73,7 @@ class ClusterSite(Site[PlanT]):
             if spec.job is None and spec.task is None and spec.replica is None:
                 continue
             wanted = names.DeviceSpec(spec.job, spec.replica, spec.task).to_string()
-            fitting = [t for t in self.tasks if names.matches(wanted, t)]
+            fitting = [t for t in tasks if names.matches(wanted, t)]
             if fitting and not any(t in needed for t in fitting):
                 needed[fitting[0]] = None
         return list(needed)

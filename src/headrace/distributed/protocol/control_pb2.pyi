@@ -3,6 +3,7 @@ from headrace.distributed.protocol import step_pb2 as _step_pb2
 from headrace.graph.proto import config_pb2 as _config_pb2
 from headrace.graph.proto import graph_pb2 as _graph_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
@@ -10,19 +11,21 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class EndpointRequest(_message.Message):
-    __slots__ = ("version", "task", "incarnation", "address")
+    __slots__ = ("version", "task", "incarnation", "address", "epoch")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     version: int
     task: str
     incarnation: int
     address: str
-    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., incarnation: _Optional[int] = ..., address: _Optional[str] = ...) -> None: ...
+    epoch: int
+    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., incarnation: _Optional[int] = ..., address: _Optional[str] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class EndpointResponse(_message.Message):
-    __slots__ = ("version", "task", "incarnation", "host", "port", "unix_name", "host_id", "devices", "package_version")
+    __slots__ = ("version", "task", "incarnation", "host", "port", "unix_name", "host_id", "devices", "package_version", "epoch")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
@@ -32,6 +35,7 @@ class EndpointResponse(_message.Message):
     HOST_ID_FIELD_NUMBER: _ClassVar[int]
     DEVICES_FIELD_NUMBER: _ClassVar[int]
     PACKAGE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     version: int
     task: str
     incarnation: int
@@ -41,7 +45,8 @@ class EndpointResponse(_message.Message):
     host_id: str
     devices: _containers.RepeatedCompositeFieldContainer[_config_pb2.DeviceAttributes]
     package_version: str
-    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., incarnation: _Optional[int] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., unix_name: _Optional[str] = ..., host_id: _Optional[str] = ..., devices: _Optional[_Iterable[_Union[_config_pb2.DeviceAttributes, _Mapping]]] = ..., package_version: _Optional[str] = ...) -> None: ...
+    epoch: int
+    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., incarnation: _Optional[int] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., unix_name: _Optional[str] = ..., host_id: _Optional[str] = ..., devices: _Optional[_Iterable[_Union[_config_pb2.DeviceAttributes, _Mapping]]] = ..., package_version: _Optional[str] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class CreateSessionRequest(_message.Message):
     __slots__ = ("config", "client")
@@ -228,7 +233,7 @@ class SessionStatus(_message.Message):
     def __init__(self, session: _Optional[int] = ..., client: _Optional[str] = ..., steps: _Optional[int] = ..., plans: _Optional[int] = ...) -> None: ...
 
 class TaskStatus(_message.Message):
-    __slots__ = ("task", "address", "problem", "incarnation", "uptime_seconds", "memory_bytes", "sessions", "steps", "variables", "links", "steps_run", "package_version", "parts", "threads", "copy")
+    __slots__ = ("task", "address", "problem", "incarnation", "uptime_seconds", "memory_bytes", "sessions", "steps", "variables", "links", "steps_run", "package_version", "parts", "threads", "copy", "membership")
     TASK_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
@@ -244,6 +249,7 @@ class TaskStatus(_message.Message):
     PARTS_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
     COPY_FIELD_NUMBER: _ClassVar[int]
+    MEMBERSHIP_FIELD_NUMBER: _ClassVar[int]
     task: str
     address: str
     problem: str
@@ -259,13 +265,16 @@ class TaskStatus(_message.Message):
     parts: _containers.RepeatedCompositeFieldContainer[PartStatus]
     threads: _containers.RepeatedCompositeFieldContainer[ThreadStatus]
     copy: str
-    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[PartStatus, _Mapping]]] = ..., threads: _Optional[_Iterable[_Union[ThreadStatus, _Mapping]]] = ..., copy: _Optional[str] = ...) -> None: ...
+    membership: str
+    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[PartStatus, _Mapping]]] = ..., threads: _Optional[_Iterable[_Union[ThreadStatus, _Mapping]]] = ..., copy: _Optional[str] = ..., membership: _Optional[str] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("tasks",)
+    __slots__ = ("tasks", "record")
     TASKS_FIELD_NUMBER: _ClassVar[int]
+    RECORD_FIELD_NUMBER: _ClassVar[int]
     tasks: _containers.RepeatedCompositeFieldContainer[TaskStatus]
-    def __init__(self, tasks: _Optional[_Iterable[_Union[TaskStatus, _Mapping]]] = ...) -> None: ...
+    record: RecordDef
+    def __init__(self, tasks: _Optional[_Iterable[_Union[TaskStatus, _Mapping]]] = ..., record: _Optional[_Union[RecordDef, _Mapping]] = ...) -> None: ...
 
 class ShutdownRequest(_message.Message):
     __slots__ = ("cluster",)
@@ -302,3 +311,151 @@ class ViewResponse(_message.Message):
     address: str
     is_held: bool
     def __init__(self, process: _Optional[_Union[_step_pb2.MemberDef, _Mapping]] = ..., view: _Optional[_Union[_step_pb2.ViewDef, _Mapping]] = ..., address: _Optional[str] = ..., is_held: bool = ...) -> None: ...
+
+class RecordDef(_message.Message):
+    __slots__ = ("epoch", "voters", "tasks", "wanted", "moved")
+    class VotersEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class TasksEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class WantedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class MovedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    VOTERS_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    MOVED_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    voters: _containers.ScalarMap[str, int]
+    tasks: _containers.ScalarMap[str, str]
+    wanted: _containers.ScalarMap[str, int]
+    moved: _containers.ScalarMap[str, str]
+    def __init__(self, epoch: _Optional[int] = ..., voters: _Optional[_Mapping[str, int]] = ..., tasks: _Optional[_Mapping[str, str]] = ..., wanted: _Optional[_Mapping[str, int]] = ..., moved: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class BallotDef(_message.Message):
+    __slots__ = ("number", "task", "incarnation")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    task: str
+    incarnation: int
+    def __init__(self, number: _Optional[int] = ..., task: _Optional[str] = ..., incarnation: _Optional[int] = ...) -> None: ...
+
+class MembersRequest(_message.Message):
+    __slots__ = ("kind", "ballot", "record", "incarnation")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        READ: _ClassVar[MembersRequest.Kind]
+        PREPARE: _ClassVar[MembersRequest.Kind]
+        ACCEPT: _ClassVar[MembersRequest.Kind]
+        LEARN: _ClassVar[MembersRequest.Kind]
+    READ: MembersRequest.Kind
+    PREPARE: MembersRequest.Kind
+    ACCEPT: MembersRequest.Kind
+    LEARN: MembersRequest.Kind
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    BALLOT_FIELD_NUMBER: _ClassVar[int]
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    kind: MembersRequest.Kind
+    ballot: BallotDef
+    record: RecordDef
+    incarnation: int
+    def __init__(self, kind: _Optional[_Union[MembersRequest.Kind, str]] = ..., ballot: _Optional[_Union[BallotDef, _Mapping]] = ..., record: _Optional[_Union[RecordDef, _Mapping]] = ..., incarnation: _Optional[int] = ...) -> None: ...
+
+class MembersResponse(_message.Message):
+    __slots__ = ("agrees", "incarnation", "highest", "ballot", "record", "chosen", "chosen_at")
+    AGREES_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    HIGHEST_FIELD_NUMBER: _ClassVar[int]
+    BALLOT_FIELD_NUMBER: _ClassVar[int]
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    CHOSEN_FIELD_NUMBER: _ClassVar[int]
+    CHOSEN_AT_FIELD_NUMBER: _ClassVar[int]
+    agrees: bool
+    incarnation: int
+    highest: BallotDef
+    ballot: BallotDef
+    record: RecordDef
+    chosen: RecordDef
+    chosen_at: BallotDef
+    def __init__(self, agrees: bool = ..., incarnation: _Optional[int] = ..., highest: _Optional[_Union[BallotDef, _Mapping]] = ..., ballot: _Optional[_Union[BallotDef, _Mapping]] = ..., record: _Optional[_Union[RecordDef, _Mapping]] = ..., chosen: _Optional[_Union[RecordDef, _Mapping]] = ..., chosen_at: _Optional[_Union[BallotDef, _Mapping]] = ...) -> None: ...
+
+class JoinRequest(_message.Message):
+    __slots__ = ("job", "index", "address", "package_version", "incarnation")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PACKAGE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    index: int
+    address: str
+    package_version: str
+    incarnation: int
+    def __init__(self, job: _Optional[str] = ..., index: _Optional[int] = ..., address: _Optional[str] = ..., package_version: _Optional[str] = ..., incarnation: _Optional[int] = ...) -> None: ...
+
+class JoinResponse(_message.Message):
+    __slots__ = ("task", "record", "cluster", "ballot")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    BALLOT_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    record: RecordDef
+    cluster: _config_pb2.ClusterDef
+    ballot: BallotDef
+    def __init__(self, task: _Optional[str] = ..., record: _Optional[_Union[RecordDef, _Mapping]] = ..., cluster: _Optional[_Union[_config_pb2.ClusterDef, _Mapping]] = ..., ballot: _Optional[_Union[BallotDef, _Mapping]] = ...) -> None: ...
+
+class ResizeRequest(_message.Message):
+    __slots__ = ("wanted",)
+    class WantedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    wanted: _containers.ScalarMap[str, int]
+    def __init__(self, wanted: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class ResizeResponse(_message.Message):
+    __slots__ = ("record", "leaving", "missing")
+    class MissingEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    LEAVING_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    record: RecordDef
+    leaving: _containers.RepeatedScalarFieldContainer[str]
+    missing: _containers.ScalarMap[str, int]
+    def __init__(self, record: _Optional[_Union[RecordDef, _Mapping]] = ..., leaving: _Optional[_Iterable[str]] = ..., missing: _Optional[_Mapping[str, int]] = ...) -> None: ...

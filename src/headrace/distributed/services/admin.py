@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from headrace.distributed.cluster.cluster_spec import split_address
@@ -10,6 +11,8 @@ from headrace.distributed.security.credentials import Security
 from headrace.distributed.services.control import Control
 
 _SECONDS = 10.0
+#: Tasks that do not answer are waited for, and then taken out of the cluster.
+_RESIZE_SECONDS = 30.0
 
 
 def status(
@@ -29,6 +32,29 @@ def status(
     return sorted(response.tasks, key=lambda t: str(t.task))
 
 
+def record(address: str) -> Any:
+    """The RecordDef message of the cluster, as the task at ``host:port`` knows it.
+
+    Raises:
+        UnavailableError: if nobody answers there.
+    """
+    return _call(address, "Members", pb.MembersRequest()).chosen
+
+
+def resize(address: str, wanted: Mapping[str, int]) -> Any:
+    """Ask the cluster of the task at ``host:port`` for another number of tasks of some jobs.
+
+    Returns:
+        A ResizeResponse message: the tasks that are asked to leave, and how many are to be started.
+
+    Raises:
+        UnavailableError: if nobody answers there, or too few of its tasks do.
+        InvalidArgumentError: if there is no such job, or it would have no task left.
+        UnimplementedError: if there would be fewer parameter servers.
+    """
+    return _call(address, "Resize", pb.ResizeRequest(wanted=dict(wanted)), _RESIZE_SECONDS)
+
+
 def shutdown(address: str, cluster: bool = True) -> tuple[list[str], list[str]]:
     """Stop the task at ``host:port`` and, on demand, all others of its cluster.
 
@@ -42,7 +68,7 @@ def shutdown(address: str, cluster: bool = True) -> tuple[list[str], list[str]]:
     return list(response.stopped), list(response.missing)
 
 
-def _call(address: str, name: str, request: Any) -> Any:
+def _call(address: str, name: str, request: Any, timeout: float = _SECONDS) -> Any:
     address = address.removeprefix("grpc://")
     try:
         host, _ = split_address(address)
@@ -52,6 +78,6 @@ def _call(address: str, name: str, request: Any) -> Any:
     security.check_address(host)
     control = Control(address, security)
     try:
-        return control.call(name, request, _SECONDS)
+        return control.call(name, request, timeout)
     finally:
         control.close()

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from headrace.distributed.membership.record import record_to_message
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services.control import Handler
 from headrace.distributed.services.serving import Serving, device_message
@@ -150,7 +151,8 @@ class MasterService:
 
     def _status(self, request: pb.StatusRequest) -> pb.StatusResponse:
         own = task_status(self.server, request.parts, request.stacks)
-        response = pb.StatusResponse(tasks=[own])
+        record = record_to_message(self.server.members.record)
+        response = pb.StatusResponse(tasks=[own], record=record)
         standbys = self.server.standbys
         if standbys is not None and standbys.hosted is not None:
             response.tasks.append(task_status(standbys.hosted, request.parts, request.stacks))
@@ -161,7 +163,7 @@ class MasterService:
                 response.tasks.extend(answers[task].tasks)
             # Another one serves it, perhaps, and has answered for it.
             for task in sorted(failed.keys() - {t.task for t in response.tasks}):
-                address = self._master.addresses[task]
+                address = self._master.addresses.get(task, "")
                 response.tasks.add(task=task, address=address, problem=failed[task])
         return response
 

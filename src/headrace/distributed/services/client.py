@@ -133,6 +133,11 @@ class OwnMasterEngine(_ClusterEngine):
         """All tasks of the cluster, whether they answer or not, and the session may use them."""
         return list(self._master.addresses)
 
+    @property
+    def is_leaving(self) -> bool:
+        """Whether this process is to leave the cluster: its training loop stops."""
+        return self._master.is_leaving
+
     def list_devices(self) -> list[Any]:
         """The devices of all tasks that answer."""
         return self._session.list_devices()

@@ -6,7 +6,7 @@ import functools
 import logging
 import time
 from importlib import metadata
-from typing import Any
+from typing import Any, Protocol
 
 from headrace.distributed.cluster.cluster_spec import split_address
 from headrace.distributed.links.peers import is_client
@@ -20,10 +20,21 @@ from headrace.distributed.transport.handshake import Refused, hello_of
 from headrace.errors import FailedPreconditionError, UnavailableError
 from headrace.settings import flags
 
-__all__ = ["ask_endpoint", "dial", "release"]
+__all__ = ["Epochs", "ask_endpoint", "dial", "release"]
 
 _log = logging.getLogger("headrace.distributed")
 _complaints = Throttled(_log)
+
+
+class Epochs(Protocol):
+    """What a process knows of the record of its cluster."""
+
+    @property
+    def epoch(self) -> int:
+        """That of the newest record that it knows."""
+
+    def heard(self, epoch: int, address: str) -> None:
+        """The task at an address knows a record of this epoch."""
 
 
 @functools.cache
@@ -33,9 +44,14 @@ def release() -> str:
 
 
 def ask_endpoint(
-    controls: Controls, address: str, task: str, timeout: float, me: PeerInfo | None = None
+    controls: Controls,
+    address: str,
+    task: str,
+    timeout: float,
+    me: PeerInfo | None = None,
+    epochs: Epochs | None = None,
 ) -> Any:
-    """Who listens at an address; ``me`` asks.
+    """Who listens at an address; ``me`` asks. Each learns from ``epochs`` if the other knows more.
 
     Raises:
         UnavailableError: if nobody does.
@@ -44,6 +60,7 @@ def ask_endpoint(
     request = pb.EndpointRequest(version=PROTOCOL_VERSION)
     if me is not None and not is_client(me.task):
         request.task, request.incarnation, request.address = me.task, me.incarnation, me.address
+        request.epoch = epochs.epoch if epochs is not None else 0
     answer = controls.at(address).call("Endpoint", request, timeout)
     if answer.version != PROTOCOL_VERSION:
         raise FailedPreconditionError(
@@ -69,6 +86,8 @@ def ask_endpoint(
             answer.package_version or "of an unknown release",
             release(),
         )
+    if epochs is not None:
+        epochs.heard(answer.epoch, address)
     return answer
 
 
@@ -81,6 +100,7 @@ def dial(
     timeout: float,
     use_rdma: bool | None = None,
     fallback: bool = True,
+    epochs: Epochs | None = None,
 ) -> tuple[Pipe, PeerInfo]:
     """Connect to the task at an address, by the best transport that both ends have.
 
@@ -88,7 +108,7 @@ def dial(
     port of its control plane, unless there is to be no ``fallback``.
     """
     began = time.monotonic()
-    answer = ask_endpoint(controls, address, task, timeout, me)
+    answer = ask_endpoint(controls, address, task, timeout, me, epochs)
     host = split_address(address)[0]
     endpoint = Endpoint(host, answer.port, answer.unix_name, answer.host_id)
     expected = PeerInfo(answer.task, answer.incarnation, address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import logging
 import secrets
 import signal
@@ -21,12 +22,19 @@ from headrace.distributed.cluster.cluster_spec import (
 )
 from headrace.distributed.links.liveness import answers
 from headrace.distributed.links.peers import may_come
+from headrace.distributed.membership.addresses import Addresses
+from headrace.distributed.membership.changes import by_weight
+from headrace.distributed.membership.record import ClusterRecord, record_of
+from headrace.distributed.membership.voting import Accepted
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
 from headrace.distributed.security.throttled import Throttled
 from headrace.distributed.services.calls import MasterService
+from headrace.distributed.services.cluster_calls import ClusterCalls, ask_to_join, host_towards
 from headrace.distributed.services.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
+from headrace.distributed.services.definitions import joined_def, joining_def, server_def
 from headrace.distributed.services.dialling import ask_endpoint, dial, release
+from headrace.distributed.services.members import Members, ballot_of
 from headrace.distributed.services.serving import device_message, device_of
 from headrace.distributed.services.standbys import Standbys
 from headrace.distributed.services.task import Task
@@ -35,7 +43,7 @@ from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.errors import FailedPreconditionError, OpError, UnavailableError
 from headrace.executor.resources import ResourceHandle
 from headrace.graph.devices import DeviceSpec
-from headrace.graph.proto import ClusterDef, ConfigProto, ServerDef
+from headrace.graph.proto import ConfigProto, ServerDef
 from headrace.placement.devices import DeviceAttributes, local_devices
 from headrace.settings import flags
 
@@ -49,6 +57,8 @@ _PROTOCOLS = ("grpc", "grpc+rdma")
 _Found = TypeVar("_Found")
 #: A task whose copy may be served elsewhere is waited for so long at its own address.
 _HOME_SECONDS = 1.0
+#: Who leaves a cluster tells the others so within so many seconds.
+_LEAVE_SECONDS = 1.0
 
 
 #: Addresses of servers of this process that have stopped.
@@ -69,17 +79,24 @@ class Server:
     """A task of a cluster: runs parts of steps for all sessions, and sessions of its own.
 
     Args:
-        server_or_cluster_def: a ServerDef, a ClusterDef, or what `ClusterSpec` takes.
-        job_name, task_index: which task this is; each may be left out where there is only one.
+        server_or_cluster_def: a ServerDef, a ClusterDef, or what `ClusterSpec` takes. Or the
+            ``host:port`` of any task of a running cluster, to join that: the server is one more
+            task of a job, with an index that is free, or with that of a task that has died.
+        job_name, task_index: which task this is; each may be left out where there is only one. Who
+            joins a cluster may leave out the index.
         protocol: "grpc", or "grpc+rdma" to move tensors by RDMA where both ends can.
         config: a ConfigProto: the devices of the task, and defaults of its sessions.
         start: begin at once.
+        address: where a server listens that joins a cluster, as others find it. By default a free
+            port of the address by which this machine reaches the cluster.
 
     Raises:
         ValueError: if it is not clear which task of the cluster this is.
         TypeError: if the cluster is described by something else.
         UnavailableError: if the port is taken.
         PermissionDeniedError: for an address that others can reach, without TLS and a token.
+        AlreadyExistsError: if a task of the cluster that is joined has the index, and answers.
+        FailedPreconditionError: if that cluster runs another release.
 
     >>> server = tf.train.Server.create_local_server()  # a cluster of one task, in this process
     >>> server.server_def.job_name
@@ -97,16 +114,24 @@ class Server:
         protocol: str | None = None,
         config: Any = None,
         start: bool = True,
+        address: str | None = None,
     ) -> None:
-        self._server_def = server_def(server_or_cluster_def, job_name, task_index, protocol, config)
-        definition = self._server_def
+        #: The address of a task of the cluster that this is to join.
+        self._contact = ""
+        if isinstance(server_or_cluster_def, str):
+            self._contact = server_or_cluster_def.removeprefix("grpc://")
+            definition = joining_def(self._contact, job_name, task_index, protocol, config)
+            self._wanted_index = task_index
+        elif address is not None:
+            raise ValueError("`address` is for a server that joins a cluster by another's address.")
+        else:
+            definition = server_def(server_or_cluster_def, job_name, task_index, protocol, config)
+        self._server_def = definition
         if definition.protocol not in _PROTOCOLS:
             raise ValueError(
                 f"Unknown protocol {definition.protocol!r} for tf.train.Server: there are "
                 f"{', '.join(map(repr, _PROTOCOLS))}."
             )
-        self._cluster = ClusterSpec(definition.cluster)
-        self._task_name = task_name(definition.job_name, definition.task_index)
         self._security = Security.from_environment()
         #: None: as HEADRACE_RDMA says.
         self._rdma = True if definition.protocol == "grpc+rdma" else None
@@ -114,12 +139,21 @@ class Server:
         self._stopping = threading.Lock()
         self._started = False
         self._standbys: Standbys
-        self._address = self._cluster.task_address(definition.job_name, definition.task_index)
+        if self._contact:
+            self._address = address or join_address(host_towards(self._contact), 0)
+        else:
+            self._set_task(definition)
+            self._address = self._cluster.task_address(definition.job_name, definition.task_index)
         self._security.check_address(split_address(self._address)[0])
         #: Whether it serves another one's task, in the process that has kept the copy.
         self._serves_copy = False
         if start:
             self.start()
+
+    def _set_task(self, definition: Any) -> None:
+        self._server_def = definition
+        self._cluster = ClusterSpec(definition.cluster)
+        self._task_name = task_name(definition.job_name, definition.task_index)
 
     def _serve_copy(self, task: str, values: Mapping[ResourceHandle, Any], epoch: int) -> Server:
         """A server in this process for another task of the job, which has ended."""
@@ -156,36 +190,94 @@ class Server:
             raise FailedPreconditionError(
                 None, None, "A server that was stopped does not start again: make a new one."
             )
-        defaults = self._server_def.default_session_config
         self.incarnation = secrets.randbits(63) | 1
         self.began = time.time()
-        self._devices = local_devices(defaults, self._task_name, self.incarnation)
         self._controls = Controls(self._security)
         host, port = split_address(self._address)
         self._service = MasterService(self)
-        handlers: dict[str, Handler] = {"Endpoint": self._describe, **self._service.handlers()}
         # Nobody is answered before the task is complete: the port is bound, calls wait.
-        named = PeerInfo(self._task_name, self.incarnation, self._address)
-        exchange = grpc_pipe.exchange_handler(self._adopt, self._security, named)
+        handlers: dict[str, Handler] = {"Endpoint": self._describe, **self._service.handlers()}
+        for name in ("Members", "Join", "Resize"):
+            handlers[name] = functools.partial(self._change_cluster, name)
+        exchange = grpc_pipe.exchange_handler(self._adopt, self._security, lambda: self._me)
         self._control = ControlServer(host, port, self._security, handlers, [exchange])
         self._address = join_address(host, self._control.port)
-        me = PeerInfo(self._task_name, self.incarnation, self._address)
-        addresses = self._addresses()
-
-        def probe(task: str, timeout: float) -> bool:
-            return answers(addresses[task], self._security, timeout)
-
-        self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
-        self._standbys = self._make_standbys()
         try:
-            self._listener = self._listen(host, me)
+            joined = self._join() if self._contact else None
+            self._make_task(joined)
+            self._listener = self._listen(host)
         except BaseException:
-            self.task.close()
+            if hasattr(self, "task"):
+                self.task.close()
             self._control.stop()
             raise
         self._started = True
         _local[self._address] = self
         _log.info("Task %s listens at %s", self._task_name, self._address)
+
+    def _join(self) -> Accepted:
+        """Become a task of the cluster that the contact is in; returns its record."""
+        job, index = self._server_def.job_name, self._wanted_index
+        control = self._controls.at(self._contact)
+        answer = ask_to_join(
+            control, job, index, self._address, self.incarnation, flags.connect_timeout
+        )
+        found = Accepted(ballot_of(answer.ballot), record_of(answer.record))
+        self._set_task(joined_def(self._server_def, answer.task, answer.cluster, found.record))
+        _log.info("%s joins the cluster of %s as %s", self._address, self._contact, answer.task)
+        return found
+
+    @property
+    def _me(self) -> PeerInfo:
+        return PeerInfo(self._task_name, self.incarnation, self._address)
+
+    def _make_task(self, joined: Accepted | None) -> None:
+        me = self._me
+        self._devices = local_devices(
+            self._server_def.default_session_config, me.task, me.incarnation
+        )
+        addresses = Addresses(self._addresses())
+
+        def call(address: str, name: str, request: Any, timeout: float) -> Any:
+            return self._controls.at(address).call(name, request, timeout)
+
+        def probe(task: str, timeout: float) -> bool:
+            address = addresses.get(task)
+            return address is not None and answers(address, self._security, timeout)
+
+        first = by_weight(t for t in addresses if joined is None or t not in joined.record.tasks)
+        self.members = Members((me.task, me.incarnation), addresses, call, first)
+        self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
+        self.members.on_change = self._cluster_changed
+        self._changes = ClusterCalls(self._cluster, self.members, self._controls).handlers()
+        if joined is not None:
+            self.members.learn(joined)
+        self._standbys = self._make_standbys()
+
+    def _cluster_changed(self, record: ClusterRecord) -> None:
+        """There is a new record of the cluster."""
+        _log.info("Task %s knows epoch %d of its cluster", self._task_name, record.epoch)
+        leaves = self.members.is_leaving()
+        if leaves and not self.task.master.is_leaving:
+            _log.info("Task %s is to leave: its programs stop soon", self._task_name)
+        self.task.master.is_leaving = leaves
+
+    def _change_cluster(self, name: str, request: Any) -> Any:
+        self._service.wait_until_ready()
+        return self._changes[name](request)
+
+    def _leave(self) -> None:
+        """Take this task out of the cluster, where it has joined it, or is to leave."""
+        joined = self._contact and self._task_name in self.members.record.tasks
+        if (
+            not (joined or self.members.is_leaving())
+            or self._task_name not in self.members.addresses
+        ):
+            return
+        try:
+            self.members.leave(_LEAVE_SECONDS)
+        except OpError as error:
+            _log.info("Nobody was told that %s leaves: %s", self._task_name, error.message)
 
     def _begin(self, values: Mapping[ResourceHandle, Any]) -> None:
         """Begin to answer, with variables that another process has kept."""
@@ -206,11 +298,11 @@ class Server:
             dial_as,
         )
 
-    def _listen(self, host: str, me: PeerInfo) -> connect.Listener:
+    def _listen(self, host: str) -> connect.Listener:
         port = 0 if self._serves_copy else flags.data_port
         config = connect.ListenConfig(host, port, rdma=self._rdma)
         try:
-            return connect.listen(config, self._security, me, self.task.adopt)
+            return connect.listen(config, self._security, self._me, self.task.adopt)
         except OSError as error:
             where = join_address(host, flags.data_port)
             text = f"Cannot listen for tensors at {where}: {error.strerror or error}"
@@ -248,6 +340,8 @@ class Server:
             self._started = False
             _local.pop(self._address, None)
             _stopped.add(self._address)
+            self._leave()
+            self.members.close()
             self._listener.close()
             self._standbys.close()
             self.task.close()
@@ -315,6 +409,7 @@ class Server:
         """Who this is, and where its data port is."""
         self._service.wait_until_ready()
         self._check_only_one(PeerInfo(request.task, request.incarnation, request.address))
+        self.members.heard(request.epoch, request.address)
         endpoint = self._listener.endpoint
         return pb.EndpointResponse(
             version=PROTOCOL_VERSION,
@@ -326,6 +421,7 @@ class Server:
             host_id=endpoint.host_id,
             devices=[device_message(d) for d in self._devices],
             package_version=release(),
+            epoch=self.members.epoch,
         )
 
     def _check_only_one(self, asker: PeerInfo) -> None:
@@ -353,11 +449,17 @@ class Server:
     def _dial(
         self, address: str, task: str, timeout: float, *, fallback: bool = True
     ) -> tuple[Pipe, PeerInfo]:
-        me = PeerInfo(self._task_name, self.incarnation, self._address)
-
         def connect_to(address: str, timeout: float) -> tuple[Pipe, PeerInfo]:
             return dial(
-                self._controls, address, task, me, self._security, timeout, self._rdma, fallback
+                self._controls,
+                address,
+                task,
+                self._me,
+                self._security,
+                timeout,
+                self._rdma,
+                fallback,
+                self.members,
             )
 
         return self._where_served(task, address, timeout, connect_to)
@@ -365,10 +467,8 @@ class Server:
     def _ask_devices(
         self, task: str, address: str, timeout: float
     ) -> tuple[int, list[DeviceAttributes]]:
-        me = PeerInfo(self._task_name, self.incarnation, self._address)
-
         def ask(address: str, timeout: float) -> Any:
-            return ask_endpoint(self._controls, address, task, timeout, me)
+            return ask_endpoint(self._controls, address, task, timeout, self._me, self.members)
 
         answer = self._where_served(task, address, timeout, ask)
         return answer.incarnation, [device_of(d) for d in answer.devices]
@@ -386,47 +486,6 @@ class Server:
             if not other:
                 raise
             return call(other, timeout)
-
-
-def server_def(
-    server_or_cluster_def: Any,
-    job_name: str | None,
-    task_index: int | None,
-    protocol: str | None,
-    config: Any,
-) -> Any:
-    """The ServerDef that the arguments of `Server` describe."""
-    if config is not None and not isinstance(config, ConfigProto):
-        raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-    given = server_or_cluster_def
-    if isinstance(given, ServerDef):
-        made = ServerDef()
-        made.CopyFrom(given)
-        if job_name is not None:
-            made.job_name = job_name
-        if task_index is not None:
-            made.task_index = task_index
-    else:
-        cluster = given if isinstance(given, ClusterDef) else ClusterSpec(given).as_cluster_def()
-        made = ServerDef(cluster=cluster)
-        jobs = ClusterSpec(cluster)
-        if job_name is None:
-            if len(jobs.jobs) != 1:
-                raise ValueError("Must specify an explicit `job_name`.")
-            job_name = jobs.jobs[0]
-        if job_name not in jobs.jobs:
-            raise ValueError(f"There is no job {job_name!r} in the cluster: it has {jobs.jobs}.")
-        if task_index is None:
-            indices = jobs.task_indices(job_name)
-            if len(indices) != 1:
-                raise ValueError("Must specify an explicit `task_index`.")
-            task_index = indices[0]
-        made.job_name, made.task_index = job_name, task_index
-    ClusterSpec(made.cluster).task_address(made.job_name, made.task_index)
-    made.protocol = protocol or made.protocol or "grpc"
-    if config is not None:
-        made.default_session_config.MergeFrom(config)
-    return made
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services.control import Controls
+from headrace.distributed.services.members import Members
 from headrace.distributed.services.task import Task
 from headrace.graph.proto import DeviceAttributes as DeviceMessage
 from headrace.placement.devices import DeviceAttributes
@@ -30,12 +31,13 @@ class Serving(Protocol):
     """A server that runs, as `tf.train.Server` is one.
 
     Attributes:
-        task: the task that it serves.
+        task: the task that it serves; members: what it knows of its cluster.
         incarnation: which start of the task this is.
         began: when, in seconds since the epoch.
     """
 
     task: Task
+    members: Members
     incarnation: int
     began: float
 

@@ -32,6 +32,7 @@ def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> p
         memory_bytes=resident_bytes(),
         steps_run=task.worker.steps_run,
         package_version=metadata.version("headrace"),
+        membership=_membership(server),
         copy=server.standbys.copy_stage if server.standbys is not None else "",
     )
     for session in task.master.sessions():
@@ -64,6 +65,13 @@ def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> p
     if stacks:
         _add_stacks(status)
     return status
+
+
+def _membership(server: Serving) -> str:
+    members = server.members
+    if members.is_leaving():
+        return "leaving"
+    return "joined" if members.me[0] in members.record.tasks else ""
 
 
 def _add_part(status: pb.TaskStatus, context: PartContext, now: float) -> None:

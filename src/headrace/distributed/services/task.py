@@ -7,7 +7,7 @@ server's business (``distributed.services.server``); tests connect tasks within 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from headrace.distributed.collective.collectives import TaskCollectives
@@ -17,6 +17,7 @@ from headrace.distributed.links.timing import DEFAULT_TIMING, Timing
 from headrace.distributed.master.access import AskDevices
 from headrace.distributed.master.clients import ClientFrames
 from headrace.distributed.master.master import Master
+from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps.steps import Steps
 from headrace.distributed.transport.base import PeerInfo, Pipe
@@ -52,7 +53,7 @@ class Task:
     def __init__(
         self,
         me: PeerInfo,
-        addresses: Mapping[str, str],
+        addresses: Addresses,
         devices: list[DeviceAttributes],
         dial: Dial,
         ask_devices: AskDevices,

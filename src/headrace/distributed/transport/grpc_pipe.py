@@ -482,7 +482,7 @@ def connect(
 def exchange_handler(
     on_pipe: Callable[[Pipe, PeerInfo], None],
     security: Security,
-    local: PeerInfo,
+    local: Callable[[], PeerInfo],
     limits: Limits = DEFAULT_LIMITS,
     greeting_seconds: float = 10.0,
 ) -> grpc.GenericRpcHandler[bytes, bytes]:
@@ -491,7 +491,7 @@ def exchange_handler(
     Args:
         on_pipe: called with each new pipe, not yet started, in a thread of its own. The pipe
             belongs to the callee; an exception closes it.
-        local: who answers.
+        local: who answers; asked when a pipe comes.
         greeting_seconds: a client that has not introduced itself by then is cut off.
     """
     return _ExchangeHandler(_Acceptor(on_pipe, security, local, limits, greeting_seconds))
@@ -503,7 +503,7 @@ class _Acceptor:
 
     on_pipe: Callable[[Pipe, PeerInfo], None]
     security: Security
-    local: PeerInfo
+    local: Callable[[], PeerInfo]
     limits: Limits
     greeting_seconds: float
 
@@ -543,7 +543,7 @@ class _Acceptor:
         checked = wanted_between(None, _host_of(context.peer()))
 
         def talk(words: Any) -> pb.Hello:
-            return answer(words, self.security, self.local, False, deadline, checksums=checked)
+            return answer(words, self.security, self.local(), False, deadline, checksums=checked)
 
         try:
             said = _shake_hands(talk, outbox, call.messages, call.hang_up, self.greeting_seconds)

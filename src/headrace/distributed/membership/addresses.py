@@ -1,0 +1,75 @@
+"""Where the tasks of a cluster are, as far as this task knows: what changes is seen at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+
+from headrace.distributed.membership.record import GONE, ClusterRecord
+from headrace.errors import UnavailableError
+
+__all__ = ["Addresses"]
+
+
+class Addresses(Mapping[str, str]):
+    """The address of each task, by its full name.
+
+    Args:
+        first: those that the description of the cluster has.
+
+    >>> addresses = Addresses({"/job:ps/replica:0/task:0": "ps0:2222"})
+    >>> joined = {"/job:ps/replica:0/task:1": "ps1:2222"}
+    >>> addresses.learn(ClusterRecord(1, tasks=joined))
+    True
+    >>> addresses["/job:ps/replica:0/task:1"]
+    'ps1:2222'
+    >>> addresses.of("/job:ps/replica:0/task:2")
+    Traceback (most recent call last):
+    ...
+    headrace.errors.UnavailableError: /job:ps/replica:0/task:2 is no task of this cluster (epoch 1).
+    Its tasks are /job:ps/replica:0/task:0, /job:ps/replica:0/task:1.
+    """
+
+    def __init__(self, first: Mapping[str, str]) -> None:
+        self._first = dict(first)
+        self._known = dict(first)
+        self._lock = threading.Lock()
+        self.record = ClusterRecord()
+
+    def learn(self, record: ClusterRecord) -> bool:
+        """A record was agreed on; whether that is news."""
+        with self._lock:
+            if record.epoch <= self.record.epoch:
+                return False
+            self.record = record
+            known = {**self._first, **record.tasks}
+            # Replaced as a whole: others read it without the lock.
+            self._known = {task: address for task, address in known.items() if address != GONE}
+            return True
+
+    def of(self, task: str) -> str:
+        """The address of a task.
+
+        Raises:
+            UnavailableError: if there is none: it has left the cluster, or has not joined yet.
+        """
+        found = self._known.get(task)
+        if found is None:
+            has_left = task in self.record.tasks
+            what = "has left this cluster" if has_left else "is no task of this cluster"
+            raise UnavailableError(
+                None,
+                None,
+                f"{task} {what} (epoch {self.record.epoch}). Its tasks are "
+                f"{', '.join(sorted(self._known))}.",
+            )
+        return found
+
+    def __getitem__(self, task: str) -> str:
+        return self._known[task]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)

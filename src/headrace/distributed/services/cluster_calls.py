@@ -1,0 +1,200 @@
+"""The control calls by which a cluster changes: somebody joins, or asks for another size."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from headrace.distributed.cluster.cluster_spec import ClusterSpec, split_address, task_name
+from headrace.distributed.membership.changes import admitted, indices, leaving, missing
+from headrace.distributed.membership.record import ClusterRecord, changed, record_to_message
+from headrace.distributed.protocol import control_pb2 as pb
+from headrace.distributed.services.control import Control, Controls, Handler
+from headrace.distributed.services.dialling import ask_endpoint, release
+from headrace.distributed.services.members import Members, ballot_message
+from headrace.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OpError,
+    UnimplementedError,
+    suggest,
+)
+
+__all__ = ["ClusterCalls", "ask_to_join", "host_towards"]
+
+#: A task that does not answer for so many seconds, to whoever could take its place, is dead.
+_ALIVE_SECONDS = 2.0
+#: The tasks agree on a change within so many seconds, or the call fails.
+_CHANGE_SECONDS = 10.0
+#: Jobs that a task may join although the cluster was started without them.
+_JOBS = ("chief", "evaluator", "ps", "worker")
+_SERVERS = "ps"
+
+
+class ClusterCalls:
+    """Answers the calls at one task.
+
+    Args:
+        cluster: as it was started.
+        members: of the task.
+        controls: how other tasks are called.
+    """
+
+    def __init__(self, cluster: ClusterSpec, members: Members, controls: Controls) -> None:
+        self._cluster = cluster
+        self._members = members
+        self._controls = controls
+
+    def handlers(self) -> dict[str, Handler]:
+        """The calls by name."""
+        return {"Members": self._members.answer, "Join": self._join, "Resize": self._resize}
+
+    # -- joining ----------------------------------------------------------------------------------
+
+    def _join(self, request: pb.JoinRequest) -> pb.JoinResponse:
+        """Make a process a task of this cluster."""
+        self._check(request)
+        addresses = self._members.addresses
+        index = None if request.index < 0 else request.index
+        joined = [t for t in self._members.record.tasks if t in addresses]
+        asked = joined if index is None else [task_name(request.job, index)]
+        dead = self._dead({t: addresses[t] for t in asked if t in addresses})
+
+        def admit(record: ClusterRecord) -> ClusterRecord:
+            return admitted(record, request.job, index, request.address, addresses, dead)
+
+        record = self._members.change(admit, _CHANGE_SECONDS)
+        task = next(t for t, a in record.tasks.items() if a == request.address)
+        return pb.JoinResponse(
+            task=task,
+            record=record_to_message(record),
+            ballot=ballot_message(self._members.chosen.ballot),
+            cluster=self._cluster.as_cluster_def(),
+        )
+
+    def _check(self, request: pb.JoinRequest) -> None:
+        if request.package_version != release():
+            raise FailedPreconditionError(
+                None,
+                None,
+                f"The cluster runs Headrace {release()}, and the process at {request.address} that "
+                f"wants to join it {request.package_version or 'of an unknown release'}: "
+                "operations may compute other results there. Use the same release everywhere.",
+            )
+        try:
+            ClusterSpec({request.job: {max(request.index, 0): request.address}})
+        except ValueError as error:
+            raise InvalidArgumentError(None, None, str(error)) from None
+        known = sorted({*self._cluster.jobs, *_JOBS})
+        if request.job not in known:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"There is no job {request.job!r} to join: there are {', '.join(known)}."
+                f"{suggest(request.job, known)}",
+            )
+        if request.job == _SERVERS and self._cluster.replicas:
+            raise UnimplementedError(
+                None,
+                None,
+                "A parameter server cannot join a cluster whose servers keep copies of each other "
+                "(replicas=1): who keeps whose follows from the ClusterSpec. Start the cluster "
+                "anew with one more.",
+            )
+
+    def _dead(self, tasks: Mapping[str, str]) -> set[str]:
+        """Those of some tasks that do not answer."""
+
+        def answers(task: str, address: str) -> bool:
+            try:
+                return bool(ask_endpoint(self._controls, address, "", _ALIVE_SECONDS).task == task)
+            except OpError:
+                return False
+
+        if not tasks:
+            return set()
+        with ThreadPoolExecutor(len(tasks)) as pool:
+            found = pool.map(answers, tasks, tasks.values())
+            return {task for task, alive in zip(tasks, found, strict=True) if not alive}
+
+    # -- another size -----------------------------------------------------------------------------
+
+    def _resize(self, request: pb.ResizeRequest) -> pb.ResizeResponse:
+        """Ask for another number of tasks."""
+        wanted = dict(request.wanted)
+        addresses = self._members.addresses
+        for job, count in wanted.items():
+            self._check_size(job, count)
+
+        def resize(record: ClusterRecord) -> ClusterRecord:
+            if all(record.wanted.get(job) == count for job, count in wanted.items()):
+                return record
+            return changed(record, wanted=wanted)
+
+        record = self._members.change(resize, _CHANGE_SECONDS)
+        too_many = leaving(record.wanted, addresses)
+        # Those that are dead do not leave by themselves.
+        dead = self._dead({t: addresses[t] for t in too_many})
+        while dead & addresses.keys():
+            record = self._members.remove(sorted(dead & addresses.keys()), _CHANGE_SECONDS)
+        return pb.ResizeResponse(
+            record=record_to_message(record),
+            leaving=[t for t in too_many if t not in dead],
+            missing=missing(record.wanted, addresses),
+        )
+
+    def _check_size(self, job: str, count: int) -> None:
+        now = len(indices(job, self._members.addresses))
+        if job not in self._cluster.jobs:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"The cluster has no job {job!r}: it has {', '.join(self._cluster.jobs)}.",
+            )
+        if count < 1:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"A training needs at least one task of the job {job!r}, not {count}. "
+                "`headrace shutdown` ends it.",
+            )
+        if job == _SERVERS and count < now:
+            raise UnimplementedError(
+                None,
+                None,
+                f"The cluster has {now} parameter servers, and they cannot become {count}: "
+                "variables do not leave the servers that they are on yet. Save a checkpoint, and "
+                "restore it on a cluster with fewer.",
+            )
+
+
+def ask_to_join(
+    control: Control, job: str, index: int | None, address: str, incarnation: int, timeout: float
+) -> pb.JoinResponse:
+    """Become a task of the cluster that a control plane belongs to.
+
+    Raises:
+        UnavailableError: if nobody is there, or the tasks there do not agree in time.
+        AlreadyExistsError: if it has such a task, which lives.
+        FailedPreconditionError: if it is of another release.
+        InvalidArgumentError: if it has no such job.
+    """
+    request = pb.JoinRequest(
+        job=job,
+        index=-1 if index is None else index,
+        address=address,
+        package_version=release(),
+        incarnation=incarnation,
+    )
+    answer: pb.JoinResponse = control.call("Join", request, timeout)
+    return answer
+
+
+def host_towards(address: str) -> str:
+    """The address of this machine on the way to ``host:port``: where others may find it."""
+    host, port = split_address(address)
+    family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, socket.SOCK_DGRAM) as found:
+        found.connect(place)  # nothing is sent
+        return str(found.getsockname()[0])

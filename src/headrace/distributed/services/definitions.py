@@ -1,0 +1,104 @@
+"""Which task of which cluster a server is: `ServerDef` messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.distributed.cluster.cluster_spec import ClusterSpec, split_address
+from headrace.distributed.membership.record import GONE, ClusterRecord
+from headrace.graph.devices import DeviceSpec
+from headrace.graph.proto import ClusterDef, ConfigProto, ServerDef
+
+__all__ = ["joined_def", "joining_def", "server_def"]
+
+#: A server that has joined gets variables by moves only: programs place them on the others.
+_SERVERS = "ps"
+
+
+def server_def(
+    server_or_cluster_def: Any,
+    job_name: str | None,
+    task_index: int | None,
+    protocol: str | None,
+    config: Any,
+) -> Any:
+    """The ServerDef that the arguments of `Server` describe."""
+    if config is not None and not isinstance(config, ConfigProto):
+        raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+    given = server_or_cluster_def
+    if isinstance(given, ServerDef):
+        made = ServerDef()
+        made.CopyFrom(given)
+        if job_name is not None:
+            made.job_name = job_name
+        if task_index is not None:
+            made.task_index = task_index
+    else:
+        cluster = given if isinstance(given, ClusterDef) else ClusterSpec(given).as_cluster_def()
+        made = ServerDef(cluster=cluster)
+        jobs = ClusterSpec(cluster)
+        if job_name is None:
+            if len(jobs.jobs) != 1:
+                raise ValueError("Must specify an explicit `job_name`.")
+            job_name = jobs.jobs[0]
+        if job_name not in jobs.jobs:
+            raise ValueError(f"There is no job {job_name!r} in the cluster: it has {jobs.jobs}.")
+        if task_index is None:
+            indices = jobs.task_indices(job_name)
+            if len(indices) != 1:
+                raise ValueError("Must specify an explicit `task_index`.")
+            task_index = indices[0]
+        made.job_name, made.task_index = job_name, task_index
+    ClusterSpec(made.cluster).task_address(made.job_name, made.task_index)
+    made.protocol = protocol or made.protocol or "grpc"
+    if config is not None:
+        made.default_session_config.MergeFrom(config)
+    return made
+
+
+def joining_def(
+    contact: str, job_name: str | None, task_index: int | None, protocol: str | None, config: Any
+) -> Any:
+    """The ServerDef of a server that is to join the cluster of a task: without a cluster yet.
+
+    Raises:
+        ValueError: if the address of that task is malformed, or there is no job.
+        TypeError: if ``config`` is no ConfigProto.
+    """
+    split_address(contact)
+    if not job_name:
+        raise ValueError("Must specify an explicit `job_name` to join a cluster.")
+    if config is not None and not isinstance(config, ConfigProto):
+        raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+    return ServerDef(
+        job_name=job_name,
+        task_index=task_index or 0,
+        protocol=protocol or "grpc",
+        default_session_config=config,
+    )
+
+
+def joined_def(definition: Any, task: str, cluster: Any, record: ClusterRecord) -> Any:
+    """The ServerDef of a server that has joined.
+
+    Args:
+        definition: as it was before; ``task``: what it has become.
+        cluster: the ClusterDef that the cluster was started with; ``record``: what has changed.
+    """
+    jobs: dict[str, dict[int, str]] = {j.name: dict(j.tasks) for j in cluster.job}
+    own = DeviceSpec.from_string(task)
+    for name, address in record.tasks.items():
+        spec = DeviceSpec.from_string(name)
+        assert spec.job is not None
+        assert spec.task is not None
+        if spec.job == _SERVERS and name != task:
+            continue
+        if address == GONE:
+            jobs.get(spec.job, {}).pop(spec.task, None)
+        else:
+            jobs.setdefault(spec.job, {})[spec.task] = address
+    made = ServerDef()
+    made.CopyFrom(definition)
+    made.cluster.CopyFrom(ClusterSpec(jobs, replicas=cluster.replicas).as_cluster_def())
+    made.job_name, made.task_index = own.job or "", own.task or 0
+    return made

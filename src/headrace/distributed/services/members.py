@@ -1,0 +1,339 @@
+"""A task as a member of its cluster: votes on the record, proposes changes, tells others of them.
+
+While nothing changes this sends nothing: the epoch of the record travels with the calls by which
+tasks find each other, and who sees a higher one asks for the record.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from headrace.distributed.membership.addresses import Addresses
+from headrace.distributed.membership.changes import VOTERS, leaving, with_more_voters, without
+from headrace.distributed.membership.record import ClusterRecord, record_of, record_to_message
+from headrace.distributed.membership.voting import (
+    NOTHING,
+    Accepted,
+    Ballot,
+    Change,
+    Proposal,
+    Vote,
+    Voter,
+)
+from headrace.distributed.protocol import control_pb2 as pb
+from headrace.errors import OpError, UnavailableError
+from headrace.executor.threads import step_threads
+
+__all__ = ["Members", "ballot_message", "ballot_of"]
+
+_log = logging.getLogger("headrace.distributed")
+
+#: Seconds that a voter, or who is told of a record, has to answer.
+_ASK_SECONDS = 2.0
+#: So many tasks are asked for a record by whoever has none.
+_MOST_ASKED = 20
+#: The longest pause before a vote is tried again, in seconds; proposers must not stay in step.
+_PAUSE = 0.2
+
+#: ``call(address, name of the call, request, seconds)``: see `Control.call`.
+Call = Callable[[str, str, Any, float], Any]
+
+
+class Members:
+    """What a task knows of its cluster and does for the record of it.
+
+    Args:
+        me: the task and its start.
+        addresses: of all tasks; learns of new records.
+        call: how others are asked.
+        first: the tasks that may vote on the first change, the best first.
+        clock: seconds, monotonic.
+
+    Attributes:
+        on_change: called with each new record, in the thread that learns of it.
+    """
+
+    def __init__(
+        self,
+        me: tuple[str, int],
+        addresses: Addresses,
+        call: Call,
+        first: Sequence[str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.me = me
+        self.addresses = addresses
+        self.on_change: Callable[[ClusterRecord], None] = lambda _: None
+        self._call = call
+        self._first = list(first)
+        self._clock = clock
+        self._voter = Voter(me)
+        self._chosen = NOTHING
+        self._highest = 0
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        #: Proposals of one task take turns.
+        self._proposing = threading.Lock()
+
+    # -- what is known ----------------------------------------------------------------------------
+
+    @property
+    def record(self) -> ClusterRecord:
+        """The newest record that this task knows."""
+        return self.addresses.record
+
+    @property
+    def epoch(self) -> int:
+        """That of the newest record."""
+        return self.record.epoch
+
+    @property
+    def chosen(self) -> Accepted:
+        """The newest record, and the ballot at which it was chosen."""
+        return self._chosen
+
+    def is_leaving(self) -> bool:
+        """Whether this task is to leave: there are too many of its job, or it was replaced."""
+        task = self.me[0]
+        return task not in self.addresses or task in leaving(self.record.wanted, self.addresses)
+
+    def learn(self, accepted: Accepted) -> None:
+        """A record was chosen."""
+        with self._lock:
+            self._voter.learn(accepted)
+            self._chosen = max(self._chosen, accepted, key=lambda a: a.ballot)
+        if self.addresses.learn(accepted.record):
+            self.on_change(accepted.record)
+
+    def heard(self, epoch: int, address: str) -> None:
+        """Another task, at an address, knows a record of this epoch."""
+        if epoch > self.epoch and not self._closed.is_set():
+            step_threads.submit(self._fetch, address)
+
+    def _fetch(self, address: str) -> None:
+        try:
+            self.read_from(address)
+        except OpError as error:
+            _log.debug("%s does not tell its record: %s", address, error.message)
+
+    def read_from(self, address: str, timeout: float = _ASK_SECONDS) -> None:
+        """Learn what the task at an address knows to be chosen.
+
+        Raises:
+            OpError: if it does not answer.
+        """
+        request = pb.MembersRequest(kind=pb.MembersRequest.READ)
+        self._learn_from(self._call(address, "Members", request, timeout))
+
+    def _learn_from(self, answer: pb.MembersResponse) -> None:
+        if answer.chosen.epoch:
+            self.learn(Accepted(ballot_of(answer.chosen_at), record_of(answer.chosen)))
+
+    # -- votes ------------------------------------------------------------------------------------
+
+    def answer(self, request: pb.MembersRequest) -> pb.MembersResponse:
+        """Take part in a vote, or tell what is known."""
+        kinds = pb.MembersRequest
+        ballot = ballot_of(request.ballot)
+        if request.kind == kinds.LEARN:
+            self.learn(Accepted(ballot, record_of(request.record)))
+        vote = None
+        with self._lock:
+            if request.kind == kinds.PREPARE:
+                vote = self._voter.prepare(ballot)
+            elif request.kind == kinds.ACCEPT:
+                record = record_of(request.record)
+                vote = self._voter.accept(ballot, record, request.incarnation)
+            chosen = self._chosen
+        response = _vote_message(vote) if vote is not None else pb.MembersResponse()
+        response.chosen.CopyFrom(record_to_message(chosen.record))
+        response.chosen_at.CopyFrom(ballot_message(chosen.ballot))
+        return response
+
+    def change(self, change: Change, timeout: float = 10.0) -> ClusterRecord:
+        """Change the record of the cluster; returns the one that has the change.
+
+        Raises:
+            UnavailableError: if too few of those who vote answer in time. The change may have been
+                made all the same.
+            OpError: what ``change`` raises.
+        """
+
+        def change_and_add(record: ClusterRecord) -> ClusterRecord:
+            made = change(record)
+            return made if made is record else with_more_voters(record, made, self.addresses)
+
+        with self._proposing:
+            accepted = self._agree(change_and_add, self._clock() + timeout)
+        self._tell(accepted)
+        return accepted.record
+
+    def _agree(self, change: Change, end: float) -> Accepted:
+        elsewhere = NOTHING
+        while True:
+            first = self._look_around(end) if self._chosen == NOTHING else ()
+            with self._lock:
+                self._highest += 1
+                ballot = self._highest, *self.me
+                known = max(self._chosen, elsewhere, key=lambda a: a.ballot)
+            proposal = Proposal(ballot, first, change, known)
+            problems = self._hold(proposal, end)
+            with self._lock:
+                self._highest = max(self._highest, proposal.highest[0])
+            if proposal.stage == "chosen":
+                self.learn(proposal.newest)
+                return proposal.newest
+            elsewhere = proposal.newest if proposal.stage == "moved" else NOTHING
+            pause = random.uniform(0, _PAUSE)
+            if self._clock() + pause >= end or self._closed.wait(pause):
+                raise UnavailableError(None, None, _too_few(proposal, problems))
+
+    def _look_around(self, end: float) -> Sequence[str]:
+        """Ask others for the record that this task does not have.
+
+        Returns:
+            The voters of the first one, if there is none: the first task of all, so that there are
+            never two first records, and others that answer.
+        """
+        request = pb.MembersRequest(kind=pb.MembersRequest.READ)
+        live = set()
+        for name, answer in self._ask(dict.fromkeys(self._first[:_MOST_ASKED], request), end):
+            if not isinstance(answer, OpError):
+                live.add(name)
+                self._learn_from(answer)
+        return [t for i, t in enumerate(self._first) if i == 0 or t in live][:VOTERS]
+
+    def _hold(self, proposal: Proposal, end: float) -> dict[str, str]:
+        """Hold a vote; returns what was wrong with voters."""
+        kinds = pb.MembersRequest
+        request = pb.MembersRequest(kind=kinds.PREPARE, ballot=ballot_message(proposal.ballot))
+        problems: dict[str, str] = {}
+        for name, answer in self._ask(dict.fromkeys(proposal.voters, request), end):
+            if isinstance(answer, OpError):
+                problems[name] = answer.message
+            else:
+                proposal.promised(name, _vote(answer))
+            if proposal.stage != "preparing":
+                break
+        if proposal.stage == "accepting":
+            record = record_to_message(proposal.record)
+            requests = {
+                name: pb.MembersRequest(
+                    kind=kinds.ACCEPT, ballot=request.ballot, record=record, incarnation=start
+                )
+                for name, start in proposal.starts.items()
+            }
+            for name, answer in self._ask(requests, end):
+                if isinstance(answer, OpError):
+                    problems[name] = answer.message
+                else:
+                    proposal.accepted(name, _vote(answer))
+                if proposal.stage != "accepting":
+                    break
+        proposal.ended()
+        return problems
+
+    def _ask(self, requests: Mapping[str, Any], end: float) -> Iterator[tuple[str, Any]]:
+        """Ask tasks at the same time; gives their answers, or errors, as they come."""
+        answers: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        seconds = max(0.05, min(_ASK_SECONDS, end - self._clock()))
+
+        def ask(name: str, request: Any) -> None:
+            try:
+                if name == self.me[0]:
+                    answers.put((name, self.answer(request)))
+                else:
+                    address = self.addresses.of(name)
+                    answers.put((name, self._call(address, "Members", request, seconds)))
+            except OpError as error:
+                answers.put((name, error))
+            except Exception as error:
+                _log.exception("%s cannot be asked", name)
+                answers.put((name, UnavailableError(None, None, str(error))))
+
+        for name, request in requests.items():
+            step_threads.submit(ask, name, request)
+        for _ in requests:
+            yield answers.get()
+
+    def _tell(self, accepted: Accepted) -> None:
+        """Tell all others of a record, in threads: who does not hear it, hears of it later."""
+        request = pb.MembersRequest(
+            kind=pb.MembersRequest.LEARN,
+            ballot=ballot_message(accepted.ballot),
+            record=record_to_message(accepted.record),
+        )
+
+        def tell(address: str) -> None:
+            try:
+                self._call(address, "Members", request, _ASK_SECONDS)
+            except OpError as error:
+                _log.debug("%s was not told of epoch %d: %s", address, accepted.record.epoch, error)
+
+        for task, address in list(self.addresses.items()):
+            if task != self.me[0]:
+                step_threads.submit(tell, address)
+
+    # -- coming and going -------------------------------------------------------------------------
+
+    def leave(self, timeout: float) -> None:
+        """Take this task out of the cluster.
+
+        Raises:
+            UnavailableError: if too few of the others answer.
+        """
+        self.remove([self.me[0]], timeout)
+
+    def remove(self, tasks: Sequence[str], timeout: float) -> ClusterRecord:
+        """Take tasks out of the cluster: all of them but for voters, of whom one goes at a time.
+
+        Raises:
+            UnavailableError: if too few of the others answer.
+        """
+        return self.change(lambda record: without(record, tasks, self.addresses), timeout)
+
+    def close(self) -> None:
+        """Propose nothing more."""
+        self._closed.set()
+
+
+def _too_few(proposal: Proposal, problems: Mapping[str, str]) -> str:
+    text = (
+        f"The tasks of the cluster did not agree on a change in time. {', '.join(proposal.voters)} "
+        "decide on it, and a majority of them must answer, all of them the first time"
+    )
+    found = "; ".join(f"{name}: {problem}" for name, problem in sorted(problems.items()))
+    return f"{text}. {found or 'Others were faster each time'}."
+
+
+def ballot_of(message: pb.BallotDef) -> Ballot:
+    """The ballot of a message."""
+    return message.number, message.task, message.incarnation
+
+
+def ballot_message(ballot: Ballot) -> pb.BallotDef:
+    """A ballot as a message."""
+    return pb.BallotDef(number=ballot[0], task=ballot[1], incarnation=ballot[2])
+
+
+def _vote(message: pb.MembersResponse) -> Vote:
+    accepted = NOTHING
+    if message.ballot.number:
+        accepted = Accepted(ballot_of(message.ballot), record_of(message.record))
+    return Vote(message.agrees, message.incarnation, ballot_of(message.highest), accepted)
+
+
+def _vote_message(vote: Vote) -> pb.MembersResponse:
+    return pb.MembersResponse(
+        agrees=vote.agrees,
+        incarnation=vote.incarnation,
+        highest=ballot_message(vote.highest),
+        ballot=ballot_message(vote.accepted.ballot),
+        record=record_to_message(vote.accepted.record),
+    )

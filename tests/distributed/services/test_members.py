@@ -1,0 +1,232 @@
+"""Tasks that join a running cluster by an address, leave it, and are asked to: real servers."""
+
+import threading
+
+import pytest
+from click.testing import CliRunner
+from server_clusters import eventually
+
+import headrace as tf
+from headrace.cli import main
+from headrace.distributed.services import admin, cluster_calls
+from headrace.distributed.services.server import Server
+
+
+@pytest.fixture
+def joined():
+    """Joins a cluster; stops what has joined."""
+    made = []
+
+    def join(cluster, job="worker", index=None, contact=("ps", 0), **options):
+        server = Server(cluster[contact].address, job_name=job, task_index=index, **options)
+        made.append(server)
+        return server
+
+    yield join
+    for server in made:
+        server.stop()
+
+
+def tasks_of(server):
+    return sorted(t.task.replace("/replica:0", "") for t in admin.status(server.address))
+
+
+def test_a_worker_joins_by_an_address_and_trains(cluster, joined):
+    servers = cluster(ps=1, worker=1)
+    worker = joined(servers)
+    assert worker.server_def.job_name == "worker"
+    assert worker.server_def.task_index == 1
+    assert worker.cluster.num_tasks("worker") == 2
+    with tf.device(tf.train.replica_device_setter(cluster=worker.cluster)):
+        v = tf.get_variable("v", initializer=0.0, use_resource=True)
+    with tf.device("/job:worker/task:1"):
+        added = v.assign_add(tf.constant(1.0) + 1.0)
+    with tf.Session(servers.target("worker")) as first:
+        first.run(v.initializer)
+    with tf.Session(worker.target) as session:
+        assert session.run(added) == 2.0
+    # Those who were there find the new one, too.
+    assert eventually(lambda: "/job:worker/task:1" in tasks_of(servers["worker", 0]))
+    with tf.Session(servers.target("worker")) as first:
+        assert first.run(added) == 4.0
+
+
+def test_whoever_was_not_told_hears_of_it_from_others(cluster, joined, monkeypatch):
+    servers = cluster(ps=2, worker=1)
+    monkeypatch.setattr("headrace.distributed.services.members.Members._tell", lambda *_: None)
+    worker = joined(servers)
+    late = servers["ps", 1]
+    assert late.members.epoch == 0
+    with tf.device("/job:ps/task:1"):
+        v = tf.get_variable("v", initializer=2.0, use_resource=True)
+    with tf.Session(worker.target) as session:
+        session.run(v.initializer)
+    assert eventually(lambda: late.members.epoch == 1)
+    assert late.members.addresses["/job:worker/replica:0/task:1"] == worker.address
+
+
+def test_many_join_at_once_with_numbers_of_their_own(cluster, joined):
+    servers = cluster(ps=1, worker=2)
+    found = []
+    contacts = [("ps", 0), ("worker", 0), ("worker", 1), ("ps", 0), ("worker", 1)]
+
+    def join(contact):
+        found.append(joined(servers, contact=contact).server_def.task_index)
+
+    threads = [threading.Thread(target=join, args=(c,)) for c in contacts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [2, 3, 4, 5, 6]
+    assert eventually(lambda: servers["ps", 0].members.epoch == 5)
+
+
+def test_who_leaves_is_forgotten_and_its_number_is_free(cluster, joined):
+    servers = cluster(ps=1, worker=1)
+    worker = joined(servers)
+    worker.stop()
+    assert eventually(
+        lambda: tasks_of(servers["ps", 0]) == ["/job:ps/task:0", "/job:worker/task:0"]
+    )
+    assert joined(servers).server_def.task_index == 1
+
+
+def test_a_dead_one_is_replaced(cluster, joined):
+    servers = cluster(ps=1, worker=1)
+    worker = joined(servers)
+    worker._leave = lambda: None  # it is killed
+    worker.stop()
+    other = joined(servers)
+    assert other.server_def.task_index == 1
+    name = "/job:worker/replica:0/task:1"
+    assert servers["ps", 0].members.addresses[name] == other.address
+
+
+def test_a_task_of_the_description_may_come_back_elsewhere(cluster, joined):
+    servers = cluster(ps=1, worker=2)
+    with pytest.raises(tf.errors.AlreadyExistsError, match=r"worker.*task:1 at .* answers"):
+        joined(servers, index=1)
+    servers["worker", 1].stop()
+    other = joined(servers, index=1)
+    with tf.device("/job:worker/task:1"):
+        v = tf.get_variable("v", initializer=2.0, use_resource=True)
+    with tf.Session(servers.target("ps")) as session:
+        session.run(v.initializer)
+    assert other.task.worker.steps_run == 1
+
+
+def test_who_is_of_another_release_is_refused(cluster, joined, monkeypatch):
+    servers = cluster(ps=1)
+    monkeypatch.setattr(cluster_calls.ClusterCalls, "_check", cluster_calls.ClusterCalls._check)
+    real = cluster_calls.ask_to_join
+
+    def of_another_release(control, *args):
+        class Old:
+            def call(self, name, request, timeout):
+                request.package_version = "0.0.1"
+                return control.call(name, request, timeout)
+
+        return real(Old(), *args)
+
+    monkeypatch.setattr("headrace.distributed.services.server.ask_to_join", of_another_release)
+    with pytest.raises(tf.errors.FailedPreconditionError, match=r"that wants to join it 0\.0\.1"):
+        joined(servers)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"job": "wroker"}, tf.errors.InvalidArgumentError, "Did you mean 'worker'"),
+        ({"job": "a/b"}, tf.errors.InvalidArgumentError, "Invalid job name"),
+        ({"job": None}, ValueError, "explicit `job_name`"),
+    ],
+)
+def test_wishes_that_make_no_sense(cluster, joined, options, error, words):
+    servers = cluster(ps=1)
+    with pytest.raises(error, match=words):
+        joined(servers, **options)
+    assert servers["ps", 0].members.epoch == 0
+
+
+def test_addresses_that_make_no_sense():
+    with pytest.raises(ValueError, match="no address of the form"):
+        Server("ps0", job_name="worker")
+    with pytest.raises(ValueError, match="for a server that joins"):
+        Server({"ps": ["127.0.0.1:0"]}, start=False, address="127.0.0.1:0")
+
+
+def test_a_vote_without_enough_voters_says_who_is_missing(cluster, monkeypatch):
+    servers = cluster(ps=2, worker=1)
+    servers["ps", 0].stop()
+    with pytest.raises(tf.errors.UnavailableError, match=r"ps/replica:0/task:0: .*not answer"):
+        servers["ps", 1].members.change(lambda record: record, timeout=0.3)
+
+
+def test_resize_asks_the_last_ones_to_leave(cluster, joined):
+    servers = cluster(ps=1, worker=2)
+    worker = joined(servers)
+    result = CliRunner().invoke(main, ["resize", "--workers", "1", servers["ps", 0].address])
+    assert result.exit_code == 0, result.output
+    assert "epoch 2, wanted: worker 1" in result.output
+    assert "asked to leave: /job:worker/task:1" in result.output
+    assert "asked to leave: /job:worker/task:2" in result.output
+    assert eventually(lambda: worker.task.master.is_leaving)
+    assert eventually(lambda: servers["worker", 1].task.master.is_leaving)
+    assert not servers["worker", 0].task.master.is_leaving
+    shown = CliRunner().invoke(main, ["status", servers["ps", 0].address])
+    assert shown.output.count("leaving") == 2
+    servers["worker", 1].stop()
+    assert eventually(lambda: "/job:worker/task:1" not in tasks_of(servers["ps", 0]))
+    result = CliRunner().invoke(main, ["resize", "--workers", "4", worker.address])
+    assert "start 2 more of worker: tf.train.Server(" in result.output
+    assert eventually(lambda: not worker.task.master.is_leaving)
+
+
+def test_resize_forgets_the_dead(cluster):
+    servers = cluster(ps=1, worker=3)
+    servers["ps", 0].members.change(lambda record: record)  # worker 1 votes from now on
+    for index in (1, 2):
+        servers["worker", index].stop()
+    answer = admin.resize(servers["ps", 0].address, {"worker": 1})
+    assert not answer.leaving
+    assert tasks_of(servers["ps", 0]) == ["/job:ps/task:0", "/job:worker/task:0"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--workers", "0"], "needs at least one task of the job 'worker'"),
+        (["--ps", "1"], "variables do not leave"),
+        ([], "Say how many"),
+    ],
+)
+def test_sizes_that_no_training_can_have(cluster, arguments, words):
+    servers = cluster(ps=2, worker=1)
+    result = CliRunner().invoke(main, ["resize", *arguments, servers["ps", 0].address])
+    assert result.exit_code
+    assert words in result.output
+    assert servers["ps", 0].members.epoch == 0
+
+
+def test_a_job_that_is_not_there(cluster):
+    servers = cluster(ps=1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no job 'worker'"):
+        admin.resize(servers["ps", 0].address, {"worker": 2})
+
+
+def test_a_training_loop_ends_when_its_worker_is_to_leave(cluster, joined):
+    servers = cluster(ps=1, worker=1)
+    worker = joined(servers)
+    with tf.device(tf.train.replica_device_setter(cluster=worker.cluster)):
+        step = tf.train.get_or_create_global_step()
+        train = step.assign_add(1)
+    with (
+        tf.train.MonitoredTrainingSession(servers.target("worker"), is_chief=True) as chief,
+        tf.train.MonitoredTrainingSession(worker.target, is_chief=False) as session,
+    ):
+        session.run(train)
+        admin.resize(servers["ps", 0].address, {"worker": 1})
+        assert eventually(session.should_stop)
+        assert not chief.should_stop()
+        chief.run(train)
