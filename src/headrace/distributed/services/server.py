@@ -155,7 +155,7 @@ class Server:
         self._cluster = ClusterSpec(definition.cluster)
         self._task_name = task_name(definition.job_name, definition.task_index)
 
-    def _serve_copy(self, task: str, values: Mapping[ResourceHandle, Any], epoch: int) -> Server:
+    def _serve_copy(self, task: str, values: dict[ResourceHandle, Any], epoch: int) -> Server:
         """A server in this process for another task of the job, which has ended."""
         definition = ServerDef()
         definition.CopyFrom(self._server_def)

@@ -47,6 +47,9 @@ _log = logging.getLogger("headrace.distributed")
 
 #: A call that only asks another process for a word takes at most so many seconds.
 _ASK_SECONDS = 1.0
+#: Whoever asks where a task is served, since it does not answer, waits so long for its standby: it
+#: may have noticed nothing yet, or be about to begin.
+_SOON_SECONDS = 0.5
 #: A link to whoever serves a task is waited for so long, before it is asked again who does.
 _LINK_SECONDS = 1.0
 
@@ -63,7 +66,7 @@ class HostedServer(Serving, Protocol):
 
 #: Connects as a process that is no task: ``dial(me, address, task, timeout)``.
 DialAs = Callable[[PeerInfo, str, str, float], tuple[Pipe, PeerInfo]]
-Values = Mapping[ResourceHandle, Any]
+Values = dict[ResourceHandle, Any]
 
 
 class Standbys:
@@ -106,6 +109,8 @@ class Standbys:
         self._keeper = keepers.get(self.me[0])
         self._kept = next((t for t, keeper in keepers.items() if keeper == self.me[0]), None)
         self._stopped = threading.Event()
+        #: Notified when another one's task is served here.
+        self._hosts = threading.Condition()
         task.standbys = self
 
     # -- life -------------------------------------------------------------------------------------
@@ -220,18 +225,31 @@ class Standbys:
     def _host_other(self, values: Values, epoch: int) -> None:
         """Serve another one's task until it is handed over, or this server stops."""
         assert self._kept is not None
-        self.hosted = self._host(self._kept, values, epoch)
+        hosted = self._host(self._kept, values, epoch)
+        with self._hosts:
+            self.hosted = hosted
+            self._hosts.notify_all()
         _log.warning(
             "%s is served by %s from now on, at %s, until it is started again: %d variables",
             self._kept,
             self.me[0],
-            self.hosted.address,
+            hosted.address,
             len(values),
         )
-        while not self.hosted.wait(1.0) and not self._stopped.is_set():
+        values.clear()  # they belong to the server now, and this call lasts as long as that
+        while not hosted.wait(1.0) and not self._stopped.is_set():
             pass
-        self.hosted.stop()
+        hosted.stop()
         self.hosted = None
+
+    def _hosted_soon(self) -> HostedServer | None:
+        """The server here of the other one's task, which does not answer at its own address."""
+        standby = self._standby
+        if standby is None:
+            return None
+        with self._hosts:
+            self._hosts.wait_for(lambda: self.hosted or not standby.holds, _SOON_SECONDS)
+            return self.hosted
 
     def close(self) -> None:
         """Keep and serve nothing any more."""
@@ -279,7 +297,7 @@ class Standbys:
             if found is not None:
                 answer.view.CopyFrom(to_message(found))
         elif self._standby is not None and request.task == self._standby.task:
-            hosted = self.hosted
+            hosted = self._hosted_soon()
             answer.address = "" if hosted is None else hosted.address
             answer.is_held = self._standby.holds
         return answer
@@ -292,7 +310,8 @@ class Standbys:
         if keeper is None:
             return ""
         if keeper == self.me[0]:
-            return "" if self.hosted is None else self.hosted.address
+            hosted = self._hosted_soon()
+            return "" if hosted is None else hosted.address
         request = pb.ViewRequest(task=task)
         try:
             answer = self._call(self._addresses[keeper], request, min(timeout, _ASK_SECONDS))

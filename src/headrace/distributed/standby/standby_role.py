@@ -6,19 +6,18 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.standby.kept_values import KeptValues
 from headrace.distributed.standby.rules import Member, Standby
 from headrace.distributed.standby.views import AskWitness, Place, view_of
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire import codec
 from headrace.distributed.wire.messages import pack
-from headrace.errors import DataLossError, OpError
+from headrace.errors import OpError
 from headrace.executor.resources import ResourceHandle
 
 __all__ = ["StandbyRole"]
@@ -33,7 +32,7 @@ _GRACE = 1.0
 _PATIENCE = 5.0
 
 #: Called with the variables and the epoch of the view in which they are served here.
-Serve = Callable[[Mapping[ResourceHandle, Any], int], None]
+Serve = Callable[[dict[ResourceHandle, Any], int], None]
 
 
 class StandbyRole:
@@ -73,7 +72,7 @@ class StandbyRole:
         self._returns = returns
         self.rules = Standby(me)
         #: The copy.
-        self.values: dict[ResourceHandle, Any] = {}
+        self.values = KeptValues()
         self._link: Link | None = None
         self._granted = 0
         self._lock = threading.RLock()
@@ -102,16 +101,11 @@ class StandbyRole:
 
     def _apply(self, handle: ResourceHandle, tensors: list[Any]) -> None:
         if not tensors:
-            self.values.pop(handle, None)
+            self.values.drop(handle)
         elif len(tensors) == 1:
-            # The memory that the transport has lent is its own again.
-            self.values[handle] = np.array(tensors[0])
+            self.values.put(handle, tensors[0])
         else:
-            indices, rows = tensors
-            whole = self.values.get(handle)
-            if whole is None or rows.shape != (len(indices), *whole.shape[1:]):
-                raise DataLossError(None, None, f"Rows came for {handle}, of which there is none.")
-            whole[indices] = rows
+            self.values.put_rows(handle, *tensors)
 
     def told(self, link: Link, message: pb.CopyRole) -> None:
         """The primary says what this process is."""
@@ -210,7 +204,7 @@ class StandbyRole:
 
     def _begin_serving(self, epoch: int) -> None:
         with self._lock:
-            values, self.values = self.values, {}
+            values = self.values.hand_over()
             self._granted = 0
         try:
             self._serve(values, epoch)
