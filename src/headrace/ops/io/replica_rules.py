@@ -27,7 +27,8 @@ class BarrierRules:
     *Live* replicas are those that are there and those that have never come yet, of which there
     are ``total`` at first. With all of them there, an update needs ``needed`` gradients, and gives
     out a token to each replica, or for each gradient if these are more. With fewer it needs at
-    most one gradient of each (or their share, where each computes several).
+    most one gradient of each (or their share, where each computes several); with more, one more for
+    each that is there beyond ``total``.
 
     Why nobody waits for ever: an update gives out ``max(needs, live)`` tokens, and each brings one
     gradient of its step, unless its replica leaves. A step never needs more than its tokens can
@@ -82,9 +83,11 @@ class BarrierRules:
 
     def _needs_of_live(self) -> int:
         if self.needed <= self.total:
-            return min(self.needed, max(1, self.live))
-        share = min(self.live, self.total)
-        return max(1, self.needed * share // self.total)
+            # Who came beyond those that were announced computes gradients too; the number of
+            # backups stays.
+            more = max(0, self.live - self.total)
+            return min(self.needed + more, max(1, self.live))
+        return max(1, self.needed * self.live // self.total)
 
     # -- replicas --------------------------------------------------------------------------------
 
