@@ -75,6 +75,7 @@ bench-distributed: $(STAMP) $(PEER_STAMP)
 	$(BIN)/python benchmarks/devices.py
 	$(BIN)/python benchmarks/checkpoints.py
 	$(BIN)/python benchmarks/standby.py
+	$(BIN)/python benchmarks/elastic.py
 
 bench-input: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/pipelines.py

@@ -13,10 +13,13 @@ steps, beside the longest one before anybody joined.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import queue
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from typing import Any
 
@@ -62,52 +65,66 @@ def work(where: str, megabytes: int) -> None:
             print(f"{time.time():.3f} {BEGAN:.3f} {IMPORTED:.3f}", flush=True)
 
 
-def start(*args: str) -> subprocess.Popen[str]:
-    """A process of this program."""
-    return subprocess.Popen(
-        [sys.executable, __file__, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+class Process:
+    """A process of this program, whose lines are read as they come."""
 
+    def __init__(self, *args: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
 
-def line_of(process: subprocess.Popen[str]) -> str:
-    """The next line that it prints."""
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise RuntimeError(f"{process.args} has ended with {process.wait()}")
-    return line
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line)
+        self._lines.put("")
+
+    def line(self) -> str:
+        """The next line that it prints."""
+        found = self._lines.get()
+        if not found:
+            raise RuntimeError(f"{self.process.args} has ended with {self.process.wait()}")
+        return found
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.kill()
+        self.process.wait()
 
 
 def measure(megabytes: int, workers: int) -> dict[str, Any]:
     """Seconds until first steps, and pauses of the worker that was there."""
     server, worker = (f"127.0.0.1:{port}" for port in free_ports(2))
     cluster = json.dumps({"ps": [server], "worker": [worker]})
-    processes = [start("serve", cluster)]
+    processes = [Process("serve", cluster)]
     try:
-        line_of(processes[0])
-        first = start("work", cluster, str(megabytes))
+        processes[0].line()
+        first = Process("work", cluster, str(megabytes))
         processes.append(first)
-        ends = [float(line_of(first).split()[0]) for _ in range(STEPS_BEFORE)]
-        quiet = max(b - a for a, b in zip(ends[5:], ends[6:], strict=False))
+        ends = [float(first.line().split()[0]) for _ in range(STEPS_BEFORE)]
+        quiet = max(b - a for a, b in itertools.pairwise(ends[5:]))
         joined, imports = [], []
         for _ in range(workers):
             began = time.time()
-            newcomer = start("work", server, str(megabytes))
+            newcomer = Process("work", server, str(megabytes))
             processes.append(newcomer)
-            ended, program, imported = map(float, line_of(newcomer).split())
+            ended, program, imported = map(float, newcomer.line().split())
             joined.append(ended - began)
             imports.append(imported - program)
             newcomer.kill()
-            newcomer.wait()
         stop = time.time()
         ends = ends[-1:]
         while ends[-1] < stop:
-            ends.append(float(line_of(first).split()[0]))
-        pause = max(b - a for a, b in zip(ends, ends[1:], strict=False))
+            ends.append(float(first.line().split()[0]))
+        pause = max(b - a for a, b in itertools.pairwise(ends))
     finally:
         for process in processes:
             process.kill()
-            process.wait()
     return {"joined": joined, "imports": imports, "quiet": quiet, "pause": pause}
 
 
@@ -124,9 +141,11 @@ def main() -> None:
         options = parser.parse_args()
         found = measure(options.megabytes, options.workers)
         joined, imports = found["joined"], found["imports"]
-        print(f"first step of a worker that joins: {statistics.median(joined):.2f} s, at most")
-        print(f"{max(joined):.2f} s, of which imports {statistics.median(imports):.2f} s")
-        print(f"longest pause of the other worker: {found['pause']:.2f} s, before: {found['quiet']:.2f} s")
+        middle, of_imports = statistics.median(joined), statistics.median(imports)
+        print(f"first step of a worker that joins: {middle:.2f} s, at most {max(joined):.2f} s")
+        print(f"of which imports: {of_imports:.2f} s")
+        print(f"longest pause of the other worker: {found['pause']:.2f} s")
+        print(f"longest pause before anybody joined: {found['quiet']:.2f} s")
 
 
 if __name__ == "__main__":

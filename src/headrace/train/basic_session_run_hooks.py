@@ -51,8 +51,8 @@ class SecondOrStepTimer:
     (False, True)
     """
 
-    #: What tells the time; tests replace it.
-    clock: Callable[[], float] = staticmethod(lambda: time.time())
+    #: What tells the time; tests replace it. The wall clock may be set, back too.
+    clock: Callable[[], float] = staticmethod(lambda: time.monotonic())
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
         self._every_secs = every_secs

@@ -473,14 +473,14 @@ class _SummaryThread(_ServiceThread):
 class _StepCounterThread(_ServiceThread):
     def start_loop(self) -> None:
         self._tag = speed_tag(self._supervisor.global_step)
-        self._last_time = time.time()
+        self._last_time = time.monotonic()
         self._last_step = value_of(self._session, self._supervisor.global_step)
 
     def run_loop(self) -> None:
         from headrace.graph.proto import Summary
 
         step = value_of(self._session, self._supervisor.global_step)
-        now = time.time()
+        now = time.monotonic()
         steps, elapsed = step - self._last_step, now - self._last_time
         self._last_step, self._last_time = step, now
         speed = steps / elapsed if elapsed > 0 else float("inf")

@@ -230,3 +230,17 @@ def test_a_training_loop_ends_when_its_worker_is_to_leave(cluster, joined):
         assert eventually(session.should_stop)
         assert not chief.should_stop()
         chief.run(train)
+
+
+@pytest.mark.slow  # it waits for a while before it asks why it has to
+def test_a_worker_of_another_program_is_told_what_differs(cluster, joined):
+    servers = cluster(ps=1, worker=1)
+    worker = joined(servers)
+    with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+        tf.get_variable("w", [3], initializer=tf.zeros_initializer())
+        with tf.train.MonitoredTrainingSession(servers.target("worker"), is_chief=True):
+            pass
+    with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+        tf.get_variable("other", [2], initializer=tf.zeros_initializer())
+        with pytest.raises(ValueError, match=r"the chief has no other \(float32 \(2,\)\)"):
+            tf.train.MonitoredTrainingSession(worker.target, is_chief=False)
