@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace import logging
 from headrace.errors import OpError
 from headrace.graph import dtypes
@@ -19,6 +21,7 @@ from headrace.ops.collective.calls import FIRST_OWN_KEY
 from headrace.ops.control import basic
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state.variables import Variable
+from headrace.train.global_step import get_global_step
 from headrace.train.optimizer import GradVar, Optimizer
 from headrace.train.replica_updates import joining
 from headrace.train.session_run_hook import SessionRunHook
@@ -75,8 +78,48 @@ def broadcast_variables(
     return basic.group(*done)
 
 
+def shared_variables(
+    variables: Sequence[Any], ahead: Any, group_size: int, group_key: int = 1
+) -> Operation:
+    """An op that gives all members of a group the values of the member that is ahead.
+
+    Args:
+        variables: the same list in all members.
+        ahead: int64 scalar: the values of the member with the greatest number are those of all.
+        group_size, group_key: see `tf.collective.all_reduce`.
+    """
+    here = convert_to_tensor(ahead, dtypes.int64)
+
+    def greatest(value: Any) -> Any:
+        key = next_key(group_key)
+        return collective.all_reduce(value, group_size, group_key, key, "Max", "Id")
+
+    # Of several that are as far one is taken: sums of their values would be rounded.
+    is_first = raw.Equal(here, greatest(here))
+    no_shape = np.zeros(0, np.int32)
+    most = np.int64(2**62)
+    ticket = raw.RandomUniformInt(no_shape, np.int64(0), most, seed=0, seed2=0)
+    own = raw.SelectV2(is_first, ticket, convert_to_tensor(-1, dtypes.int64))
+    gives = raw.Equal(own, greatest(own))
+    done = []
+    for variable in variables:
+        value = variable.read_value()
+        dtype = value.dtype.base_dtype
+        if dtype == dtypes.bool:
+            value = raw.Cast(value, DstT=dtypes.uint8)
+        given = raw.SelectV2(gives, value, raw.ZerosLike(value))
+        key = next_key(group_key)
+        came = collective.all_reduce(given, group_size, group_key, key, "Add", "Id")
+        done.append(variable.assign(raw.Cast(came, DstT=dtype) if dtype == dtypes.bool else came))
+    return basic.group(*done)
+
+
 class _BroadcastHook(SessionRunHook):
-    """Gives all members the chief's variables when a session has begun."""
+    """Gives all members the chief's variables when a session has begun.
+
+    When a member's session is made anew, all others' are, too: they go on with the values of the
+    one that has got furthest, so that no step is lost that a member has reported as done.
+    """
 
     #: It comes before the first checkpoint and after the last one.
     joins_workers = True
@@ -84,6 +127,9 @@ class _BroadcastHook(SessionRunHook):
     def __init__(self, optimizer: AllReduceOptimizer, is_chief: bool) -> None:
         self._optimizer, self._is_chief = optimizer, is_chief
         self._give: Any = None
+        self._share: Any = None
+        self._begin_anew: Any = None
+        self._is_anew = False
         self._take_parts: Any = None
         self._was_restored: Any = None
         self._divide: Any = None
@@ -94,6 +140,13 @@ class _BroadcastHook(SessionRunHook):
         variables = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
         own = self._optimizer
         self._give = broadcast_variables(variables, self._is_chief, own.group_size, own.group_key)
+        if own.group_size > 1 and not own.waits_for_gradients:
+            step = get_global_step()
+            ahead = 0 if step is None else raw.Cast(step.read_value(), DstT=dtypes.int64)
+            self._begin_anew = raw.CollectiveBeginAnew(
+                group_size=own.group_size, group_key=own.group_key
+            )
+            self._share = shared_variables(variables, ahead, own.group_size, own.group_key)
         slots = own.slots_of_parts
         begin = [*own.parts, *(s.slot for s in slots)]
         self._take_parts = basic.group(*[v.initializer for v in begin])
@@ -106,7 +159,12 @@ class _BroadcastHook(SessionRunHook):
             self._all_are_done = own.all_agree(convert_to_tensor(True))
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        session.run(self._give)
+        if self._is_anew and self._share is not None:
+            session.run(self._begin_anew)
+            session.run(self._share)
+        else:
+            self._is_anew = True
+            session.run(self._give)
         # Parts follow from the variables that there are now.
         session.run(self._take_parts)
         if self._divide is not None:

@@ -8,9 +8,19 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from headrace.distributed.collective.by_xla import XlaSums, process_of_runtime
+from headrace.distributed.collective.generations import Generations, parts_of
 from headrace.distributed.collective.group import CollectiveGroup
-from headrace.distributed.collective.parts import Action, LifeProbe, Send
+from headrace.distributed.collective.parts import (
+    Action,
+    LifeProbe,
+    Send,
+    check_form,
+    member_of,
+    packed,
+)
 from headrace.distributed.links.peers import Peers
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.transport.base import PeerInfo, PipeBroken
@@ -18,6 +28,7 @@ from headrace.distributed.transport.link import Link
 from headrace.distributed.wire import codec
 from headrace.distributed.wire.messages import pack
 from headrace.errors import (
+    AbortedError,
     CancelledError,
     InvalidArgumentError,
     OpError,
@@ -72,6 +83,7 @@ class TaskCollectives:
         #: Groups that are waited for: since when, and when that was said last.
         self._forming: dict[int, tuple[float, float]] = {}
         self._closed = False
+        self._generations = Generations()
         self._rendezvous = Rendezvous(self._between_tasks)
         self._by_xla = XlaSums(me.task, self._changed, self._run, self._wait)
 
@@ -88,6 +100,9 @@ class TaskCollectives:
         """
         if call.group_size == 1:
             return results([on_host(call)])[0]
+        if call.kind == "anew":
+            return self._begin_anew(call.group_key)
+        call = self._in_generation(call)
         group = self._joined(call, step)
         own = sum(len(m.devices) for m in group.members if m.task == self._me.task)
         if own <= 1 and self._by_xla.takes(call, group):
@@ -113,12 +128,69 @@ class TaskCollectives:
             raise group.refused
         return group
 
+    def _in_generation(self, call: Call) -> Call:
+        """The call as one of the generation of its group that this task takes part in.
+
+        Raises:
+            AbortedError: if the others have begun another one.
+        """
+        with self._changed:
+            if self._generations.wants_more(call.group_key):
+                raise _aborted(call.group_key)
+            number = self._generations.number_of(call.group_key)
+            devices = sum(len(m.devices) for m in self._generations.members(number))
+        return call._replace(group_key=number, group_size=devices or call.group_size)
+
+    def _begin_anew(self, key: int) -> Array:
+        """See `generations`. Nothing happens where no operation was run before."""
+        sends: list[Action] = []
+        with self._changed:
+            number = self._generations.number_of(key)
+            group = self._groups.get(number)
+            if self._generations.wants_more(key):
+                self._generations.follow(key)
+            elif group is not None and group.epoch and group.has_begun:
+                generation, members = self._generations.next_of(key), list(group.members)
+                self._generations.begin(key, generation, members)
+                self._give_up(number)
+                message = pb.Collective(
+                    kind=pb.ANEW,
+                    group=self._generations.number_of(key),
+                    members=[packed(m) for m in members],
+                )
+                sends = [Send(m.task, message) for m in members if m.task != self._me.task]
+        self._do(sends)
+        return np.zeros((), np.bool_)
+
+    def _told_anew(self, sender: str, message: Any) -> None:
+        """Another member's session was made anew; the lock is held."""
+        key, generation = parts_of(message.group)
+        own = self._generations.number_of(key)
+        group = self._groups.get(own)
+        known = [m.task for m in self._generations.members(own)] if group is None else group.tasks
+        if sender in known and self._generations.told(
+            key, generation, [member_of(m) for m in message.members]
+        ):
+            _log.info("%s begins group %d anew, for its session was made anew", sender, key)
+            self._give_up(own)
+
+    def _give_up(self, number: int) -> None:
+        """The generation is over; the lock is held."""
+        group = self._groups.pop(number, None)
+        if group is not None:
+            self._tell(group.given_up(_aborted(parts_of(number)[0])))
+
     def _group(self, key: int, size: int = 0) -> CollectiveGroup:
         group = self._groups.get(key)
         if group is None:
             me = self._me.task, self._me.incarnation
             process = process_of_runtime()
-            group = self._groups[key] = CollectiveGroup(key, size, me, self._leader, process)
+            leader = self._leader
+            if parts_of(key)[1]:
+                # Whoever is asked before it has heard of the generation is asked as its leader.
+                members = self._generations.members(key)
+                leader = members[0].task if members else self._me.task
+            group = self._groups[key] = CollectiveGroup(key, size, me, leader, process)
         if not group.size:
             group.size = size
         if size and size != group.size:
@@ -140,7 +212,10 @@ class TaskCollectives:
 
     def _run(self, call: Call, step: Any = None) -> Array:
         with self._changed:
-            work, actions = self._groups[call.group_key].begin(call, time.monotonic())
+            group = self._groups.get(call.group_key)
+            if group is None:
+                raise _aborted(parts_of(call.group_key)[0])
+            work, actions = group.begin(call, time.monotonic())
             self._tell(actions)
         self._do(actions)
         if not work.ended:
@@ -184,7 +259,11 @@ class TaskCollectives:
                 None, None, f"{link.peer.task} is no task of this cluster: it is in no group."
             )
         with self._changed:
-            if self._closed:
+            if self._closed or self._generations.is_over(message.group):
+                return
+            if message.kind == pb.ANEW:
+                check_form(link.peer.task, message)
+                self._told_anew(link.peer.task, message)
                 return
             actions = self._group(message.group).received(link.peer.task, message, value)
             self._tell(actions)
@@ -289,7 +368,9 @@ class TaskCollectives:
             self._probing.discard(probe)
             if self._closed:
                 return
-            group = self._groups[key]
+            group = self._groups.get(key)
+            if group is None:  # its generation is over
+                return
             if not alive:
                 _log.info("%s is lost to group %d", task, key)
             actions = group.verdict(task, probe.incarnation, alive)
@@ -302,6 +383,14 @@ class TaskCollectives:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+
+def _aborted(key: int) -> OpError:
+    text = (
+        f"The session of another member of group {key} was made anew: all begin anew, with the "
+        "values of the one that has got furthest."
+    )
+    return AbortedError(None, None, text)
 
 
 def _anew(error: OpError) -> OpError:

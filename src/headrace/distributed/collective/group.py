@@ -328,6 +328,15 @@ class CollectiveGroup:
             self._kept[work.call.instance_key] = (work.sequence, result)
         return self._over(work)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether this member has run any operation."""
+        return bool(self._begun)
+
+    def given_up(self, error: OpError) -> list[Action]:
+        """The group ends for this member, with all that is open."""
+        return self._refused_all(error)
+
     def _fail(self, work: Work, error: OpError) -> list[Action]:
         work.error = error
         return self._over(work)

@@ -123,7 +123,7 @@ def handovers(states: Mapping[str, Any]) -> list[Any]:
 
 #: Codes of errors that a refusal may have; see `headrace.errors`.
 _CODES = range(1, 17)
-_WITH_MEMBERS = (pb.JOIN, pb.FORMED, pb.COMMIT)
+_WITH_MEMBERS = (pb.JOIN, pb.FORMED, pb.COMMIT, pb.ANEW)
 
 
 def check_form(sender: str, message: Any) -> None:

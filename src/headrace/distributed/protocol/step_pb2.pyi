@@ -42,6 +42,7 @@ class CollectiveKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COMMIT: _ClassVar[CollectiveKind]
     RESULT: _ClassVar[CollectiveKind]
     REFUSED: _ClassVar[CollectiveKind]
+    ANEW: _ClassVar[CollectiveKind]
 UNUSED: Kind
 RUN_PART: Kind
 PART_DONE: Kind
@@ -68,6 +69,7 @@ STATE: CollectiveKind
 COMMIT: CollectiveKind
 RESULT: CollectiveKind
 REFUSED: CollectiveKind
+ANEW: CollectiveKind
 
 class Failure(_message.Message):
     __slots__ = ("code", "message", "op_name", "op_type", "device", "task", "derived")

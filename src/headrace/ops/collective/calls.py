@@ -39,7 +39,7 @@ class Call(NamedTuple):
     """What one member asks for.
 
     Attributes:
-        kind: "reduce", "gather", "scatter" or "broadcast".
+        kind: "reduce", "gather", "scatter" or "broadcast"; "anew": see `CollectiveBeginAnew`.
         group_key, group_size, instance_key: what is equal in all members.
         value: an array, also of JAX; None for who receives a broadcast.
         dtype, shape: of the value, or of what is to be received.

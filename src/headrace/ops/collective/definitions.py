@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from headrace.graph.dtypes import bool as bool_
 from headrace.graph.dtypes import uint8
 from headrace.graph.shapes import compatible_static
 from headrace.graph.tensor import Dims, Operation
@@ -55,6 +56,14 @@ def _call(context: Any, kind: str, value: Any, attrs: dict[str, Any], **more: An
         raise InvalidArgumentError(None, node.op, message)
     call = Call(kind, value=value, device=node.device, name=node.name, **attrs, **more)
     return _take_part(context, call)
+
+
+def _begin_anew(context: Any, *, group_size: int, group_key: int) -> tuple[()]:
+    """The member's session was made anew: so must be those of all others, if any has run before."""
+    call = Call("anew", group_key, group_size, 0, None, bool_, (), device=context.node.device)
+    if group_size > 1:
+        _take_part(context, call)
+    return ()
 
 
 def _reduce(
@@ -247,4 +256,11 @@ _define(
     f"T: {_ANY}, {_GROUP}, shape: shape, {_HINT}",
     lambda op: [op.attrs["shape"].as_tuple],
     _recv,
+)
+_define(
+    "CollectiveBeginAnew() -> ()",
+    "group_size: int, group_key: int",
+    lambda op: [],
+    _begin_anew,
+    Traits(only_here="TensorFlow's groups end with a member's session"),
 )

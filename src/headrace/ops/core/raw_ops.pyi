@@ -1072,6 +1072,13 @@ class RawOps:
         communication_hint: _Text | None = 'auto',
         name: str | None = None,
     ) -> Tensor: ...
+    def CollectiveBeginAnew(
+        self,
+        *,
+        group_size: _Int,
+        group_key: _Int,
+        name: str | None = None,
+    ) -> Operation: ...
     def CollectiveGather(
         self,
         input: _Any,

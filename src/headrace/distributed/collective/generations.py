@@ -1,0 +1,90 @@
+"""Generations of a group: what its members run between two times at which sessions are made anew.
+
+A step that fails in one member, since a server is gone that only this one uses, may have ended in
+the others; and when its session is made anew, it runs other operations than they do. So it begins
+a new generation of the group: what is open in the others fails, their sessions are made anew, and
+all begin with the operations that sessions begin with. No message of one generation counts in
+another: each has a number of its own, by which it is a group like any other.
+
+>>> generations = Generations()
+>>> generations.wants_more(5)
+False
+>>> generations.begin(5, generations.next_of(5), ())
+>>> hex(generations.number_of(5))
+'0x10000000005'
+>>> generations.told(5, 2, ())  # another member has begun one more
+True
+>>> generations.wants_more(5)
+True
+>>> generations.follow(5)
+>>> generations.wants_more(5)
+False
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.distributed.collective.parts import GroupMember
+
+__all__ = ["Generations", "parts_of"]
+
+_SHIFT = 40
+
+
+def parts_of(number: int) -> tuple[int, int]:
+    """Key and generation of a group's number.
+
+    >>> parts_of((3 << 40) + 7), parts_of(7), parts_of(-7)
+    ((7, 3), (7, 0), (-7, 0))
+    """
+    generation = (number + (1 << (_SHIFT - 1))) >> _SHIFT
+    return number - (generation << _SHIFT), generation
+
+
+class Generations:
+    """Those of the groups of one task. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._own: dict[int, int] = {}
+        self._newest: dict[int, int] = {}
+        self._members: dict[tuple[int, int], Sequence[GroupMember]] = {}
+
+    def number_of(self, key: int) -> int:
+        """The number of the group that this task takes part in: its key at first."""
+        return key + (self._own.get(key, 0) << _SHIFT)
+
+    def next_of(self, key: int) -> int:
+        """The generation after all that are known."""
+        return self._newest.get(key, 0) + 1
+
+    def wants_more(self, key: int) -> bool:
+        """Whether others have begun a generation that this task does not take part in yet."""
+        return self._newest.get(key, 0) > self._own.get(key, 0)
+
+    def told(self, key: int, generation: int, members: Sequence[GroupMember]) -> bool:
+        """Another member has begun a generation; whether that is news."""
+        if generation <= self._newest.get(key, 0):
+            return False
+        self._newest[key] = generation
+        self._members = {k: m for k, m in self._members.items() if k[0] != key}
+        self._members[key, generation] = members
+        return True
+
+    def begin(self, key: int, generation: int, members: Sequence[GroupMember]) -> None:
+        """This task begins a generation."""
+        self.told(key, generation, members)
+        self.follow(key)
+
+    def follow(self, key: int) -> None:
+        """This task takes part in the newest generation from now on."""
+        self._own[key] = self._newest.get(key, 0)
+
+    def is_over(self, number: int) -> bool:
+        """Whether a group belongs to a generation that is over."""
+        key, generation = parts_of(number)
+        return generation < self._newest.get(key, 0)
+
+    def members(self, number: int) -> Sequence[GroupMember]:
+        """Those of a later generation, as far as they are known here."""
+        return self._members.get(parts_of(number), ())
