@@ -51,7 +51,7 @@ FAULTS = [Fault(3, "kill", "worker/0", 0.5), Fault(4.2, "kill", "ps/0", 0.1)]
 
 def found_in(lives, final=2):
     found = Findings("asynchronous", 7, 8.0)
-    find(found, Cluster(1, 1), lives, FAULTS, [[final]], 100, 108)
+    find(found, Cluster(1, 1), lives, FAULTS, [Attempt(108, 108.5, (final,))], 100, 108)
     return found
 
 
@@ -82,7 +82,7 @@ def test_complaints(lives):
     lives[2].status = 1
     lives[1].events.insert(5, {"event": "saved", "at": 102.5, "path": "m-2", "counters": {}})
     assert found_in(lives, final=1).violations == [
-        "worker 0 on server 0: the counter was 2 at 106.100 and 1 at 108.000, and nothing was "
+        "worker 0 on server 0: the counter was 2 at 106.100 and 1 at 108.500, and nothing was "
         "restored",
         "m-1 was restored at 5.0 s, although m-2 was saved at 2.5 s",
         "worker/0 ended by itself at 10.0 s, with status 1",
@@ -99,7 +99,7 @@ def test_the_report(lives):
     assert "longest standstill   2.0 s; 3 over a second" in text
     assert "3.0 s   kill    worker/0   0.5 s    1.10 s" in text
     assert "Every acknowledged step is accounted for." in text
-    assert "the counter was 2 at 106.100 and 1 at 108.000" in text
+    assert "the counter was 2 at 106.100 and 1 at 108.500" in text
 
 
 def test_histories_begin_anew_with_each_restoration():

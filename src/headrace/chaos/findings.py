@@ -90,7 +90,7 @@ def find(
     cluster: Cluster,
     lives: Sequence[LifeRecord],
     faults: Sequence[Fault],
-    final: Sequence[Sequence[int]],
+    final: Sequence[Attempt],
     began: float,
     ended: float,
 ) -> None:
@@ -98,17 +98,16 @@ def find(
 
     Args:
         faults: those that happened.
-        final: the counters at the end, ``final[server][worker]``.
+        final: for each worker, a read of its counters after all.
         began, ended: times of the run, by the clock of the records.
     """
     workers = {w: attempts_of(lives, w) for w in range(cluster.workers)}
     findings.saves = len(saves_of(lives))
     restored = restorations_of(lives, cluster.servers)
     for w, attempts in workers.items():
-        last = Attempt(ended, ended, tuple(row[w] for row in final))
         findings.attempts += len(attempts)
         for s in range(cluster.servers):
-            one = account(s, w, attempts, [r for r, _ in restored], last)
+            one = account(s, w, attempts, [r for r, _ in restored], final[w])
             findings.accounts.append(one)
             findings.violations += one.violations
     everyone = [a for attempts in workers.values() for a in attempts]

@@ -83,8 +83,8 @@ def restorations_of(lives: Sequence[LifeRecord], servers: int) -> list[tuple[Res
     for life in lives:
         events = iter(life.events)
         for event in events:
-            if event["event"] != "restoring":
-                continue
+            if event["event"] != "restoring" or not event["counters"]:
+                continue  # counters that are not saved are not restored, either
             after = next(events, None)
             done = after is not None and after["event"] == "restored"
             made = Restoration(

@@ -35,6 +35,7 @@ class Life:
 
     Attributes:
         task: as ``ps/0``; "" while it has none.
+        log: its standard error.
         began, ended: times of being told its task, and of its end; None before.
     """
 
@@ -44,7 +45,7 @@ class Life:
         self.ended: float | None = None
         self.is_ready = threading.Event()
         self._on_event = on_event
-        self._log = log
+        self.log = log
         environment = {
             "JAX_PLATFORMS": "cpu",
             **os.environ,
@@ -118,7 +119,7 @@ class Life:
 
     def _copy_log(self) -> None:
         assert self.process.stderr is not None
-        with self._log.open("wb") as log:
+        with self.log.open("wb") as log:
             for line in self.process.stderr:
                 log.write(line)
                 log.flush()

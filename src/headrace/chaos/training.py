@@ -21,6 +21,7 @@ from headrace.examples.tutorials.mnist.input_data import Datasets
 
 BATCH_SIZE = 50
 RATE = 0.2
+_PAUSE = 0.05
 
 
 @dataclass(frozen=True)
@@ -79,28 +80,37 @@ class Counters:
 
     Args:
         cluster: which servers and workers there are.
+        is_saved: whether they are global variables, which are initialised and saved with the model.
 
     Attributes:
         own: those of each worker on each server, ``own[server][worker]``.
         total: of all workers, on each server.
     """
 
-    def __init__(self, cluster: ClusterSpec) -> None:
+    def __init__(self, cluster: ClusterSpec, is_saved: bool = True) -> None:
+        collection = tf.GraphKeys.GLOBAL_VARIABLES if is_saved else "counters"
         self.own, self.total = [], []
         for server in range(cluster.num_tasks("ps")):
             with tf.device(f"/job:ps/task:{server}"):
                 self.own.append(
                     [
-                        _counter(f"steps_{server}_{worker}")
+                        _counter(f"steps_{server}_{worker}", collection)
                         for worker in range(cluster.num_tasks("worker"))
                     ]
                 )
-                self.total.append(_counter(f"steps_{server}"))
+                self.total.append(_counter(f"steps_{server}", collection))
 
 
-def _counter(name: str) -> tf.Variable:
+def _counter(name: str, collection: str) -> tf.Variable:
     """An int64 scalar that begins at 0."""
-    return tf.get_variable(name, [], tf.int64, initializer=tf.zeros_initializer(), trainable=False)
+    return tf.get_variable(
+        name,
+        [],
+        tf.int64,
+        initializer=tf.zeros_initializer(),
+        trainable=False,
+        collections=[collection],
+    )
 
 
 def saved_counters(path: str) -> dict[str, int]:
@@ -166,6 +176,28 @@ class Notes(tf.train.SessionRunHook):
         say(event="done", at=time.monotonic(), **found)
 
 
+class CountersThere(tf.train.SessionRunHook):
+    """Waits, when a session has begun, until somebody has initialised the counters."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._missing = tf.report_uninitialized_variables(
+            [*counters.total, *(v for row in counters.own for v in row)]
+        )
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        while session.run(self._missing).size:
+            time.sleep(_PAUSE)
+
+
+def start_counters(cluster: ClusterSpec, server: int, target: str) -> None:
+    """Let the counters of a server begin at 0, of those that nobody saves."""
+    with tf.Graph().as_default():
+        counters = Counters(cluster, is_saved=False)
+        init = tf.variables_initializer([counters.total[server], *counters.own[server]])
+        with tf.Session(target) as session:
+            session.run(init)
+
+
 def _plain(value: Any) -> Any:
     return [int(v) for v in value] if isinstance(value, list) else int(value)
 
@@ -194,8 +226,10 @@ def train(
 ) -> None:
     """Train as worker ``index`` until ``stop`` is set."""
     data = load_digits(work.seed, work.seed + 1 + index)
-    place = tf.train.replica_device_setter(
-        cluster=cluster, worker_device=f"/job:worker/task:{index}"
+    here = f"/job:worker/task:{index}"
+    is_copied = work.mode == "all-reduce"
+    place = (
+        here if is_copied else tf.train.replica_device_setter(cluster=cluster, worker_device=here)
     )
     with tf.device(place):
         step = tf.train.get_or_create_global_step()
@@ -203,18 +237,22 @@ def train(
         optimizer: Any = tf.train.GradientDescentOptimizer(RATE)
         if work.mode == "synchronous":
             optimizer = tf.train.SyncReplicasOptimizer(optimizer, cluster.num_tasks("worker"))
+        elif is_copied:
+            optimizer = tf.train.AllReduceOptimizer(optimizer, cluster.num_tasks("worker"))
         learn = optimizer.minimize(model.loss, global_step=step)
-    counters = Counters(cluster)
+    counters = Counters(cluster, is_saved=not is_copied)
     own = [row[index] for row in counters.own]
     added = [v.assign_add(1) for v in own]
     counted = [v.assign_add(1, read_value=False) for v in counters.total]
     hooks: list[Any] = [Notes({"step": step, "own": added, "total": counters.total})]
     if work.mode == "synchronous":
         hooks.append(optimizer.make_session_run_hook(index == 0, num_tokens=0))
+    elif is_copied:
+        hooks += [optimizer.make_session_run_hook(index == 0), CountersThere(counters)]
     with tf.train.MonitoredTrainingSession(
         server.target,
-        index == 0,
-        checkpoint_dir=work.directory,
+        is_copied or index == 0,  # who has all variables gives them their values
+        checkpoint_dir=work.directory if index == 0 or not is_copied else None,
         scaffold=tf.train.Scaffold(saver=NotingSaver(sharded=True, defer_build=True)),
         hooks=hooks,
         save_checkpoint_secs=work.save_seconds,

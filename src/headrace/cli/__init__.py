@@ -91,7 +91,7 @@ def demo_command(
     "--mode",
     "modes",
     multiple=True,
-    type=click.Choice(["asynchronous", "synchronous"]),
+    type=click.Choice(["asynchronous", "synchronous", "all-reduce"]),
     help="Of training; give the option once for each. All in turn by default.",
 )
 @click.option(
