@@ -34,6 +34,19 @@ def test_a_short_run_accounts_for_every_step(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mode", ["asynchronous", "synchronous"])
+def test_no_update_is_lost_with_copies(tmp_path, mode):
+    options = ["--minutes", "1", "--mode", mode, "--replicas", "1", "--fault", "kill"]
+    options += ["--every", "12", "--output-dir", str(tmp_path)]
+    result = CliRunner().invoke(main, ["chaos", *options])
+    assert result.exit_code == 0, result.output
+    (found,) = json.loads((tmp_path / "chaos.json").read_text())
+    assert any(r["fault"]["task"].startswith("ps/") for r in found["recoveries"])
+    assert [a["lost"] for a in found["accounts"]] == [0] * len(found["accounts"])
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", [7, 8])
 def test_two_minutes_of_chaos(tmp_path, seed):

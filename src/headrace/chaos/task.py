@@ -22,7 +22,7 @@ def main() -> None:
     tf.logging.set_verbosity(tf.logging.INFO)
     say(event="imported")
     told = json.loads(_line())
-    cluster, index = tf.train.ClusterSpec(told["cluster"]), int(told["index"])
+    cluster, index = tf.train.ClusterSpec(told["cluster"], told["replicas"]), int(told["index"])
     stop = threading.Event()
     delays = Delays()
     server = DelayedServer(cluster, told["job"], index, delays)

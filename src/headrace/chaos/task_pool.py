@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.chaos.schedule import Cluster
+from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.test.cluster import free_ports
 
 __all__ = ["Life", "TaskPool"]
@@ -134,6 +135,7 @@ class TaskPool:
         directory: for logs.
         on_event: see `Life`.
         spares: processes that have imported all they need and wait to become a task.
+        replicas: copies of the variables of each server, see `ClusterSpec`.
     """
 
     def __init__(
@@ -143,12 +145,14 @@ class TaskPool:
         directory: Path,
         on_event: Callable[[Life, dict[str, Any]], None],
         spares: int = 0,
+        replicas: int = 0,
     ) -> None:
         ports = iter(free_ports(len(cluster.tasks)))
         self.addresses = {
             job: [f"127.0.0.1:{next(ports)}" for _ in range(count)]
             for job, count in (("ps", cluster.servers), ("worker", cluster.workers))
         }
+        self.cluster = ClusterSpec(self.addresses, replicas)
         self._work = work
         self._directory = directory
         self._on_event = on_event
@@ -171,7 +175,13 @@ class TaskPool:
             self._spares.append(self._process())
         job, _, index = task.partition("/")
         life.task, life.began = task, time.monotonic()
-        life.tell(job=job, index=int(index), cluster=self.addresses, work=self._work)
+        life.tell(
+            job=job,
+            index=int(index),
+            cluster=self.addresses,
+            replicas=self.cluster.replicas,
+            work=self._work,
+        )
         self.lives[task] = life
         self._apply_limit(life)
         return life

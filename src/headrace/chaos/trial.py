@@ -56,6 +56,7 @@ class Chaos:
         pause: of a worker between two steps, seconds.
         save_seconds: between two checkpoints.
         spares: processes that have imported all they need, ready to become a task.
+        replicas: copies of the variables of each server; with one no update may be lost.
     """
 
     seconds: float
@@ -68,6 +69,7 @@ class Chaos:
     pause: float = 0.01
     save_seconds: float = 2.0
     spares: int = 0
+    replicas: int = 0
 
 
 class Trial:
@@ -83,7 +85,10 @@ class Trial:
         #: Whether each worker has the model: who was lost comes back only with all others.
         self._is_group = mode == "all-reduce"
         self._work = work
-        self._pool = TaskPool(chaos.cluster, asdict(work), directory, self._hear, chaos.spares)
+        self._begun: set[str] = set()
+        self._pool = TaskPool(
+            chaos.cluster, asdict(work), directory, self._hear, chaos.spares, chaos.replicas
+        )
 
     def findings(self) -> Findings:
         """Train, and find."""
@@ -128,7 +133,9 @@ class Trial:
                 self._start(other)
             return
         life = self._start(task)
-        if self._is_group:
+        # Later the copy of the server has them.
+        if self._is_group and not (self._chaos.replicas and task in self._begun):
+            self._begun.add(task)
             starting = threading.Thread(target=self._start_counters, args=(life,), daemon=True)
             starting.start()
 
@@ -144,7 +151,7 @@ class Trial:
         if not life.is_ready.wait(_FIRST_STEP_SECONDS):
             return
         server = int(life.task.partition("/")[2])
-        cluster = tf.train.ClusterSpec(self._pool.addresses)
+        cluster = self._pool.cluster
         zeros = {f"{server}/{w}": 0 for w in (ALL, *range(self._chaos.cluster.workers))}
         note = {"path": "", "servers": [server], "counters": zeros}
         self._hear(life, {"event": "restoring", "at": time.monotonic(), **note})
@@ -241,7 +248,7 @@ class Trial:
 
     def _read(self) -> tuple[list[Attempt], float]:
         """The counters and the accuracy at the end."""
-        cluster = tf.train.ClusterSpec(self._pool.addresses)
+        cluster = self._pool.cluster
         place = tf.train.replica_device_setter(cluster=cluster, worker_device="/job:ps")
         target = f"grpc://{self._pool.addresses['ps'][0]}"
         with tf.Graph().as_default():

@@ -102,6 +102,13 @@ def demo_command(
     help="What may happen; give the option once for each. All by default.",
 )
 @click.option(
+    "--replicas",
+    type=click.IntRange(0, 1),
+    default=0,
+    show_default=True,
+    help="Copies of the variables of each server: with one, no kill loses an update.",
+)
+@click.option(
     "--every",
     type=click.FloatRange(min=0.1),
     default=4.0,
@@ -120,6 +127,7 @@ def chaos_command(
     seed: int,
     modes: tuple[str, ...],
     kinds: tuple[str, ...],
+    replicas: int,
     every: float,
     output_dir: Path,
 ) -> None:
@@ -136,7 +144,9 @@ def chaos_command(
     options: dict[str, Any] = {
         name: value for name, value in (("modes", modes), ("kinds", kinds)) if value
     }
-    if not run_chaos(Chaos(60 * minutes, seed, output_dir, every=every, **options)):
+    if not run_chaos(
+        Chaos(60 * minutes, seed, output_dir, every=every, replicas=replicas, **options)
+    ):
         raise SystemExit(1)
 
 
