@@ -145,6 +145,7 @@ def _last_accuracy(folder):
     return found[max(found)]
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.timeout(170)
 def test_train_and_evaluate_on_a_cluster(tmp_path):

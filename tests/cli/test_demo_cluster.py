@@ -63,6 +63,7 @@ def test_a_short_demo_on_a_cluster_from_end_to_end(tmp_path, started):
 
 
 @pytest.mark.process
+@pytest.mark.slow
 def test_a_worker_that_dies_is_named_and_nothing_is_left_over(tmp_path, started, job):
     def run():
         with Processes({"ps": 1, "worker": 1, "chief": 1}, job, tmp_path / "logs") as cluster:

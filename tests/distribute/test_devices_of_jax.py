@@ -116,7 +116,13 @@ with tf.Session() as sess:
 
 
 @pytest.mark.parametrize(
-    "program", [_SAME, _EVERYWHERE, _PLACES, _SHAPES], ids=["training", "sums", "places", "shapes"]
+    "program",
+    [
+        pytest.param(_SAME, id="training", marks=pytest.mark.slow),
+        pytest.param(_EVERYWHERE, id="sums"),
+        pytest.param(_PLACES, id="places"),
+        pytest.param(_SHAPES, id="shapes"),
+    ],
 )
 def test_three_devices(program):
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=3", "JAX_PLATFORMS": "cpu"}
