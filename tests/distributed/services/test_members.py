@@ -8,6 +8,7 @@ from server_clusters import eventually
 
 import headrace as tf
 from headrace.cli import main
+from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services import admin, cluster_calls
 from headrace.distributed.services.server import Server
 
@@ -230,6 +231,39 @@ def test_a_training_loop_ends_when_its_worker_is_to_leave(cluster, joined):
         assert eventually(session.should_stop)
         assert not chief.should_stop()
         chief.run(train)
+
+
+def _record(**fields):
+    return pb.MembersRequest(
+        kind=pb.MembersRequest.LEARN,
+        ballot=pb.BallotDef(number=1, task="a", incarnation=1),
+        record=pb.RecordDef(epoch=1, **fields),
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (_record(tasks={"worker 1": "127.0.0.1:1"}), "'worker 1', which is no task"),
+        (_record(tasks={"/job:worker/replica:0/task:1": "nowhere"}), "the address 'nowhere'"),
+        (_record(wanted={"worker": -1}), "numbers below 0"),
+        (_record(moved={"w": "/job:ps"}), "'/job:ps', which is no task"),
+        (
+            pb.MembersRequest(
+                kind=pb.MembersRequest.PREPARE, ballot=pb.BallotDef(number=2**63 - 1)
+            ),
+            "A ballot with the number",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_changes_nothing(cluster, request_, words):
+    servers = cluster(ps=1)
+    server = servers["ps", 0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        server.controls.at(server.address).call("Members", request_, 5.0)
+    assert server.members.epoch == 0
+    assert server.members.change(lambda record: record).epoch == 0
+    assert admin.status(server.address)
 
 
 @pytest.mark.slow  # it waits for a while before it asks why it has to

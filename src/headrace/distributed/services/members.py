@@ -27,7 +27,7 @@ from headrace.distributed.membership.voting import (
     Voter,
 )
 from headrace.distributed.protocol import control_pb2 as pb
-from headrace.errors import OpError, UnavailableError
+from headrace.errors import InvalidArgumentError, OpError, UnavailableError
 from headrace.executor.threads import step_threads
 
 __all__ = ["Members", "ballot_message", "ballot_of"]
@@ -38,6 +38,7 @@ _log = logging.getLogger("headrace.distributed")
 _ASK_SECONDS = 2.0
 #: So many tasks are asked for a record by whoever has none.
 _MOST_ASKED = 20
+_MOST_BALLOTS = 1 << 48
 #: The longest pause before a vote is tried again, in seconds; proposers must not stay in step.
 _PAUSE = 0.2
 
@@ -171,7 +172,10 @@ class Members:
 
         with self._proposing:
             accepted = self._agree(change_and_add, self._clock() + timeout)
-        self._tell(accepted)
+        if self.is_leaving():
+            self._tell(accepted)  # nobody can ask this task later
+        else:
+            step_threads.submit(self._tell, accepted)
         return accepted.record
 
     def _agree(self, change: Change, end: float) -> Accepted:
@@ -263,22 +267,18 @@ class Members:
             yield answers.get()
 
     def _tell(self, accepted: Accepted) -> None:
-        """Tell all others of a record, in threads: who does not hear it, hears of it later."""
+        """Tell all others of a record: who does not hear it now, hears of it later."""
         request = pb.MembersRequest(
             kind=pb.MembersRequest.LEARN,
             ballot=ballot_message(accepted.ballot),
             record=record_to_message(accepted.record),
         )
 
-        def tell(address: str) -> None:
-            try:
-                self._call(address, "Members", request, _ASK_SECONDS)
-            except OpError as error:
-                _log.debug("%s was not told of epoch %d: %s", address, accepted.record.epoch, error)
-
-        for task, address in list(self.addresses.items()):
-            if task != self.me[0]:
-                step_threads.submit(tell, address)
+        others = {task: request for task in self.addresses if task != self.me[0]}
+        for task, answer in self._ask(others, self._clock() + _ASK_SECONDS):
+            if isinstance(answer, OpError):
+                text = "%s was not told of epoch %d: %s"
+                _log.debug(text, task, accepted.record.epoch, answer.message)
 
     # -- coming and going -------------------------------------------------------------------------
 
@@ -313,7 +313,14 @@ def _too_few(proposal: Proposal, problems: Mapping[str, str]) -> str:
 
 
 def ballot_of(message: pb.BallotDef) -> Ballot:
-    """The ballot of a message."""
+    """The ballot of a message.
+
+    Raises:
+        InvalidArgumentError: if nobody could have a higher one.
+    """
+    if not 0 <= message.number < _MOST_BALLOTS:
+        text = f"A ballot with the number {message.number} makes no sense."
+        raise InvalidArgumentError(None, None, text)
     return message.number, message.task, message.incarnation
 
 
