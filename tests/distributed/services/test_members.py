@@ -8,6 +8,7 @@ from server_clusters import eventually
 
 import headrace as tf
 from headrace.cli import main
+from headrace.distributed.membership.record import changed
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services import admin, cluster_calls
 from headrace.distributed.services.server import Server
@@ -115,6 +116,47 @@ def test_a_task_of_the_description_may_come_back_elsewhere(cluster, joined):
     with tf.Session(servers.target("ps")) as session:
         session.run(v.initializer)
     assert other.task.worker.steps_run == 1
+
+
+def test_who_was_replaced_stops_and_leaves_the_name_to_the_other(cluster, joined):
+    servers = cluster(ps=1, worker=2)
+    servers["ps", 0].members.change(lambda record: record)
+    name = "/job:worker/replica:0/task:1"
+    other = "127.0.0.1:1"  # it was cut off, and somebody has its name now
+    servers["ps", 0].members.change(lambda record: changed(record, tasks={name: other}))
+    replaced = servers["worker", 1]
+    assert eventually(lambda: replaced.task.master.is_leaving)
+    replaced.stop()
+    assert servers["ps", 0].members.addresses[name] == other
+
+
+def test_who_has_left_comes_back_by_the_first_description_when_it_is_wanted(cluster, joined):
+    servers = cluster(ps=1, worker=2)
+    address = servers["ps", 0].address
+    admin.resize(address, {"worker": 1})
+    assert eventually(lambda: servers["worker", 1].task.master.is_leaving)
+    servers["worker", 1].stop()
+    name = "/job:worker/replica:0/task:1"
+    known = servers["ps", 0].members.addresses
+    assert eventually(lambda: name not in known)
+    again = servers.start("worker", 1)
+    again.members.read_from(address)
+    assert again.task.master.is_leaving  # one worker is wanted
+    admin.resize(address, {"worker": 2})
+    assert eventually(lambda: known.get(name) == again.address)
+    assert eventually(lambda: not again.task.master.is_leaving)
+
+
+def test_who_comes_before_the_cluster_waits_for_it(cluster, joined):
+    servers = cluster(start=False, ps=1)
+    found = []
+    contact = servers.spec.task_address("ps", 0)
+    joining = threading.Thread(target=lambda: found.append(Server(contact, job_name="worker")))
+    joining.start()
+    servers.start("ps")
+    joining.join(20)
+    assert found[0].server_def.task_index == 0
+    found[0].stop()
 
 
 def test_who_is_of_another_release_is_refused(cluster, joined, monkeypatch):

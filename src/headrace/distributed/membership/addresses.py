@@ -65,6 +65,10 @@ class Addresses(Mapping[str, str]):
             )
         return found
 
+    def everywhere(self) -> set[str]:
+        """The addresses at which tasks are, or may be that have left or were replaced."""
+        return {*self._first.values(), *self._known.values()}
+
     def __getitem__(self, task: str) -> str:
         return self._known[task]
 

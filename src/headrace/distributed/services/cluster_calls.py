@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from headrace.distributed.cluster.cluster_spec import ClusterSpec, split_address, task_name
+from headrace.distributed.links.peers import RETRY_SECONDS
 from headrace.distributed.membership.changes import admitted, indices, leaving, missing
 from headrace.distributed.membership.record import ClusterRecord, changed, record_to_message
 from headrace.distributed.protocol import control_pb2 as pb
+from headrace.distributed.security.throttled import Throttled
 from headrace.distributed.services.control import Control, Controls, Handler
 from headrace.distributed.services.dialling import ask_endpoint, release
 from headrace.distributed.services.members import Members, ballot_message
@@ -17,12 +21,15 @@ from headrace.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     OpError,
+    UnavailableError,
     UnimplementedError,
     suggest,
 )
 
 __all__ = ["ClusterCalls", "ask_to_join", "host_towards"]
 
+_complaints = Throttled(logging.getLogger("headrace.distributed"))
+_LEAST_SECONDS = 0.05
 #: A task that does not answer for so many seconds, to whoever could take its place, is dead.
 _ALIVE_SECONDS = 2.0
 #: The tasks agree on a change within so many seconds, or the call fails.
@@ -170,9 +177,20 @@ class ClusterCalls:
 
 
 def ask_to_join(
-    control: Control, job: str, index: int | None, address: str, incarnation: int, timeout: float
+    control: Control,
+    job: str,
+    index: int | None,
+    address: str,
+    incarnation: int,
+    timeout: float,
+    wait: Callable[[float], object],
 ) -> pb.JoinResponse:
-    """Become a task of the cluster that a control plane belongs to.
+    """Become a task of the cluster that a control plane belongs to; waits for it.
+
+    Args:
+        job, index: which task; None for any that is free.
+        address, incarnation: where this process listens, and which start of it this is.
+        timeout: seconds; wait: waits for so many.
 
     Raises:
         UnavailableError: if nobody is there, or the tasks there do not agree in time.
@@ -187,8 +205,17 @@ def ask_to_join(
         package_version=release(),
         incarnation=incarnation,
     )
-    answer: pb.JoinResponse = control.call("Join", request, timeout)
-    return answer
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            left = max(end - time.monotonic(), _LEAST_SECONDS)
+            answer: pb.JoinResponse = control.call("Join", request, left)
+            return answer
+        except UnavailableError as error:
+            if time.monotonic() + RETRY_SECONDS >= end:
+                raise
+            _complaints.warning((control.address,), "%s cannot join yet: %s", address, error)
+        wait(RETRY_SECONDS)
 
 
 def host_towards(address: str) -> str:

@@ -16,7 +16,13 @@ from typing import Any
 
 from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.membership.changes import VOTERS, leaving, with_more_voters, without
-from headrace.distributed.membership.record import ClusterRecord, record_of, record_to_message
+from headrace.distributed.membership.record import (
+    GONE,
+    ClusterRecord,
+    changed,
+    record_of,
+    record_to_message,
+)
 from headrace.distributed.membership.voting import (
     NOTHING,
     Accepted,
@@ -27,6 +33,7 @@ from headrace.distributed.membership.voting import (
     Voter,
 )
 from headrace.distributed.protocol import control_pb2 as pb
+from headrace.distributed.transport.base import PeerInfo
 from headrace.errors import InvalidArgumentError, OpError, UnavailableError
 from headrace.executor.threads import step_threads
 
@@ -50,7 +57,7 @@ class Members:
     """What a task knows of its cluster and does for the record of it.
 
     Args:
-        me: the task and its start.
+        me: the task, its start, and where it listens.
         addresses: of all tasks; learns of new records.
         call: how others are asked.
         first: the tasks that may vote on the first change, the best first.
@@ -62,19 +69,20 @@ class Members:
 
     def __init__(
         self,
-        me: tuple[str, int],
+        me: PeerInfo,
         addresses: Addresses,
         call: Call,
         first: Sequence[str],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.me = me
+        self.me = me.task, me.incarnation
+        self._address = me.address
         self.addresses = addresses
         self.on_change: Callable[[ClusterRecord], None] = lambda _: None
         self._call = call
         self._first = list(first)
         self._clock = clock
-        self._voter = Voter(me)
+        self._voter = Voter(self.me)
         self._chosen = NOTHING
         self._highest = 0
         self._lock = threading.Lock()
@@ -101,8 +109,27 @@ class Members:
 
     def is_leaving(self) -> bool:
         """Whether this task is to leave: there are too many of its job, or it was replaced."""
+        is_there = self.addresses.get(self.me[0]) == self._address
+        return not is_there or self.me[0] in leaving(self.record.wanted, self.addresses)
+
+    def is_back(self) -> bool:
+        """Whether a task of this name has left, and this one is wanted in its place."""
+        return self._back(self.record) is not self.record
+
+    def _back(self, record: ClusterRecord) -> ClusterRecord:
         task = self.me[0]
-        return task not in self.addresses or task in leaving(self.record.wanted, self.addresses)
+        with_me = {**self.addresses, task: self._address}
+        if record.tasks.get(task) != GONE or task in leaving(record.wanted, with_me):
+            return record
+        return changed(record, tasks={task: self._address})
+
+    def come_back(self, timeout: float) -> None:
+        """Be in the cluster again, if `is_back`.
+
+        Raises:
+            UnavailableError: if too few of the others answer.
+        """
+        self.change(self._back, timeout)
 
     def learn(self, accepted: Accepted) -> None:
         """A record was chosen."""
@@ -243,8 +270,15 @@ class Members:
         proposal.ended()
         return problems
 
-    def _ask(self, requests: Mapping[str, Any], end: float) -> Iterator[tuple[str, Any]]:
-        """Ask tasks at the same time; gives their answers, or errors, as they come."""
+    def _ask(
+        self, requests: Mapping[str, Any], end: float, where: Callable[[str], str] | None = None
+    ) -> Iterator[tuple[str, Any]]:
+        """Ask tasks at the same time; gives their answers, or errors, as they come.
+
+        Args:
+            where: the address of each; by default that of a task with this name.
+        """
+        find = self.addresses.of if where is None else where
         answers: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         seconds = max(0.05, min(_ASK_SECONDS, end - self._clock()))
 
@@ -253,8 +287,7 @@ class Members:
                 if name == self.me[0]:
                     answers.put((name, self.answer(request)))
                 else:
-                    address = self.addresses.of(name)
-                    answers.put((name, self._call(address, "Members", request, seconds)))
+                    answers.put((name, self._call(find(name), "Members", request, seconds)))
             except OpError as error:
                 answers.put((name, error))
             except Exception as error:
@@ -274,21 +307,22 @@ class Members:
             record=record_to_message(accepted.record),
         )
 
-        others = {task: request for task in self.addresses if task != self.me[0]}
-        for task, answer in self._ask(others, self._clock() + _ASK_SECONDS):
+        others = dict.fromkeys(self.addresses.everywhere() - {self._address}, request)
+        for address, answer in self._ask(others, self._clock() + _ASK_SECONDS, str):
             if isinstance(answer, OpError):
                 text = "%s was not told of epoch %d: %s"
-                _log.debug(text, task, accepted.record.epoch, answer.message)
+                _log.debug(text, address, accepted.record.epoch, answer.message)
 
     # -- coming and going -------------------------------------------------------------------------
 
     def leave(self, timeout: float) -> None:
-        """Take this task out of the cluster.
+        """Take this task out of the cluster, unless another one has its name already.
 
         Raises:
             UnavailableError: if too few of the others answer.
         """
-        self.remove([self.me[0]], timeout)
+        if self.addresses.get(self.me[0]) == self._address:
+            self.remove([self.me[0]], timeout)
 
     def remove(self, tasks: Sequence[str], timeout: float) -> ClusterRecord:
         """Take tasks out of the cluster: all of them but for voters, of whom one goes at a time.

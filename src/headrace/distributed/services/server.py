@@ -42,6 +42,7 @@ from headrace.distributed.transport import connect, grpc_pipe
 from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.errors import FailedPreconditionError, OpError, UnavailableError
 from headrace.executor.resources import ResourceHandle
+from headrace.executor.threads import step_threads
 from headrace.graph.devices import DeviceSpec
 from headrace.graph.proto import ConfigProto, ServerDef
 from headrace.placement.devices import DeviceAttributes, local_devices
@@ -59,6 +60,8 @@ _Found = TypeVar("_Found")
 _HOME_SECONDS = 1.0
 #: Who leaves a cluster tells the others so within so many seconds.
 _LEAVE_SECONDS = 1.0
+#: The tasks agree on a change within so many seconds.
+_CHANGE_SECONDS = 10.0
 
 
 #: Addresses of servers of this process that have stopped.
@@ -219,9 +222,8 @@ class Server:
         """Become a task of the cluster that the contact is in; returns its record."""
         job, index = self._server_def.job_name, self._wanted_index
         control = self._controls.at(self._contact)
-        answer = ask_to_join(
-            control, job, index, self._address, self.incarnation, flags.connect_timeout
-        )
+        own = self._address, self.incarnation
+        answer = ask_to_join(control, job, index, *own, flags.connect_timeout, self._stopped.wait)
         found = Accepted(ballot_of(answer.ballot), record_of(answer.record))
         self._set_task(joined_def(self._server_def, answer.task, answer.cluster, found.record))
         _log.info("%s joins the cluster of %s as %s", self._address, self._contact, answer.task)
@@ -246,7 +248,7 @@ class Server:
             return address is not None and answers(address, self._security, timeout)
 
         first = by_weight(t for t in addresses if joined is None or t not in joined.record.tasks)
-        self.members = Members((me.task, me.incarnation), addresses, call, first)
+        self.members = Members(me, addresses, call, first)
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
         self.members.on_change = self._cluster_changed
         self._changes = ClusterCalls(self._cluster, self.members, self._controls).handlers()
@@ -257,6 +259,9 @@ class Server:
     def _cluster_changed(self, record: ClusterRecord) -> None:
         """There is a new record of the cluster."""
         _log.info("Task %s knows epoch %d of its cluster", self._task_name, record.epoch)
+        if self._started and self.members.is_back():
+            step_threads.submit(self._come_back)
+            return
         leaves = self.members.is_leaving()
         if leaves and not self.task.master.is_leaving:
             _log.info("Task %s is to leave: its programs stop soon", self._task_name)
@@ -266,13 +271,16 @@ class Server:
         self._service.wait_until_ready()
         return self._changes[name](request)
 
+    def _come_back(self) -> None:
+        """A task of this name has left the cluster before; it is wanted again."""
+        try:
+            self.members.come_back(_CHANGE_SECONDS)
+        except OpError as error:
+            _log.warning("%s is not back in its cluster: %s", self._task_name, error.message)
+
     def _leave(self) -> None:
         """Take this task out of the cluster, where it has joined it, or is to leave."""
-        joined = self._contact and self._task_name in self.members.record.tasks
-        if (
-            not (joined or self.members.is_leaving())
-            or self._task_name not in self.members.addresses
-        ):
+        if not (self._contact or self.members.is_leaving()):
             return
         try:
             self.members.leave(_LEAVE_SECONDS)
