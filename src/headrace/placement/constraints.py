@@ -9,7 +9,7 @@ groups whose constraints agree with its own, else none: its bodies are cut (part
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from headrace.errors import InvalidArgumentError, suggest
@@ -71,7 +71,13 @@ class _Members:
     and the pinned device of its set, and which members gave them.
     """
 
-    def __init__(self, nodes: Sequence[Node], pinned: Mapping[str, str], soft: bool) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        pinned: Mapping[str, str],
+        soft: bool,
+        moved: Collection[str] = (),
+    ) -> None:
         self.nodes = nodes
         self.pinned_names = pinned
         self.soft = soft
@@ -82,11 +88,20 @@ class _Members:
             self.pinned = [pinned.get(n.name, "") if is_anchored(n) else "" for n in nodes]
         #: The members of each set with more than one, by root.
         self.sets: dict[int, list[int]] = {}
+        self.moved_names = moved
+        #: By root, whether a variable that was moved is in the set, and what holds state that was
+        #: not.
+        self.moved = [n.name in moved for n in nodes] if moved else [False] * len(nodes)
+        self.stays = self._staying() if moved else self.moved.copy()
         #: What stands behind the numbers of absent ops.
         self.absent: list[Any] = []
         for i, device in enumerate(self.pinned):
             if device:
                 self.wanted[i] = ""  # what it asked for was settled when it was pinned
+
+    def _staying(self) -> list[bool]:
+        made = [bool(n.op_def.makes_handle) for n in self.nodes]
+        return [m and not moved for m, moved in zip(made, self.moved, strict=True)]
 
     def find(self, i: int) -> int:
         parent = self.parent
@@ -101,6 +116,8 @@ class _Members:
         self.parent.append(len(self.parent))
         self.pinned.append(self.pinned_names.get(name, ""))
         self.wanted.append("" if op is None or self.pinned[-1] else op.device)
+        self.moved.append(name in self.moved_names)
+        self.stays.append(False)
         self.absent.append(op)
         return len(self.parent) - 1
 
@@ -118,6 +135,10 @@ class _Members:
         if not _allows(wanted, place) if place else not _fit(wanted, self.wanted[root]):
             self.wanted[user] = ""
 
+    def parts(self, a: int, b: int) -> bool:
+        """Whether a variable that was moved is in one of two sets, and in the other none."""
+        return self.moved[self.find(a)] != self.moved[self.find(b)]
+
     def join(self, a: int, b: int, must: bool = True, may_part: bool = False) -> None:
         """Make two sets one. Sets that disagree are an error, or stay apart unless they ``must``.
 
@@ -131,6 +152,10 @@ class _Members:
         first, second = sorted((self.find(a), self.find(b)))
         if first == second:
             return
+        if must and self.moved[first] != self.moved[second] and not self._take_along(first, second):
+            if may_part:
+                return
+            raise self._conflict(first, second)
         pinned = self.pinned[first] or self.pinned[second]
         one, two = self.wanted[first], self.wanted[second]
         parted = self.pinned[second] not in ("", pinned)
@@ -147,9 +172,19 @@ class _Members:
         # What the first asked for wins under soft placement; else they agree.
         self.wanted[first] = names.merge(two, one) if one and two else one or two
         self.pinned[first] = pinned
+        self.moved[first] |= self.moved[second]
+        self.stays[first] |= self.stays[second]
         self.parent[second] = first
         members = self.sets.setdefault(first, [first])
         members += self.sets.pop(second, [second])
+
+    def _take_along(self, first: int, second: int) -> bool:
+        """Let the set of a moved variable decide for another one; not if state stays in that."""
+        other = second if self.moved[first] else first
+        if self.stays[other]:
+            return False
+        self.wanted[other] = self.pinned[other] = ""
+        return True
 
     def tasks(self, positions: Sequence[int]) -> set[tuple[Any, ...]]:
         """The tasks that members were pinned to or ask for; those that ask for none have none."""
@@ -212,16 +247,19 @@ def _allows(wanted: str, device: str) -> bool:
 
 
 def make_groups(
-    nodes: Sequence[Node], pinned: Mapping[str, str], soft: bool
+    nodes: Sequence[Node], pinned: Mapping[str, str], soft: bool, moved: Collection[str] = ()
 ) -> tuple[list[Group], list[Group]]:
     """The groups of a step, and for each node the one it belongs to.
+
+    Args:
+        moved: names of variables that take their groups to where they are pinned.
 
     Raises:
         InvalidArgumentError: if nodes that must share a device ask for different ones, but for
             users of a resource, which go where that is. With ``soft`` the first of them wins, and
             colocated nodes that earlier plans have pinned to different devices stay apart.
     """
-    members = _Members(nodes, pinned, soft)
+    members = _Members(nodes, pinned, soft, moved)
     uses = _resource_uses(nodes)
     for i, source in uses:
         if nodes[i].op_def.lower is None:
@@ -252,7 +290,8 @@ def _join_colocated(nodes: Sequence[Node], members: _Members, soft: bool) -> Non
             other = by_name.get(name)
             if other is None:
                 other = by_name[name] = members.add_absent(name, node)
-            members.join(other, i, may_part=soft)
+            # What was moved leaves other state behind that only asks for its company.
+            members.join(other, i, may_part=soft or members.parts(other, i))
 
 
 def _join_loops(nodes: Sequence[Node], uses: Sequence[tuple[int, int]], members: _Members) -> None:

@@ -3,6 +3,7 @@
 1. Nodes that must share a device form groups with one merged constraint (constraints.py).
 2. A group with state (variables, random streams, ops that touch the world outside) stays where an
    earlier plan of the session put it. Otherwise a constraint that leaves one device open decides.
+   Variables that were moved to another task take all that must share their device with them.
 3. What is left is unconstrained or has a choice. State goes to the default device. Other groups
    choose among the *candidates* by a simulated run (simulate.py); so do random ops in their first
    plan, since random initial values are cheaper to make than to send.
@@ -47,6 +48,8 @@ def place(
     log_device_placement: bool = False,
     cost_model: CostModel | None = None,
     pinned: Mapping[str, str] = _NOTHING,
+    moved: Mapping[str, str] = _NOTHING,
+    retired: Mapping[str, str] = _NOTHING,
     task_names: Sequence[str] = (),
 ) -> dict[str, str]:
     """Give every node the full name of one of the ``available`` devices.
@@ -57,6 +60,9 @@ def place(
         default_device: the name of the one where unconstrained things go by default.
         pinned: the device of each stateful node that earlier plans of the session placed, by the
             node's name. They stay there.
+        moved: the task where each variable is that is elsewhere than asked for or pinned, by the
+            name of its op. What must share its device goes with it.
+        retired: for tasks that are no more those that stand for them.
         task_names: all tasks of the cluster, for errors; by default those of ``available``.
 
     Returns:
@@ -68,16 +74,53 @@ def place(
         ValueError: if ``default_device`` is not available.
     """
     devices = DeviceSet(available, default_device, task_names)
+    known = pinned
+    if moved:
+        asked = {n.name: pinned.get(n.name, n.device) for n in nodes}
+        pinned = {
+            **pinned,
+            **{n: _device_in(t, asked.get(n, ""), devices) for n, t in moved.items()},
+        }
     if _is_plain(nodes, devices, pinned):
         for node in nodes:
             node.device = default_device
     else:
         costs = HeuristicCosts() if cost_model is None else cost_model
-        _Placer(nodes, devices, allow_soft_placement, costs, pinned).place_all()
+        _Placer(nodes, devices, allow_soft_placement, costs, pinned, moved, retired).place_all()
     if log_device_placement:
         for node in nodes:
             _log.warning("%s: (%s): %s", node.name, node.type, node.device)
-    return {n.name: n.device for n in nodes if is_anchored(n) and n.name not in pinned}
+    return {n.name: n.device for n in nodes if is_anchored(n) and n.name not in known}
+
+
+def instead_of(device: str, retired: Mapping[str, str]) -> str:
+    """A device, or a constraint, with another task in the place of one that is no more.
+
+    >>> instead_of("/job:ps/task:2/device:CPU:0", {"/job:ps/replica:0/task:2": "/job:ps/task:1"})
+    '/job:ps/task:1/device:CPU:0'
+    """
+    spec = names.DeviceSpec.from_string(device)
+    if spec.job is None or spec.task is None:
+        return device
+    task = f"/job:{spec.job}/replica:{spec.replica or 0}/task:{spec.task}"
+    new = retired.get(task)
+    return device if new is None else names.merge(new, _within(spec))
+
+
+def _within(spec: names.DeviceSpec) -> str:
+    return names.DeviceSpec(
+        device_type=spec.device_type, device_index=spec.device_index
+    ).to_string()
+
+
+def _device_in(task: str, asked: str, devices: DeviceSet) -> str:
+    """The device of a task that is most like the one that was asked for in another task."""
+    own = devices.tasks.get(task, ())
+    if not own:
+        return task  # nothing fits: the error names it
+    like = _within(names.DeviceSpec.from_string(asked))
+    fitting = [d for d in own if names.matches(like, d.name)] if like else []
+    return (fitting or [devices.preferred(own, host=False)])[0].name
 
 
 def _is_plain(nodes: Sequence[Node], devices: DeviceSet, pinned: Mapping[str, str]) -> bool:
@@ -103,12 +146,18 @@ class _Placer:
         soft: bool,
         costs: CostModel,
         pinned: Mapping[str, str],
+        moved: Mapping[str, str],
+        retired: Mapping[str, str],
     ) -> None:
         self.nodes = nodes
         self.devices = devices
         self.soft = soft
         self.costs = costs
-        self.groups, self.group_of = make_groups(nodes, pinned, soft)
+        self.groups, self.group_of = make_groups(nodes, pinned, soft, moved)
+        if retired:
+            for group in self.groups:
+                group.wanted = instead_of(group.wanted, retired)
+                group.pinned = instead_of(group.pinned, retired)
         #: Bytes of state that this step puts on each device.
         self.state: dict[DeviceAttributes, float] = {}
 

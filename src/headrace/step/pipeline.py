@@ -143,6 +143,7 @@ def _place(
         allow_soft_placement=config is not None and config.allow_soft_placement,
         log_device_placement=config is not None and config.log_device_placement,
         task_names=site.tasks,
+        moved=site.moved,
     )
 
 

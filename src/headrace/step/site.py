@@ -11,6 +11,7 @@ from headrace.partition.parts import Partition
 from headrace.passes.ir import Node, StepGraph
 from headrace.placement.devices import DeviceAttributes
 from headrace.placement.placer import place
+from headrace.step.moved import NOWHERE, MovedVariables
 from headrace.step.request import PlanRequest
 
 PlanT = TypeVar("PlanT")
@@ -33,13 +34,16 @@ class Pins:
         available: Sequence[DeviceAttributes],
         *,
         function: str = "",
+        moved: MovedVariables = NOWHERE,
         **options: Any,
     ) -> None:
         """`placer.place` with these pins, which are added to.
 
         Args:
             function: the name of the one whose nodes these are, "" for those of a step.
+            moved: variables that are elsewhere.
         """
+        options |= {"moved": moved.of_nodes(nodes), "retired": moved.retired}
         with self._lock:  # two first plans at once must not put one variable in two places
             pinned = self._bodies.setdefault(function, {}) if function else self.nodes
             pinned.update(place(nodes, available, pinned=pinned, **options))
@@ -51,11 +55,13 @@ class Site(ABC, Generic[PlanT]):
     Attributes:
         config: the session's ConfigProto, or None.
         pins: of the session.
+        moved: variables that are in another task than their device says.
         precision: how floating tensors are shortened on their way between tasks, "" for not.
     """
 
     config: Any
     pins: Pins
+    moved: MovedVariables = NOWHERE
     precision: str = ""
 
     @property

@@ -18,6 +18,7 @@ from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.worker import Worker
 from headrace.errors import OpError
 from headrace.placement.devices import DeviceAttributes
+from headrace.step.moved import MovedVariables
 
 #: ``ask(task, address, timeout)``: incarnation and devices of a task, over the control plane.
 AskDevices = Callable[[str, str, float], tuple[int, list[DeviceAttributes]]]
@@ -49,6 +50,8 @@ class ClusterAccess:
         self.worker = worker
         self.steps = steps
         self.peers = peers
+        #: Where variables are that were moved, as the record of the cluster says.
+        self.moved = MovedVariables()
         self.registrations = Registrations()
         self._ask_devices = ask_devices
         self._closed = threading.Event()

@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.distributed.master.access import ClusterAccess
 from headrace.distributed.master.machine import Membership
+from headrace.distributed.master.plans import ClusterPlan, MadePlan
 from headrace.distributed.master.site import ClusterSite
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps import part_def
@@ -25,39 +26,11 @@ from headrace.partition.functions import bodies_in
 from headrace.partition.parts import Part, Partition
 from headrace.placement.devices import DeviceAttributes
 from headrace.settings import flags
+from headrace.step.moved import MovedVariables
 from headrace.step.pipeline import make_plan
 from headrace.step.request import PlanRequest
 
 _log = logging.getLogger("headrace.distributed")
-
-
-class ClusterPlan:
-    """One kind of step of a session, registered with the tasks that run it."""
-
-    def __init__(
-        self,
-        session: MasterSession,
-        registered: RegisteredPlan,
-        partition: Partition,
-        text: str,
-    ) -> None:
-        self.session = session
-        self.registered = registered
-        self.partition = partition
-        self._text = text
-
-    def run(self, feeds: Sequence[Any], limit: Limit | None = None) -> list[Any]:
-        """Run one step; ``feeds`` in the order of the plan's.
-
-        Raises:
-            OpError: when an op fails, or a task that the step needs is gone.
-        """
-        results = self.session.run(self.registered, feeds, limit)
-        return self.registered.assemble(feeds, results)
-
-    def describe(self) -> str:
-        """The stages that made it, and the partition, as text."""
-        return self._text
 
 
 class MasterSession:
@@ -85,9 +58,21 @@ class MasterSession:
         self.closed = False
         self._members = Membership()
         self._devices: dict[str, list[DeviceAttributes]] = {}
-        self._site = ClusterSite(
-            master.task, lambda: self.tasks, self.config, self._devices_of, self._register
+        #: Where variables are; those that each session has for itself are never moved.
+        self.moved = MovedVariables() if self.config.isolate_session_state else master.moved
+        self._site: ClusterSite[MadePlan] = ClusterSite(
+            master.task,
+            lambda: self.tasks,
+            self.config,
+            self._devices_of,
+            self._register,
+            self.moved,
         )
+
+    @property
+    def task(self) -> str:
+        """That of the master."""
+        return self.master.task
 
     @property
     def tasks(self) -> list[str]:
@@ -109,13 +94,26 @@ class MasterSession:
             UnavailableError: if a task that the step needs does not come in time.
             OpError: if the step cannot be placed.
         """
-        self._check_open()
-        made = make_plan(request, self._site)
+        moved = self.moved.now()
+        made = ClusterPlan(self, request, self.make(request, moved), moved)
+        self.plans[made.number] = made
+        return made
+
+    def make(self, request: PlanRequest, moved: MovedVariables) -> MadePlan:
+        """Place a step, cut it into parts and register them.
+
+        Args:
+            moved: where variables are.
+
+        Raises:
+            OpError: as `plan` does.
+        """
+        self.check_open()
+        made = make_plan(request, self._site.with_moved(moved))
         # Whoever closed the session meanwhile did not know of this plan.
         if self.closed:
             self._tell(list(self._devices), pb.DropPlans(session=self.number))
-            self._check_open()
-        self.plans[made.registered.number] = made
+            self.check_open()
         return made
 
     def plan_of(self, number: int) -> ClusterPlan:
@@ -152,7 +150,7 @@ class MasterSession:
 
     def _register(
         self, partition: Partition, describe: Callable[[], str], limit: float | None
-    ) -> ClusterPlan:
+    ) -> MadePlan:
         """Hand each task its parts. ``limit``: seconds to wait for one."""
         text = describe()
         timeout = self._timeout() if limit is None else limit
@@ -171,7 +169,7 @@ class MasterSession:
             for made in registered:
                 self.drop_plan(made.number, made.tasks)
             raise
-        return ClusterPlan(self, plan, partition, text)
+        return MadePlan(plan, partition, text)
 
     def _register_parts(self, plan: int, partition: Partition, timeout: float) -> None:
         remote = [p for t, p in partition.parts.items() if t != self.master.task]
@@ -211,9 +209,13 @@ class MasterSession:
         except PipeBroken as error:
             raise unavailable(part.task, None, error.reason) from None
 
+    def drop_made(self, made: MadePlan) -> None:
+        """Let tasks forget what was made of a request."""
+        for plan, partition in made.partitions():
+            self.drop_plan(plan, partition.parts)
+
     def drop_plan(self, plan: int, tasks: Iterable[str]) -> None:
         """Let tasks forget a plan."""
-        self.plans.pop(plan, None)
         self._tell(tasks, pb.DropPlans(plans=[plan]))
 
     def _tell(self, tasks: Iterable[str], message: pb.DropPlans) -> None:
@@ -233,12 +235,16 @@ class MasterSession:
         trace: int = 0,
     ) -> dict[str, Any]:
         """Run a step; returns what each task gave. See `Steps.run`."""
-        self._check_open()
+        self.check_open()
         self.steps += 1
-        if limit is None and self.config.operation_timeout_in_ms > 0:
-            limit = Limit(self.config.operation_timeout_in_ms, "operation_timeout_in_ms")
         options = StepOptions(self._find_again, limit, trace, self)
         return self.master.steps.run(plan, feeds, options)
+
+    def limit(self, limit: Limit | None) -> Limit | None:
+        """How long a step may take that has this limit of its own."""
+        if limit is None and self.config.operation_timeout_in_ms > 0:
+            limit = Limit(self.config.operation_timeout_in_ms, "operation_timeout_in_ms")
+        return limit
 
     def _find_again(self, task: str) -> Link:
         # The short way, for a task that is there and still the one that was met.
@@ -258,7 +264,8 @@ class MasterSession:
         self._members.met(task, link.peer.incarnation)
         return link
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise CancelledError if the session is closed."""
         if self.closed:
             raise CancelledError(None, None, "The session is closed.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from headrace.partition.functions import constraints_of
 from headrace.partition.parts import Partition
 from headrace.passes.ir import StepGraph
 from headrace.placement.devices import DeviceAttributes, default_device
+from headrace.placement.placer import instead_of
+from headrace.step.moved import MovedVariables
 from headrace.step.request import PlanRequest
 from headrace.step.site import Pins, PlanT, Site
 
@@ -28,6 +31,7 @@ class ClusterSite(Site[PlanT]):
         own: the task of the master.
         tasks: gives those that the session may use now.
         config: the session's ConfigProto.
+        moved: variables that are elsewhere, as the master knows it.
     """
 
     def __init__(
@@ -37,14 +41,22 @@ class ClusterSite(Site[PlanT]):
         config: Any,
         devices_of: DevicesOf,
         register: Register[PlanT],
+        moved: MovedVariables,
     ) -> None:
         self.config = config
         self.pins = Pins()
+        self.moved = moved
         self._visible = tasks
         self.precision = precision_of({}, config)
         self._own = own
         self._devices_of = devices_of
         self._register = register
+
+    def with_moved(self, moved: MovedVariables) -> ClusterSite[PlanT]:
+        """The same with variables elsewhere."""
+        made = copy.copy(self)
+        made.moved = moved
+        return made
 
     @property
     def tasks(self) -> Sequence[str]:
@@ -66,9 +78,11 @@ class ClusterSite(Site[PlanT]):
         """The tasks whose devices a step needs: the own one and those that constraints name."""
         needed = {self._own: None}
         tasks = self.tasks
+        where, retired = self.moved.of_nodes(step.nodes), self.moved.retired
         pins = self.pins.nodes
-        pinned = {pins[n.name] for n in step.nodes if n.name in pins}
-        for constraint in sorted(constraints_of(step) | pinned):
+        pinned = {pins[n.name] for n in step.nodes if n.name in pins and n.name not in where}
+        for asked in sorted(constraints_of(step) | pinned | set(where.values())):
+            constraint = instead_of(asked, retired) if retired else asked
             spec = names.DeviceSpec.from_string(constraint)
             if spec.job is None and spec.task is None and spec.replica is None:
                 continue

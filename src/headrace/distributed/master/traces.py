@@ -10,7 +10,7 @@ from headrace.distributed.steps.results import PartResult
 from headrace.executor.errands import Limit
 
 if TYPE_CHECKING:
-    from headrace.distributed.master.session import ClusterPlan
+    from headrace.distributed.master.plans import ClusterPlan
 
 
 def run_traced(
@@ -30,15 +30,15 @@ def run_traced(
         limit = Limit(options.timeout_in_ms)
     trace = options.trace_level if options is not None else 0
     asked = time.time()
-    results = plan.session.run(plan.registered, feeds, limit, trace)
+    registered, results = plan.run_parts(feeds, limit, trace)
     if metadata is not None:
         metadata.Clear()
-        own = plan.session.master.task
+        own = plan.session.task
         for task, result in sorted(results.items()):
             if result.stats is not None:
                 offset = 0.0 if task == own else clock_offset(asked, result)
                 _merge(metadata.step_stats, result.stats, offset)
-    return plan.registered.assemble(feeds, results)
+    return registered.assemble(feeds, results)
 
 
 def clock_offset(asked: float, result: PartResult) -> float:

@@ -113,7 +113,7 @@ class MasterService:
         text = plan.describe()
         if len(text) > _MOST_TEXT:
             text = f"{text[:_MOST_TEXT]}\n... ({len(text) - _MOST_TEXT} characters more)"
-        return pb.MakePlanResponse(plan=plan.registered.number, description=text)
+        return pb.MakePlanResponse(plan=plan.number, description=text)
 
     def _list_devices(self, request: pb.ListDevicesRequest) -> pb.ListDevicesResponse:
         found = self._master.session(request.session).list_devices()

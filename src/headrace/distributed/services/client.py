@@ -17,7 +17,8 @@ from weakref import WeakSet
 from headrace.distributed.cluster.cluster_spec import split_address
 from headrace.distributed.links.liveness import answers
 from headrace.distributed.links.peers import CLIENT, NOTICE_SECONDS, RETRY_SECONDS, Peers
-from headrace.distributed.master.session import ClusterPlan, MasterSession
+from headrace.distributed.master.plans import ClusterPlan
+from headrace.distributed.master.session import MasterSession
 from headrace.distributed.master.traces import run_traced
 from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
