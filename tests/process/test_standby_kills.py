@@ -56,16 +56,16 @@ class Worker:
         seen: after each step that it was told of: its counter, the sum of the table, the step.
     """
 
-    def __init__(self, servers, index):
+    def __init__(self, servers, index, program=_WORKER):
         self.seen, self.logged = [], []
-        self._process = servers.run((), _WORKER, json.dumps(servers.addresses), str(index))
+        self._process = servers.run((), program, json.dumps(servers.addresses), str(index))
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self):
         for line in self._process.stdout:
             words = line.split()
-            if len(words) == 3 and all(map(str.isdigit, words)):
+            if len(words) >= 3 and all(map(str.isdigit, words)):
                 self.seen.append(tuple(map(int, words)))
             else:
                 self.logged.append(line)
@@ -135,6 +135,64 @@ def test_a_killed_server_is_served_by_its_standby(cluster):
         worker.goes_on()
     # A step may fail when its server dies, and when it comes back.
     _check(workers, failures=8)
+
+
+_OBJECTS = """
+import json, sys
+sys.stderr = sys.stdout
+import headrace as tf
+cluster = tf.train.ClusterSpec(json.loads(sys.argv[1]), replicas=1)
+server = tf.train.Server(cluster, job_name="worker", task_index=int(sys.argv[2]))
+with tf.device("/job:ps/task:0"):
+    step = tf.train.get_or_create_global_step()
+    rows = tf.EmbeddingTable(4, tf.zeros_initializer(), name="rows")
+    words = tf.contrib.lookup.MutableHashTable(tf.int64, tf.int64, -1, shared_name="words")
+    pairs = tf.contrib.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2])
+    names = tf.contrib.lookup.HashTable(pairs, -1, shared_name="names")
+    dispenser = tf.data.InputDispenser.for_records(4000, 2)
+with tf.device("/job:worker/task:0"):
+    batch = dispenser.get_next(lambda begin, end: tf.data.Dataset.range(begin, end).batch(2))
+    found = tf.nn.embedding_lookup(rows, batch % 7)
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(-tf.reduce_sum(found), step)
+    train = tf.group(train, words.insert(batch, batch * 2), names.lookup(tf.constant(["b"])))
+with tf.device("/job:ps/task:1"):
+    # The worker is witness for both servers when it is connected to both.
+    train = tf.group(train, tf.get_variable("other", initializer=0).assign_add(1))
+with tf.device("/job:ps/task:0"):
+    look = [step, words.size(), tf.reduce_sum(rows.export()[1]), names.size()]
+hooks = [dispenser.make_session_run_hook()]
+with tf.train.MonitoredTrainingSession(server.target, log_step_count_steps=None, hooks=hooks) as s:
+    while not s.should_stop():
+        dealt, _ = s.run([batch, train])
+        told = s.run_step_fn(lambda step_context: step_context.session.run(look))
+        print(*map(int, [*told, *dealt]), flush=True)
+"""
+
+
+def test_tables_and_dispensers_are_served_by_the_standby_too():
+    servers = Servers({"ps": 2, "worker": 1}, replicas=1)
+    worker = Worker(servers, 0, _OBJECTS)
+    try:
+        worker.goes_on()
+        _whole_again(servers, 0)
+        servers.kill("ps", 0)
+        worker.goes_on()
+        servers.start(("ps", 0))
+        _whole_again(servers, 0)
+        worker.goes_on()
+    finally:
+        worker.end()
+        servers.kill_all()
+    dealt = [seen[4:] for seen in worker.seen]
+    distinct = len(set(dealt))
+    # What a step had that failed comes again; what was done does not.
+    assert len(dealt) - distinct <= 8, "".join(worker.logged[-30:])
+    for done, (step, words, total, names, *_) in enumerate(worker.seen, 1):
+        assert step >= done
+        assert words >= 2 * len(set(dealt[:done]))
+        assert total >= 8 * done  # two rows of four numbers each step
+        assert names == 2
+    assert sorted(set(dealt))[0] == (0, 1)
 
 
 @pytest.mark.slow

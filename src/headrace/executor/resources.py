@@ -14,6 +14,7 @@ import numpy as np
 from headrace.errors import CancelledError, FailedPreconditionError
 from headrace.executor.borrowed import Borrowed
 from headrace.executor.claims import Claims
+from headrace.ops.core.copied import CopiedResource
 from headrace.ops.core.registry import HostResource
 
 #: Begins the kind of resources that each session has for itself.
@@ -80,6 +81,9 @@ class ChangeLog(Protocol):
     def note(self, key: Hashable, rows: Rows = None) -> None:
         """A value is another one in these rows, or there is none any more."""
 
+    def made(self, key: Hashable, value: Any) -> None:
+        """There is an object where there was none, or only its copy."""
+
 
 class ResourceStore:
     """The state of a session on one device. ``lock`` is held for moments, while values are read and
@@ -94,6 +98,9 @@ class ResourceStore:
 
     _is_closed = False
     changes: ChangeLog | None = None
+    #: What there is of objects that no step has asked for yet: copies of those of a server whose
+    #: place this one has taken. What they are in full only the step's graph says.
+    _kept: Mapping[Hashable, CopiedResource] = MappingProxyType({})
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -156,8 +163,31 @@ class ResourceStore:
         with self.lock:
             self.check_open()
             if key not in self._values:
-                self._values[key] = make()
+                made = make()
+                if key in self._kept:
+                    made.adopt_copy(self._kept[key])
+                    self._kept = {k: v for k, v in self._kept.items() if k != key}
+                self._values[key] = made
+                if self.changes is not None:
+                    self.changes.made(key, made)
             return self._values[key]
+
+    def take_over(self, values: Mapping[Any, Any]) -> None:
+        """Begin with variables, and copies of objects, that another process has kept."""
+        with self.lock:
+            copies = {k: v for k, v in values.items() if isinstance(v, CopiedResource)}
+            self._kept = copies
+            self._values.update((k, v) for k, v in values.items() if k not in copies)
+
+    def all_known(self) -> dict[Hashable, Any]:
+        """All values, and copies of objects that no step has asked for yet."""
+        with self.lock:
+            return {**self._kept, **self._values}
+
+    def known(self, key: Hashable) -> Any:
+        """The value, or the copy of an object that no step has asked for yet."""
+        found = self._values.get(key)
+        return self._kept.get(key) if found is None else found
 
     def items(self) -> list[tuple[Hashable, Any]]:
         """Everything there is, for those who only look."""
@@ -168,10 +198,12 @@ class ResourceStore:
         with self.lock:
             dropped_keys = [
                 key
-                for key in self._values
+                for key in self.all_known()
                 if containers is None or getattr(key, "container", "") in containers
             ]
-            dropped = [self._values.pop(key) for key in dropped_keys]
+            if self._kept:
+                self._kept = {k: v for k, v in self._kept.items() if k not in dropped_keys}
+            dropped = [self._values.pop(key, None) for key in dropped_keys]
             if self.changes is not None:
                 self._note(dropped_keys, _ALL)
         for value in dropped:

@@ -97,6 +97,19 @@ def test_who_has_seen_an_update_waits_until_the_copy_has_it() -> None:
     assert told == ["nothing has changed", "v", "w"]
 
 
+def test_reads_wait_too_when_the_copy_is_out_of_reach() -> None:
+    store = ResourceStore()
+    journal = _filled(store)
+    journal.gate(True)
+    told: list[str] = []
+    journal.when_kept(lambda: told.append("before"))
+    journal.hold()
+    journal.when_kept(lambda: told.append("later"))
+    assert told == ["before"]
+    journal.gate(False)  # the witness agrees that it goes on alone
+    assert told == ["before", "later"]
+
+
 def test_a_transaction_tells_the_rows_that_it_changes() -> None:
     store = ResourceStore()
     store.put_all([V, W], [np.zeros(9), np.zeros(9)])

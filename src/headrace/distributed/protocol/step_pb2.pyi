@@ -422,14 +422,16 @@ class Follow(_message.Message):
     def __init__(self, task: _Optional[str] = ..., returns: bool = ..., follower: _Optional[_Union[MemberDef, _Mapping]] = ...) -> None: ...
 
 class CopyChange(_message.Message):
-    __slots__ = ("container", "name", "tensors")
+    __slots__ = ("container", "name", "tensors", "kind")
     CONTAINER_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     TENSORS_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
     container: str
     name: str
     tensors: int
-    def __init__(self, container: _Optional[str] = ..., name: _Optional[str] = ..., tensors: _Optional[int] = ...) -> None: ...
+    kind: str
+    def __init__(self, container: _Optional[str] = ..., name: _Optional[str] = ..., tensors: _Optional[int] = ..., kind: _Optional[str] = ...) -> None: ...
 
 class Copy(_message.Message):
     __slots__ = ("task", "sequence", "is_whole", "changes", "values")

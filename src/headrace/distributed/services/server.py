@@ -289,7 +289,7 @@ class Server:
 
     def _begin(self, values: Mapping[ResourceHandle, Any]) -> None:
         """Begin to answer, with variables that another process has kept."""
-        self.task.store.put_all(list(values), list(values.values()))
+        self.task.store.take_over(values)
         self._service.ready.set()
 
     def _make_standbys(self) -> Standbys:

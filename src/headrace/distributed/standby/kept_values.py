@@ -1,4 +1,4 @@
-"""The variables of a copy, where XLA can go on with them.
+"""What a standby has of another server; variables lie where XLA can go on with them.
 
 A program changes a large variable in place only in memory that belongs to XLA. To move a copy there
 in the moment in which it is served takes longer than all else: the kernel clears each new page. So
@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
+from headrace.distributed.standby.kinds import OBJECTS
 from headrace.errors import DataLossError
 from headrace.executor.resources import ResourceHandle
 
@@ -52,6 +53,13 @@ class KeptValues:
         if memory is None or rows.shape != (len(indices), *memory.shape[1:]):
             raise DataLossError(None, None, f"Rows came for {handle}, of which there is none.")
         memory[indices] = rows
+
+    def change(self, handle: ResourceHandle, changes: list[Any]) -> None:
+        """Do with an object what `CopiedResource.changes` says."""
+        copy = self._values.get(handle)
+        if copy is None:
+            copy = self._values[handle] = OBJECTS[handle.kind].copy_of(handle.name, changes)
+        copy.apply_changes(changes)
 
     def drop(self, handle: ResourceHandle) -> None:
         """Forget a value."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.standby.journal import Change, Journal
+from headrace.distributed.standby.kinds import VARIABLE
 from headrace.distributed.standby.rules import Primary
 from headrace.distributed.standby.views import AskWitness, Place, member_of, to_message
 from headrace.distributed.transport.base import PipeBroken
@@ -146,7 +147,9 @@ class PrimaryRole:
             self._link = None
             self.rules.lost()
             self.journal.gate(self.rules.is_gated)
-            if not self.rules.is_gated:
+            if self.rules.is_gated:
+                self.journal.hold()
+            else:
                 self.journal.stop()
         self.journal.news.set()
 
@@ -290,8 +293,13 @@ def _encoded(task: str, changes: list[Change]) -> tuple[pb.Copy, list[Any]]:
     message = pb.Copy(task=task)
     values: list[Any] = []
     for key, value, rows in changes:
-        change = message.changes.add(container=key.container, name=key.name)
+        kind = "" if key.kind == VARIABLE else key.kind
+        change = message.changes.add(container=key.container, name=key.name, kind=kind)
         if value is None:
+            continue
+        if kind:
+            change.tensors = len(value)
+            values += value
             continue
         whole = np.asarray(value)
         if rows is None or whole.ndim == 0 or 2 * len(rows) >= len(whole):

@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.standby.kept_values import KeptValues
+from headrace.distributed.standby.kinds import VARIABLE
 from headrace.distributed.standby.rules import Member, Standby
 from headrace.distributed.standby.views import AskWitness, Place, view_of
 from headrace.distributed.transport.base import PipeBroken
@@ -93,7 +94,8 @@ class StandbyRole:
             if link is not self._link:
                 return
             for change in message.changes:
-                handle = ResourceHandle("variable", change.container, change.name)
+                kind = change.kind or VARIABLE
+                handle = ResourceHandle(kind, change.container, change.name)
                 self._apply(handle, [next(tensors) for _ in range(change.tensors)])
         kept = pb.CopyKept(task=self.task, sequence=message.sequence)
         with contextlib.suppress(PipeBroken):
@@ -102,6 +104,8 @@ class StandbyRole:
     def _apply(self, handle: ResourceHandle, tensors: list[Any]) -> None:
         if not tensors:
             self.values.drop(handle)
+        elif handle.kind != VARIABLE:
+            self.values.change(handle, tensors)
         elif len(tensors) == 1:
             self.values.put(handle, tensors[0])
         else:

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.errors import ResourceExhaustedError
-from headrace.graph.dtypes import DType
+from headrace.graph.dtypes import DType, as_dtype
 from headrace.ops.core.checks import invalid
+from headrace.ops.core.copied import CopiedResource
 from headrace.ops.core.distinct import summed_rows
 from headrace.ops.core.parallel import in_pieces
-from headrace.ops.core.registry import HostResource
+from headrace.ops.embeddings import copies
 from headrace.ops.embeddings.admission import BloomCounter, ExactCounter
 from headrace.ops.embeddings.first_rows import FirstRows, RowStart
 from headrace.ops.embeddings.key_index import KeyIndex, Keys
@@ -69,7 +70,7 @@ class Eviction(NamedTuple):
     keep: int = -1
 
 
-class EmbeddingStore(HostResource):
+class EmbeddingStore(CopiedResource):
     """Rows by key, with what optimisers keep for each row.
 
     ``lock`` is held for the length of one operation, so each of them sees and leaves whole rows.
@@ -106,6 +107,8 @@ class EmbeddingStore(HostResource):
         self.made = 0
         self.free = np.empty(0, np.int64)
         self._claims = RowArray(np.int64)
+        #: What a copy lacks, where there is one.
+        self._copy: copies.CopyProgress | None = None
 
     def abandon(self) -> None:
         """Nobody waits for a table."""
@@ -118,6 +121,60 @@ class EmbeddingStore(HostResource):
         with self.lock:
             for name in self._CONTENTS:
                 setattr(self, name, getattr(other, name))
+            if self._copy is not None:
+                self._copy = copies.CopyProgress()
+            self._tell()
+
+    # -- copies -----------------------------------------------------------------------------
+
+    def _note(self, keys: Keys) -> None:
+        if self._copy is not None:
+            self._copy.note(keys)
+            self._tell()
+
+    def begin_copy(self, listener: Callable[[], None]) -> None:
+        with self.lock:
+            self.listener, self._copy = listener, copies.CopyProgress()
+
+    def end_copy(self) -> None:
+        with self.lock:
+            self.listener = self._copy = None
+
+    def changes(self, most: int) -> tuple[list[Any], bool]:
+        with self.lock:
+            progress = self._copy or copies.CopyProgress()
+            return progress.take(self, most)
+
+    @classmethod
+    def copy_of(cls, name: str, changes: Sequence[Any]) -> EmbeddingStore:
+        header, names, values = changes[0], changes[1], changes[7]
+        spec = EmbeddingSpec(
+            values.shape[1],
+            as_dtype(values.dtype),
+            RowStart("constant", (0.0,)),
+            memory_limit=int(header[2]),
+            directory=names[0].decode(),
+        )
+        return cls(spec, name)
+
+    def apply_changes(self, changes: Sequence[Any]) -> None:
+        with self.lock:
+            if changes[0][0]:
+                self.adopt(EmbeddingStore(self.spec, self.name))
+            copies.apply_changes(self, changes, SlotSpec)
+            self._note(changes[4])
+
+    def adopt_copy(self, copy: EmbeddingStore) -> None:
+        own, other = self.spec, copy.spec
+        if (own.width, own.dtype) != (other.width, other.dtype):
+            raise invalid(
+                f"Table {self.name} was of width {other.width}, {other.dtype.name}, on the server "
+                f"whose place this one has taken, and is of width {own.width}, {own.dtype.name}, "
+                "here: give it another name."
+            )
+        with self.lock:
+            self.adopt(copy)
+            self.listener, self._copy = copy.listener, copy._copy
 
     # -- rows -------------------------------------------------------------------------------
 
@@ -250,6 +307,7 @@ class EmbeddingStore(HostResource):
                 self.seen.array[there] = self.clock
                 # A key that a lookup has twice is counted once: the last of equal sums stays.
                 self.sightings.array[there] = self.sightings.array[there] + np.uint32(1)
+                self._note(self.keys.array[there])
         if missing.size:
             out[missing] = self.first.of(flat[missing])
         return out.reshape(*np.shape(keys), self.spec.width)
@@ -294,6 +352,7 @@ class EmbeddingStore(HostResource):
             rows, sums = self._summed(self.index.find(flat), grads)
             self.clock += 1
             if not len(rows):
+                self._note(flat[:1])
                 return
             arrays = [c.array for c in columns]
 
@@ -309,6 +368,7 @@ class EmbeddingStore(HostResource):
             self.changed.array[rows] = True
             for span in self._spans(rows, columns):
                 update(rows[span], sums[span])
+            self._note(self.keys.array[rows])
 
     def _summed(self, rows: Array, grads: Array) -> tuple[Array, Array]:
         """The distinct rows that there are, and the sum of the gradients of each."""
@@ -343,6 +403,7 @@ class EmbeddingStore(HostResource):
             new = given.reshape(-1, self.spec.width)
             for span in self._spans(rows, [self.values]):
                 self.values.put(rows[span], new[span])
+            self._note(flat)
 
     def evict(self, which: Eviction) -> int:
         """Removes rows; how many they were."""
@@ -383,6 +444,7 @@ class EmbeddingStore(HostResource):
         self.index.remove(keys)
         self.free = np.concatenate([self.free, rows])
         self.changed.array[rows] = False
+        self._note(keys)
         if self.base is not None and len(keys):
             self.removed.append(keys)
 

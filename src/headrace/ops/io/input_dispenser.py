@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
+from headrace.ops.core.copied import CopiedResource
 from headrace.ops.core.registry import Effects, NotDifferentiable, define_op
 from headrace.ops.core.traits import Traits
 from headrace.ops.io.dispenser_rules import DispenserRules
@@ -44,8 +45,10 @@ class InputNumbers(NamedTuple):
     fingerprint: int
 
 
-class RangeDispenser(WaitingResource):
+class RangeDispenser(WaitingResource, CopiedResource):
     """A `DispenserRules` whose requests wait.
+
+    A copy knows what is done, not who is there: participants join it anew.
 
     Attributes:
         spec: what is dealt out; None before it was initialised or restored.
@@ -66,6 +69,7 @@ class RangeDispenser(WaitingResource):
             self.spec = spec
             self._marked = None
             self._changed.notify_all()
+            self._tell()
 
     def state(self, marked: bool) -> Any:
         """What `restore` takes: an int64 vector of as many numbers as ranges are unfinished, and 4.
@@ -191,6 +195,7 @@ class RangeDispenser(WaitingResource):
             deal = rules.take(key)
             if deal is None:
                 return ALL_DONE if rules.is_over else instead
+            self._tell()
             return deal
 
     def done(self, key: Hashable, value: int, spec: InputNumbers, step: Any) -> int:
@@ -198,7 +203,34 @@ class RangeDispenser(WaitingResource):
         with self._changed:
             counts = self.rules.done(key, value)
             self._changed.notify_all()
+            self._tell()
         return int(counts)
+
+    # Copies; their changes are the whole state, which is small.
+
+    def begin_copy(self, listener: Callable[[], None]) -> None:
+        with self._changed:
+            self.listener = listener
+
+    def changes(self, most: int) -> tuple[list[Any], bool]:
+        with self._changed:
+            spec, rules = self.spec, self.rules
+            if spec is None:
+                return [np.empty(0, np.int64)], True
+            return [np.array([*spec, rules.following, *rules.unfinished()], np.int64)], True
+
+    @classmethod
+    def copy_of(cls, name: str, changes: Sequence[Any]) -> RangeDispenser:
+        return cls(name)
+
+    def apply_changes(self, changes: Sequence[Any]) -> None:
+        numbers = changes[0].tolist()
+        if numbers:
+            self.begin(InputNumbers(*numbers[:3]), numbers[3], numbers[4:])
+
+    def adopt_copy(self, copy: RangeDispenser) -> None:
+        with self._changed:
+            self.spec, self.rules, self.listener = copy.spec, copy.rules, copy.listener
 
 
 def _text(spec: InputNumbers | None) -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
 from headrace.files.gfile import GFile
-from headrace.graph.dtypes import DType
+from headrace.graph.dtypes import DType, as_dtype
 from headrace.ops.core.checks import invalid
-from headrace.ops.core.registry import HostResource
+from headrace.ops.core.copied import CopiedResource
 
 Shape = tuple[int, ...]
+#: Bytes of an entry on its way to a copy: a guess.
+_ENTRY_BYTES = 64
 
 
 class TableSpec(NamedTuple):
@@ -42,7 +44,7 @@ def _plain(array: Any) -> list[Any]:
     return [i.encode() if isinstance(i, str) else i for i in items]
 
 
-class Table(HostResource):
+class Table(CopiedResource):
     """A mapping from keys (scalars, or small arrays) to values of one shape."""
 
     def __init__(self, spec: TableSpec, name: str) -> None:
@@ -51,6 +53,9 @@ class Table(HostResource):
         self.lock = threading.Lock()
         #: Values are Python scalars, or arrays of ``value_shape``.
         self.entries: dict[Any, Any] = {}
+        #: Keys whose entries a copy has not, or not yet; and whether it begins anew.
+        self._uncopied: dict[Any, None] = {}
+        self._copy_begins = True
 
     def abandon(self) -> None:
         """Nobody waits for a table."""
@@ -149,6 +154,64 @@ class Table(HostResource):
         """Give the table these entries and no others."""
         raise NotImplementedError
 
+    # Copies. The lock is held where `_note` is called.
+
+    @property
+    def _is_filled(self) -> bool:
+        return True
+
+    def _note(self, keys: Iterable[Any], begins: bool = False) -> None:
+        if self.listener is not None:
+            if begins:
+                self._uncopied, self._copy_begins = {}, True
+            self._uncopied.update(dict.fromkeys(keys))
+            self.listener()
+
+    def begin_copy(self, listener: Callable[[], None]) -> None:
+        with self.lock:
+            self.listener = listener
+            self._uncopied, self._copy_begins = dict.fromkeys(self.entries), True
+
+    def end_copy(self) -> None:
+        with self.lock:
+            self.listener, self._uncopied = None, {}
+
+    def changes(self, most: int) -> tuple[list[Any], bool]:
+        spec, count = self.spec, max(1, most // _ENTRY_BYTES)
+        with self.lock:
+            changed = list(islice(self._uncopied, count))
+            for key in changed:
+                del self._uncopied[key]
+            header = np.array([self._copy_begins, self._is_filled], np.int64)
+            self._copy_begins = False
+            there = [k for k in changed if k in self.entries]
+            values = [self.entries[k] for k in there]
+            is_all = not self._uncopied
+        gone = [k for k in changed if k not in self.entries] if len(there) < len(changed) else []
+        keys = [self._array(k, (len(k), *spec.key_shape), spec.key_dtype) for k in (there, gone)]
+        shape = (len(there), *spec.value_shape)
+        return [header, *keys, self._array(values, shape, spec.value_dtype)], is_all
+
+    @classmethod
+    def copy_of(cls, name: str, changes: Sequence[Any]) -> TableCopy:
+        _, keys, _, values = changes
+        shapes = (values.shape[1:], keys.shape[1:])
+        types = (_dtype_of(keys), _dtype_of(values))
+        return TableCopy(TableSpec("copy", *types, *shapes), name)
+
+    def adopt_copy(self, copy: TableCopy) -> None:
+        own, other = self.spec, copy.spec
+        if own[1:5] != other[1:5]:
+            raise invalid(
+                f"Table {self.name} was one of {other.key_dtype.name} to {other.value_dtype.name} "
+                f"{list(other.value_shape)} on the server whose place this one has taken, and is "
+                f"one of {own.key_dtype.name} to {own.value_dtype.name} {list(own.value_shape)} "
+                "here: give it another name."
+            )
+        with self.lock:
+            self.entries, self.listener = copy.entries, copy.listener
+            self._uncopied, self._copy_begins = copy._uncopied, copy._copy_begins
+
 
 class StaticTable(Table):
     """A table that is filled once; filling it again with the same entries changes nothing."""
@@ -174,6 +237,7 @@ class StaticTable(Table):
         with self.lock:
             if not self.is_initialized:
                 self.entries, self.is_initialized = entries, True
+                self._note(entries, begins=True)
             elif self.entries != entries:
                 message = "Table was already initialized with different data."
                 raise FailedPreconditionError(None, None, message)
@@ -202,6 +266,14 @@ class StaticTable(Table):
     def load(self, keys: Any, values: Any) -> None:
         self.fill(zip(self.keys_of(keys), self._values_of(keys, values), strict=True))
 
+    @property
+    def _is_filled(self) -> bool:
+        return self.is_initialized
+
+    def adopt_copy(self, copy: TableCopy) -> None:
+        super().adopt_copy(copy)
+        self.is_initialized = copy.is_filled
+
     def _unsupported(self) -> InvalidArgumentError:
         return invalid(f"Table {self.name} cannot change after it has been initialized.")
 
@@ -218,17 +290,46 @@ class MutableTable(Table):
     def insert(self, keys: Any, values: Any) -> None:
         pairs = zip(self.keys_of(keys), self._values_of(keys, values), strict=True)
         with self.lock:
-            self.entries.update(pairs)
+            new = dict(pairs)
+            self.entries.update(new)
+            self._note(new)
 
     def remove(self, keys: Any) -> None:
         with self.lock:
-            for key in self.keys_of(keys):
+            gone = self.keys_of(keys)
+            for key in gone:
                 self.entries.pop(key, None)
+            self._note(gone)
 
     def load(self, keys: Any, values: Any) -> None:
         pairs = zip(self.keys_of(keys), self._values_of(keys, values), strict=True)
         with self.lock:
             self.entries = dict(pairs)
+            self._note(self.entries, begins=True)
+
+
+class TableCopy(MutableTable):
+    """What a standby has of a table, of which it knows the types only.
+
+    Attributes:
+        is_filled: whether a table that is filled once has been.
+    """
+
+    is_filled = False
+
+    @property
+    def _is_filled(self) -> bool:
+        return self.is_filled
+
+    def apply_changes(self, changes: Sequence[Any]) -> None:
+        (begins, is_filled), keys, gone, values = changes
+        self.is_filled = bool(is_filled)
+        (self.load if begins else self.insert)(keys, values)
+        self.remove(gone)
+
+
+def _dtype_of(array: Any) -> DType:
+    return as_dtype("string" if array.dtype.kind == "O" else array.dtype)
 
 
 def reserved_keys(empty: Any, deleted: Any) -> tuple[tuple[str, Any], ...]:
