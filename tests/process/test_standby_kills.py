@@ -78,8 +78,12 @@ class Worker:
         except AssertionError:
             raise AssertionError("".join(self.logged[-30:])) from None
 
-    def end(self):
+    def kill(self):
+        """kill -9."""
         self._process.kill()
+
+    def end(self):
+        self.kill()
         self._process.wait(PATIENCE)
         self._reader.join()
         self._process.stdout.close()
