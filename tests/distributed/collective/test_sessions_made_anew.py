@@ -90,3 +90,29 @@ def test_all_go_on_together(cluster, broken, before):
 @pytest.mark.parametrize("steps", [(5, 5), (5, 6), (1, 2), (12, 3)])
 def test_two_sessions_that_are_made_anew_at_once(cluster, steps):
     _together(cluster, {0: [_Break(True, steps[0])], 1: [_Break(False, steps[1])]})
+
+
+class _Kill(_Break):
+    """Ends another worker in that moment, too."""
+
+    def __init__(self, server, at):
+        super().__init__(True, at)
+        self._server = server
+
+    def before_run(self, run_context):
+        if self._count == self._at - 1:
+            self._server.stop()
+        super().before_run(run_context)
+
+
+@pytest.mark.parametrize(("broken", "killed"), [(0, 2), (1, 0)])
+def test_one_dies_while_another_s_session_is_made_anew(cluster, broken, killed):
+    servers = cluster(worker=WORKERS)
+    kill = _Kill(servers["worker", killed], 5)
+    members = [_Member(servers, i, 12, [kill] if i == broken else []) for i in range(WORKERS)]
+    left = [m for i, m in enumerate(members) if i != killed]
+    assert eventually(lambda: not any(m.thread.is_alive() for m in left), 60)
+    assert [m.error for m in left] == [None, None]
+    for one, other in zip(left[0].values, left[1].values, strict=True):
+        np.testing.assert_array_equal(one, other)
+    members[killed].thread.join(60)

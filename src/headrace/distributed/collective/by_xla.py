@@ -244,7 +244,7 @@ def _lost(call: Call, group: CollectiveGroup, why: str = "") -> OpError:
     return FailedPreconditionError(
         None,
         None,
-        f"{who} left group {group.key}, whose sums XLA's collectives make: '{call.name}' cannot go "
-        "on without it. Start all processes again, from a checkpoint; or use "
+        f"{who} left group {group.name}, whose sums XLA's collectives make: '{call.name}' cannot "
+        "go on without it. Start all processes again, from a checkpoint; or use "
         f"communication_hint='ring', which goes on without it. {why}".rstrip(),
     )

@@ -15,6 +15,7 @@ from headrace.distributed.collective.generations import Generations, parts_of
 from headrace.distributed.collective.group import CollectiveGroup
 from headrace.distributed.collective.parts import (
     Action,
+    GroupMember,
     LifeProbe,
     Send,
     check_form,
@@ -150,24 +151,43 @@ class TaskCollectives:
             if self._generations.wants_more(key):
                 self._generations.follow(key)
             elif group is not None and group.epoch and group.has_begun:
-                generation, members = self._generations.next_of(key), list(group.members)
-                self._generations.begin(key, generation, members)
-                self._give_up(number)
-                message = pb.Collective(
-                    kind=pb.ANEW,
-                    group=self._generations.number_of(key),
-                    members=[packed(m) for m in members],
-                )
-                sends = [Send(m.task, message) for m in members if m.task != self._me.task]
+                sends = self._next_generation(key, list(group.members))
         self._do(sends)
         return np.zeros((), np.bool_)
+
+    def _next_generation(self, key: int, members: Sequence[GroupMember]) -> list[Action]:
+        """Begin a generation of these members; the lock is held."""
+        over = self._generations.number_of(key)
+        self._generations.begin(key, self._generations.next_of(key), members)
+        self._give_up(over)
+        number = self._generations.number_of(key)
+        packs = [packed(m) for m in members]
+        message = pb.Collective(kind=pb.ANEW, group=number, members=packs)
+        others = [m for m in members if m.task != self._me.task]
+        actions: list[Action] = [Send(m.task, message) for m in others]
+        # One may have died of what let the session be made anew.
+        return actions + [LifeProbe(number, m.task, m.incarnation) for m in others]
+
+    def _without(self, task: str, incarnation: int) -> list[Action]:
+        """A task has died: generations that wait for it begin anew without it; the lock is held."""
+        actions: list[Action] = []
+        for key in self._generations.keys_of_later():
+            number = self._generations.number_of(key)
+            group = self._groups.get(number)
+            members = self._generations.members(number)
+            left = [m for m in members if m[:2] != (task, incarnation)]
+            if (group is None or not group.epoch) and left and len(left) < len(members):
+                actions += self._next_generation(key, left)
+        return actions
 
     def _told_anew(self, sender: str, message: Any) -> None:
         """Another member's session was made anew; the lock is held."""
         key, generation = parts_of(message.group)
         own = self._generations.number_of(key)
         group = self._groups.get(own)
-        known = [m.task for m in self._generations.members(own)] if group is None else group.tasks
+        known = [m.task for m in self._generations.newest_members(key)]
+        if group is not None:
+            known += group.tasks
         if sender in known and self._generations.told(
             key, generation, [member_of(m) for m in message.members]
         ):
@@ -195,7 +215,7 @@ class TaskCollectives:
             group.size = size
         if size and size != group.size:
             raise InvalidArgumentError(
-                None, None, f"Group {key} has {group.size} members here, and {size} there."
+                None, None, f"Group {group.name} has {group.size} members here, and {size} there."
             )
         return group
 
@@ -273,6 +293,12 @@ class TaskCollectives:
         """A link to a task is lost."""
         with self._changed:
             probes = [a for g in self._groups.values() for a in g.lost(task)]
+            probes += [
+                LifeProbe(number, m.task, m.incarnation)
+                for number in map(self._generations.number_of, self._generations.keys_of_later())
+                for m in self._generations.members(number)
+                if m.task == task
+            ]
         self._do(probes)
 
     def on_tick(self, now: float) -> None:
@@ -285,9 +311,9 @@ class TaskCollectives:
         for group, work in waiting:
             if now - max(work.since, self._noticed.get(id(work), 0.0)) >= NOTICE_SECONDS:
                 self._noticed[id(work)] = now
-                text = "'%s' waits for the other members of group %d (%s), for %.0f s so far"
+                text = "'%s' waits for the other members of group %s (%s), for %.0f s so far"
                 members = ", ".join(group.tasks) or "not all are there yet"
-                _log.warning(text, work.call.name, group.key, members, now - work.since)
+                _log.warning(text, work.call.name, group.name, members, now - work.since)
         self._notice_forming(groups, now)
         open_works = {id(w) for _, w in waiting}
         self._noticed = {k: v for k, v in self._noticed.items() if k in open_works}
@@ -301,7 +327,7 @@ class TaskCollectives:
             if now - noticed >= NOTICE_SECONDS:
                 self._forming[key] = since, now
                 text = "Group %d is not complete for %.0f s so far: %s"
-                _log.warning(text, key, now - since, awaited[key])
+                _log.warning(text, parts_of(key)[0], now - since, awaited[key])
 
     def _tell(self, actions: Sequence[Action]) -> None:
         """Wake those whose operation, or whose waiting for a group, has ended; the lock is held."""
@@ -368,12 +394,12 @@ class TaskCollectives:
             self._probing.discard(probe)
             if self._closed:
                 return
+            actions = [] if alive else self._without(task, probe.incarnation)
             group = self._groups.get(key)
-            if group is None:  # its generation is over
-                return
-            if not alive:
-                _log.info("%s is lost to group %d", task, key)
-            actions = group.verdict(task, probe.incarnation, alive)
+            if group is not None:
+                if not alive:
+                    _log.info("%s is lost to group %s", task, group.name)
+                actions += group.verdict(task, probe.incarnation, alive)
             self._tell(actions)
         self._do(actions)
 

@@ -54,6 +54,10 @@ class Generations:
         """The number of the group that this task takes part in: its key at first."""
         return key + (self._own.get(key, 0) << _SHIFT)
 
+    def keys_of_later(self) -> list[int]:
+        """Those of groups that have later generations than the first."""
+        return list(self._own)
+
     def next_of(self, key: int) -> int:
         """The generation after all that are known."""
         return self._newest.get(key, 0) + 1
@@ -84,6 +88,10 @@ class Generations:
         """Whether a group belongs to a generation that is over."""
         key, generation = parts_of(number)
         return generation < self._newest.get(key, 0)
+
+    def newest_members(self, key: int) -> Sequence[GroupMember]:
+        """Those of the newest generation that this task has heard of."""
+        return self._members.get((key, self._newest.get(key, 0)), ())
 
     def members(self, number: int) -> Sequence[GroupMember]:
         """Those of a later generation, as far as they are known here."""

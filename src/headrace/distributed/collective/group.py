@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from headrace.distributed.collective.exchange import Exchange, Out, checked
+from headrace.distributed.collective.generations import parts_of
 from headrace.distributed.collective.parts import (
     Action,
     Ended,
@@ -82,6 +83,8 @@ class CollectiveGroup:
         self, key: int, size: int, me: tuple[str, int], leader: str, process: int = 0
     ) -> None:
         self.key, self.size, self.leader = key, size, leader
+        #: For messages: the key that the program has given it.
+        self.name = str(parts_of(key)[0])
         self._me, self._incarnation = me
         self._process = process
         #: Whether all members are processes of one JAX runtime.
@@ -197,7 +200,7 @@ class CollectiveGroup:
                 InvalidArgumentError(
                     None,
                     None,
-                    f"Group {self.key} has {self.size} members for {self.leader}, but "
+                    f"Group {self.name} has {self.size} members for {self.leader}, but "
                     f"{message.group_size} for {sender}: say the same group_size everywhere.",
                 ),
             )
@@ -217,7 +220,7 @@ class CollectiveGroup:
         if there > self.size:
             listed = ", ".join(f"{m.task} with {len(m.devices)}" for m in members)
             error = InvalidArgumentError(
-                None, None, f"Group {self.key} has {self.size} members, but there are {listed}."
+                None, None, f"Group {self.name} has {self.size} members, but there are {listed}."
             )
             return [a for m in members for a in self._refuse(m.task, error)]
         self.members = members
@@ -235,7 +238,7 @@ class CollectiveGroup:
         return FailedPreconditionError(
             None,
             None,
-            f"{member.task} cannot join group {self.key}: its members are "
+            f"{member.task} cannot join group {self.name}: its members are "
             f"{', '.join(self.tasks)} since it was formed. A task that was started again joins "
             "when all tasks are started again, from a checkpoint.",
         )
@@ -413,7 +416,7 @@ class CollectiveGroup:
 
     def _differs(self, work: Work, sender: str, theirs: str, own: str) -> list[Action]:
         text = (
-            f"The members of collective instance {work.call.instance_key} of group {self.key} "
+            f"The members of collective instance {work.call.instance_key} of group {self.name} "
             f"differ: '{work.call.name}' on {self._me} is a {own}; {sender} has a {theirs}. Build "
             "the same graph in all of them, or give different operations different keys."
         )
@@ -564,10 +567,12 @@ class CollectiveGroup:
         return FailedPreconditionError(
             None,
             None,
-            f"{who} left group {self.key}, and with it a part of what '{work.call.name}' divides "
+            f"{who} left group {self.name}, and with it a part of what '{work.call.name}' divides "
             "among its members. Go on from a checkpoint.",
         )
 
     def _given_up(self, task: str) -> OpError:
-        text = f"{task} is no member of group {self.key} any more: it could not be reached for long"
+        text = (
+            f"{task} is no member of group {self.name} any more: it could not be reached for long"
+        )
         return FailedPreconditionError(None, None, f"{text}. Start it again, with the others.")
