@@ -308,6 +308,23 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(cluster, request_, w
     assert admin.status(server.address)
 
 
+def test_variables_are_where_the_record_says_also_for_who_was_not_told(cluster, monkeypatch):
+    servers = cluster(ps=2, worker=2)
+    monkeypatch.setattr("headrace.distributed.services.members.Members._tell", lambda *_: None)
+    there = "/job:ps/replica:0/task:1"
+    servers["ps", 0].members.change(lambda record: changed(record, moved={"v": there}))
+    late = servers["worker", 1]
+    assert late.members.epoch == 0
+    with tf.device("/job:ps/task:0"):
+        v = tf.get_variable("v", initializer=2.0, use_resource=True)
+    with tf.Session(late.target) as session:
+        session.run(v.initializer)
+        assert session.run(v) == 2.0
+    has_v = [any(key.name == "v" for key, _ in servers["ps", i].task.store.items()) for i in (0, 1)]
+    assert has_v == [False, True]
+    assert late.members.epoch == 1
+
+
 @pytest.mark.slow  # it waits for a while before it asks why it has to
 def test_a_worker_of_another_program_is_told_what_differs(cluster, joined):
     servers = cluster(ps=1, worker=1)

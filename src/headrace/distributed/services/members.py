@@ -142,9 +142,12 @@ class Members:
     def heard(self, epoch: int, address: str) -> None:
         """Another task, at an address, knows a record of this epoch."""
         if epoch > self.epoch and not self._closed.is_set():
-            step_threads.submit(self._fetch, address)
+            step_threads.submit(self.fetch, epoch, address)
 
-    def _fetch(self, address: str) -> None:
+    def fetch(self, epoch: int, address: str) -> None:
+        """Learn from another task, if it knows a newer record."""
+        if epoch <= self.epoch:
+            return
         try:
             self.read_from(address)
         except OpError as error:

@@ -259,6 +259,9 @@ class Server:
     def _cluster_changed(self, record: ClusterRecord) -> None:
         """There is a new record of the cluster."""
         _log.info("Task %s knows epoch %d of its cluster", self._task_name, record.epoch)
+        moved = self.task.master.moved
+        if dict(moved.tasks) != dict(record.moved):
+            moved.set(record.epoch, record.moved)
         if self._started and self.members.is_back():
             step_threads.submit(self._come_back)
             return
@@ -476,7 +479,10 @@ class Server:
         self, task: str, address: str, timeout: float
     ) -> tuple[int, list[DeviceAttributes]]:
         def ask(address: str, timeout: float) -> Any:
-            return ask_endpoint(self._controls, address, task, timeout, self._me, self.members)
+            answer = ask_endpoint(self._controls, address, task, timeout, self._me)
+            # At once: where variables are is asked next.
+            self.members.fetch(answer.epoch, address)
+            return answer
 
         answer = self._where_served(task, address, timeout, ask)
         return answer.incarnation, [device_of(d) for d in answer.devices]
