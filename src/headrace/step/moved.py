@@ -11,14 +11,15 @@ False
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from headrace.executor.resources import ResourceHandle, handle_for
+from headrace.graph import dtypes
 from headrace.passes.ir import Node
 
-__all__ = ["NOWHERE", "MovedVariables", "key_of", "variables_of"]
+__all__ = ["NOWHERE", "MovedVariables", "joined_with", "key_of", "variables_of"]
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -98,6 +99,28 @@ def key_of_node(node: Any) -> str:
 def variables_of(nodes: Iterable[Any]) -> set[str]:
     """The keys of the variables among nodes or ops."""
     return {key_of_node(n) for n in nodes if _is_variable(n)}
+
+
+def joined_with(graph: Any, keys: Collection[str]) -> set[str]:
+    """The keys of the variables of a graph that must share a device with some of ``keys``: one op
+    uses both, or is to be where both are."""
+    leader: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while (parent := leader.setdefault(name, name)) != name:
+            leader[name] = name = leader[parent]
+        return name
+
+    ops = list(graph._by_name.values())
+    for op in ops:
+        others = list(op.colocation)
+        if op.op_def.lower is None:
+            others += [t.op.name for t in op.inputs if t.dtype is dtypes.resource]
+        for other in others:
+            leader[find(op.name)] = find(other)
+    variables = {key_of_node(op): find(op.name) for op in ops if _is_variable(op)}
+    wanted = {variables[key] for key in keys if key in variables}
+    return {key for key, root in variables.items() if root in wanted}
 
 
 def _is_variable(node: Any) -> bool:

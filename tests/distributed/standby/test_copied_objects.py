@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.distributed.standby.changes import encoded
 from headrace.distributed.standby.journal import Journal
 from headrace.distributed.standby.kept_values import KeptValues
 from headrace.distributed.standby.kinds import VARIABLE
-from headrace.distributed.standby.primary_role import _encoded
 from headrace.distributed.wire import codec
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.ops.embeddings.first_rows import RowStart
@@ -47,7 +47,7 @@ class Pair:
         while True:
             self.journal.news.clear()
             sequence, changes, is_whole = self.journal.take()
-            message, buffers = _encoded("/job:ps/task:0", changes)
+            message, buffers = encoded("/job:ps/task:0", changes)
             self.journal.give_back(changes)
             tensors = iter(codec.decode_many(message.values, list(map(bytes, buffers))))
             for change in message.changes:

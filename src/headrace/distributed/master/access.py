@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from headrace.distributed.links.peers import RETRY_SECONDS, Peers, may_come
+from headrace.distributed.master.held_steps import HeldSteps, PlanHolder
 from headrace.distributed.master.machine import Farewells
 from headrace.distributed.master.registrations import Registrations
 from headrace.distributed.membership.addresses import Addresses
@@ -53,9 +54,14 @@ class ClusterAccess:
         #: Where variables are that were moved, as the record of the cluster says.
         self.moved = MovedVariables()
         self.registrations = Registrations()
+        self.held_steps = HeldSteps(task, self.moved, self.open_sessions)
         self._ask_devices = ask_devices
         self._closed = threading.Event()
         self._farewells = Farewells(peers.timing.orphan, 2 * peers.timing.silence)
+
+    def open_sessions(self) -> Iterable[PlanHolder]:
+        """All open sessions of the master."""
+        return ()
 
     def devices_of(self, task: str, timeout: float) -> tuple[int, list[DeviceAttributes]]:
         """Incarnation and devices of a task; waits for it.

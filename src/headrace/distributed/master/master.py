@@ -65,6 +65,9 @@ class Master(ClusterAccess):
             )
         return found
 
+    def open_sessions(self) -> list[MasterSession]:
+        return self.sessions()
+
     def sessions(self) -> list[MasterSession]:
         """All open sessions."""
         with self._lock:
@@ -98,6 +101,7 @@ class Master(ClusterAccess):
     def tick(self, now: float) -> None:
         """Time has passed."""
         self._send_farewells(now)
+        self.held_steps.tick(now)
         sessions = self.sessions()
         clients = {s.client for s in sessions if s.client}
         gone = self._presence.gone(clients, now, lambda c: self.peers.known(c) is not None)

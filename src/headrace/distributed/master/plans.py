@@ -151,6 +151,8 @@ class ClusterPlan:
         #: MadePlan ahead for when these variables have moved.
         self._ahead: tuple[dict[str, str], MadePlan] | None = None
         self._old: list[MadePlan] = []
+        #: How many steps have begun, or nearly: nobody counts exactly.
+        self.runs = 0
         self._lock = threading.Lock()
 
     @property
@@ -178,6 +180,7 @@ class ClusterPlan:
         """The same; returns what each task gave, and what puts that together."""
         limit = self.session.limit(limit)
         self.gate.enter(limit, self.session.check_open)
+        self.runs += 1
         try:
             if self._epoch != self.session.moved.epoch:
                 self.renew(None if limit is None else limit.remaining())

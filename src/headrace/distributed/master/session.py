@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,9 @@ from headrace.step.pipeline import make_plan
 from headrace.step.request import PlanRequest
 
 _log = logging.getLogger("headrace.distributed")
+
+#: Variables may move so many times while a plan is made.
+_ATTEMPTS = 5
 
 
 class MasterSession:
@@ -94,10 +98,18 @@ class MasterSession:
             UnavailableError: if a task that the step needs does not come in time.
             OpError: if the step cannot be placed.
         """
-        moved = self.moved.now()
-        made = ClusterPlan(self, request, self.make(request, moved), moved)
-        self.plans[made.number] = made
-        return made
+        for attempt in itertools.count(1):
+            moved = self.moved.now()
+            try:
+                plan = ClusterPlan(self, request, self.make(request, moved), moved)
+                break
+            except AbortedError:
+                # A task that has given variables away says so before it refuses the plan.
+                if self.moved.epoch == moved.epoch or attempt >= _ATTEMPTS:
+                    raise
+        self.plans[plan.number] = plan
+        self.master.held_steps.added(plan)
+        return plan
 
     def make(self, request: PlanRequest, moved: MovedVariables) -> MadePlan:
         """Place a step, cut it into parts and register them.

@@ -459,3 +459,27 @@ class ResizeResponse(_message.Message):
     leaving: _containers.RepeatedScalarFieldContainer[str]
     missing: _containers.ScalarMap[str, int]
     def __init__(self, record: _Optional[_Union[RecordDef, _Mapping]] = ..., leaving: _Optional[_Iterable[str]] = ..., missing: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class MoveRequest(_message.Message):
+    __slots__ = ("variables", "task", "timeout")
+    VARIABLES_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    variables: _containers.RepeatedScalarFieldContainer[str]
+    task: str
+    timeout: float
+    def __init__(self, variables: _Optional[_Iterable[str]] = ..., task: _Optional[str] = ..., timeout: _Optional[float] = ...) -> None: ...
+
+class MoveResponse(_message.Message):
+    __slots__ = ("moved", "bytes", "seconds", "held_seconds", "attempts")
+    MOVED_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    HELD_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    moved: _containers.RepeatedScalarFieldContainer[str]
+    bytes: int
+    seconds: float
+    held_seconds: float
+    attempts: int
+    def __init__(self, moved: _Optional[_Iterable[str]] = ..., bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., held_seconds: _Optional[float] = ..., attempts: _Optional[int] = ...) -> None: ...

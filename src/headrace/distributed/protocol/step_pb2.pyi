@@ -30,6 +30,9 @@ class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COPY: _ClassVar[Kind]
     COPY_ROLE: _ClassVar[Kind]
     COPY_KEPT: _ClassVar[Kind]
+    MOVE_TOLD: _ClassVar[Kind]
+    MOVE_COPY: _ClassVar[Kind]
+    MOVE_SAID: _ClassVar[Kind]
 
 class CollectiveKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -60,6 +63,9 @@ FOLLOW: Kind
 COPY: Kind
 COPY_ROLE: Kind
 COPY_KEPT: Kind
+MOVE_TOLD: Kind
+MOVE_COPY: Kind
+MOVE_SAID: Kind
 JOIN: CollectiveKind
 FORMED: CollectiveKind
 PIECE: CollectiveKind
@@ -470,3 +476,66 @@ class CopyKept(_message.Message):
     epoch: int
     released: bool
     def __init__(self, task: _Optional[str] = ..., sequence: _Optional[int] = ..., epoch: _Optional[int] = ..., released: bool = ...) -> None: ...
+
+class MoveTold(_message.Message):
+    __slots__ = ("move", "stage", "keys", "task", "committed", "epoch", "moved", "is_target")
+    class Stage(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        NONE: _ClassVar[MoveTold.Stage]
+        PREPARE: _ClassVar[MoveTold.Stage]
+        HOLD: _ClassVar[MoveTold.Stage]
+        END: _ClassVar[MoveTold.Stage]
+    NONE: MoveTold.Stage
+    PREPARE: MoveTold.Stage
+    HOLD: MoveTold.Stage
+    END: MoveTold.Stage
+    class MovedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    MOVE_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    MOVED_FIELD_NUMBER: _ClassVar[int]
+    IS_TARGET_FIELD_NUMBER: _ClassVar[int]
+    move: int
+    stage: MoveTold.Stage
+    keys: _containers.RepeatedScalarFieldContainer[str]
+    task: str
+    committed: bool
+    epoch: int
+    moved: _containers.ScalarMap[str, str]
+    is_target: bool
+    def __init__(self, move: _Optional[int] = ..., stage: _Optional[_Union[MoveTold.Stage, str]] = ..., keys: _Optional[_Iterable[str]] = ..., task: _Optional[str] = ..., committed: bool = ..., epoch: _Optional[int] = ..., moved: _Optional[_Mapping[str, str]] = ..., is_target: bool = ...) -> None: ...
+
+class MoveCopy(_message.Message):
+    __slots__ = ("move", "copy", "is_last")
+    MOVE_FIELD_NUMBER: _ClassVar[int]
+    COPY_FIELD_NUMBER: _ClassVar[int]
+    IS_LAST_FIELD_NUMBER: _ClassVar[int]
+    move: int
+    copy: Copy
+    is_last: bool
+    def __init__(self, move: _Optional[int] = ..., copy: _Optional[_Union[Copy, _Mapping]] = ..., is_last: bool = ...) -> None: ...
+
+class MoveSaid(_message.Message):
+    __slots__ = ("move", "stage", "also", "failure", "sequence", "is_sealed")
+    MOVE_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    ALSO_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    IS_SEALED_FIELD_NUMBER: _ClassVar[int]
+    move: int
+    stage: MoveTold.Stage
+    also: _containers.RepeatedScalarFieldContainer[str]
+    failure: Failure
+    sequence: int
+    is_sealed: bool
+    def __init__(self, move: _Optional[int] = ..., stage: _Optional[_Union[MoveTold.Stage, str]] = ..., also: _Optional[_Iterable[str]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., sequence: _Optional[int] = ..., is_sealed: bool = ...) -> None: ...

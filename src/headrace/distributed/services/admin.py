@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.distributed.cluster.cluster_spec import split_address
@@ -53,6 +53,29 @@ def resize(address: str, wanted: Mapping[str, int]) -> Any:
         UnimplementedError: if there would be fewer parameter servers.
     """
     return _call(address, "Resize", pb.ResizeRequest(wanted=dict(wanted)), _RESIZE_SECONDS)
+
+
+def move(address: str, variables: Sequence[str], to: str, timeout: float = 60.0) -> Any:
+    """Let the task at ``host:port`` give variables to another task, while training goes on.
+
+    What must be where they are, as the slots of an optimiser, goes along.
+
+    Args:
+        variables: their names; those of a container as ``container:name``.
+        to: the full name of the other task.
+        timeout: in seconds.
+
+    Returns:
+        A MoveResponse message: what has moved, and for how long steps were held.
+
+    Raises:
+        NotFoundError: if the task does not have one of them.
+        DeadlineExceededError: if steps that use them did not end in time; nothing has moved.
+        UnavailableError: if one of the tasks does not answer.
+        UnimplementedError: if the task has a standby.
+    """
+    request = pb.MoveRequest(variables=variables, task=to, timeout=timeout)
+    return _call(address, "Move", request, timeout + _SECONDS)
 
 
 def shutdown(address: str, cluster: bool = True) -> tuple[list[str], list[str]]:

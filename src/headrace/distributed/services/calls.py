@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _START_SECONDS = 10.0
 #: Other tasks are asked to stop, or for their status, within so many seconds.
 _ASK_SECONDS = 3.0
+#: Variables are to have moved within so many seconds, if who asks says nothing else.
+_MOVE_SECONDS = 60.0
 #: Characters of a plan's description that a client in another process gets.
 _MOST_TEXT = 4 << 20
 
@@ -48,6 +50,7 @@ class MasterService:
             "CloseSession": self._close_session,
             "ExtendGraph": self._extend_graph,
             "MakePlan": self._make_plan,
+            "Move": self._move,
             "ListDevices": self._list_devices,
             "Reset": self._reset,
             "Shutdown": self._shutdown,
@@ -132,6 +135,19 @@ class MasterService:
             for session in master.sessions():
                 master.close_session(session)
         return pb.ResetResponse()
+
+    def _move(self, request: pb.MoveRequest) -> pb.MoveResponse:
+        """Give variables to another task."""
+        self.wait_until_ready()
+        moves = self.server.task.moves
+        done = moves.move(request.variables, request.task, request.timeout or _MOVE_SECONDS)
+        return pb.MoveResponse(
+            moved=done.keys,
+            bytes=done.bytes,
+            seconds=done.seconds,
+            held_seconds=done.held,
+            attempts=done.attempts,
+        )
 
     def _shutdown(self, request: pb.ShutdownRequest) -> pb.ShutdownResponse:
         response = pb.ShutdownResponse(stopped=[self._master.task])

@@ -53,6 +53,7 @@ _METHODS: dict[str, tuple[Any, Any]] = {
         "ListDevices",
         "MakePlan",
         "Members",
+        "Move",
         "Reset",
         "Resize",
         "Shutdown",

@@ -19,6 +19,7 @@ from headrace.distributed.master.clients import ClientFrames
 from headrace.distributed.master.master import Master
 from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.services.moves import Moves
 from headrace.distributed.steps.steps import Steps
 from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.distributed.transport.link import Link
@@ -73,6 +74,7 @@ class Task:
         self.master = Master(
             me.task, me.incarnation, addresses, self.worker, self.steps, self.peers, ask_devices
         )
+        self.moves = Moves(me.task, self.worker, self.master)
         frames = WorkerFrames(self.worker)
         clients = ClientFrames(self.master)
         self._handlers: dict[type, Callable[[Link, Any, list[Any]], None]] = {
@@ -86,6 +88,7 @@ class Task:
             pb.Registered: self.master.registered,
             pb.RunStep: clients.run_step,
             pb.Collective: self.collectives.on_message,
+            **dict.fromkeys((pb.MoveTold, pb.MoveCopy, pb.MoveSaid), self.moves.on_frame),
             **dict.fromkeys((pb.Follow, pb.Copy, pb.CopyRole, pb.CopyKept), self._on_copy),
         }
         self.peers.start()
@@ -110,6 +113,7 @@ class Task:
         self.worker.peer_lost(peer, reason)
         self.steps.peer_lost(peer, reason)
         self.collectives.peer_lost(peer)
+        self.moves.lost(link)
         if self.standbys is not None:
             self.standbys.on_lost(link)
         self.master.peer_lost(peer, reason)
@@ -123,6 +127,7 @@ class Task:
 
     def close(self) -> None:
         """Give up all steps and links."""
+        self.moves.close()
         self.master.close()
         self.steps.close()
         self.collectives.close()

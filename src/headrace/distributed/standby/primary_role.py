@@ -13,16 +13,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from headrace.distributed.protocol import step_pb2 as pb
-from headrace.distributed.standby.journal import Change, Journal
-from headrace.distributed.standby.kinds import VARIABLE
+from headrace.distributed.standby.changes import encoded
+from headrace.distributed.standby.journal import Journal
 from headrace.distributed.standby.rules import Primary
 from headrace.distributed.standby.views import AskWitness, Place, member_of, to_message
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
-from headrace.distributed.wire import codec
 from headrace.distributed.wire.messages import pack
 from headrace.errors import OpError
 
@@ -177,7 +174,7 @@ class PrimaryRole:
             return
         try:
             try:
-                message, buffers = _encoded(self.task, changes)
+                message, buffers = encoded(self.task, changes)
             finally:
                 self.journal.give_back(changes)
             message.sequence, message.is_whole = sequence, is_whole
@@ -286,29 +283,3 @@ class PrimaryRole:
         """Send nothing any more."""
         self._stop.set()
         self.journal.news.set()
-
-
-def _encoded(task: str, changes: list[Change]) -> tuple[pb.Copy, list[Any]]:
-    """Changes as a message; nobody changes in place what its buffers show."""
-    message = pb.Copy(task=task)
-    values: list[Any] = []
-    for key, value, rows in changes:
-        kind = "" if key.kind == VARIABLE else key.kind
-        change = message.changes.add(container=key.container, name=key.name, kind=kind)
-        if value is None:
-            continue
-        if kind:
-            change.tensors = len(value)
-            values += value
-            continue
-        whole = np.asarray(value)
-        if rows is None or whole.ndim == 0 or 2 * len(rows) >= len(whole):
-            change.tensors = 1
-            values.append(whole)
-        else:
-            change.tensors = 2
-            inside = rows[(rows >= 0) & (rows < len(whole))]
-            values += [inside, whole[inside]]
-    metas, buffers = codec.encode_many(values)
-    message.values.extend(metas)
-    return message, buffers

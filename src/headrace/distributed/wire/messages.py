@@ -24,6 +24,9 @@ _CLASSES: dict[int, Any] = {
     pb.COPY: pb.Copy,
     pb.COPY_ROLE: pb.CopyRole,
     pb.COPY_KEPT: pb.CopyKept,
+    pb.MOVE_TOLD: pb.MoveTold,
+    pb.MOVE_COPY: pb.MoveCopy,
+    pb.MOVE_SAID: pb.MoveSaid,
 }
 _PREFIX = {c: bytes([k]) for k, c in _CLASSES.items()}
 

@@ -136,6 +136,12 @@ class WorkerMachine:
             known.peers, known.ready = frozenset(peers), True
             return True
 
+    def master_of(self, plan: int) -> MasterStart | None:
+        """Whose plan it is; None if it was dropped."""
+        with self._lock:
+            known = self._plans.get(plan)
+            return None if known is None else known.master
+
     def plans_dropped(self, plans: Iterable[int], session: int = 0) -> None:
         """No more steps of these plans, and of all those of a session."""
         with self._lock:

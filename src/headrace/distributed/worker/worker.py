@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from headrace.distributed.wire.compress import ErrorFeedback
 from headrace.distributed.wire.failures import cancelled, to_error, to_failure, unavailable
 from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.bodies import BodyCalls
+from headrace.distributed.worker.closures import Closures
 from headrace.distributed.worker.machine import OWN, Abort, MasterStart, Refuse, WorkerMachine
 from headrace.errors import AbortedError, OpError
 from headrace.executor.plan import LocalPlan
@@ -33,6 +34,7 @@ from headrace.ops.collective.calls import Collectives
 from headrace.partition.parts import Part, Transfer
 from headrace.placement.devices import DeviceAttributes
 from headrace.step.engine import ProcessEngine
+from headrace.step.moved import variables_of
 
 _log = logging.getLogger("headrace.distributed")
 
@@ -69,6 +71,10 @@ class RegisteredPart:
         self.plan = plan
         self.session = session
         self.addresses = addresses
+        #: The variables of the task that it uses, by `key_of`.
+        self.keys: frozenset[str] = frozenset()
+        #: Whether its steps may be refused: some of them are on their way to another task.
+        self.is_closed = False
         #: For each transfer that is shortened: precisions, and what "int8" has left out so far.
         self._compression: dict[int, tuple[list[str], list[ErrorFeedback | None]]] = {}
         for transfer in part.sends:
@@ -137,6 +143,13 @@ class Worker:
         self.machine = WorkerMachine(timing.hold, timing.orphan)
         self.steps_run = 0
         self.bodies = BodyCalls(peers)
+        self.closures = Closures(task)
+        #: Called when a part is there, before its master hears of it.
+        self.on_register: Callable[[MasterStart, RegisteredPart], None] = lambda master, part: None
+        #: Called before a master hears that its part is refused: variables are elsewhere.
+        self.on_refuse: Callable[[Link], None] = lambda link: None
+        #: The variables that come from other tasks now.
+        self.arriving: Callable[[], Collection[str]] = tuple
         #: Brings the members of collective operations together; set by the task.
         self.collectives: Collectives | None = None
         #: What a copy does not have yet; set where there is one.
@@ -166,14 +179,28 @@ class Worker:
             registered = RegisteredPart(part, made, session, addresses)
             for task in sorted({t.destination for t in part.sends}):
                 self.peers.link(task, addresses.get(task, ""), self.peers.timing.send)
-            with self._lock:
-                self._parts[plan] = registered
+            if not config.isolate_session_state:
+                registered.keys = frozenset(variables_of(part.nodes))
+            self._admit(plan, registered)
             # False if the master has dropped it meanwhile, and that message found nothing to drop.
             kept = self.machine.plan_ready(plan, registered.peers)
         finally:
             if not kept:
                 unused = not self.machine.has_session(session)
                 self.drop([plan], session if unused else 0)
+
+    def _admit(self, plan: int, part: RegisteredPart) -> None:
+        """Keep a part, unless its variables have moved."""
+        arriving = self.arriving() if part.keys else ()
+        with self._lock:
+            refusal = self.closures.refusal_of_new(part.keys, arriving)
+            if refusal is not None:
+                raise refusal
+            part.is_closed = self.closures.refusal(part.keys) is not None
+            self._parts[plan] = part
+        master = self.machine.master_of(plan)
+        if master is not None:
+            self.on_register(master, part)
 
     def _engine(self, session: int, config: Any) -> ProcessEngine:
         with self._lock:
@@ -233,6 +260,12 @@ class Worker:
             reason = instruction.reason
             reply(PartResult(error=cancelled(reason) if reason else self._unknown(plan)))
         elif instruction is not None and context is not None:
+            # Asked last: who closes parts sees all that run then.
+            refusal = self.closures.refusal(context.part.keys) if context.part.is_closed else None
+            if refusal is not None:
+                self.machine.ended(step)
+                reply(PartResult(error=refusal))
+                return
             for transfer, values in instruction.held:
                 self._arrive(context, transfer, values)
             self._driver.start(context.run, patient)
@@ -271,6 +304,36 @@ class Worker:
         else:
             # What it has changed, or has seen of others' changes, must not be lost any more.
             self.journal.when_kept(partial(context.reply, result))
+
+    # -- variables that move ----------------------------------------------------------------------
+
+    def _parts_with(self, keys: frozenset[str]) -> dict[int, RegisteredPart]:
+        with self._lock:
+            return {n: p for n, p in self._parts.items() if not p.keys.isdisjoint(keys)}
+
+    def masters_of(self, keys: frozenset[str]) -> set[MasterStart]:
+        """The masters whose steps may use some of these variables."""
+        found = map(self.machine.master_of, self._parts_with(keys))
+        return {master for master in found if master is not None}
+
+    def runs_any(self, keys: frozenset[str]) -> bool:
+        """Whether a part runs that uses some of these variables."""
+        return any(not run.part.keys.isdisjoint(keys) for run in self.running())
+
+    def close_parts(self, keys: frozenset[str]) -> None:
+        """Refuse steps that use these variables, which are on their way to another task."""
+        with self._lock:
+            self.closures.close(keys)
+            for part in self._parts.values():
+                part.is_closed |= not part.keys.isdisjoint(keys)
+
+    def open_parts(self) -> None:
+        """They stay."""
+        self.closures.open()
+
+    def give_parts(self, keys: frozenset[str], task: str) -> None:
+        """They have gone to a task."""
+        self.closures.gone(keys, task)
 
     # -- tensors ----------------------------------------------------------------------------------
 
@@ -433,6 +496,8 @@ class WorkerFrames:
             addresses = dict(message.addresses)
             self.worker.register(message.plan, message.session, part, config, addresses)
         except Exception as error:
+            if isinstance(error, AbortedError):  # the master does not know where variables are
+                self.worker.on_refuse(link)
             answer.failure.CopyFrom(to_failure(error, self.worker.task))
         _answer(link, pack(answer), [])
 

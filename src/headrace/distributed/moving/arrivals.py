@@ -1,0 +1,116 @@
+"""The side of a task that gets variables from another one."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+
+from headrace.distributed.moving.rules import Taker
+from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.standby.kept_values import KeptValues
+from headrace.distributed.transport.base import PipeBroken
+from headrace.distributed.transport.link import Link
+from headrace.distributed.wire import codec
+from headrace.distributed.wire.messages import pack
+from headrace.executor.resources import ResourceHandle, ResourceStore
+from headrace.step.moved import key_of
+
+__all__ = ["Arrivals"]
+
+#: Which start of which task sends, and the number of the move.
+_Move = tuple[str, int, int]
+
+
+class _Arrival:
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.rules = Taker()
+        self.values = KeptValues()
+        self.handles: set[ResourceHandle] = set()
+
+
+class Arrivals:
+    """Copies of variables that are to be served here.
+
+    Args:
+        store: that of the task.
+        returned: called with the keys of variables that come.
+        is_here: whether the record says that this task has a variable.
+    """
+
+    def __init__(
+        self,
+        store: ResourceStore,
+        returned: Callable[[set[str]], None],
+        is_here: Callable[[str], bool],
+    ) -> None:
+        self._store = store
+        self._returned = returned
+        self._is_here = is_here
+        self._moves: dict[_Move, _Arrival] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def keys(self) -> set[str]:
+        """The variables that come now."""
+        with self._lock:
+            return {key_of(h) for arrival in self._moves.values() for h in arrival.handles}
+
+    def copied(self, link: Link, message: pb.MoveCopy, buffers: list[memoryview]) -> None:
+        """A piece of the copy has come, or the last one: then the variables are put in place."""
+        tensors = iter(codec.decode_many(message.copy.values, buffers))
+        with self._lock:
+            move = link.peer.task, link.peer.incarnation, message.move
+            arrival = self._moves.get(move)
+            if arrival is None or arrival.link is not link:
+                arrival = self._moves[move] = _Arrival(link)
+            for change in message.copy.changes:
+                handle = ResourceHandle("variable", change.container, change.name)
+                arrival.handles.add(handle)
+                found = [next(tensors) for _ in range(change.tensors)]
+                if not found:
+                    arrival.values.drop(handle)
+                elif len(found) == 1:
+                    arrival.values.put(handle, found[0])
+                else:
+                    arrival.values.put_rows(handle, *found)
+        self._returned({key_of(h) for h in arrival.handles})
+        if message.is_last:
+            values = arrival.values.hand_over()
+            with self._store.lock:
+                self._store.put_all(list(values), list(values.values()))
+            arrival.rules.seal()
+        said = pb.MoveSaid(
+            move=message.move, sequence=message.copy.sequence, is_sealed=message.is_last
+        )
+        with contextlib.suppress(PipeBroken):
+            link.send(pack(said), block=False)
+
+    def ended(self, link: Link, move: int, is_moved: bool) -> None:
+        """The source says how it ended."""
+        with self._lock:
+            arrival = self._moves.pop((link.peer.task, link.peer.incarnation, move), None)
+        if arrival is not None:
+            arrival.rules.ended(is_moved)
+            self._drop_if_dropped(arrival)
+
+    def lost(self, link: Link, is_dead: Callable[[], bool]) -> None:
+        """A link is lost; ``is_dead``: whether the process at its other end has ended."""
+        with self._lock:
+            found = {m: a for m, a in self._moves.items() if a.link is link}
+        for move, arrival in found.items():
+            # Only a sealed copy outlives its source: what it was about to write decides.
+            is_here = all(map(self._is_here, map(key_of, arrival.handles)))
+            arrival.rules.lost(arrival.rules.stage == "sealed" and not is_here and is_dead())
+            if arrival.rules.stage == "dropped":
+                with self._lock:
+                    self._moves.pop(move, None)
+                self._drop_if_dropped(arrival)
+
+    def _drop_if_dropped(self, arrival: _Arrival) -> None:
+        if arrival.rules.stage == "dropped":
+            with self._store.lock:
+                for handle in arrival.handles:
+                    if not self._is_here(key_of(handle)):
+                        self._store.drop(handle)

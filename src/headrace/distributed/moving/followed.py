@@ -1,0 +1,46 @@
+"""What changes of some variables while a copy of them is made elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from headrace.distributed.standby.journal import Journal
+from headrace.executor.resources import ResourceHandle, ResourceStore, Rows
+
+__all__ = ["Followed"]
+
+
+class Followed(Journal):
+    """A journal of some variables of a store.
+
+    Args:
+        store: tells of its changes from `fill` on. It has no other listener.
+    """
+
+    def __init__(self, store: ResourceStore) -> None:
+        super().__init__(store)
+        self._keys: set[Hashable] = set()
+
+    def note(self, key: Hashable, rows: Rows = None) -> None:
+        if key in self._keys:
+            super().note(key, rows)
+
+    def made(self, key: Hashable, value: Any) -> None:
+        """Objects stay."""
+
+    def add(self, keys: Iterable[ResourceHandle]) -> None:
+        """Copy these variables too."""
+        with self._store.lock:
+            more = [key for key in keys if key not in self._keys]
+            self._keys.update(more)
+            self._unfilled.update(dict.fromkeys(more))
+            self._store.changes = self
+        self.news.set()
+
+    @property
+    def bytes_left(self) -> int:
+        """How much is to be sent, were it sent now; rows count as whole variables."""
+        with self._store.lock:
+            keys = {*self._changed, *self._unfilled}
+            return sum(int(getattr(self._store.get(k), "nbytes", 0)) for k in keys)

@@ -1,0 +1,507 @@
+"""Variables of a task that go to another one, and those that come: messages, threads and clocks.
+
+`moving.rules` decides; one thread, that of the control call, makes a move, and answers come in the
+threads of links.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+from headrace.distributed.cluster.cluster_spec import split_address
+from headrace.distributed.master.master import Master
+from headrace.distributed.moving.arrivals import Arrivals
+from headrace.distributed.moving.followed import Followed
+from headrace.distributed.moving.rules import Giver
+from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.standby.changes import encoded
+from headrace.distributed.transport.base import PipeBroken
+from headrace.distributed.transport.link import Link
+from headrace.distributed.wire.failures import to_error
+from headrace.distributed.wire.messages import pack
+from headrace.distributed.worker.machine import OWN, MasterStart
+from headrace.distributed.worker.worker import RegisteredPart, Worker
+from headrace.errors import (
+    AbortedError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    UnavailableError,
+    UnimplementedError,
+)
+from headrace.executor.resources import ResourceHandle
+from headrace.step.moved import key_of
+
+__all__ = ["MoveReport", "Moves"]
+
+_log = logging.getLogger("headrace.distributed")
+
+#: Masters make their plans ahead within so many seconds.
+_PREPARE_SECONDS = 60.0
+#: Steps are held so long (seconds) for those under way, the first time; then twice as long, up to
+#: the second: steps of others may wait for one that is held.
+_HOLD_SECONDS, _MOST_HOLD_SECONDS = 1.0, 8.0
+#: The target takes a piece within so many seconds.
+_COPY_SECONDS = 60.0
+#: Changes are sent so many times while steps go on, if that leaves fewer each time.
+_ROUNDS = 4
+#: So many bytes go in no time.
+_LITTLE = 1 << 20
+#: Between two looks at parts of steps that run, and two attempts, in seconds.
+_LOOK, _PAUSE = 0.002, 0.5
+#: A process listens within so many seconds, or does not.
+_DIAL_SECONDS = 1.0
+
+
+class MoveReport(NamedTuple):
+    """What a move has done.
+
+    Attributes:
+        keys: of the variables, with those that had to go along.
+        bytes: of their values.
+        seconds: that it took; ``held``: for which steps were held.
+        attempts: how many there were.
+    """
+
+    keys: tuple[str, ...]
+    bytes: int
+    seconds: float
+    held: float
+    attempts: int
+
+
+class _Move:
+    """One attempt."""
+
+    def __init__(self, number: int, task: str, link: Link, followed: Followed) -> None:
+        self.number = number
+        self.task = task
+        self.link = link
+        self.followed = followed
+        self.rules = Giver()
+        self.keys: frozenset[str] = frozenset()
+        #: Of those that have a value.
+        self.handles: dict[str, ResourceHandle] = {}
+        self.also: set[str] = set()
+        self.error: OpError | None = None
+        self.kept = 0
+        self.is_sealed = False
+        #: The masters that were told anything.
+        self.told: set[MasterStart] = set()
+
+
+class Moves:
+    """What a task does for variables that move.
+
+    Args:
+        task: the own one; ``worker``, ``master``: of it.
+
+    Attributes:
+        commit: ``commit(keys, task)`` writes down in the record of the cluster where variables are;
+            raises UnavailableError or DeadlineExceededError if it is not certain whether it did.
+    """
+
+    def __init__(self, task: str, worker: Worker, master: Master) -> None:
+        self.task = task
+        self.commit: Callable[[Sequence[str], str], None] = _no_record
+        self._worker = worker
+        self._master = master
+        self._peers = worker.peers
+        self._store = worker.store
+        self.arrivals = Arrivals(
+            worker.store,
+            worker.closures.back,
+            lambda key: master.moved.task_of(key) == task,
+        )
+        worker.closures.elsewhere = lambda key: master.moved.task_of(key)
+        worker.on_register = self._registered
+        worker.on_refuse = self._refused
+        worker.arriving = lambda: self.arrivals.keys
+        self._numbers = itertools.count(secrets.randbits(40) << 20 | 1)
+        self._now: _Move | None = None
+        self._one = threading.Lock()
+        self._changed = threading.Condition()
+        self._closed = threading.Event()
+
+    # -- the call ---------------------------------------------------------------------------------
+
+    def move(self, keys: Collection[str], to: str, timeout: float = 60.0) -> MoveReport:
+        """Give variables, and what must be where they are, to another task; waits for it.
+
+        Args:
+            keys: see `key_of`.
+            to: full name of the task.
+            timeout: in seconds; what has not begun to be final by then is given up.
+
+        Raises:
+            InvalidArgumentError: if ``to`` is this task, or no task.
+            NotFoundError: if this task does not have one of the variables.
+            UnimplementedError: if this task has a standby.
+            DeadlineExceededError: if steps that use them did not end in time; nothing has moved.
+            UnavailableError: if the other task is lost; nothing has moved.
+        """
+        began = time.monotonic()
+        if not self._one.acquire(timeout=timeout):
+            text = f"Other variables move from {self.task}, for more than {timeout:g} s."
+            raise UnavailableError(None, None, text)
+        try:
+            self._check(keys, to)
+            return self._try(set(keys), to, began, timeout)
+        finally:
+            self._one.release()
+
+    def _check(self, keys: Collection[str], to: str) -> None:
+        if to == self.task or to not in self._master.addresses:
+            known = ", ".join(sorted(set(self._master.addresses) - {self.task}))
+            text = f"Variables of {self.task} cannot move to {to!r}: there are {known}."
+            raise InvalidArgumentError(None, None, text)
+        if self.commit is _no_record:
+            _no_record((), to)
+        if self._worker.journal is not None:
+            raise UnimplementedError(
+                None,
+                None,
+                f"{self.task} has a copy (`replicas=1`): such servers keep theirs, for now.",
+            )
+        missing = sorted(set(keys) - self._own().keys())
+        if missing:
+            text = f"{self.task} has no variable {', '.join(missing)} to give to {to}."
+            raise NotFoundError(None, None, text)
+
+    def _own(self) -> dict[str, ResourceHandle]:
+        """The variables that have a value here, by their keys."""
+        return {
+            key_of(handle): handle
+            for handle, _ in self._store.items()
+            if isinstance(handle, ResourceHandle) and handle.kind == "variable"
+        }
+
+    def _try(self, keys: set[str], to: str, began: float, timeout: float) -> MoveReport:
+        hold = _HOLD_SECONDS
+        for attempt in itertools.count(1):
+            left = began + timeout - time.monotonic()
+            link = self._peers.link(to, self._master.addresses.of(to), max(0.1, left))
+            made = _Move(next(self._numbers), to, link, Followed(self._store))
+            try:
+                held, size = self._attempt(made, keys, hold)
+            except DeadlineExceededError:
+                hold = min(2 * hold, _MOST_HOLD_SECONDS)
+                if time.monotonic() + _PAUSE + hold > began + timeout:
+                    raise
+                _log.info("%s keeps %s for now: steps take long", self.task, sorted(keys))
+                self._closed.wait(_PAUSE)
+                continue
+            seconds = time.monotonic() - began
+            _log.info(
+                "%s: %d variables with %d bytes moved to %s in %.2f s, steps waited %.3f s",
+                *(self.task, len(made.keys), size, to, seconds, held),
+            )
+            return MoveReport(tuple(sorted(made.keys)), size, seconds, held, attempt)
+        raise AssertionError
+
+    # -- one attempt ------------------------------------------------------------------------------
+
+    def _attempt(self, move: _Move, keys: set[str], seconds: float) -> tuple[float, int]:
+        """Make a move, or let all be as before. Returns how long steps were held, and bytes."""
+        self._now = move
+        try:
+            self._add(move, keys)
+            self._copy(move)
+            self._prepare(move)
+            began = time.monotonic()
+            self._hold(move, seconds)
+            self._seal(move)
+            values = [self._store.get(h) for h in move.handles.values()]
+            size = sum(int(getattr(v, "nbytes", 0)) for v in values)
+            del values
+            self._commit(move)
+            self._let_go(move)
+            return time.monotonic() - began, size
+        finally:
+            if move.rules.give_up():
+                self._worker.open_parts()
+                self._tell_all(move, pb.MoveTold(stage=pb.MoveTold.END))
+                self._tell_target(move, is_moved=False)
+            move.followed.stop()
+            self._now = None
+
+    def _add(self, move: _Move, keys: set[str]) -> None:
+        own = self._own()
+        more = {key: own[key] for key in keys if key in own}
+        move.keys |= keys
+        move.handles.update(more)
+        move.followed.add(more.values())
+
+    def _copy(self, move: _Move) -> None:
+        """Send what is there, and what changes meanwhile, until that is little."""
+        left = 0
+        for turn in range(_ROUNDS):
+            is_whole = False
+            while not is_whole:
+                is_whole = self._send(move)
+            before, left = left, move.followed.bytes_left
+            if left <= _LITTLE or (turn and 2 * left > before):
+                return
+
+    def _send(self, move: _Move, is_last: bool = False) -> bool:
+        """Send what there is to send now; whether the copy has everything then."""
+        sequence, changes, is_whole = move.followed.take()
+        try:
+            message, buffers = encoded(self.task, changes)
+        finally:
+            move.followed.give_back(changes)
+        message.sequence, message.is_whole = sequence, is_whole
+        with self._changed:
+            move.kept = -1
+        try:
+            made = pb.MoveCopy(move=move.number, is_last=is_last and is_whole)
+            made.copy.CopyFrom(message)
+            move.link.send(pack(made), buffers)
+        except PipeBroken as error:
+            raise self._lost(move, error.reason) from None
+        self._await(move, lambda: move.kept >= 0, _COPY_SECONDS)
+        return is_whole
+
+    def _prepare(self, move: _Move) -> None:
+        """Let masters make their plans ahead; find what must go along."""
+        told = pb.MoveTold(stage=pb.MoveTold.PREPARE)
+        while True:
+            masters = self._worker.masters_of(move.keys)
+            with self._changed:
+                move.also = set()
+                move.rules.prepare(masters)
+            self._tell_all(move, told, masters)
+            self._await(move, lambda: move.rules.stage == "prepared", _PREPARE_SECONDS)
+            # Those without a value go along as well: they will get it where the others are.
+            where = self._master.moved
+            more = {k for k in move.also - move.keys if where.task_of(k) in ("", self.task)}
+            if not more:
+                return
+            _log.info("%s: %s must go where %s go", self.task, sorted(more), sorted(move.keys))
+            move.rules.copy_more()
+            self._add(move, more)
+            self._copy(move)
+
+    def _hold(self, move: _Move, seconds: float) -> None:
+        """Let masters begin no more steps with the variables, and wait for those under way."""
+        self._copy(move)
+        end = time.monotonic() + seconds
+        masters = self._worker.masters_of(move.keys)
+        with self._changed:
+            move.rules.hold(masters)
+        self._tell_all(move, pb.MoveTold(stage=pb.MoveTold.HOLD), masters)
+        self._await(move, lambda: move.rules.stage == "closing", seconds)
+        self._worker.close_parts(move.keys)
+
+        def is_quiet() -> bool:
+            return not self._worker.runs_any(move.keys)
+
+        self._await(move, is_quiet, max(0.0, end - time.monotonic()))
+        move.rules.quiet()
+
+    def _seal(self, move: _Move) -> None:
+        while not self._send(move, is_last=True):
+            pass
+        with self._changed:
+            if move.link.lost:
+                raise self._lost(move, move.link.reason)
+            move.rules.sealed()
+
+    def _commit(self, move: _Move) -> None:
+        """Change the record: from here on there is no way back but what it says."""
+        while True:
+            try:
+                self.commit(sorted(move.keys), move.task)
+                break
+            except (DeadlineExceededError, UnavailableError) as error:
+                text = "%s: it is not decided whether %s are at %s: %s"
+                _log.warning(text, self.task, sorted(move.keys), move.task, error.message)
+            except OpError:
+                move.rules.refused()
+                raise
+            if self._closed.wait(_PAUSE):
+                raise AbortedError(None, None, f"{self.task} stops while variables move.")
+        move.rules.decided()
+
+    def _let_go(self, move: _Move) -> None:
+        """The other task has them."""
+        self._worker.give_parts(move.keys, move.task)
+        self._tell_target(move, is_moved=True)
+        told = self._news(pb.MoveTold(stage=pb.MoveTold.END, committed=True))
+        self._tell_all(move, told)
+        move.followed.stop()
+        with self._store.lock:
+            for handle in move.handles.values():
+                self._store.drop(handle)
+
+    def _await(self, move: _Move, is_so: Callable[[], bool], seconds: float) -> None:
+        """Wait for others.
+
+        Raises:
+            OpError: what a master has answered, or that the target is lost.
+            DeadlineExceededError: if it takes longer.
+        """
+        end = time.monotonic() + seconds
+        with self._changed:
+            while not is_so():
+                if move.error is not None:
+                    raise move.error
+                if move.link.lost or self._closed.is_set():
+                    raise self._lost(move, move.link.reason or "this task stops")
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise DeadlineExceededError(None, None, self._late(move, seconds))
+                self._changed.wait(min(left, _LOOK if move.rules.is_closed else 0.1))
+            if move.error is not None:
+                raise move.error
+
+    def _late(self, move: _Move, seconds: float) -> str:
+        waiting = ", ".join(sorted(name or self.task for name, _ in move.rules.waiting))
+        return (
+            f"{', '.join(sorted(move.keys))} stay at {self.task}: the move to {move.task} came no "
+            f"further than {move.rules.stage!r} within {seconds:.1f} s"
+            + (f"; it waits for steps of {waiting}." if waiting else ".")
+        )
+
+    def _lost(self, move: _Move, reason: str) -> UnavailableError:
+        keys = ", ".join(sorted(move.keys))
+        text = f"{keys} stay at {self.task}: {move.task} was lost while they moved: {reason}"
+        return UnavailableError(None, None, text)
+
+    # -- masters ----------------------------------------------------------------------------------
+
+    def _tell_all(
+        self, move: _Move, told: pb.MoveTold, masters: Collection[MasterStart] | None = None
+    ) -> None:
+        """Tell masters; by default all that were told of this move before."""
+        for master in list(move.told) if masters is None else masters:
+            self._tell(move, told, master)
+
+    def _tell(self, move: _Move, told: pb.MoveTold, master: MasterStart) -> None:
+        message = pb.MoveTold(move=move.number, keys=sorted(move.keys), task=move.task)
+        message.MergeFrom(told)
+        with self._changed:
+            move.told.add(master)
+        if master == OWN:
+            self._master.held_steps.told(self.task, message, self._said_own)
+            return
+        link = self._peers.known(master[0])
+        try:
+            if link is None or link.peer.incarnation != master[1]:
+                raise PipeBroken("it is not there")
+            link.send(pack(message), block=False)
+        except PipeBroken:
+            with self._changed:
+                move.rules.lost(master)
+                self._changed.notify_all()
+
+    def _tell_target(self, move: _Move, is_moved: bool) -> None:
+        told = pb.MoveTold(
+            stage=pb.MoveTold.END, move=move.number, committed=is_moved, is_target=True
+        )
+        with contextlib.suppress(PipeBroken):
+            move.link.send(pack(self._news(told) if is_moved else told), block=False)
+
+    def _news(self, told: pb.MoveTold) -> pb.MoveTold:
+        """With where all variables are."""
+        now = self._master.moved.now()
+        told.epoch = now.epoch
+        told.moved.update(now.tasks)
+        return told
+
+    def _registered(self, master: MasterStart, part: RegisteredPart) -> None:
+        """A part of a new plan is here: its master may not know of a move."""
+        move = self._now
+        if move is None or part.keys.isdisjoint(move.keys):
+            return
+        with self._changed:
+            is_told = move.rules.joined(master)
+        if is_told:
+            self._tell(move, pb.MoveTold(stage=pb.MoveTold.HOLD), master)
+
+    def _refused(self, link: Link) -> None:
+        """A master asks for a part with variables that are elsewhere: it does not know where."""
+        with contextlib.suppress(PipeBroken):
+            told = self._news(pb.MoveTold(stage=pb.MoveTold.END, committed=True))
+            link.send(pack(told), block=False)
+
+    # -- what others say --------------------------------------------------------------------------
+
+    def on_frame(self, link: Link, message: Any, buffers: list[Any]) -> None:
+        """A message about a move has arrived."""
+        if isinstance(message, pb.MoveCopy):
+            self.arrivals.copied(link, message, buffers)
+        elif isinstance(message, pb.MoveSaid):
+            self._said((link.peer.task, link.peer.incarnation), message)
+        elif message.is_target:
+            self._master.moved.set(message.epoch, dict(message.moved))
+            self.arrivals.ended(link, message.move, message.committed)
+        else:
+
+            def reply(said: pb.MoveSaid) -> None:
+                with contextlib.suppress(PipeBroken):
+                    link.send(pack(said), block=False)
+
+            self._master.held_steps.told(link.peer.task, message, reply)
+
+    def _said_own(self, said: pb.MoveSaid) -> None:
+        self._said(OWN, said)
+
+    def _said(self, master: MasterStart, said: pb.MoveSaid) -> None:
+        with self._changed:
+            move = self._now
+            if move is None or said.move != move.number:
+                return
+            if said.stage == pb.MoveTold.HOLD:
+                move.rules.held(master)
+            elif said.stage == pb.MoveTold.PREPARE:
+                if said.HasField("failure"):
+                    move.error = to_error(said.failure)
+                move.also.update(said.also)
+                move.rules.prepared(master)
+            else:
+                move.kept = said.sequence
+                move.is_sealed |= said.is_sealed
+            self._changed.notify_all()
+
+    def lost(self, link: Link) -> None:
+        """A link is lost."""
+        with self._changed:
+            if self._now is not None:
+                self._now.rules.lost((link.peer.task, link.peer.incarnation))
+            self._changed.notify_all()
+        self._master.held_steps.lost(link.peer.task)
+        self.arrivals.lost(link, lambda: self._has_ended(link))
+
+    def _has_ended(self, link: Link) -> bool:
+        """Whether the process at the other end of a lost link has ended."""
+        known = self._peers.known(link.peer.task)
+        if known is not None:
+            return bool(known.peer.incarnation != link.peer.incarnation)
+        try:
+            socket.create_connection(split_address(link.peer.address), _DIAL_SECONDS).close()
+        except OSError as error:
+            return isinstance(error, ConnectionRefusedError)
+        return False
+
+    def close(self) -> None:
+        """Move nothing more."""
+        self._closed.set()
+        with self._changed:
+            self._changed.notify_all()
+
+
+def _no_record(keys: Sequence[str], task: str) -> None:
+    raise FailedPreconditionError(
+        None, None, "There is no record of this cluster to write down where variables are."
+    )

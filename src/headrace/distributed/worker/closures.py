@@ -1,0 +1,79 @@
+"""Variables that this task takes no steps for: they are on their way to another, or have gone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+
+from headrace.errors import AbortedError, OpError, UnavailableError
+
+__all__ = ["Closures"]
+
+
+class Closures:
+    """Which parts of steps are refused, and why.
+
+    Args:
+        task: the own one.
+
+    Attributes:
+        elsewhere: tells of a variable which other task has it, as the record of the cluster says;
+            "" for none.
+    """
+
+    def __init__(self, task: str) -> None:
+        self.task = task
+        self.elsewhere: Callable[[str], str] = lambda key: ""
+        self._closing: frozenset[str] = frozenset()
+        self._left: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def close(self, keys: Collection[str]) -> None:
+        """These variables are on their way."""
+        with self._lock:
+            self._closing = frozenset(keys)
+
+    def open(self) -> None:
+        """They stay."""
+        self.close(())
+
+    def gone(self, keys: Collection[str], task: str) -> None:
+        """They have gone to a task."""
+        with self._lock:
+            self._left.update(dict.fromkeys(keys, task))
+            self._closing = frozenset()
+
+    def back(self, keys: Collection[str]) -> None:
+        """These come from another task."""
+        with self._lock:
+            self._left = {k: t for k, t in self._left.items() if k not in keys}
+
+    def refusal(self, keys: frozenset[str]) -> OpError | None:
+        """Why no step may use these variables here; None if it may."""
+        if not (self._closing or self._left) or not keys:
+            return None
+        with self._lock:
+            for key in keys & self._left.keys():
+                return self._moved(key, self._left[key])
+            for key in keys & self._closing:
+                return UnavailableError(
+                    None, None, f"Variable {key} is on its way from {self.task} to another task."
+                )
+        return None
+
+    def refusal_of_new(self, keys: frozenset[str], arriving: Collection[str]) -> OpError | None:
+        """Why no new part may use them: the record says that they are elsewhere."""
+        for key in keys:
+            task = self.elsewhere(key)
+            if task and task != self.task and key not in arriving:
+                return self._moved(key, task)
+        found = self.refusal(keys)
+        return None if isinstance(found, UnavailableError) else found
+
+    def _moved(self, key: str, task: str) -> AbortedError:
+        return AbortedError(
+            None,
+            None,
+            f"Variable {key} is not at {self.task} any more: it has moved to {task}. Make a new "
+            "session, which finds it there.",
+        )
