@@ -45,6 +45,10 @@ class Membership:
                 "gone. Make a new session and initialise or restore the variables.",
             )
 
+    def forget(self, task: str) -> None:
+        """The session has nothing at a task any more."""
+        self._incarnations.pop(task, None)
+
     def is_member(self, task: str, incarnation: int) -> bool:
         """Whether this start of the task is the one that the session uses."""
         return self._incarnations.get(task) == incarnation

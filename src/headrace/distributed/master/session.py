@@ -273,8 +273,14 @@ class MasterSession:
             AbortedError: if it was started again since this session used it first.
         """
         link = self.master.peers.link(task, self.master.addresses.of(task), timeout)
+        if not self._uses(task):  # what it had there has moved away
+            self._members.forget(task)
         self._members.met(task, link.peer.incarnation)
         return link
+
+    def _uses(self, task: str) -> bool:
+        """Whether a plan has a part in a task."""
+        return any(task in plan.registered.feeds for plan in list(self.plans.values()))
 
     def check_open(self) -> None:
         """Raise CancelledError if the session is closed."""

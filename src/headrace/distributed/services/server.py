@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from headrace.distributed.cluster.cluster_spec import (
@@ -24,7 +24,7 @@ from headrace.distributed.links.liveness import answers
 from headrace.distributed.links.peers import may_come
 from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.membership.changes import by_weight
-from headrace.distributed.membership.record import ClusterRecord, record_of
+from headrace.distributed.membership.record import ClusterRecord, changed, record_of
 from headrace.distributed.membership.voting import Accepted
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
@@ -251,6 +251,7 @@ class Server:
         self.members = Members(me, addresses, call, first)
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
         self.members.on_change = self._cluster_changed
+        self.task.moves.commit = self._commit_moved
         self._changes = ClusterCalls(self._cluster, self.members, self._controls).handlers()
         if joined is not None:
             self.members.learn(joined)
@@ -269,6 +270,11 @@ class Server:
         if leaves and not self.task.master.is_leaving:
             _log.info("Task %s is to leave: its programs stop soon", self._task_name)
         self.task.master.is_leaving = leaves
+
+    def _commit_moved(self, keys: Sequence[str], task: str) -> None:
+        """Let the record say that a task has these variables."""
+        moved = dict.fromkeys(keys, task)
+        self.members.change(lambda record: changed(record, moved=moved), _CHANGE_SECONDS)
 
     def _change_cluster(self, name: str, request: Any) -> Any:
         self._service.wait_until_ready()

@@ -1,0 +1,123 @@
+"""Variables move between server processes while worker processes train; servers are killed."""
+
+import signal
+import sys
+import threading
+
+import pytest
+from task_processes import eventually
+from test_standby_kills import Servers, Worker
+
+from headrace.distributed.services import admin
+from headrace.errors import OpError, UnavailableError
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform != "linux", reason="kills processes"),
+    pytest.mark.timeout(240),
+]
+
+#: Ends with the first exception, which a move must not cause.
+_WORKER = """
+import json, sys
+sys.stderr = sys.stdout
+import headrace as tf
+cluster = tf.train.ClusterSpec(json.loads(sys.argv[1]))
+index = int(sys.argv[2])
+server = tf.train.Server(cluster, job_name="worker", task_index=index)
+with tf.device("/job:ps/task:0"):
+    counters = [tf.get_variable(f"counter{i}", initializer=0) for i in (0, 1)]
+    total = tf.get_variable("total", initializer=0)
+    dense = tf.get_variable("dense", initializer=tf.ones([256, 1024]))
+with tf.device(f"/job:worker/task:{index}"):
+    loss = tf.reduce_mean(tf.square(dense - 3.0))
+train = tf.train.MomentumOptimizer(0.1, 0.5).minimize(loss)
+step = [counters[index].assign_add(1), total.assign_add(1, use_locking=True), train]
+ready = tf.report_uninitialized_variables()
+with tf.Session(server.target) as sess:
+    if index == 0:
+        sess.run(tf.global_variables_initializer())
+    while sess.run(ready).size:
+        pass
+    for done in range(1, 1 << 30):
+        sess.run(step)
+        print(done, *map(int, sess.run([counters[index], total])), flush=True)
+"""
+PS = "/job:ps/replica:0/task:"
+
+
+@pytest.fixture
+def servers():
+    made = Servers({"ps": 3, "worker": 2})
+    yield made
+    made.kill_all()
+
+
+@pytest.fixture
+def workers(servers):
+    made = [Worker(servers, index, _WORKER) for index in (0, 1)]
+    yield made
+    for worker in made:
+        worker.end()
+
+
+def counts_are_right(workers):
+    """Each step that a worker was told of has counted once."""
+    for worker in workers:
+        assert not worker.logged, "".join(worker.logged[-30:])
+        assert worker.seen == [(n, n, total) for n, (_, _, total) in enumerate(worker.seen, 1)]
+
+
+def go_on(workers):
+    for worker in workers:
+        worker.goes_on()
+
+
+def variables_at(address):
+    (found,) = admin.status(address, cluster=False)
+    return {v.name for v in found.variables if v.kind == "variable"}
+
+
+def test_variables_move_there_and_back_and_a_killed_target_changes_nothing(servers, workers):
+    first, _, third = servers.addresses["ps"]
+    go_on(workers)
+    moved = admin.move(first, ["dense", "counter0", "total"], f"{PS}2")
+    assert set(moved.moved) >= {"dense", "dense/Momentum", "counter0", "total"}
+    go_on(workers)
+    assert variables_at(third) == set(moved.moved)
+    assert variables_at(first) == {"counter1"}
+    admin.move(third, ["counter0", "total", "dense"], f"{PS}0")
+    go_on(workers)
+    assert variables_at(third) == set()
+    # The target dies in the middle.
+    servers.signal("ps", 2, signal.SIGSTOP)
+    errors = []
+
+    def move():
+        try:
+            admin.move(first, ["counter0", "dense"], f"{PS}2", 20.0)
+        except OpError as error:
+            errors.append(error)
+
+    moving = threading.Thread(target=move)
+    moving.start()
+    go_on(workers)
+    servers.kill("ps", 2)
+    moving.join()
+    assert isinstance(errors[0], UnavailableError)
+    go_on(workers)
+    # Started again, it takes them.
+    servers.start(("ps", 2))
+    eventually(lambda: _moves(first, ["counter0", "dense"], f"{PS}2"))
+    go_on(workers)
+    counts_are_right(workers)
+    own = [len(worker.seen) for worker in workers]
+    last = max(worker.seen[-1][2] for worker in workers)
+    assert last <= sum(own) + 2 <= last + 4
+
+
+def _moves(address, names, to):
+    try:
+        return bool(admin.move(address, names, to).moved)
+    except UnavailableError:  # the task has just been started
+        return False
