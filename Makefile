@@ -75,6 +75,7 @@ bench-distributed: $(STAMP) $(PEER_STAMP)
 	$(BIN)/python benchmarks/devices.py
 	$(BIN)/python benchmarks/checkpoints.py
 	$(BIN)/python benchmarks/standby.py
+	$(BIN)/python benchmarks/moving.py
 	$(BIN)/python benchmarks/elastic.py
 
 bench-input: $(STAMP) $(PEER_STAMP)

@@ -1,0 +1,164 @@
+"""Variables that move to a new server: for how long training pauses.
+
+    python benchmarks/moving.py                     # a third of 1 GB, dense and sparse steps
+    python benchmarks/moving.py --megabytes 256
+
+Two servers with half of the model each, a third one that is empty, and a worker that trains; each
+server is a process. Variables go to the third server as `plan_moves` says, one after the other,
+while steps run. Measured is the longest time between the ends of two steps, beside the same before;
+target: under 0.5 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import headrace as tf
+from headrace.distributed.moving.planner import plan_moves
+from headrace.distributed.services import admin
+from headrace.test.cluster import free_ports
+
+SERVERS, PIECES, COLUMNS = 3, 30, 256
+PS = "/job:ps/replica:0/task:"
+WARM_STEPS, QUIET_STEPS = 10, 60
+
+
+def serve(cluster: str, index: int) -> None:
+    """A parameter server, until its standard input ends."""
+    server = tf.train.Server(json.loads(cluster), job_name="ps", task_index=index)
+    print("ready", flush=True)
+    sys.stdin.read()
+    server.stop()
+
+
+def model(megabytes: int, kind: str) -> tuple[list[Any], Any]:
+    """The variables on the first two servers, and a step: it changes all of each, or some rows."""
+    rows = (megabytes << 20) // (PIECES * COLUMNS * 4)
+    variables, updates = [], []
+    for i in range(PIECES):
+        with tf.device(f"/job:ps/task:{i % 2}"):
+            v = tf.get_variable(f"v{i}", [rows, COLUMNS], initializer=tf.zeros_initializer())
+        variables.append(v)
+        if kind == "dense":
+            updates.append(tf.assign_add(v, tf.ones([1, 1])))
+        else:
+            with tf.device("/job:worker/task:0"):
+                ids = tf.random_uniform([64], 0, rows, tf.int32)
+            updates.append(tf.scatter_add(v, ids, tf.ones([64, COLUMNS])))
+    with tf.device("/job:ps/task:0"):
+        count = tf.get_variable("count", initializer=0)
+    return variables, tf.group(*updates, count.assign_add(1))
+
+
+def pauses(ends: list[float]) -> tuple[float, float]:
+    """The longest and the median time between the ends of two steps, in seconds."""
+    gaps = [b - a for a, b in itertools.pairwise(ends)]
+    return max(gaps), statistics.median(gaps)
+
+
+def measure(megabytes: int, kind: str) -> dict[str, Any]:
+    """Train, and move a third of the model meanwhile."""
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(SERVERS + 1)]
+    cluster = {"ps": addresses[:SERVERS], "worker": addresses[SERVERS:]}
+    servers = [
+        subprocess.Popen(
+            [sys.executable, __file__, "serve", json.dumps(cluster), str(i)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for i in range(SERVERS)
+    ]
+    for server in servers:
+        assert server.stdout is not None
+        server.stdout.readline()
+    worker = tf.train.Server(cluster, job_name="worker", task_index=0)
+    try:
+        with tf.Graph().as_default():
+            return _measured(cluster["ps"], worker, megabytes, kind)
+    finally:
+        worker.stop()
+        for server in servers:
+            server.kill()
+            server.wait()
+
+
+def _measured(ps: list[str], worker: Any, megabytes: int, kind: str) -> dict[str, Any]:
+    variables, step = model(megabytes, kind)
+    ends: list[float] = []
+    moved = threading.Event()
+    with tf.Session(worker.target) as session:
+        session.run(tf.global_variables_initializer())
+        call = session.make_callable([step])
+        for _ in range(WARM_STEPS):
+            call()
+
+        def train() -> None:
+            while not moved.is_set():
+                call()
+                ends.append(time.perf_counter())
+
+        trainer = threading.Thread(target=train)
+        trainer.start()
+        while len(ends) < QUIET_STEPS:
+            time.sleep(0.01)
+        quiet, began = len(ends), time.perf_counter()
+        each = int(variables[0].shape.num_elements()) * 4
+        sizes = {f"{PS}{i}": {f"v{k}": each for k in range(i, PIECES, 2)} for i in range(2)}
+        tasks = [f"{PS}{i}" for i in range(SERVERS)]
+        held, size = [], 0
+        for name, source, to in plan_moves({**sizes, tasks[2]: {}}, tasks):
+            done = admin.move(ps[tasks.index(source)], [name], to)
+            held.append(done.held_seconds)
+            size += done.bytes
+        took = time.perf_counter() - began
+        wanted = len(ends) + QUIET_STEPS
+        while len(ends) < wanted and trainer.is_alive():
+            time.sleep(0.01)
+        moved.set()
+        trainer.join()
+        count = int(session.run("count:0"))
+    assert count == len(ends) + WARM_STEPS, (count, len(ends))
+    before, step_before = pauses(ends[:quiet])
+    during, step_during = pauses(ends[quiet - 1 :])
+    return {
+        "kind": kind,
+        "moved_mb": size / (1 << 20),
+        "moves": len(held),
+        "seconds": took,
+        "longest_hold": max(held),
+        "longest_gap_before": before,
+        "median_gap_before": step_before,
+        "longest_gap": during,
+        "median_gap": step_during,
+    }
+
+
+def main() -> None:
+    """Measure both kinds of steps, and print a line for each."""
+    if sys.argv[1:2] == ["serve"]:
+        serve(sys.argv[2], int(sys.argv[3]))
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--megabytes", type=int, default=1024)
+    options = parser.parse_args()
+    for kind in ("sparse", "dense"):
+        found = measure(options.megabytes, kind)
+        print(
+            f"{kind}: {found['moved_mb']:.0f} MB in {found['moves']} moves, "
+            f"{found['seconds']:.1f} s; longest gap between steps {found['longest_gap']:.3f} s "
+            f"(before: {found['longest_gap_before']:.3f}), median {found['median_gap']:.3f} s "
+            f"({found['median_gap_before']:.3f}), steps held at most {found['longest_hold']:.3f} s",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
