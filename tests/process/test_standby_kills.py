@@ -173,6 +173,7 @@ with tf.train.MonitoredTrainingSession(server.target, log_step_count_steps=None,
 """
 
 
+@pytest.mark.slow
 def test_tables_and_dispensers_are_served_by_the_standby_too():
     servers = Servers({"ps": 2, "worker": 1}, replicas=1)
     worker = Worker(servers, 0, _OBJECTS)
