@@ -25,6 +25,8 @@ _log = logging.getLogger("headrace.distributed")
 _HOLD_SECONDS = 10.0
 #: Of the plans of a session so many are made ahead, those that ran most; others when they run.
 _MOST_AHEAD = 8
+#: Steps that compile are waited for so long before others are held; with so long between two looks.
+_COMPILE_SECONDS, _LOOK = 20.0, 0.02
 
 #: Sends an answer to the task whose variables move.
 Reply = Callable[[pb.MoveSaid], None]
@@ -115,6 +117,11 @@ class HeldSteps:
         plans = sorted(self._touched(keys), key=lambda p: -p.runs)[:_MOST_AHEAD]
         for plan in plans:
             plan.prepare(moved)
+        # Else all would wait for one that compiles what the move before has made new.
+        end = time.monotonic() + _COMPILE_SECONDS
+        pause = threading.Event()
+        while any(p.slow_steps and p.gate.is_busy for p in plans) and time.monotonic() < end:
+            pause.wait(_LOOK)
         if move in self._over:
             for plan in plans:
                 plan.unprepare()

@@ -19,6 +19,8 @@ __all__ = ["ClusterPlan", "MadePlan", "Turnstile"]
 
 #: Who waits at a gate looks so often whether its session was closed, in seconds.
 _LOOK = 0.5
+#: Parts are compiled when they have run once or twice.
+_SLOW_STEPS = 3
 
 
 class Turnstile:
@@ -58,6 +60,11 @@ class Turnstile:
         for on_empty in told:
             on_empty()
         return is_empty
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a step is under way."""
+        return self._running > 0
 
     def hold(self, why: Any, on_empty: Callable[[], None]) -> None:
         """Hold new steps; ``on_empty`` is called when those under way have ended."""
@@ -153,6 +160,8 @@ class ClusterPlan:
         self._old: list[MadePlan] = []
         #: How many steps have begun, or nearly: nobody counts exactly.
         self.runs = 0
+        #: So many of the next steps may take long: they compile what is new.
+        self.slow_steps = 0
         self._lock = threading.Lock()
 
     @property
@@ -185,7 +194,9 @@ class ClusterPlan:
             if self._epoch != self.session.moved.epoch:
                 self.renew(None if limit is None else limit.remaining())
             registered = self._made.registered
-            return registered, self.session.run(registered, feeds, limit, trace)
+            results = self.session.run(registered, feeds, limit, trace)
+            self.slow_steps = max(0, self.slow_steps - 1)
+            return registered, results
         finally:
             if self.gate.leave() and self._old:
                 self._drop_old()
@@ -218,6 +229,7 @@ class ClusterPlan:
                     self._forget(ahead)
                 self._old.append(self._made)
                 self._made, self._where = made, where
+                self.slow_steps = _SLOW_STEPS
             self._epoch = moved.epoch
 
     def prepare(self, moved: MovedVariables) -> None:

@@ -1,0 +1,57 @@
+"""What changes of the variables that move, and of no others."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from headrace.distributed.moving.followed import Followed
+from headrace.executor.resources import ResourceHandle, ResourceStore
+
+A, B = (ResourceHandle("variable", "", name) for name in "ab")
+
+
+def _followed() -> tuple[ResourceStore, Followed]:
+    store = ResourceStore()
+    store.put_all([A, B], [np.zeros([100, 2]), np.zeros([3])])
+    followed = Followed(store)
+    followed.add([A])
+    return store, followed
+
+
+def test_only_what_moves_is_sent_first_whole_and_then_in_rows() -> None:
+    store, followed = _followed()
+    assert followed.bytes_left == 1600
+    _, changes, is_whole = followed.take()
+    assert [(c.key, c.rows) for c in changes] == [(A, None)]
+    assert is_whole
+    followed.give_back(changes)
+    store.put(B, np.ones([3]))
+    store.put(A, np.ones([100, 2]), [np.array([4, 2]), np.array([4])])
+    _, changes, _ = followed.take()
+    assert [(c.key, c.rows.tolist()) for c in changes] == [(A, [2, 4])]
+    followed.give_back(changes)
+    followed.add([B])
+    assert followed.bytes_left == 24
+    followed.stop()
+    assert store.changes is None
+
+
+def test_a_value_that_a_program_is_changing_in_place_is_waited_for() -> None:
+    store, followed = _followed()
+    with store.lock:
+        store.claims.replaced.add(A)
+    found = []
+    taking = threading.Thread(target=lambda: found.append(followed.take()))
+    with store.lock:
+        taking.start()
+    while not store.claims.waiting:
+        pass
+    assert not found
+    new = np.full([100, 2], 7.0)
+    with store.lock:
+        store.put(A, new)
+        store.claims.end_replacing([A])
+    taking.join()
+    assert found[0][1][0].value is new
