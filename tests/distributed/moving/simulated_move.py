@@ -202,6 +202,9 @@ class SimulatedMove:
         elif kind in ("prepared", "held") and source is not None and args[0] == server.move:
             getattr(source, kind)(self.masters[sender].me)
         elif kind == "copy":
+            if source is not None:  # it is giving the variable away, and that is not decided
+                self.send(home, sender, "no", args[0])
+                return
             if server.target is None or server.move != args[0]:
                 server.target, server.move = Taker(), args[0]
             server.staged = args[1]
@@ -210,6 +213,8 @@ class SimulatedMove:
                 server.data = server.staged
                 server.target.seal()
             self.send(home, sender, "kept", args[0], args[2])
+        elif kind == "no" and source is not None and args[0] == server.move:
+            self.give_up(server)
         elif kind == "kept" and source is not None and args[0] == server.move:
             server.copied = True
             if args[1]:

@@ -25,7 +25,7 @@ from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.standby.changes import encoded
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
-from headrace.distributed.wire.failures import to_error
+from headrace.distributed.wire.failures import to_error, to_failure
 from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.machine import OWN, MasterStart
 from headrace.distributed.worker.worker import RegisteredPart, Worker
@@ -440,6 +440,12 @@ class Moves:
     def on_frame(self, link: Link, message: Any, buffers: list[Any]) -> None:
         """A message about a move has arrived."""
         if isinstance(message, pb.MoveCopy):
+            if self._gives_any(message.copy):
+                text = f"{self.task} is giving the same variables away, and that is not decided."
+                said = pb.MoveSaid(move=message.move)
+                said.failure.CopyFrom(to_failure(UnavailableError(None, None, text), self.task))
+                link.send(pack(said), block=False)
+                return
             self.arrivals.copied(link, message, buffers)
         elif isinstance(message, pb.MoveSaid):
             self._said((link.peer.task, link.peer.incarnation), message)
@@ -453,6 +459,13 @@ class Moves:
                     link.send(pack(said), block=False)
 
             self._master.held_steps.told(link.peer.task, message, reply)
+
+    def _gives_any(self, copy: pb.Copy) -> bool:
+        move = self._now
+        if move is None:
+            return False
+        came = (ResourceHandle("variable", c.container, c.name) for c in copy.changes)
+        return any(key_of(handle) in move.keys for handle in came)
 
     def _said_own(self, said: pb.MoveSaid) -> None:
         self._said(OWN, said)
@@ -469,6 +482,8 @@ class Moves:
                     move.error = to_error(said.failure)
                 move.also.update(said.also)
                 move.rules.prepared(master)
+            elif said.HasField("failure"):
+                move.error = to_error(said.failure)
             else:
                 move.kept = said.sequence
                 move.is_sealed |= said.is_sealed
