@@ -25,6 +25,7 @@ class Server:
         self.me = (home, incarnation)
         self.data: frozenset[int] | None = None
         self.has_left = False
+        self.left_at = 0
         self.source: Giver | None = None
         self.target: Taker | None = None
         self.staged: frozenset[int] = frozenset()
@@ -144,7 +145,7 @@ class SimulatedMove:
         master = self.masters[self.random.choice(MASTERS)]
         if master.running is None and master.held is None:
             self.updates += 1
-            if self.send(master.me[0], master.where, "run", self.updates):
+            if self.send(master.me[0], master.where, "run", self.updates, master.epoch):
                 master.running = self.updates, master.where
 
     def master_hears(self, master: Master, sender: str, kind: str, *args: Any) -> None:
@@ -191,7 +192,9 @@ class SimulatedMove:
             master = self.masters[sender].me
             server.users.add(master)
             is_closed = source is not None and source.is_closed
-            if server.data is None or server.has_left or is_closed:
+            # A plan of before the variable went away stays refused when it has come back.
+            is_old = args[1] < server.left_at
+            if server.data is None or server.has_left or is_closed or is_old:
                 self.send(home, sender, "refused", args[0])
             else:
                 server.data |= {args[0]}
@@ -287,6 +290,7 @@ class SimulatedMove:
             self.send(server.me[0], home, "end", server.move, self.epoch, self.where)
         self.send(server.me[0], other, "over", server.move, True)
         server.data, server.source, server.has_left = None, None, True
+        server.left_at = self.epoch
         self.moves += 1
 
     def give_up(self, server: Server) -> None:

@@ -54,7 +54,7 @@ class Closures:
             return None
         with self._lock:
             for key in keys & self._left.keys():
-                return self._moved(key, self._left[key])
+                return self.moved(key, self._left[key])
             for key in keys & self._closing:
                 return UnavailableError(
                     None, None, f"Variable {key} is on its way from {self.task} to another task."
@@ -66,11 +66,12 @@ class Closures:
         for key in keys:
             task = self.elsewhere(key)
             if task and task != self.task and key not in arriving:
-                return self._moved(key, task)
+                return self.moved(key, task)
         found = self.refusal(keys)
         return None if isinstance(found, UnavailableError) else found
 
-    def _moved(self, key: str, task: str) -> AbortedError:
+    def moved(self, key: str, task: str) -> AbortedError:
+        """The error of who looks for a variable here that has moved to a task."""
         return AbortedError(
             None,
             None,

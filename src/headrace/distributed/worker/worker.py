@@ -75,6 +75,8 @@ class RegisteredPart:
         self.keys: frozenset[str] = frozenset()
         #: Whether its steps may be refused: some of them are on their way to another task.
         self.is_closed = False
+        #: Where they have gone since it was made: it is never right again, also if they come back.
+        self.gone_to = ""
         #: For each transfer that is shortened: precisions, and what "int8" has left out so far.
         self._compression: dict[int, tuple[list[str], list[ErrorFeedback | None]]] = {}
         for transfer in part.sends:
@@ -261,7 +263,12 @@ class Worker:
             reply(PartResult(error=cancelled(reason) if reason else self._unknown(plan)))
         elif instruction is not None and context is not None:
             # Asked last: who closes parts sees all that run then.
-            refusal = self.closures.refusal(context.part.keys) if context.part.is_closed else None
+            part = context.part
+            refusal: OpError | None = None
+            if part.gone_to:
+                refusal = self.closures.moved(min(part.keys), part.gone_to)
+            elif part.is_closed:
+                refusal = self.closures.refusal(part.keys)
             if refusal is not None:
                 self.machine.ended(step)
                 reply(PartResult(error=refusal))
@@ -333,7 +340,11 @@ class Worker:
 
     def give_parts(self, keys: frozenset[str], task: str) -> None:
         """They have gone to a task."""
-        self.closures.gone(keys, task)
+        with self._lock:
+            self.closures.gone(keys, task)
+            for part in self._parts.values():
+                if not part.keys.isdisjoint(keys):
+                    part.gone_to = task
 
     # -- tensors ----------------------------------------------------------------------------------
 
