@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 
 from headrace.distributed.moving.followed import Followed
@@ -36,22 +34,3 @@ def test_only_what_moves_is_sent_first_whole_and_then_in_rows() -> None:
     assert followed.bytes_left == 24
     followed.stop()
     assert store.changes is None
-
-
-def test_a_value_that_a_program_is_changing_in_place_is_waited_for() -> None:
-    store, followed = _followed()
-    with store.lock:
-        store.claims.replaced.add(A)
-    found = []
-    taking = threading.Thread(target=lambda: found.append(followed.take()))
-    with store.lock:
-        taking.start()
-    while not store.claims.waiting:
-        pass
-    assert not found
-    new = np.full([100, 2], 7.0)
-    with store.lock:
-        store.put(A, new)
-        store.claims.end_replacing([A])
-    taking.join()
-    assert found[0][1][0].value is new

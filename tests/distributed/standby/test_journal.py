@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -151,3 +152,25 @@ def test_sparse_updates_of_a_graph_send_their_rows_only() -> None:
                     assert len(slots) == {"sgd": 0, "adam": 2}.get(name, 1)
                 else:
                     assert not found.get("table"), (name, found)
+
+
+def test_a_value_that_a_program_is_changing_in_place_is_waited_for() -> None:
+    store = ResourceStore()
+    store.put(V, np.zeros(3))
+    journal = _filled(store)
+    store.put(V, np.ones(3))
+    with store.lock:
+        store.claims.replaced.add(V)
+    found = []
+    taking = threading.Thread(target=lambda: found.append(journal.take()))
+    with store.lock:
+        taking.start()
+    while taking.is_alive() and not store.claims.waiting:
+        pass
+    assert not found
+    new = np.full(3, 7.0)
+    with store.lock:
+        store.put(V, new)
+        store.claims.end_replacing([V])
+    taking.join()
+    assert found[0][1][0].value is new

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from headrace.distributed.standby.journal import Change, Journal
+from headrace.distributed.standby.journal import Journal
 from headrace.executor.resources import ResourceHandle, ResourceStore, Rows
 
 __all__ = ["Followed"]
-
-#: Who waits for a program looks so often whether it has ended, in seconds.
-_LOOK = 0.05
 
 
 class Followed(Journal):
@@ -40,13 +37,6 @@ class Followed(Journal):
             self._unfilled.update(dict.fromkeys(more))
             self._store.changes = self
         self.news.set()
-
-    def take(self) -> tuple[int, list[Change], bool]:
-        with self._store.lock:
-            # What a program is changing in place is no value now.
-            keys = {*self._changed, *self._unfilled}
-            self._store.claims.wait_until_there(keys, lambda: _LOOK)
-            return super().take()
 
     @property
     def bytes_left(self) -> int:

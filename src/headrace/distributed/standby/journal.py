@@ -27,6 +27,8 @@ _log = logging.getLogger("headrace.distributed")
 
 #: While a copy is filled, so many bytes of what nobody changes go at a time.
 _FILL_BYTES = 32 << 20
+#: Who waits for a program looks so often whether it has ended, in seconds.
+_LOOK = 0.05
 
 
 class Change(NamedTuple):
@@ -147,6 +149,9 @@ class Journal:
             changes, and whether the copy is whole then.
         """
         with self._store.lock:
+            # What a program is changing in place is no value now.
+            claims, wanted = self._store.claims, {*self._changed, *self._unfilled}
+            claims.wait_until_there(wanted, lambda: _LOOK)
             self.news.clear()
             changed, self._changed = self._changed, {}
             size = 0
@@ -157,7 +162,7 @@ class Journal:
             if self._unfilled:
                 self.news.set()
             values = {key: self._store.known(key) for key in changed}
-            self._store.claims.lend(v for v in values.values() if _is_array(v))
+            claims.lend(v for v in values.values() if _is_array(v))
             with self._lock:
                 sequence, objects, self._objects = self._sequence, self._objects, {}
             objects |= {k: None for k, v in values.items() if isinstance(v, CopiedResource)}
