@@ -216,6 +216,7 @@ def resize_command(address: str, workers: int | None, ps: int | None) -> None:
     Workers that are too many, those with the highest numbers, end their training loops and leave;
     dead ones are forgotten. Nothing is started here: those that are too few join when somebody
     starts them with the address of any task, `tf.train.Server("HOST:PORT", job_name="worker")`.
+    Parameter servers cannot become fewer; one that joins gets no variables by itself.
 
     Exit status 1 means that the cluster cannot have this size, or did not agree on it.
     """

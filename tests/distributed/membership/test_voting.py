@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from random_schedules import run_schedules
 from simulated_votes import SimulatedVotes
 
 
 def _run(seeds: Iterable[int]) -> list[SimulatedVotes]:
-    found = []
-    for seed in seeds:
-        votes = SimulatedVotes(seed)
-        try:
-            for _ in range(300):
-                votes.step()
-            votes.settle()
-        except AssertionError as error:
-            raise AssertionError(f"seed {seed}: {error}") from error
-        found.append(votes)
-    return found
+    return run_schedules(SimulatedVotes, seeds, steps=300)
 
 
 def test_no_change_is_lost_over_a_thousand_schedules() -> None:

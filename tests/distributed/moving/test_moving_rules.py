@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from random_schedules import run_schedules
 from simulated_move import SimulatedMove
 
 from headrace.distributed.moving.rules import Giver, Taker
@@ -13,17 +14,7 @@ ONE, TWO = ("worker0", 1), ("worker1", 2)
 
 
 def _run(seeds: Iterable[int]) -> list[SimulatedMove]:
-    found = []
-    for seed in seeds:
-        made = SimulatedMove(seed)
-        try:
-            for _ in range(600):
-                made.step()
-            made.settle()
-        except AssertionError as error:
-            raise AssertionError(f"seed {seed}: {error}") from error
-        found.append(made)
-    return found
+    return run_schedules(SimulatedMove, seeds, steps=600)
 
 
 def test_nothing_acknowledged_is_lost_over_a_thousand_schedules() -> None:

@@ -12,6 +12,7 @@ from headrace.distributed.membership.record import changed
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services import admin, cluster_calls
 from headrace.distributed.services.server import Server
+from headrace.test.cluster import free_ports
 
 
 @pytest.fixture
@@ -278,8 +279,10 @@ def test_a_training_loop_ends_when_its_worker_is_to_leave(cluster, joined):
 def _record(**fields):
     return pb.MembersRequest(
         kind=pb.MembersRequest.LEARN,
-        ballot=pb.BallotDef(number=1, task="a", incarnation=1),
-        record=pb.RecordDef(epoch=1, **fields),
+        proposed=pb.AcceptedDef(
+            ballot=pb.BallotDef(number=1, task="a", incarnation=1),
+            record=pb.RecordDef(epoch=1, **fields),
+        ),
     )
 
 
@@ -292,7 +295,8 @@ def _record(**fields):
         (_record(moved={"w": "/job:ps"}), "'/job:ps', which is no task"),
         (
             pb.MembersRequest(
-                kind=pb.MembersRequest.PREPARE, ballot=pb.BallotDef(number=2**63 - 1)
+                kind=pb.MembersRequest.PREPARE,
+                proposed=pb.AcceptedDef(ballot=pb.BallotDef(number=2**63 - 1)),
             ),
             "A ballot with the number",
         ),
@@ -323,6 +327,37 @@ def test_variables_are_where_the_record_says_also_for_who_was_not_told(cluster, 
     has_v = [any(key.name == "v" for key, _ in servers["ps", i].task.store.items()) for i in (0, 1)]
     assert has_v == [False, True]
     assert late.members.epoch == 1
+
+
+def test_a_server_that_joins_takes_variables_that_are_moved_there(cluster, joined):
+    servers = cluster(ps=1, worker=1)
+    home = servers["ps", 0].address
+    server = joined(servers, job="ps")
+    assert server.server_def.task_index == 1
+    # Programs place nothing there by themselves, whoever asks for the cluster later.
+    assert joined(servers).cluster.num_tasks("ps") == 1
+    with tf.device("/job:ps/task:0"):
+        v = tf.get_variable("v", initializer=2.0, use_resource=True)
+    add = v.assign_add(1.0)
+    with tf.Session(servers.target("worker")) as session:
+        session.run(v.initializer)
+        session.run(add)
+        done = admin.move(home, ["v"], server.task.me.task)
+        assert list(done.moved) == ["v"]
+        assert session.run(add) == 4.0
+    assert [key.name for key, _ in server.task.store.items()] == ["v"]
+
+
+def test_no_server_joins_those_that_have_copies_of_each_other(joined):
+    ports = free_ports(2)
+    spec = tf.train.ClusterSpec({"ps": [f"127.0.0.1:{p}" for p in ports]}, replicas=1)
+    servers = [Server(spec, job_name="ps", task_index=i) for i in range(2)]
+    try:
+        with pytest.raises(tf.errors.UnimplementedError, match="replicas=1"):
+            joined({("ps", 0): servers[0]}, job="ps")
+    finally:
+        for server in servers:
+            server.stop()
 
 
 @pytest.mark.slow  # it waits for a while before it asks why it has to

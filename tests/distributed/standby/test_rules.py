@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from random_schedules import run_schedules
 from simulated_pair import SimulatedPair
 
 from headrace.distributed.standby.rules import Primary, Standby, View, Witness
@@ -13,17 +14,7 @@ A, B, C = ("ps0", 1), ("ps1", 2), ("worker", 3)
 
 
 def _run(seeds: Iterable[int]) -> list[SimulatedPair]:
-    found = []
-    for seed in seeds:
-        pair = SimulatedPair(seed)
-        try:
-            for _ in range(400):
-                pair.step()
-            pair.settle()
-        except AssertionError as error:
-            raise AssertionError(f"seed {seed}: {error}") from error
-        found.append(pair)
-    return found
+    return run_schedules(SimulatedPair, seeds, steps=400)
 
 
 def test_nothing_acknowledged_is_lost_over_a_thousand_schedules() -> None:

@@ -12,7 +12,7 @@ from headrace.errors import suggest
 if TYPE_CHECKING:
     from headrace.graph.proto import ClusterDef
 
-__all__ = ["ClusterSpec", "join_address", "split_address", "task_name"]
+__all__ = ["SERVERS", "ClusterSpec", "join_address", "split_address", "task_name"]
 
 # Patterns are compiled on first use: most programs that import this have no cluster.
 # As in device names, of which a job's name becomes a part.
@@ -20,7 +20,7 @@ _JOB = "[A-Za-z_][A-Za-z0-9_.-]*"
 _ADDRESS = r"(?P<host>\[[\w:.%]+\]|[^\s:/,\[\]]+):(?P<port>[0-9]{1,5})"
 _MAX_PORT = 65535
 #: The job whose tasks keep copies of each other's variables.
-_SERVERS = "ps"
+SERVERS = "ps"
 #: Messages have it in 32 bits, and lists of tasks have an entry for each index up to the largest.
 _MAX_INDEX = 1_000_000
 
@@ -59,10 +59,10 @@ class ClusterSpec:
     def _check_replicas(self) -> None:
         if self.replicas not in (0, 1):
             raise ValueError(f"`replicas` is 0 or 1, not {self.replicas!r}.")
-        servers = len(self._jobs.get(_SERVERS, ()))
+        servers = len(self._jobs.get(SERVERS, ()))
         if self.replicas and servers < 2:
             raise ValueError(
-                f"With replicas=1 each task of the job {_SERVERS!r} has its copy at another one, "
+                f"With replicas=1 each task of the job {SERVERS!r} has its copy at another one, "
                 f"so there must be two of them; the cluster has {servers}."
             )
 
@@ -124,7 +124,7 @@ class ClusterSpec:
         """
         if not self.replicas:
             return {}
-        servers = [task_name(_SERVERS, index) for index in self.task_indices(_SERVERS)]
+        servers = [task_name(SERVERS, index) for index in self.task_indices(SERVERS)]
         return dict(zip(servers, [*servers[1:], servers[0]], strict=True))
 
     @property

@@ -126,7 +126,7 @@ class TaskCollectives:
             if not group.is_formed:
                 self._wait(lambda: group.is_formed, step)
         if group.refused is not None:
-            raise group.refused
+            raise _own(group.refused)
         return group
 
     def _in_generation(self, call: Call) -> Call:
@@ -139,8 +139,10 @@ class TaskCollectives:
             if self._generations.wants_more(call.group_key):
                 raise _aborted(call.group_key)
             number = self._generations.number_of(call.group_key)
+            if number == call.group_key:
+                return call
             devices = sum(len(m.devices) for m in self._generations.members(number))
-        return call._replace(group_key=number, group_size=devices or call.group_size)
+        return call._replace(group_key=number, group_size=devices)
 
     def _begin_anew(self, key: int) -> Array:
         """See `generations`. Nothing happens where no operation was run before."""
@@ -158,7 +160,7 @@ class TaskCollectives:
     def _next_generation(self, key: int, members: Sequence[GroupMember]) -> list[Action]:
         """Begin a generation of these members; the lock is held."""
         over = self._generations.number_of(key)
-        self._generations.begin(key, self._generations.next_of(key), members)
+        self._generations.begin(key, members)
         self._give_up(over)
         number = self._generations.number_of(key)
         packs = [packed(m) for m in members]
@@ -243,7 +245,7 @@ class TaskCollectives:
                 # A step that gives up leaves the operation to go on: the others have its part.
                 self._wait(lambda: work.ended, step)
         if work.error is not None:
-            raise _anew(work.error)
+            raise _own(work.error)
         assert work.result is not None
         return work.result
 
@@ -419,7 +421,7 @@ def _aborted(key: int) -> OpError:
     return AbortedError(None, None, text)
 
 
-def _anew(error: OpError) -> OpError:
+def _own(error: OpError) -> OpError:
     """An error of its own for each step that raises it: steps add to it where it happened."""
     made: OpError = exception_type_from_error_code(error.error_code)(None, None, error.message)
     return made

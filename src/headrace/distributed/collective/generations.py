@@ -9,7 +9,7 @@ another: each has a number of its own, by which it is a group like any other.
 >>> generations = Generations()
 >>> generations.wants_more(5)
 False
->>> generations.begin(5, generations.next_of(5), ())
+>>> generations.begin(5, ())
 >>> hex(generations.number_of(5))
 '0x10000000005'
 >>> generations.told(5, 2, ())  # another member has begun one more
@@ -48,7 +48,8 @@ class Generations:
     def __init__(self) -> None:
         self._own: dict[int, int] = {}
         self._newest: dict[int, int] = {}
-        self._members: dict[tuple[int, int], Sequence[GroupMember]] = {}
+        #: Those of the newest generations.
+        self._members: dict[int, Sequence[GroupMember]] = {}
 
     def number_of(self, key: int) -> int:
         """The number of the group that this task takes part in: its key at first."""
@@ -58,10 +59,6 @@ class Generations:
         """Those of groups that have later generations than the first."""
         return list(self._own)
 
-    def next_of(self, key: int) -> int:
-        """The generation after all that are known."""
-        return self._newest.get(key, 0) + 1
-
     def wants_more(self, key: int) -> bool:
         """Whether others have begun a generation that this task does not take part in yet."""
         return self._newest.get(key, 0) > self._own.get(key, 0)
@@ -70,14 +67,12 @@ class Generations:
         """Another member has begun a generation; whether that is news."""
         if generation <= self._newest.get(key, 0):
             return False
-        self._newest[key] = generation
-        self._members = {k: m for k, m in self._members.items() if k[0] != key}
-        self._members[key, generation] = members
+        self._newest[key], self._members[key] = generation, members
         return True
 
-    def begin(self, key: int, generation: int, members: Sequence[GroupMember]) -> None:
-        """This task begins a generation."""
-        self.told(key, generation, members)
+    def begin(self, key: int, members: Sequence[GroupMember]) -> None:
+        """This task begins the generation after all that it has heard of."""
+        self.told(key, self._newest.get(key, 0) + 1, members)
         self.follow(key)
 
     def follow(self, key: int) -> None:
@@ -90,9 +85,10 @@ class Generations:
         return generation < self._newest.get(key, 0)
 
     def newest_members(self, key: int) -> Sequence[GroupMember]:
-        """Those of the newest generation that this task has heard of."""
-        return self._members.get((key, self._newest.get(key, 0)), ())
+        """Those of the newest generation that this task has heard of; none for the first one."""
+        return self._members.get(key, ())
 
     def members(self, number: int) -> Sequence[GroupMember]:
-        """Those of a later generation, as far as they are known here."""
-        return self._members.get(parts_of(number), ())
+        """Those of a group, if it belongs to a generation that was told of and is not over."""
+        key, generation = parts_of(number)
+        return self.newest_members(key) if generation == self._newest.get(key, 0) else ()

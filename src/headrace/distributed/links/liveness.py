@@ -14,13 +14,15 @@ process that has ended, is stopped, or cannot be reached, does not.
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Callable
 
 import grpc
 
+from headrace.distributed.cluster.cluster_spec import split_address
 from headrace.distributed.security.credentials import Security
 
-__all__ = ["Probe", "answers"]
+__all__ = ["Probe", "answers", "is_nobody_at"]
 
 #: ``probe(task, timeout)``: whether the task at the other end of a link is alive.
 Probe = Callable[[str, float], bool]
@@ -39,4 +41,16 @@ def answers(address: str, security: Security, timeout: float) -> bool:
     with channel, contextlib.suppress(grpc.FutureTimeoutError):
         grpc.channel_ready_future(channel).result(timeout=timeout)
         return True
+    return False
+
+
+def is_nobody_at(address: str, timeout: float) -> bool:
+    """Whether it is certain that no process listens at ``host:port``.
+
+    A machine that cannot be reached, or is slow, is no proof of that.
+    """
+    try:
+        socket.create_connection(split_address(address), timeout).close()
+    except OSError as error:
+        return isinstance(error, ConnectionRefusedError)
     return False

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Protocol
 
@@ -78,14 +78,16 @@ class HeldSteps:
         else:
             self._end(message)
 
+    def _users(self, keys: Iterable[str]) -> Iterator[tuple[PlanHolder, list[ClusterPlan]]]:
+        """The sessions that use some of the variables, with the plans by which they do."""
+        for session in self._sessions():
+            plans = [p for p in list(session.plans.values()) if not p.variables.isdisjoint(keys)]
+            if plans and session.moved is self._moved:
+                yield session, plans
+
     def _touched(self, keys: Iterable[str]) -> list[ClusterPlan]:
         """The plans that use some of the variables."""
-        found = []
-        for session in self._sessions():
-            if session.moved is self._moved:
-                plans = list(session.plans.values())
-                found += [p for p in plans if not p.variables.isdisjoint(keys)]
-        return found
+        return [plan for _, plans in self._users(keys) for plan in plans]
 
     # -- plans ------------------------------------------------------------------------------------
 
@@ -106,12 +108,8 @@ class HeldSteps:
 
     def _joined_with(self, keys: set[str]) -> set[str]:
         """Other variables that must be where these are, in graphs of sessions that use them."""
-        found: set[str] = set()
-        for session in self._sessions():
-            own = [p for p in list(session.plans.values()) if not p.variables.isdisjoint(keys)]
-            if own and session.moved is self._moved:
-                found |= joined_with(session.graph, keys)
-        return found - keys
+        found = [joined_with(session.graph, keys) for session, _ in self._users(keys)]
+        return set().union(*found) - keys
 
     def _make_ahead(self, move: int, moved: MovedVariables, keys: set[str]) -> None:
         plans = sorted(self._touched(keys), key=lambda p: -p.runs)[:_MOST_AHEAD]

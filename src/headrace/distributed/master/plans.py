@@ -17,7 +17,7 @@ from headrace.step.request import PlanRequest
 
 __all__ = ["ClusterPlan", "MadePlan", "Turnstile"]
 
-#: Who waits at a gate looks so often whether its session was closed, in seconds.
+#: Who waits at a turnstile looks so often whether its session was closed, in seconds.
 _LOOK = 0.5
 #: Parts are compiled when they have run once or twice.
 _SLOW_STEPS = 3
@@ -155,10 +155,10 @@ class ClusterPlan:
         self._variables = made.variables()
         self._epoch = moved.epoch
         self._where = self._places(moved)
-        #: MadePlan ahead for when these variables have moved.
+        #: What was made ahead, for when these variables have moved.
         self._ahead: tuple[dict[str, str], MadePlan] | None = None
         self._old: list[MadePlan] = []
-        #: How many steps have begun, or nearly: nobody counts exactly.
+        #: About how many steps have begun: threads may count one for two.
         self.runs = 0
         #: So many of the next steps may take long: they compile what is new.
         self.slow_steps = 0

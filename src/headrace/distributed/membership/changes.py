@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from headrace.distributed.cluster.cluster_spec import task_name
+from headrace.distributed.cluster.cluster_spec import SERVERS, task_name
 from headrace.distributed.membership.record import GONE, ClusterRecord, changed
 from headrace.errors import AlreadyExistsError
 from headrace.graph.devices import DeviceSpec
@@ -137,6 +137,6 @@ def by_weight(tasks: Iterable[str]) -> list[str]:
 
     def order(task: str) -> tuple[bool, str, int]:
         job, _, index = task.removeprefix("/job:").partition("/replica:0/task:")
-        return job != "ps", job, int(index)
+        return job != SERVERS, job, int(index)
 
     return sorted(tasks, key=order)

@@ -81,9 +81,7 @@ class Arrivals:
             with self._store.lock:
                 self._store.put_all(list(values), list(values.values()))
             arrival.rules.seal()
-        said = pb.MoveSaid(
-            move=message.move, sequence=message.copy.sequence, is_sealed=message.is_last
-        )
+        said = pb.MoveSaid(move=message.move, sequence=message.copy.sequence)
         with contextlib.suppress(PipeBroken):
             link.send(pack(said), block=False)
 

@@ -269,12 +269,10 @@ class TaskStatus(_message.Message):
     def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[PartStatus, _Mapping]]] = ..., threads: _Optional[_Iterable[_Union[ThreadStatus, _Mapping]]] = ..., copy: _Optional[str] = ..., membership: _Optional[str] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("tasks", "record")
+    __slots__ = ("tasks",)
     TASKS_FIELD_NUMBER: _ClassVar[int]
-    RECORD_FIELD_NUMBER: _ClassVar[int]
     tasks: _containers.RepeatedCompositeFieldContainer[TaskStatus]
-    record: RecordDef
-    def __init__(self, tasks: _Optional[_Iterable[_Union[TaskStatus, _Mapping]]] = ..., record: _Optional[_Union[RecordDef, _Mapping]] = ...) -> None: ...
+    def __init__(self, tasks: _Optional[_Iterable[_Union[TaskStatus, _Mapping]]] = ...) -> None: ...
 
 class ShutdownRequest(_message.Message):
     __slots__ = ("cluster",)
@@ -364,8 +362,16 @@ class BallotDef(_message.Message):
     incarnation: int
     def __init__(self, number: _Optional[int] = ..., task: _Optional[str] = ..., incarnation: _Optional[int] = ...) -> None: ...
 
+class AcceptedDef(_message.Message):
+    __slots__ = ("ballot", "record")
+    BALLOT_FIELD_NUMBER: _ClassVar[int]
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    ballot: BallotDef
+    record: RecordDef
+    def __init__(self, ballot: _Optional[_Union[BallotDef, _Mapping]] = ..., record: _Optional[_Union[RecordDef, _Mapping]] = ...) -> None: ...
+
 class MembersRequest(_message.Message):
-    __slots__ = ("kind", "ballot", "record", "incarnation")
+    __slots__ = ("kind", "proposed", "incarnation")
     class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         READ: _ClassVar[MembersRequest.Kind]
@@ -377,58 +383,48 @@ class MembersRequest(_message.Message):
     ACCEPT: MembersRequest.Kind
     LEARN: MembersRequest.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
-    BALLOT_FIELD_NUMBER: _ClassVar[int]
-    RECORD_FIELD_NUMBER: _ClassVar[int]
+    PROPOSED_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     kind: MembersRequest.Kind
-    ballot: BallotDef
-    record: RecordDef
+    proposed: AcceptedDef
     incarnation: int
-    def __init__(self, kind: _Optional[_Union[MembersRequest.Kind, str]] = ..., ballot: _Optional[_Union[BallotDef, _Mapping]] = ..., record: _Optional[_Union[RecordDef, _Mapping]] = ..., incarnation: _Optional[int] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[MembersRequest.Kind, str]] = ..., proposed: _Optional[_Union[AcceptedDef, _Mapping]] = ..., incarnation: _Optional[int] = ...) -> None: ...
 
 class MembersResponse(_message.Message):
-    __slots__ = ("agrees", "incarnation", "highest", "ballot", "record", "chosen", "chosen_at")
+    __slots__ = ("agrees", "incarnation", "highest", "accepted", "chosen")
     AGREES_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     HIGHEST_FIELD_NUMBER: _ClassVar[int]
-    BALLOT_FIELD_NUMBER: _ClassVar[int]
-    RECORD_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     CHOSEN_FIELD_NUMBER: _ClassVar[int]
-    CHOSEN_AT_FIELD_NUMBER: _ClassVar[int]
     agrees: bool
     incarnation: int
     highest: BallotDef
-    ballot: BallotDef
-    record: RecordDef
-    chosen: RecordDef
-    chosen_at: BallotDef
-    def __init__(self, agrees: bool = ..., incarnation: _Optional[int] = ..., highest: _Optional[_Union[BallotDef, _Mapping]] = ..., ballot: _Optional[_Union[BallotDef, _Mapping]] = ..., record: _Optional[_Union[RecordDef, _Mapping]] = ..., chosen: _Optional[_Union[RecordDef, _Mapping]] = ..., chosen_at: _Optional[_Union[BallotDef, _Mapping]] = ...) -> None: ...
+    accepted: AcceptedDef
+    chosen: AcceptedDef
+    def __init__(self, agrees: bool = ..., incarnation: _Optional[int] = ..., highest: _Optional[_Union[BallotDef, _Mapping]] = ..., accepted: _Optional[_Union[AcceptedDef, _Mapping]] = ..., chosen: _Optional[_Union[AcceptedDef, _Mapping]] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
-    __slots__ = ("job", "index", "address", "package_version", "incarnation")
+    __slots__ = ("job", "index", "address", "package_version")
     JOB_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     PACKAGE_VERSION_FIELD_NUMBER: _ClassVar[int]
-    INCARNATION_FIELD_NUMBER: _ClassVar[int]
     job: str
     index: int
     address: str
     package_version: str
-    incarnation: int
-    def __init__(self, job: _Optional[str] = ..., index: _Optional[int] = ..., address: _Optional[str] = ..., package_version: _Optional[str] = ..., incarnation: _Optional[int] = ...) -> None: ...
+    def __init__(self, job: _Optional[str] = ..., index: _Optional[int] = ..., address: _Optional[str] = ..., package_version: _Optional[str] = ...) -> None: ...
 
 class JoinResponse(_message.Message):
-    __slots__ = ("task", "record", "cluster", "ballot")
+    __slots__ = ("task", "chosen", "cluster")
     TASK_FIELD_NUMBER: _ClassVar[int]
-    RECORD_FIELD_NUMBER: _ClassVar[int]
+    CHOSEN_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
-    BALLOT_FIELD_NUMBER: _ClassVar[int]
     task: str
-    record: RecordDef
+    chosen: AcceptedDef
     cluster: _config_pb2.ClusterDef
-    ballot: BallotDef
-    def __init__(self, task: _Optional[str] = ..., record: _Optional[_Union[RecordDef, _Mapping]] = ..., cluster: _Optional[_Union[_config_pb2.ClusterDef, _Mapping]] = ..., ballot: _Optional[_Union[BallotDef, _Mapping]] = ...) -> None: ...
+    def __init__(self, task: _Optional[str] = ..., chosen: _Optional[_Union[AcceptedDef, _Mapping]] = ..., cluster: _Optional[_Union[_config_pb2.ClusterDef, _Mapping]] = ...) -> None: ...
 
 class ResizeRequest(_message.Message):
     __slots__ = ("wanted",)

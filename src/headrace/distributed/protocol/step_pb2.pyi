@@ -525,17 +525,15 @@ class MoveCopy(_message.Message):
     def __init__(self, move: _Optional[int] = ..., copy: _Optional[_Union[Copy, _Mapping]] = ..., is_last: bool = ...) -> None: ...
 
 class MoveSaid(_message.Message):
-    __slots__ = ("move", "stage", "also", "failure", "sequence", "is_sealed")
+    __slots__ = ("move", "stage", "also", "failure", "sequence")
     MOVE_FIELD_NUMBER: _ClassVar[int]
     STAGE_FIELD_NUMBER: _ClassVar[int]
     ALSO_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
-    IS_SEALED_FIELD_NUMBER: _ClassVar[int]
     move: int
     stage: MoveTold.Stage
     also: _containers.RepeatedScalarFieldContainer[str]
     failure: Failure
     sequence: int
-    is_sealed: bool
-    def __init__(self, move: _Optional[int] = ..., stage: _Optional[_Union[MoveTold.Stage, str]] = ..., also: _Optional[_Iterable[str]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., sequence: _Optional[int] = ..., is_sealed: bool = ...) -> None: ...
+    def __init__(self, move: _Optional[int] = ..., stage: _Optional[_Union[MoveTold.Stage, str]] = ..., also: _Optional[_Iterable[str]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., sequence: _Optional[int] = ...) -> None: ...

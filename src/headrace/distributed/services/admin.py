@@ -32,15 +32,6 @@ def status(
     return sorted(response.tasks, key=lambda t: str(t.task))
 
 
-def record(address: str) -> Any:
-    """The RecordDef message of the cluster, as the task at ``host:port`` knows it.
-
-    Raises:
-        UnavailableError: if nobody answers there.
-    """
-    return _call(address, "Members", pb.MembersRequest()).chosen
-
-
 def resize(address: str, wanted: Mapping[str, int]) -> Any:
     """Ask the cluster of the task at ``host:port`` for another number of tasks of some jobs.
 

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from headrace.distributed.membership.record import record_to_message
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services.control import Handler
 from headrace.distributed.services.serving import Serving, device_message
@@ -167,8 +166,7 @@ class MasterService:
 
     def _status(self, request: pb.StatusRequest) -> pb.StatusResponse:
         own = task_status(self.server, request.parts, request.stacks)
-        record = record_to_message(self.server.members.record)
-        response = pb.StatusResponse(tasks=[own], record=record)
+        response = pb.StatusResponse(tasks=[own])
         standbys = self.server.standbys
         if standbys is not None and standbys.hosted is not None:
             response.tasks.append(task_status(standbys.hosted, request.parts, request.stacks))

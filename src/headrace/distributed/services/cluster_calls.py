@@ -8,15 +8,17 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from headrace.distributed.cluster.cluster_spec import ClusterSpec, split_address, task_name
+from headrace.distributed.cluster.cluster_spec import SERVERS, ClusterSpec, split_address, task_name
 from headrace.distributed.links.peers import RETRY_SECONDS
 from headrace.distributed.membership.changes import admitted, indices, leaving, missing
-from headrace.distributed.membership.record import ClusterRecord, changed, record_to_message
+from headrace.distributed.membership.messages import accepted_to_message, record_to_message
+from headrace.distributed.membership.record import ClusterRecord, changed
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.throttled import Throttled
-from headrace.distributed.services.control import Control, Controls, Handler
+from headrace.distributed.services.control import Control, Handler
 from headrace.distributed.services.dialling import ask_endpoint, release
-from headrace.distributed.services.members import Members, ballot_message
+from headrace.distributed.services.members import Members
+from headrace.distributed.services.serving import Serving
 from headrace.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -32,52 +34,57 @@ _complaints = Throttled(logging.getLogger("headrace.distributed"))
 _LEAST_SECONDS = 0.05
 #: A task that does not answer for so many seconds, to whoever could take its place, is dead.
 _ALIVE_SECONDS = 2.0
-#: The tasks agree on a change within so many seconds, or the call fails.
-_CHANGE_SECONDS = 10.0
 #: Jobs that a task may join although the cluster was started without them.
-_JOBS = ("chief", "evaluator", "ps", "worker")
-_SERVERS = "ps"
+_JOBS = ("chief", "evaluator", SERVERS, "worker")
 
 
 class ClusterCalls:
     """Answers the calls at one task.
 
     Args:
-        cluster: as it was started.
-        members: of the task.
-        controls: how other tasks are called.
+        server: that of the task.
+        wait_until_ready: waits until the server is complete.
     """
 
-    def __init__(self, cluster: ClusterSpec, members: Members, controls: Controls) -> None:
-        self._cluster = cluster
-        self._members = members
-        self._controls = controls
+    def __init__(self, server: Serving, wait_until_ready: Callable[[], None]) -> None:
+        self._server = server
+        self._wait_until_ready = wait_until_ready
 
     def handlers(self) -> dict[str, Handler]:
         """The calls by name."""
-        return {"Members": self._members.answer, "Join": self._join, "Resize": self._resize}
+        return {"Members": self._vote, "Join": self._join, "Resize": self._resize}
+
+    @property
+    def _members(self) -> Members:
+        self._wait_until_ready()
+        return self._server.members
+
+    def _vote(self, request: pb.MembersRequest) -> pb.MembersResponse:
+        """Take part in a vote, or tell what is known."""
+        return self._members.answer(request)
 
     # -- joining ----------------------------------------------------------------------------------
 
     def _join(self, request: pb.JoinRequest) -> pb.JoinResponse:
         """Make a process a task of this cluster."""
+        members, job = self._members, request.job
         self._check(request)
-        addresses = self._members.addresses
+        addresses = members.addresses
         index = None if request.index < 0 else request.index
-        joined = [t for t in self._members.record.tasks if t in addresses]
-        asked = joined if index is None else [task_name(request.job, index)]
+        # Who wants any index may have that of one that has joined and died.
+        which = indices(job, members.record.tasks) if index is None else [index]
+        asked = [task_name(job, i) for i in which]
         dead = self._dead({t: addresses[t] for t in asked if t in addresses})
 
         def admit(record: ClusterRecord) -> ClusterRecord:
-            return admitted(record, request.job, index, request.address, addresses, dead)
+            return admitted(record, job, index, request.address, addresses, dead)
 
-        record = self._members.change(admit, _CHANGE_SECONDS)
+        record = members.change(admit)
         task = next(t for t, a in record.tasks.items() if a == request.address)
         return pb.JoinResponse(
             task=task,
-            record=record_to_message(record),
-            ballot=ballot_message(self._members.chosen.ballot),
-            cluster=self._cluster.as_cluster_def(),
+            chosen=accepted_to_message(members.chosen),
+            cluster=self._server.cluster.as_cluster_def(),
         )
 
     def _check(self, request: pb.JoinRequest) -> None:
@@ -93,7 +100,7 @@ class ClusterCalls:
             ClusterSpec({request.job: {max(request.index, 0): request.address}})
         except ValueError as error:
             raise InvalidArgumentError(None, None, str(error)) from None
-        known = sorted({*self._cluster.jobs, *_JOBS})
+        known = sorted({*self._server.cluster.jobs, *_JOBS})
         if request.job not in known:
             raise InvalidArgumentError(
                 None,
@@ -101,7 +108,7 @@ class ClusterCalls:
                 f"There is no job {request.job!r} to join: there are {', '.join(known)}."
                 f"{suggest(request.job, known)}",
             )
-        if request.job == _SERVERS and self._cluster.replicas:
+        if request.job == SERVERS and self._server.cluster.replicas:
             raise UnimplementedError(
                 None,
                 None,
@@ -113,9 +120,11 @@ class ClusterCalls:
     def _dead(self, tasks: Mapping[str, str]) -> set[str]:
         """Those of some tasks that do not answer."""
 
+        controls = self._server.controls
+
         def answers(task: str, address: str) -> bool:
             try:
-                return bool(ask_endpoint(self._controls, address, "", _ALIVE_SECONDS).task == task)
+                return bool(ask_endpoint(controls, address, "", _ALIVE_SECONDS).task == task)
             except OpError:
                 return False
 
@@ -129,8 +138,8 @@ class ClusterCalls:
 
     def _resize(self, request: pb.ResizeRequest) -> pb.ResizeResponse:
         """Ask for another number of tasks."""
-        wanted = dict(request.wanted)
-        addresses = self._members.addresses
+        members, wanted = self._members, dict(request.wanted)
+        addresses = members.addresses
         for job, count in wanted.items():
             self._check_size(job, count)
 
@@ -139,12 +148,12 @@ class ClusterCalls:
                 return record
             return changed(record, wanted=wanted)
 
-        record = self._members.change(resize, _CHANGE_SECONDS)
+        record = members.change(resize)
         too_many = leaving(record.wanted, addresses)
         # Those that are dead do not leave by themselves.
         dead = self._dead({t: addresses[t] for t in too_many})
         while dead & addresses.keys():
-            record = self._members.remove(sorted(dead & addresses.keys()), _CHANGE_SECONDS)
+            record = members.remove(sorted(dead & addresses.keys()))
         return pb.ResizeResponse(
             record=record_to_message(record),
             leaving=[t for t in too_many if t not in dead],
@@ -153,11 +162,11 @@ class ClusterCalls:
 
     def _check_size(self, job: str, count: int) -> None:
         now = len(indices(job, self._members.addresses))
-        if job not in self._cluster.jobs:
+        if job not in self._server.cluster.jobs:
             raise InvalidArgumentError(
                 None,
                 None,
-                f"The cluster has no job {job!r}: it has {', '.join(self._cluster.jobs)}.",
+                f"The cluster has no job {job!r}: it has {', '.join(self._server.cluster.jobs)}.",
             )
         if count < 1:
             raise InvalidArgumentError(
@@ -166,7 +175,7 @@ class ClusterCalls:
                 f"A training needs at least one task of the job {job!r}, not {count}. "
                 "`headrace shutdown` ends it.",
             )
-        if job == _SERVERS and count < now:
+        if job == SERVERS and count < now:
             raise UnimplementedError(
                 None,
                 None,
@@ -181,7 +190,6 @@ def ask_to_join(
     job: str,
     index: int | None,
     address: str,
-    incarnation: int,
     timeout: float,
     wait: Callable[[float], object],
 ) -> pb.JoinResponse:
@@ -189,7 +197,7 @@ def ask_to_join(
 
     Args:
         job, index: which task; None for any that is free.
-        address, incarnation: where this process listens, and which start of it this is.
+        address: where this process listens.
         timeout: seconds; wait: waits for so many.
 
     Raises:
@@ -203,7 +211,6 @@ def ask_to_join(
         index=-1 if index is None else index,
         address=address,
         package_version=release(),
-        incarnation=incarnation,
     )
     end = time.monotonic() + timeout
     while True:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.distributed.cluster.cluster_spec import ClusterSpec, split_address
+from headrace.distributed.cluster.cluster_spec import SERVERS, ClusterSpec, split_address
 from headrace.distributed.membership.record import GONE, ClusterRecord
 from headrace.graph.devices import DeviceSpec
 from headrace.graph.proto import ClusterDef, ConfigProto, ServerDef
 
 __all__ = ["joined_def", "joining_def", "server_def"]
-
-#: A server that has joined gets variables by moves only: programs place them on the others.
-_SERVERS = "ps"
 
 
 def server_def(
@@ -23,8 +20,7 @@ def server_def(
     config: Any,
 ) -> Any:
     """The ServerDef that the arguments of `Server` describe."""
-    if config is not None and not isinstance(config, ConfigProto):
-        raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+    _check_config(config)
     given = server_or_cluster_def
     if isinstance(given, ServerDef):
         made = ServerDef()
@@ -68,8 +64,7 @@ def joining_def(
     split_address(contact)
     if not job_name:
         raise ValueError("Must specify an explicit `job_name` to join a cluster.")
-    if config is not None and not isinstance(config, ConfigProto):
-        raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+    _check_config(config)
     return ServerDef(
         job_name=job_name,
         task_index=task_index or 0,
@@ -91,7 +86,8 @@ def joined_def(definition: Any, task: str, cluster: Any, record: ClusterRecord) 
         spec = DeviceSpec.from_string(name)
         assert spec.job is not None
         assert spec.task is not None
-        if spec.job == _SERVERS and name != task:
+        # A server that has joined gets variables by moves only: programs place them on the others.
+        if spec.job == SERVERS and name != task:
             continue
         if address == GONE:
             jobs.get(spec.job, {}).pop(spec.task, None)
@@ -102,3 +98,8 @@ def joined_def(definition: Any, task: str, cluster: Any, record: ClusterRecord) 
     made.cluster.CopyFrom(ClusterSpec(jobs, replicas=cluster.replicas).as_cluster_def())
     made.job_name, made.task_index = own.job or "", own.task or 0
     return made
+
+
+def _check_config(config: Any) -> None:
+    if config is not None and not isinstance(config, ConfigProto):
+        raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")

@@ -11,22 +11,21 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.membership.changes import VOTERS, leaving, with_more_voters, without
-from headrace.distributed.membership.record import (
-    GONE,
-    ClusterRecord,
-    changed,
-    record_of,
-    record_to_message,
+from headrace.distributed.membership.messages import (
+    accepted_of,
+    accepted_to_message,
+    vote_of,
+    vote_to_message,
 )
+from headrace.distributed.membership.record import GONE, ClusterRecord, changed
 from headrace.distributed.membership.voting import (
     NOTHING,
     Accepted,
-    Ballot,
     Change,
     Proposal,
     Vote,
@@ -34,18 +33,19 @@ from headrace.distributed.membership.voting import (
 )
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.transport.base import PeerInfo
-from headrace.errors import InvalidArgumentError, OpError, UnavailableError
+from headrace.errors import OpError, UnavailableError
 from headrace.executor.threads import step_threads
 
-__all__ = ["Members", "ballot_message", "ballot_of"]
+__all__ = ["Members"]
 
 _log = logging.getLogger("headrace.distributed")
 
+#: The tasks agree on a change within so many seconds, or it fails.
+_CHANGE_SECONDS = 10.0
 #: Seconds that a voter, or who is told of a record, has to answer.
 _ASK_SECONDS = 2.0
 #: So many tasks are asked for a record by whoever has none.
 _MOST_ASKED = 20
-_MOST_BALLOTS = 1 << 48
 #: The longest pause before a vote is tried again, in seconds; proposers must not stay in step.
 _PAUSE = 0.2
 
@@ -123,13 +123,13 @@ class Members:
             return record
         return changed(record, tasks={task: self._address})
 
-    def come_back(self, timeout: float) -> None:
+    def come_back(self) -> None:
         """Be in the cluster again, if `is_back`.
 
         Raises:
             UnavailableError: if too few of the others answer.
         """
-        self.change(self._back, timeout)
+        self.change(self._back)
 
     def learn(self, accepted: Accepted) -> None:
         """A record was chosen."""
@@ -163,31 +163,28 @@ class Members:
         self._learn_from(self._call(address, "Members", request, timeout))
 
     def _learn_from(self, answer: pb.MembersResponse) -> None:
-        if answer.chosen.epoch:
-            self.learn(Accepted(ballot_of(answer.chosen_at), record_of(answer.chosen)))
+        if answer.chosen.record.epoch:
+            self.learn(accepted_of(answer.chosen))
 
     # -- votes ------------------------------------------------------------------------------------
 
     def answer(self, request: pb.MembersRequest) -> pb.MembersResponse:
         """Take part in a vote, or tell what is known."""
         kinds = pb.MembersRequest
-        ballot = ballot_of(request.ballot)
+        proposed = accepted_of(request.proposed)
         if request.kind == kinds.LEARN:
-            self.learn(Accepted(ballot, record_of(request.record)))
-        vote = None
+            self.learn(proposed)
+        response = pb.MembersResponse()
         with self._lock:
             if request.kind == kinds.PREPARE:
-                vote = self._voter.prepare(ballot)
+                response = vote_to_message(self._voter.prepare(proposed.ballot))
             elif request.kind == kinds.ACCEPT:
-                record = record_of(request.record)
-                vote = self._voter.accept(ballot, record, request.incarnation)
+                response = vote_to_message(self._voter.accept(*proposed, request.incarnation))
             chosen = self._chosen
-        response = _vote_message(vote) if vote is not None else pb.MembersResponse()
-        response.chosen.CopyFrom(record_to_message(chosen.record))
-        response.chosen_at.CopyFrom(ballot_message(chosen.ballot))
+        response.chosen.CopyFrom(accepted_to_message(chosen))
         return response
 
-    def change(self, change: Change, timeout: float = 10.0) -> ClusterRecord:
+    def change(self, change: Change, timeout: float = _CHANGE_SECONDS) -> ClusterRecord:
         """Change the record of the cluster; returns the one that has the change.
 
         Raises:
@@ -246,30 +243,18 @@ class Members:
     def _hold(self, proposal: Proposal, end: float) -> dict[str, str]:
         """Hold a vote; returns what was wrong with voters."""
         kinds = pb.MembersRequest
-        request = pb.MembersRequest(kind=kinds.PREPARE, ballot=ballot_message(proposal.ballot))
         problems: dict[str, str] = {}
-        for name, answer in self._ask(dict.fromkeys(proposal.voters, request), end):
-            if isinstance(answer, OpError):
-                problems[name] = answer.message
-            else:
-                proposal.promised(name, _vote(answer))
-            if proposal.stage != "preparing":
-                break
+        asked = accepted_to_message(Accepted(proposal.ballot, ClusterRecord()))
+        request = pb.MembersRequest(kind=kinds.PREPARE, proposed=asked)
+        answers = self._ask(dict.fromkeys(proposal.voters, request), end)
+        _count(proposal, proposal.promised, answers, problems)
         if proposal.stage == "accepting":
-            record = record_to_message(proposal.record)
+            asked = accepted_to_message(Accepted(proposal.ballot, proposal.record))
             requests = {
-                name: pb.MembersRequest(
-                    kind=kinds.ACCEPT, ballot=request.ballot, record=record, incarnation=start
-                )
+                name: pb.MembersRequest(kind=kinds.ACCEPT, proposed=asked, incarnation=start)
                 for name, start in proposal.starts.items()
             }
-            for name, answer in self._ask(requests, end):
-                if isinstance(answer, OpError):
-                    problems[name] = answer.message
-                else:
-                    proposal.accepted(name, _vote(answer))
-                if proposal.stage != "accepting":
-                    break
+            _count(proposal, proposal.accepted, self._ask(requests, end), problems)
         proposal.ended()
         return problems
 
@@ -304,12 +289,8 @@ class Members:
 
     def _tell(self, accepted: Accepted) -> None:
         """Tell all others of a record: who does not hear it now, hears of it later."""
-        request = pb.MembersRequest(
-            kind=pb.MembersRequest.LEARN,
-            ballot=ballot_message(accepted.ballot),
-            record=record_to_message(accepted.record),
-        )
-
+        news = accepted_to_message(accepted)
+        request = pb.MembersRequest(kind=pb.MembersRequest.LEARN, proposed=news)
         others = dict.fromkeys(self.addresses.everywhere() - {self._address}, request)
         for address, answer in self._ask(others, self._clock() + _ASK_SECONDS, str):
             if isinstance(answer, OpError):
@@ -327,7 +308,7 @@ class Members:
         if self.addresses.get(self.me[0]) == self._address:
             self.remove([self.me[0]], timeout)
 
-    def remove(self, tasks: Sequence[str], timeout: float) -> ClusterRecord:
+    def remove(self, tasks: Sequence[str], timeout: float = _CHANGE_SECONDS) -> ClusterRecord:
         """Take tasks out of the cluster: all of them but for voters, of whom one goes at a time.
 
         Raises:
@@ -340,6 +321,23 @@ class Members:
         self._closed.set()
 
 
+def _count(
+    proposal: Proposal,
+    take: Callable[[str, Vote], None],
+    answers: Iterable[tuple[str, Any]],
+    problems: dict[str, str],
+) -> None:
+    """Count the answers of one round of a vote, until that is decided."""
+    stage = proposal.stage
+    for name, answer in answers:
+        if isinstance(answer, OpError):
+            problems[name] = answer.message
+        else:
+            take(name, vote_of(answer))
+        if proposal.stage != stage:
+            return
+
+
 def _too_few(proposal: Proposal, problems: Mapping[str, str]) -> str:
     text = (
         f"The tasks of the cluster did not agree on a change in time. {', '.join(proposal.voters)} "
@@ -347,37 +345,3 @@ def _too_few(proposal: Proposal, problems: Mapping[str, str]) -> str:
     )
     found = "; ".join(f"{name}: {problem}" for name, problem in sorted(problems.items()))
     return f"{text}. {found or 'Others were faster each time'}."
-
-
-def ballot_of(message: pb.BallotDef) -> Ballot:
-    """The ballot of a message.
-
-    Raises:
-        InvalidArgumentError: if nobody could have a higher one.
-    """
-    if not 0 <= message.number < _MOST_BALLOTS:
-        text = f"A ballot with the number {message.number} makes no sense."
-        raise InvalidArgumentError(None, None, text)
-    return message.number, message.task, message.incarnation
-
-
-def ballot_message(ballot: Ballot) -> pb.BallotDef:
-    """A ballot as a message."""
-    return pb.BallotDef(number=ballot[0], task=ballot[1], incarnation=ballot[2])
-
-
-def _vote(message: pb.MembersResponse) -> Vote:
-    accepted = NOTHING
-    if message.ballot.number:
-        accepted = Accepted(ballot_of(message.ballot), record_of(message.record))
-    return Vote(message.agrees, message.incarnation, ballot_of(message.highest), accepted)
-
-
-def _vote_message(vote: Vote) -> pb.MembersResponse:
-    return pb.MembersResponse(
-        agrees=vote.agrees,
-        incarnation=vote.incarnation,
-        highest=ballot_message(vote.highest),
-        ballot=ballot_message(vote.accepted.ballot),
-        record=record_to_message(vote.accepted.record),
-    )

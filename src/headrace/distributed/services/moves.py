@@ -10,13 +10,12 @@ import contextlib
 import itertools
 import logging
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
-from headrace.distributed.cluster.cluster_spec import split_address
+from headrace.distributed.links.liveness import is_nobody_at
 from headrace.distributed.master.master import Master
 from headrace.distributed.moving.arrivals import Arrivals
 from headrace.distributed.moving.followed import Followed
@@ -95,7 +94,6 @@ class _Move:
         self.also: set[str] = set()
         self.error: OpError | None = None
         self.kept = 0
-        self.is_sealed = False
         #: The masters that were told anything.
         self.told: set[MasterStart] = set()
 
@@ -187,8 +185,9 @@ class Moves:
         }
 
     def _try(self, keys: set[str], to: str, began: float, timeout: float) -> MoveReport:
-        hold = _HOLD_SECONDS
-        for attempt in itertools.count(1):
+        hold, attempts = _HOLD_SECONDS, 0
+        while True:
+            attempts += 1
             left = began + timeout - time.monotonic()
             link = self._peers.link(to, self._master.addresses.of(to), max(0.1, left))
             made = _Move(next(self._numbers), to, link, Followed(self._store))
@@ -206,8 +205,7 @@ class Moves:
                 "%s: %d variables with %d bytes moved to %s in %.2f s, steps waited %.3f s",
                 *(self.task, len(made.keys), size, to, seconds, held),
             )
-            return MoveReport(tuple(sorted(made.keys)), size, seconds, held, attempt)
-        raise AssertionError
+            return MoveReport(tuple(sorted(made.keys)), size, seconds, held, attempts)
 
     # -- one attempt ------------------------------------------------------------------------------
 
@@ -486,7 +484,6 @@ class Moves:
                 move.error = to_error(said.failure)
             else:
                 move.kept = said.sequence
-                move.is_sealed |= said.is_sealed
             self._changed.notify_all()
 
     def lost(self, link: Link) -> None:
@@ -503,11 +500,7 @@ class Moves:
         known = self._peers.known(link.peer.task)
         if known is not None:
             return bool(known.peer.incarnation != link.peer.incarnation)
-        try:
-            socket.create_connection(split_address(link.peer.address), _DIAL_SECONDS).close()
-        except OSError as error:
-            return isinstance(error, ConnectionRefusedError)
-        return False
+        return is_nobody_at(link.peer.address, _DIAL_SECONDS)
 
     def close(self) -> None:
         """Move nothing more."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import logging
 import secrets
 import signal
@@ -24,7 +23,8 @@ from headrace.distributed.links.liveness import answers
 from headrace.distributed.links.peers import may_come
 from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.membership.changes import by_weight
-from headrace.distributed.membership.record import ClusterRecord, changed, record_of
+from headrace.distributed.membership.messages import accepted_of
+from headrace.distributed.membership.record import ClusterRecord, changed
 from headrace.distributed.membership.voting import Accepted
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
@@ -34,7 +34,7 @@ from headrace.distributed.services.cluster_calls import ClusterCalls, ask_to_joi
 from headrace.distributed.services.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
 from headrace.distributed.services.definitions import joined_def, joining_def, server_def
 from headrace.distributed.services.dialling import ask_endpoint, dial, release
-from headrace.distributed.services.members import Members, ballot_of
+from headrace.distributed.services.members import Members
 from headrace.distributed.services.serving import device_message, device_of
 from headrace.distributed.services.standbys import Standbys
 from headrace.distributed.services.task import Task
@@ -60,8 +60,6 @@ _Found = TypeVar("_Found")
 _HOME_SECONDS = 1.0
 #: Who leaves a cluster tells the others so within so many seconds.
 _LEAVE_SECONDS = 1.0
-#: The tasks agree on a change within so many seconds.
-_CHANGE_SECONDS = 10.0
 
 
 #: Addresses of servers of this process that have stopped.
@@ -199,21 +197,21 @@ class Server:
         host, port = split_address(self._address)
         self._service = MasterService(self)
         # Nobody is answered before the task is complete: the port is bound, calls wait.
-        handlers: dict[str, Handler] = {"Endpoint": self._describe, **self._service.handlers()}
-        for name in ("Members", "Join", "Resize"):
-            handlers[name] = functools.partial(self._change_cluster, name)
+        handlers: dict[str, Handler] = {
+            "Endpoint": self._describe,
+            **self._service.handlers(),
+            **ClusterCalls(self, self._service.wait_until_ready).handlers(),
+        }
         exchange = grpc_pipe.exchange_handler(self._adopt, self._security, lambda: self._me)
         self._control = ControlServer(host, port, self._security, handlers, [exchange])
         self._address = join_address(host, self._control.port)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._control.stop)
             joined = self._join() if self._contact else None
             self._make_task(joined)
+            undo.callback(self.task.close)
             self._listener = self._listen(host)
-        except BaseException:
-            if hasattr(self, "task"):
-                self.task.close()
-            self._control.stop()
-            raise
+            undo.pop_all()
         self._started = True
         _local[self._address] = self
         _log.info("Task %s listens at %s", self._task_name, self._address)
@@ -222,9 +220,9 @@ class Server:
         """Become a task of the cluster that the contact is in; returns its record."""
         job, index = self._server_def.job_name, self._wanted_index
         control = self._controls.at(self._contact)
-        own = self._address, self.incarnation
-        answer = ask_to_join(control, job, index, *own, flags.connect_timeout, self._stopped.wait)
-        found = Accepted(ballot_of(answer.ballot), record_of(answer.record))
+        patience = flags.connect_timeout
+        answer = ask_to_join(control, job, index, self._address, patience, self._stopped.wait)
+        found = accepted_of(answer.chosen)
         self._set_task(joined_def(self._server_def, answer.task, answer.cluster, found.record))
         _log.info("%s joins the cluster of %s as %s", self._address, self._contact, answer.task)
         return found
@@ -252,7 +250,6 @@ class Server:
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
         self.members.on_change = self._cluster_changed
         self.task.moves.commit = self._commit_moved
-        self._changes = ClusterCalls(self._cluster, self.members, self._controls).handlers()
         if joined is not None:
             self.members.learn(joined)
         self._standbys = self._make_standbys()
@@ -274,16 +271,12 @@ class Server:
     def _commit_moved(self, keys: Sequence[str], task: str) -> None:
         """Let the record say that a task has these variables."""
         moved = dict.fromkeys(keys, task)
-        self.members.change(lambda record: changed(record, moved=moved), _CHANGE_SECONDS)
-
-    def _change_cluster(self, name: str, request: Any) -> Any:
-        self._service.wait_until_ready()
-        return self._changes[name](request)
+        self.members.change(lambda record: changed(record, moved=moved))
 
     def _come_back(self) -> None:
         """A task of this name has left the cluster before; it is wanted again."""
         try:
-            self.members.come_back(_CHANGE_SECONDS)
+            self.members.come_back()
         except OpError as error:
             _log.warning("%s is not back in its cluster: %s", self._task_name, error.message)
 

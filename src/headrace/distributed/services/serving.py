@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services.control import Controls
 from headrace.distributed.services.members import Members
@@ -48,6 +49,10 @@ class Serving(Protocol):
     @property
     def address(self) -> str:
         """``host:port``."""
+
+    @property
+    def cluster(self) -> ClusterSpec:
+        """All tasks that it was started with."""
 
     @property
     def controls(self) -> Controls:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from headrace.distributed.cluster.cluster_spec import split_address
+from headrace.distributed.links.liveness import is_nobody_at
 from headrace.distributed.links.peers import (
     CLIENT,
     FIRST_NOTICE_SECONDS,
@@ -344,11 +343,7 @@ class Standbys:
         """Whether another process is where it was, or nobody listens there."""
         with contextlib.suppress(OpError):
             return self._process_at(place[1]) != place[0]
-        try:
-            socket.create_connection(split_address(place[1]), _ASK_SECONDS).close()
-        except OSError as error:
-            return isinstance(error, ConnectionRefusedError)
-        return False
+        return is_nobody_at(place[1], _ASK_SECONDS)
 
     def _place_of(self, member: Member) -> Place:
         for link in self._task.peers.all():
