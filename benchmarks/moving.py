@@ -2,11 +2,15 @@
 
     python benchmarks/moving.py                     # a third of 1 GB, dense and sparse steps
     python benchmarks/moving.py --megabytes 256 --one-by-one
+    python benchmarks/moving.py --join              # the third server joins while steps run
 
 Two servers with half of the model each, a third one that is empty, and a worker that trains; each
 server is a process. Variables go to the third server as `plan_moves` says while steps run: those of
-one server at once, or one after the other. Measured is the longest time between the ends of two
-steps, beside the same before; target: under 0.5 s.
+one server at once, or one after the other. With ``--join`` the third one is started meanwhile, with
+the address of the first, and the servers share the variables out by themselves.
+
+Measured is the longest time between the ends of two steps, beside the same before; target: under
+0.5 s.
 """
 
 from __future__ import annotations
@@ -32,11 +36,22 @@ WARM_STEPS, QUIET_STEPS = 10, 60
 
 
 def serve(cluster: str, index: int) -> None:
-    """A parameter server, until its standard input ends."""
-    server = tf.train.Server(json.loads(cluster), job_name="ps", task_index=index)
+    """A parameter server, until its standard input ends; with an address alone one that joins."""
+    known = json.loads(cluster)
+    where = {} if isinstance(known, str) else {"task_index": index}
+    server = tf.train.Server(known, job_name="ps", **where)
     print("ready", flush=True)
     sys.stdin.read()
     server.stop()
+
+
+def start(cluster: Any, index: int) -> subprocess.Popen[bytes]:
+    """A process that serves."""
+    return subprocess.Popen(
+        [sys.executable, __file__, "serve", json.dumps(cluster), str(index)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
 
 
 def model(megabytes: int, kind: str) -> tuple[list[Any], Any]:
@@ -64,34 +79,55 @@ def pauses(ends: list[float]) -> tuple[float, float]:
     return max(gaps), statistics.median(gaps)
 
 
-def measure(megabytes: int, kind: str, one_by_one: bool) -> dict[str, Any]:
+def measure(megabytes: int, kind: str, how: str) -> dict[str, Any]:
     """Train, and move a third of the model meanwhile."""
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(SERVERS + 1)]
-    cluster = {"ps": addresses[:SERVERS], "worker": addresses[SERVERS:]}
-    servers = [
-        subprocess.Popen(
-            [sys.executable, __file__, "serve", json.dumps(cluster), str(i)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for i in range(SERVERS)
-    ]
+    count = SERVERS - 1 if how == "join" else SERVERS
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(count + 1)]
+    cluster = {"ps": addresses[:count], "worker": addresses[count:]}
+    servers = [start(cluster, i) for i in range(count)]
     for server in servers:
         assert server.stdout is not None
         server.stdout.readline()
     worker = tf.train.Server(cluster, job_name="worker", task_index=0)
     try:
         with tf.Graph().as_default():
-            return _measured(cluster["ps"], worker, megabytes, kind, one_by_one)
+            return _measured(cluster["ps"], worker, servers, megabytes, kind, how)
     finally:
-        worker.stop()
         for server in servers:
             server.kill()
             server.wait()
+        worker.stop()
+
+
+def join(contact: str, worker: Any, servers: list[Any]) -> tuple[list[float], int]:
+    """Start a server that joins, and wait until it has its share."""
+    servers.append(start(contact, 0))
+    newcomer = f"{PS}{SERVERS - 1}"
+    record = worker.members.record
+    while newcomer not in record.tasks or record.is_sharing:
+        time.sleep(0.01)
+        record = worker.members.record
+    found = admin.status(worker.members.addresses.of(newcomer), cluster=False)[0]
+    return [], sum(v.bytes for v in found.variables)
+
+
+def move(ps: list[str], each: int, one_by_one: bool) -> tuple[list[float], int]:
+    """Move what the planner says; for how long steps were held, and the bytes."""
+    sizes = {f"{PS}{i}": {f"v{k}": each for k in range(i, PIECES, 2)} for i in range(2)}
+    tasks = [f"{PS}{i}" for i in range(SERVERS)]
+    plan = plan_moves({**sizes, tasks[2]: {}}, tasks)
+    groups = [[m] for m in plan]
+    if not one_by_one:
+        groups = [[m for m in plan if m[1] == t] for t in tasks[:2]]
+    done = [
+        admin.move(ps[tasks.index(group[0][1])], [name for name, _, _ in group], group[0][2])
+        for group in groups
+    ]
+    return [d.held_seconds for d in done], sum(d.bytes for d in done)
 
 
 def _measured(
-    ps: list[str], worker: Any, megabytes: int, kind: str, one_by_one: bool
+    ps: list[str], worker: Any, servers: list[Any], megabytes: int, kind: str, how: str
 ) -> dict[str, Any]:
     variables, step = model(megabytes, kind)
     ends: list[float] = []
@@ -113,18 +149,10 @@ def _measured(
             time.sleep(0.01)
         quiet, began = len(ends), time.perf_counter()
         each = int(variables[0].shape.num_elements()) * 4
-        sizes = {f"{PS}{i}": {f"v{k}": each for k in range(i, PIECES, 2)} for i in range(2)}
-        tasks = [f"{PS}{i}" for i in range(SERVERS)]
-        held, size = [], 0
-        plan = plan_moves({**sizes, tasks[2]: {}}, tasks)
-        groups = [[m] for m in plan]
-        if not one_by_one:
-            groups = [[m for m in plan if m[1] == t] for t in tasks[:2]]
-        for group in groups:
-            names = [name for name, _, _ in group]
-            done = admin.move(ps[tasks.index(group[0][1])], names, group[0][2])
-            held.append(done.held_seconds)
-            size += done.bytes
+        if how == "join":
+            held, size = join(ps[0], worker, servers)
+        else:
+            held, size = move(ps, each, how == "one-by-one")
         took = time.perf_counter() - began
         wanted = len(ends) + QUIET_STEPS
         while len(ends) < wanted and trainer.is_alive():
@@ -140,7 +168,7 @@ def _measured(
         "moved_mb": size / (1 << 20),
         "moves": len(held),
         "seconds": took,
-        "longest_hold": max(held),
+        "longest_hold": max(held, default=float("nan")),
         "longest_gap_before": before,
         "median_gap_before": step_before,
         "longest_gap": during,
@@ -155,10 +183,12 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=1024)
-    parser.add_argument("--one-by-one", action="store_true")
+    parser.add_argument("--one-by-one", dest="how", action="store_const", const="one-by-one")
+    parser.add_argument("--join", dest="how", action="store_const", const="join")
+    parser.add_argument("--kind", choices=["sparse", "dense"])
     options = parser.parse_args()
-    for kind in ("sparse", "dense"):
-        found = measure(options.megabytes, kind, options.one_by_one)
+    for kind in [options.kind] if options.kind else ["sparse", "dense"]:
+        found = measure(options.megabytes, kind, options.how or "at once")
         print(
             f"{kind}: {found['moved_mb']:.0f} MB in {found['moves']} moves, "
             f"{found['seconds']:.1f} s; longest gap between steps {found['longest_gap']:.3f} s "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from placement_cluster import CLUSTER, MASTER, placed, ps, step_of, worker
+from placement_cluster import CLUSTER, MASTER, placed, ps, step_of, task, worker
 
 import headrace as tf
 from headrace.errors import InvalidArgumentError
@@ -92,6 +92,14 @@ def test_a_task_stands_for_one_that_has_left():
     where, _ = _placed([x, w.read_value()], {"w": ps(0, ""), **left}, pinned=pinned)
     assert (where[x.op.name], where["w"]) == (ps(1), ps(0))
     assert _placed([w.read_value()], left)[0]["w"] == ps(1)
+
+
+def test_what_has_moved_to_a_task_that_is_there_again_is_not_at_the_one_that_stood_for_it():
+    with tf.device("/job:ps/task:2/cpu:0"):
+        w = tf.get_variable("w", [4])
+    moved = {"w": ps(2, ""), ps(2, ""): PS1}
+    available = [*CLUSTER, *task("ps", 2)]
+    assert _placed([w.read_value()], moved, available=available)[0]["w"] == ps(2)
 
 
 def test_nothing_but_whole_names_of_tasks_is_replaced():

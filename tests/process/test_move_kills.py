@@ -121,3 +121,45 @@ def _moves(address, names, to):
         return bool(admin.move(address, names, to).moved)
     except UnavailableError:  # the task has just been started
         return False
+
+
+_SERVER = """
+import sys
+import headrace as tf
+tf.train.Server(sys.argv[1], job_name="ps").join()
+"""
+
+
+@pytest.mark.slow
+def test_servers_join_and_leave_and_end_by_themselves(servers, workers):
+    first, _, third = servers.addresses["ps"]
+    go_on(workers)
+    newcomer = servers.run((), _SERVER, first)
+    eventually(lambda: _address_of(first, f"{PS}3"))
+    address = _address_of(first, f"{PS}3")
+    eventually(lambda: "dense" not in variables_at(first))  # as another one's share
+    others = [*servers.addresses["ps"][1:], address]
+    holder = next(a for a in others if "dense" in variables_at(a))
+    if holder != address:
+        admin.move(holder, ["dense"], f"{PS}3")
+    go_on(workers)
+    assert "dense" in variables_at(address)
+    # Who has come last goes first; then those of the first description.
+    admin.resize(first, {"ps": 1})
+    assert newcomer.wait(60) == 0
+    go_on(workers)
+    eventually(lambda: _has_ended(third))
+    go_on(workers)
+    assert variables_at(first) >= {"dense", "dense/Momentum", "total", "counter0", "counter1"}
+    counts_are_right(workers)
+
+
+def _address_of(contact, task):
+    return next((t.address for t in admin.status(contact) if t.task == task), None)
+
+
+def _has_ended(address):
+    try:
+        return not admin.status(address, cluster=False)
+    except UnavailableError:
+        return True

@@ -214,9 +214,9 @@ def resize_command(address: str, workers: int | None, ps: int | None) -> None:
     """Ask a running cluster for another number of workers or parameter servers.
 
     Workers that are too many, those with the highest numbers, end their training loops and leave;
-    dead ones are forgotten. Nothing is started here: those that are too few join when somebody
-    starts them with the address of any task, `tf.train.Server("HOST:PORT", job_name="worker")`.
-    Parameter servers cannot become fewer; one that joins gets no variables by itself.
+    dead ones are forgotten. Parameter servers that are too many give their variables away, and
+    end. Nothing is started here: those that are too few join when somebody starts them with the
+    address of any task, `tf.train.Server("HOST:PORT", job_name="worker")`.
 
     Exit status 1 means that the cluster cannot have this size, or did not agree on it.
     """

@@ -62,7 +62,8 @@ def place(
             node's name. They stay there.
         moved: the task where each variable is that is elsewhere than asked for or pinned, by the
             name of its op. What must share its device goes with it.
-        retired: for tasks that are no more those that stand for them.
+        retired: for tasks that have left those that stand for them; variables that were moved to
+            such a task, since it is there again, are there.
         task_names: all tasks of the cluster, for errors; by default those of ``available``.
 
     Returns:
@@ -75,6 +76,8 @@ def place(
     """
     devices = DeviceSet(available, default_device, task_names)
     known = pinned
+    if retired:
+        pinned = {name: instead_of(device, retired) for name, device in pinned.items()}
     if moved:
         asked = {n.name: pinned.get(n.name, n.device) for n in nodes}
         pinned = {
@@ -157,7 +160,6 @@ class _Placer:
         if retired:
             for group in self.groups:
                 group.wanted = instead_of(group.wanted, retired)
-                group.pinned = instead_of(group.pinned, retired)
         #: Bytes of state that this step puts on each device.
         self.state: dict[DeviceAttributes, float] = {}
 

@@ -19,7 +19,7 @@ from headrace.executor.resources import ResourceHandle, handle_for
 from headrace.graph import dtypes
 from headrace.passes.ir import Node
 
-__all__ = ["NOWHERE", "MovedVariables", "joined_with", "key_of", "variables_of"]
+__all__ = ["NOWHERE", "MovedVariables", "groups_with", "key_of", "variables_of"]
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -101,9 +101,9 @@ def variables_of(nodes: Iterable[Any]) -> set[str]:
     return {key_of_node(n) for n in nodes if _is_variable(n)}
 
 
-def joined_with(graph: Any, keys: Collection[str]) -> set[str]:
-    """The keys of the variables of a graph that must share a device with some of ``keys``: one op
-    uses both, or is to be where both are."""
+def groups_with(graph: Any, keys: Collection[str]) -> list[set[str]]:
+    """The keys of variables of a graph that must share a device, in groups, of which each has some
+    of ``keys``: one op uses all of a group, or is to be where they are."""
     leader: dict[str, str] = {}
 
     def find(name: str) -> str:
@@ -119,8 +119,11 @@ def joined_with(graph: Any, keys: Collection[str]) -> set[str]:
         for other in others:
             leader[find(op.name)] = find(other)
     variables = {key_of_node(op): find(op.name) for op in ops if _is_variable(op)}
-    wanted = {variables[key] for key in keys if key in variables}
-    return {key for key, root in variables.items() if root in wanted}
+    found: dict[str, set[str]] = {variables[key]: set() for key in keys if key in variables}
+    for key, root in variables.items():
+        if root in found:
+            found[root].add(key)
+    return list(found.values())
 
 
 def _is_variable(node: Any) -> bool:

@@ -8,7 +8,8 @@ from server_clusters import eventually
 
 import headrace as tf
 from headrace.cli import main
-from headrace.distributed.membership.record import changed
+from headrace.distributed.membership.changes import without
+from headrace.distributed.membership.record import ClusterRecord, changed
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services import admin, cluster_calls
 from headrace.distributed.services.server import Server
@@ -241,7 +242,6 @@ def test_resize_forgets_the_dead(cluster):
     ("arguments", "words"),
     [
         (["--workers", "0"], "needs at least one task of the job 'worker'"),
-        (["--ps", "1"], "variables do not leave"),
         ([], "Say how many"),
     ],
 )
@@ -346,6 +346,18 @@ def test_a_server_that_joins_takes_variables_that_are_moved_there(cluster, joine
         assert list(done.moved) == ["v"]
         assert session.run(add) == 4.0
     assert [key.name for key, _ in server.task.store.items()] == ["v"]
+
+
+def test_the_record_says_who_stands_for_a_server_that_has_left():
+    known = {f"/job:ps/replica:0/task:{i}": f"ps{i}:2222" for i in range(3)}
+    first, second, third = known
+    record = changed(ClusterRecord(), moved={"v": third, "w": first})
+    record = without(record, [third], known)
+    assert record.moved == {"v": first, "w": first, third: first}
+    record = without(record, [first], known)
+    assert record.moved == {"v": second, "w": second, third: second, first: second}
+    worker = "/job:worker/replica:0/task:0"
+    assert without(ClusterRecord(), [worker], {**known, worker: "w:1"}).moved == {}
 
 
 def test_no_server_joins_those_that_have_copies_of_each_other(joined):

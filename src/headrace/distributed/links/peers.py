@@ -86,6 +86,9 @@ class Peers:
         dial: see `Dial`.
         clock: seconds, monotonic.
         probe: asks a silent task whether it is alive; without it silence means that it is not.
+
+    Attributes:
+        is_elsewhere: whether a task is not at an address any more: nobody waits for it there.
     """
 
     def __init__(
@@ -101,6 +104,7 @@ class Peers:
         self._dial = dial
         self._clock = clock
         self._probe = probe
+        self.is_elsewhere: Callable[[str, str], bool] = lambda task, address: False
         #: Links whose peers are asked now.
         self._asking: WeakSet[Link] = WeakSet()
         self._table = LinkTable()
@@ -210,8 +214,11 @@ class Peers:
                     raise
                 why = error.message if isinstance(error, OpError) else error.reason
             waited = self._clock() - began
-            if waited >= timeout or self._stop.is_set():
+            is_elsewhere = self.is_elsewhere(task, address)
+            if waited >= timeout or is_elsewhere or self._stop.is_set():
                 reason = f"no answer at {address} for {waited:.1f} s ({why})"
+                if is_elsewhere:
+                    reason = f"it has left {address}"
                 raise unavailable(task, step, reason)
             if waited - noticed >= NOTICE_SECONDS:
                 noticed = waited

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.wire.failures import to_failure
 from headrace.errors import OpError
 from headrace.executor.threads import step_threads
-from headrace.step.moved import MovedVariables, joined_with
+from headrace.step.moved import MovedVariables, groups_with
 
 __all__ = ["HeldSteps"]
 
@@ -108,8 +108,13 @@ class HeldSteps:
 
     def _joined_with(self, keys: set[str]) -> set[str]:
         """Other variables that must be where these are, in graphs of sessions that use them."""
-        found = [joined_with(session.graph, keys) for session, _ in self._users(keys)]
-        return set().union(*found) - keys
+        return set().union(*self.groups(keys)) - keys
+
+    def groups(self, keys: Collection[str]) -> list[set[str]]:
+        """Variables that must be at one task, as the graphs of sessions have it that use some of
+        these; a variable may be in several groups."""
+        users = list(self._users(keys))
+        return [group for session, _ in users for group in groups_with(session.graph, keys)]
 
     def _make_ahead(self, move: int, moved: MovedVariables, keys: set[str]) -> None:
         plans = sorted(self._touched(keys), key=lambda p: -p.runs)[:_MOST_AHEAD]

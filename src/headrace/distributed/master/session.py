@@ -19,7 +19,7 @@ from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.failures import unavailable
 from headrace.distributed.wire.messages import pack
-from headrace.errors import AbortedError, CancelledError, OpError
+from headrace.errors import AbortedError, CancelledError, OpError, UnavailableError
 from headrace.executor.errands import Limit
 from headrace.graph import devices as names
 from headrace.graph.proto import ConfigProto, GraphDef
@@ -103,8 +103,9 @@ class MasterSession:
             try:
                 plan = ClusterPlan(self, request, self.make(request, moved), moved)
                 break
-            except AbortedError:
-                # A task that has given variables away says so before it refuses the plan.
+            except (AbortedError, UnavailableError):
+                # A task that has given variables away says so before it refuses the plan; one that
+                # has left does not answer.
                 if self.moved.epoch == moved.epoch or attempt >= _ATTEMPTS:
                     raise
         self.plans[plan.number] = plan

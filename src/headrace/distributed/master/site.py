@@ -81,8 +81,10 @@ class ClusterSite(Site[PlanT]):
         where, retired = self.moved.of_nodes(step.nodes), self.moved.retired
         pins = self.pins.nodes
         pinned = {pins[n.name] for n in step.nodes if n.name in pins and n.name not in where}
-        for asked in sorted(constraints_of(step) | pinned | set(where.values())):
-            constraint = instead_of(asked, retired) if retired else asked
+        asked = constraints_of(step) | pinned
+        if retired:
+            asked = {instead_of(device, retired) for device in asked}
+        for constraint in sorted(asked | set(where.values())):
             spec = names.DeviceSpec.from_string(constraint)
             if spec.job is None and spec.task is None and spec.replica is None:
                 continue

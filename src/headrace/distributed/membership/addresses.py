@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from headrace.distributed.membership.record import GONE, ClusterRecord
 from headrace.errors import UnavailableError
@@ -36,15 +36,23 @@ class Addresses(Mapping[str, str]):
         self._lock = threading.Lock()
         self.record = ClusterRecord()
 
-    def learn(self, record: ClusterRecord) -> bool:
-        """A record was agreed on; whether that is news."""
+    def learn(self, record: ClusterRecord, between: Callable[[], None] = lambda: None) -> bool:
+        """A record was agreed on; whether that is news.
+
+        Args:
+            between: called when who has come is known, and who has gone is still known: whatever
+                is kept of where variables are changes then.
+        """
         with self._lock:
             if record.epoch <= self.record.epoch:
                 return False
             self.record = record
             known = {**self._first, **record.tasks}
+            known = {task: address for task, address in known.items() if address != GONE}
             # Replaced as a whole: others read it without the lock.
-            self._known = {task: address for task, address in known.items() if address != GONE}
+            self._known = {**self._known, **known}
+            between()
+            self._known = known
             return True
 
     def of(self, task: str) -> str:
@@ -64,6 +72,18 @@ class Addresses(Mapping[str, str]):
                 f"{', '.join(sorted(self._known))}.",
             )
         return found
+
+    def is_elsewhere(self, task: str, address: str) -> bool:
+        """Whether a task is known to have left an address, or the cluster.
+
+        >>> addresses = Addresses({"/job:ps/replica:0/task:0": "ps0:2222"})
+        >>> addresses.learn(ClusterRecord(1, tasks={"/job:ps/replica:0/task:0": GONE}))
+        True
+        >>> addresses.is_elsewhere("/job:ps/replica:0/task:0", "ps0:2222")
+        True
+        """
+        now = self.record.tasks.get(task)
+        return now is not None and now != address
 
     def everywhere(self) -> set[str]:
         """The addresses at which tasks are, or may be that have left or were replaced."""

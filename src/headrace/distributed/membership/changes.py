@@ -99,20 +99,40 @@ def admitted(
             f"There is a {task} at {there}, which answers. Leave the index out to get one that is "
             "free, or stop that task first.",
         )
-    return changed(record, tasks={task: address})
+    # One that was dead is where it was, with what its programs give it again.
+    is_sharing = record.is_sharing or (there is None and job == SERVERS)
+    return changed(record, is_sharing, tasks={task: address})
 
 
 def without(record: ClusterRecord, tasks: Sequence[str], known: Mapping[str, str]) -> ClusterRecord:
     """The record without some tasks: without all of them but for voters, of whom one goes at a
-    time, since two sets of voters must have a majority in common."""
+    time, since two sets of voters must have a majority in common.
+
+    For each server that goes another one stands: what programs ask to be there is at that one.
+    """
     gone = [t for t in tasks if {**known, **record.tasks}.get(t, GONE) != GONE]
     voters = [t for t in gone if t in record.voters]
     gone = [t for t in gone if t not in voters[1:]]
     if not gone:
         return record
-    made = changed(record, tasks=dict.fromkeys(gone, GONE))
+    made = changed(record, tasks=dict.fromkeys(gone, GONE), moved=_stand_ins(record, gone, known))
     left = {t: start for t, start in record.voters.items() if t not in voters[:1]}
     return replace(made, voters=left or record.voters)
+
+
+def _stand_ins(
+    record: ClusterRecord, gone: Collection[str], known: Mapping[str, str]
+) -> dict[str, str]:
+    """What the record is to say of moved variables when some tasks go."""
+    now = {**known, **record.tasks}
+    staying = [t for t, a in now.items() if a != GONE and t not in gone]
+    staying = [task_name(SERVERS, index) for index in indices(SERVERS, staying)]
+    servers = {task_name(SERVERS, index): index for index in indices(SERVERS, gone)}
+    if not staying:
+        return {}
+    stands = {task: staying[index % len(staying)] for task, index in servers.items()}
+    there = {key: stands[task] for key, task in record.moved.items() if task in stands}
+    return {**there, **stands}
 
 
 def with_more_voters(

@@ -31,6 +31,7 @@ def record_to_message(record: ClusterRecord) -> pb.RecordDef:
         tasks=record.tasks,
         wanted=record.wanted,
         moved=record.moved,
+        is_sharing=record.is_sharing,
     )
 
 
@@ -52,7 +53,12 @@ def record_of(message: pb.RecordDef) -> ClusterRecord:
         except ValueError:
             raise _makes_no_sense(f"the address {address!r}") from None
     return ClusterRecord(
-        message.epoch, message.voters, message.tasks, message.wanted, message.moved
+        message.epoch,
+        message.voters,
+        message.tasks,
+        message.wanted,
+        message.moved,
+        message.is_sharing,
     )
 
 

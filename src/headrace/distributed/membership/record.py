@@ -29,7 +29,9 @@ class ClusterRecord:
             this one; 0 for those that had none.
         tasks: address of each task that has joined, `GONE` for those that have left.
         wanted: how many tasks of a job somebody has asked for.
-        moved: the task that has a variable, where it is another one than its device says.
+        moved: the task that has a variable, where it is another one than its device says; and the
+            one that stands for a server that has left.
+        is_sharing: whether servers share variables out anew: one has come, or is to leave.
     """
 
     epoch: int = 0
@@ -37,13 +39,17 @@ class ClusterRecord:
     tasks: Mapping[str, str] = field(default_factory=dict)
     wanted: Mapping[str, int] = field(default_factory=dict)
     moved: Mapping[str, str] = field(default_factory=dict)
+    is_sharing: bool = False
 
     def __post_init__(self) -> None:
         for name in ("voters", "tasks", "wanted", "moved"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
 
-def changed(record: ClusterRecord, **changes: Mapping[str, Any]) -> ClusterRecord:
+def changed(
+    record: ClusterRecord, is_sharing: bool | None = None, **changes: Mapping[str, Any]
+) -> ClusterRecord:
     """The record with entries added or replaced, and the next epoch."""
     merged = {name: {**getattr(record, name), **more} for name, more in changes.items()}
-    return replace(record, epoch=record.epoch + 1, **merged)
+    sharing = record.is_sharing if is_sharing is None else is_sharing
+    return replace(record, epoch=record.epoch + 1, is_sharing=sharing, **merged)

@@ -18,7 +18,7 @@ _EVEN = 0.1
 
 
 def plan_moves(
-    sizes: Mapping[str, Mapping[str, int]],
+    sizes: Mapping[str, Mapping[str, float]],
     tasks: Sequence[str],
     retiring: Collection[str] = (),
 ) -> list[tuple[str, str, str]]:
@@ -29,7 +29,7 @@ def plan_moves(
     that brings both nearest to each other, while that is worth it.
 
     Args:
-        sizes: bytes of each variable, by the task that has it.
+        sizes: the weight of each variable, its bytes for instance, by the task that has it.
         tasks: those that there are, with new ones.
         retiring: those of them that are to have nothing.
 
@@ -65,7 +65,9 @@ def plan_moves(
     return [(name, home[name], now[name]) for name in order]
 
 
-def _make_even(shares: dict[str, set[str]], load: dict[str, int], size: Mapping[str, int]) -> None:
+def _make_even(
+    shares: dict[str, set[str]], load: dict[str, float], size: Mapping[str, float]
+) -> None:
     """Let who has most give to who has least; each turn makes the sum of the squares smaller."""
     worth = _EVEN * sum(load.values()) / len(load)
     while True:

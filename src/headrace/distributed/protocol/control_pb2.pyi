@@ -311,7 +311,7 @@ class ViewResponse(_message.Message):
     def __init__(self, process: _Optional[_Union[_step_pb2.MemberDef, _Mapping]] = ..., view: _Optional[_Union[_step_pb2.ViewDef, _Mapping]] = ..., address: _Optional[str] = ..., is_held: bool = ...) -> None: ...
 
 class RecordDef(_message.Message):
-    __slots__ = ("epoch", "voters", "tasks", "wanted", "moved")
+    __slots__ = ("epoch", "voters", "tasks", "wanted", "moved", "is_sharing")
     class VotersEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -345,12 +345,14 @@ class RecordDef(_message.Message):
     TASKS_FIELD_NUMBER: _ClassVar[int]
     WANTED_FIELD_NUMBER: _ClassVar[int]
     MOVED_FIELD_NUMBER: _ClassVar[int]
+    IS_SHARING_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     voters: _containers.ScalarMap[str, int]
     tasks: _containers.ScalarMap[str, str]
     wanted: _containers.ScalarMap[str, int]
     moved: _containers.ScalarMap[str, str]
-    def __init__(self, epoch: _Optional[int] = ..., voters: _Optional[_Mapping[str, int]] = ..., tasks: _Optional[_Mapping[str, str]] = ..., wanted: _Optional[_Mapping[str, int]] = ..., moved: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    is_sharing: bool
+    def __init__(self, epoch: _Optional[int] = ..., voters: _Optional[_Mapping[str, int]] = ..., tasks: _Optional[_Mapping[str, str]] = ..., wanted: _Optional[_Mapping[str, int]] = ..., moved: _Optional[_Mapping[str, str]] = ..., is_sharing: bool = ...) -> None: ...
 
 class BallotDef(_message.Message):
     __slots__ = ("number", "task", "incarnation")
@@ -479,3 +481,35 @@ class MoveResponse(_message.Message):
     held_seconds: float
     attempts: int
     def __init__(self, moved: _Optional[_Iterable[str]] = ..., bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., held_seconds: _Optional[float] = ..., attempts: _Optional[int] = ...) -> None: ...
+
+class SharesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GroupDef(_message.Message):
+    __slots__ = ("keys", "bytes", "traffic")
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    TRAFFIC_FIELD_NUMBER: _ClassVar[int]
+    keys: _containers.RepeatedScalarFieldContainer[str]
+    bytes: int
+    traffic: float
+    def __init__(self, keys: _Optional[_Iterable[str]] = ..., bytes: _Optional[int] = ..., traffic: _Optional[float] = ...) -> None: ...
+
+class SharesResponse(_message.Message):
+    __slots__ = ("groups",)
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    groups: _containers.RepeatedCompositeFieldContainer[GroupDef]
+    def __init__(self, groups: _Optional[_Iterable[_Union[GroupDef, _Mapping]]] = ...) -> None: ...
+
+class JoinedRequest(_message.Message):
+    __slots__ = ("keys",)
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    keys: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, keys: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class JoinedResponse(_message.Message):
+    __slots__ = ("groups",)
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    groups: _containers.RepeatedCompositeFieldContainer[GroupDef]
+    def __init__(self, groups: _Optional[_Iterable[_Union[GroupDef, _Mapping]]] = ...) -> None: ...

@@ -41,7 +41,8 @@ def resize(address: str, wanted: Mapping[str, int]) -> Any:
     Raises:
         UnavailableError: if nobody answers there, or too few of its tasks do.
         InvalidArgumentError: if there is no such job, or it would have no task left.
-        UnimplementedError: if there would be fewer parameter servers.
+        UnimplementedError: if there would be fewer parameter servers, which have copies of each
+            other.
     """
     return _call(address, "Resize", pb.ResizeRequest(wanted=dict(wanted)), _RESIZE_SECONDS)
 

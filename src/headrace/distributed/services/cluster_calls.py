@@ -146,7 +146,8 @@ class ClusterCalls:
         def resize(record: ClusterRecord) -> ClusterRecord:
             if all(record.wanted.get(job) == count for job, count in wanted.items()):
                 return record
-            return changed(record, wanted=wanted)
+            is_sharing = record.is_sharing or SERVERS in wanted
+            return changed(record, is_sharing, wanted=wanted)
 
         record = members.change(resize)
         too_many = leaving(record.wanted, addresses)
@@ -175,13 +176,13 @@ class ClusterCalls:
                 f"A training needs at least one task of the job {job!r}, not {count}. "
                 "`headrace shutdown` ends it.",
             )
-        if job == SERVERS and count < now:
+        if job == SERVERS and count < now and self._server.cluster.replicas:
             raise UnimplementedError(
                 None,
                 None,
-                f"The cluster has {now} parameter servers, and they cannot become {count}: "
-                "variables do not leave the servers that they are on yet. Save a checkpoint, and "
-                "restore it on a cluster with fewer.",
+                f"The cluster has {now} parameter servers that keep copies of each other "
+                f"(replicas=1), and they cannot become {count}: who keeps whose follows from the "
+                "ClusterSpec. Save a checkpoint, and restore it on a cluster with fewer.",
             )
 
 

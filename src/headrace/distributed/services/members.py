@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from headrace.distributed.cluster.cluster_spec import SERVERS
 from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.membership.changes import VOTERS, leaving, with_more_voters, without
 from headrace.distributed.membership.messages import (
@@ -35,6 +36,7 @@ from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.transport.base import PeerInfo
 from headrace.errors import OpError, UnavailableError
 from headrace.executor.threads import step_threads
+from headrace.graph.devices import DeviceSpec
 
 __all__ = ["Members"]
 
@@ -64,7 +66,8 @@ class Members:
         clock: seconds, monotonic.
 
     Attributes:
-        on_change: called with each new record, in the thread that learns of it.
+        on_change: called with each new record, in the thread that learns of it; ``on_moved``:
+            before tasks are forgotten that have left.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class Members:
         self._address = me.address
         self.addresses = addresses
         self.on_change: Callable[[ClusterRecord], None] = lambda _: None
+        self.on_moved: Callable[[ClusterRecord], None] = lambda _: None
         self._call = call
         self._first = list(first)
         self._clock = clock
@@ -121,7 +125,8 @@ class Members:
         with_me = {**self.addresses, task: self._address}
         if record.tasks.get(task) != GONE or task in leaving(record.wanted, with_me):
             return record
-        return changed(record, tasks={task: self._address})
+        is_server = DeviceSpec.from_string(task).job == SERVERS
+        return changed(record, record.is_sharing or is_server, tasks={task: self._address})
 
     def come_back(self) -> None:
         """Be in the cluster again, if `is_back`.
@@ -136,7 +141,7 @@ class Members:
         with self._lock:
             self._voter.learn(accepted)
             self._chosen = max(self._chosen, accepted, key=lambda a: a.ballot)
-        if self.addresses.learn(accepted.record):
+        if self.addresses.learn(accepted.record, lambda: self.on_moved(accepted.record)):
             self.on_change(accepted.record)
 
     def heard(self, epoch: int, address: str) -> None:

@@ -176,6 +176,18 @@ class Moves:
             text = f"{self.task} has no variable {', '.join(missing)} to give to {to}."
             raise NotFoundError(None, None, text)
 
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the variables that are here, by their keys."""
+        return {
+            key: int(getattr(self._store.known(handle), "nbytes", 0))
+            for key, handle in self._own().items()
+        }
+
+    def what_is_left(self) -> list[str]:
+        """What has not moved away, of what sessions share."""
+        handles = [key for key, _ in self._store.items() if isinstance(key, ResourceHandle)]
+        return sorted(f"{h.kind} {key_of(h)}" for h in handles if not h.is_private)
+
     def _own(self) -> dict[str, ResourceHandle]:
         """The variables that have a value here, by their keys."""
         return {

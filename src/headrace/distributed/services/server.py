@@ -36,6 +36,7 @@ from headrace.distributed.services.definitions import joined_def, joining_def, s
 from headrace.distributed.services.dialling import ask_endpoint, dial, release
 from headrace.distributed.services.members import Members
 from headrace.distributed.services.serving import device_message, device_of
+from headrace.distributed.services.shares import Shares
 from headrace.distributed.services.standbys import Standbys
 from headrace.distributed.services.task import Task
 from headrace.distributed.transport import connect, grpc_pipe
@@ -196,11 +197,13 @@ class Server:
         self._controls = Controls(self._security)
         host, port = split_address(self._address)
         self._service = MasterService(self)
+        self._shares = Shares(self, self._service.wait_until_ready, self.ask_to_stop)
         # Nobody is answered before the task is complete: the port is bound, calls wait.
         handlers: dict[str, Handler] = {
             "Endpoint": self._describe,
             **self._service.handlers(),
             **ClusterCalls(self, self._service.wait_until_ready).handlers(),
+            **self._shares.handlers(),
         }
         exchange = grpc_pipe.exchange_handler(self._adopt, self._security, lambda: self._me)
         self._control = ControlServer(host, port, self._security, handlers, [exchange])
@@ -213,6 +216,7 @@ class Server:
             self._listener = self._listen(host)
             undo.pop_all()
         self._started = True
+        self._shares.changed(self.members.record)
         _local[self._address] = self
         _log.info("Task %s listens at %s", self._task_name, self._address)
 
@@ -249,6 +253,7 @@ class Server:
         self.members = Members(me, addresses, call, first)
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
         self.members.on_change = self._cluster_changed
+        self.members.on_moved = self._variables_moved
         self.task.moves.commit = self._commit_moved
         if joined is not None:
             self.members.learn(joined)
@@ -257,9 +262,6 @@ class Server:
     def _cluster_changed(self, record: ClusterRecord) -> None:
         """There is a new record of the cluster."""
         _log.info("Task %s knows epoch %d of its cluster", self._task_name, record.epoch)
-        moved = self.task.master.moved
-        if dict(moved.tasks) != dict(record.moved):
-            moved.set(record.epoch, record.moved)
         if self._started and self.members.is_back():
             step_threads.submit(self._come_back)
             return
@@ -267,6 +269,14 @@ class Server:
         if leaves and not self.task.master.is_leaving:
             _log.info("Task %s is to leave: its programs stop soon", self._task_name)
         self.task.master.is_leaving = leaves
+        if self._started:
+            self._shares.changed(record)
+
+    def _variables_moved(self, record: ClusterRecord) -> None:
+        """The record may say that variables are elsewhere."""
+        moved = self.task.master.moved
+        if dict(moved.tasks) != dict(record.moved):
+            moved.set(record.epoch, record.moved)
 
     def _commit_moved(self, keys: Sequence[str], task: str) -> None:
         """Let the record say that a task has these variables."""
@@ -350,6 +360,7 @@ class Server:
             self._started = False
             _local.pop(self._address, None)
             _stopped.add(self._address)
+            self._shares.close()
             self._leave()
             self.members.close()
             self._listener.close()

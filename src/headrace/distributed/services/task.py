@@ -66,6 +66,7 @@ class Task:
         self.standbys: CopyListener | None = None
         self.store = ResourceStore()
         self.peers = Peers(self, dial, timing, probe=probe)
+        self.peers.is_elsewhere = addresses.is_elsewhere
         self.worker = Worker(me.task, self.store, devices, self.peers)
         self.collectives = TaskCollectives(me, addresses, self.peers)
         self.worker.collectives = self.collectives

@@ -25,6 +25,7 @@ class Closures:
         self.task = task
         self.elsewhere: Callable[[str], str] = lambda key: ""
         self._closing: frozenset[str] = frozenset()
+        self._closes_all = False
         self._left: dict[str, str] = {}
         self._lock = threading.Lock()
 
@@ -33,8 +34,13 @@ class Closures:
         with self._lock:
             self._closing = frozenset(keys)
 
+    def close_all(self) -> None:
+        """The task is to leave, and takes no variables any more."""
+        self._closes_all = True
+
     def open(self) -> None:
-        """They stay."""
+        """What is here stays."""
+        self._closes_all = False
         self.close(())
 
     def gone(self, keys: Collection[str], task: str) -> None:
@@ -50,7 +56,7 @@ class Closures:
 
     def refusal(self, keys: frozenset[str]) -> OpError | None:
         """Why no step may use these variables here; None if it may."""
-        if not (self._closing or self._left) or not keys:
+        if not (self._closing or self._left or self._closes_all) or not keys:
             return None
         with self._lock:
             for key in keys & self._left.keys():
@@ -59,6 +65,9 @@ class Closures:
                 return UnavailableError(
                     None, None, f"Variable {key} is on its way from {self.task} to another task."
                 )
+        if self._closes_all:
+            text = f"{self.task} leaves the cluster: variable {min(keys)} is soon elsewhere."
+            return UnavailableError(None, None, text)
         return None
 
     def refusal_of_new(self, keys: frozenset[str], arriving: Collection[str]) -> OpError | None:

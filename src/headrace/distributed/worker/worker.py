@@ -23,6 +23,7 @@ from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.bodies import BodyCalls
 from headrace.distributed.worker.closures import Closures
 from headrace.distributed.worker.machine import OWN, Abort, MasterStart, Refuse, WorkerMachine
+from headrace.distributed.worker.traffic import PartTraffic
 from headrace.errors import AbortedError, OpError
 from headrace.executor.plan import LocalPlan
 from headrace.executor.resources import ResourceStore, SessionStore
@@ -71,6 +72,7 @@ class RegisteredPart:
         self.plan = plan
         self.session = session
         self.addresses = addresses
+        self.traffic = PartTraffic(part)
         #: The variables of the task that it uses, by `key_of`.
         self.keys: frozenset[str] = frozenset()
         #: Whether its steps may be refused: some of them are on their way to another task.
@@ -273,6 +275,7 @@ class Worker:
                 self.machine.ended(step)
                 reply(PartResult(error=refusal))
                 return
+            part.traffic.runs += 1
             for transfer, values in instruction.held:
                 self._arrive(context, transfer, values)
             self._driver.start(context.run, patient)
@@ -327,6 +330,25 @@ class Worker:
         """Whether a part runs that uses some of these variables."""
         return any(not run.part.keys.isdisjoint(keys) for run in self.running())
 
+    def traffic(self) -> dict[str, float]:
+        """Bytes in a second that steps bring or take, by `key_of` each variable."""
+        with self._lock:
+            parts = list(self._parts.values())
+        found: dict[str, float] = {}
+        now = time.monotonic()
+        for part in parts:
+            for key, rate in part.traffic.by_variable(now).items():
+                found[key] = found.get(key, 0.0) + rate
+        return found
+
+    def retire(self) -> bool:
+        """Refuse steps that use any variables, and whether none of those runs that did."""
+        with self._lock:
+            self.closures.close_all()
+            for part in self._parts.values():
+                part.is_closed |= bool(part.keys)
+        return not any(run.part.keys for run in self.running())
+
     def close_parts(self, keys: frozenset[str]) -> None:
         """Refuse steps that use these variables, which are on their way to another task."""
         with self._lock:
@@ -355,6 +377,8 @@ class Worker:
             UnavailableError: if their destination cannot be reached.
         """
         started = time.time() if context.events is not None else 0.0
+        if context.part.traffic.is_sample:
+            context.part.traffic.saw(transfer.number, values)
         metas, buffers = codec.encode_many(values, *context.part.compression(transfer))
         head = pack(pb.Tensors(step=context.number, transfer=transfer.number, values=metas))
         task = transfer.destination
@@ -381,6 +405,8 @@ class Worker:
     def _arrive(self, context: PartContext, transfer: int, values: Sequence[Any]) -> None:
         if context.events is not None:
             self._record_arrival(context, transfer, values)
+        if context.part.traffic.is_sample:
+            context.part.traffic.saw(transfer, values)
         self._driver.arrived(context.run, transfer, values)
 
     def _record_arrival(self, context: PartContext, number: int, values: Sequence[Any]) -> None:

@@ -1,0 +1,219 @@
+"""Servers that join take their share of the variables, those that leave give theirs away."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from server_clusters import eventually
+
+import headrace as tf
+from headrace.cli import main
+from headrace.distributed.services import admin
+from headrace.distributed.services.server import Server
+
+ROWS = 256
+
+
+def keys_at(server):
+    return {key.name for key, _ in server.task.store.items() if key.kind == "variable"}
+
+
+def sizes_at(*servers):
+    return [sum(s.task.moves.sizes().values()) for s in servers]
+
+
+@pytest.fixture
+def joined() -> Iterator[Callable[..., Server]]:
+    """Joins a server to a cluster; stops what has joined."""
+    made = []
+
+    def join(contact: Server) -> Server:
+        made.append(Server(contact.address, job_name="ps"))
+        return made[-1]
+
+    yield join
+    for server in made:
+        server.stop()
+
+
+@contextlib.contextmanager
+def training(servers, count=12):
+    """Steps go on in a thread; gives the session, the variables, and how many steps have run."""
+    with tf.Graph().as_default():
+        setter = tf.train.replica_device_setter(cluster=servers.spec)
+        with tf.device(setter):
+            variables = [
+                tf.get_variable(f"v{i}", [ROWS, 64], initializer=tf.zeros_initializer())
+                for i in range(count)
+            ]
+            steps = tf.get_variable("steps", [], tf.int64, tf.zeros_initializer())
+        with tf.device("/job:worker/task:0"):
+            loss = tf.add_n([tf.reduce_mean(tf.square(v - 1.0)) for v in variables])
+        trained = tf.train.MomentumOptimizer(0.1, 0.5).minimize(loss)
+        step = tf.group(trained, steps.assign_add(1))
+        done, errors, stop = [0], [], threading.Event()
+        with tf.Session(servers.target("worker")) as session:
+            session.run(tf.global_variables_initializer())
+
+            def train():
+                try:
+                    while not stop.is_set():
+                        session.run(step)
+                        done[0] += 1
+                except BaseException as error:
+                    errors.append(error)
+
+            thread = threading.Thread(target=train)
+            thread.start()
+            try:
+                yield session, variables, done
+            finally:
+                stop.set()
+                thread.join()
+            assert not errors, errors
+            assert session.run(steps) == done[0]
+            assert np.isfinite(session.run(variables[0])).all()
+
+
+def goes_on(done):
+    before = done[0]
+    assert eventually(lambda: done[0] > before + 3)
+
+
+def has_ended_sharing(server):
+    return eventually(lambda: server.members.epoch and not server.members.record.is_sharing, 60)
+
+
+def test_servers_come_and_go_while_a_worker_trains(cluster, joined):
+    servers = cluster(ps=2, worker=1)
+    first, second = servers["ps", 0], servers["ps", 1]
+    with training(servers) as (_, _, done):
+        goes_on(done)
+        third = joined(first)
+        assert has_ended_sharing(first)
+        goes_on(done)
+        sizes = sizes_at(first, second, third)
+        assert min(sizes) > 0.7 * sum(sizes) / 3, sizes
+        # Slots are where their variables are.
+        for name in keys_at(third) - {"steps"}:
+            assert {name.split("/")[0], f"{name.split('/')[0]}/Momentum"} <= keys_at(third)
+        # Those that have come first may go first.
+        answer = admin.resize(first.address, {"ps": 1})
+        assert answer.leaving == ["/job:ps/replica:0/task:1", "/job:ps/replica:0/task:2"]
+        assert eventually(lambda: second.wait(0) and third.wait(0), 60)
+        goes_on(done)
+        assert len(keys_at(first)) == 25
+        known = set(first.members.addresses)
+        assert known == {"/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"}
+    # A program of the first description finds everything.
+    with training(servers) as (_, _, done):
+        goes_on(done)
+
+
+def test_a_program_finds_what_was_on_a_server_that_has_left_and_that_comes_back(cluster):
+    servers = cluster(ps=2, worker=1)
+    with tf.device("/job:ps/task:1"):
+        v = tf.get_variable("v", initializer=2.0, use_resource=True)
+        late = tf.get_variable("late", initializer=3.0, use_resource=True)
+        plain = tf.constant(1.0) + 2.0
+    with tf.Session(servers.target("worker")) as session:
+        session.run(v.initializer)
+    admin.resize(servers["ps", 0].address, {"ps": 1})
+    assert eventually(lambda: servers["ps", 1].wait(0), 60)
+    with tf.Session(servers.target("worker")) as session:
+        assert session.run([v, plain]) == [2.0, 3.0]
+        session.run(late.initializer)
+        again = servers.start("ps", 1)
+        again.members.read_from(servers["ps", 0].address)
+        admin.resize(servers["ps", 0].address, {"ps": 2})
+        assert eventually(lambda: keys_at(again), 60)
+        assert has_ended_sharing(again)
+        assert session.run([v, late, plain]) == [2.0, 3.0, 3.0]
+    assert len(keys_at(again)) == 1
+
+
+def test_a_dead_server_is_left_out_and_another_one_stands_for_it(cluster):
+    servers = cluster(ps=2, worker=1)
+    with tf.device("/job:ps/task:1"):
+        v = tf.get_variable("v", initializer=2.0, use_resource=True)
+    servers["ps", 1].stop()
+    answer = admin.resize(servers["ps", 0].address, {"ps": 1})
+    assert not answer.leaving
+    with tf.Session(servers.target("worker")) as session:
+        session.run(v.initializer)
+    assert keys_at(servers["ps", 0]) == {"v"}
+
+
+def test_what_cannot_move_keeps_its_server(cluster, caplog):
+    caplog.set_level("INFO")
+    servers = cluster(ps=2, worker=1)
+    with tf.device("/job:ps/task:1"):
+        queue = tf.FIFOQueue(3, tf.float32, shared_name="q")
+        added = queue.enqueue(1.0)
+    with tf.Session(servers.target("worker")) as session:
+        session.run(added)
+        admin.resize(servers["ps", 0].address, {"ps": 1})
+        assert eventually(lambda: "still has queue q" in caplog.text)
+        assert session.run(queue.size()) == 1
+        admin.resize(servers["ps", 0].address, {"ps": 2})
+        assert has_ended_sharing(servers["ps", 1])
+        assert session.run(queue.dequeue()) == 1.0
+
+
+def test_the_next_server_goes_on_when_the_first_is_not_there(cluster, joined):
+    servers = cluster(ps=2, worker=1)
+    kept = []
+    for i in range(8):
+        with tf.device(f"/job:ps/task:{i % 2}"):
+            kept.append(tf.get_variable(f"v{i}", [64], initializer=tf.ones_initializer()))
+    with tf.Session(servers.target("worker")) as session:
+        for v in kept:
+            session.run(v.initializer)
+        third = joined(servers["ps", 1])
+        assert has_ended_sharing(third)
+        assert keys_at(third)
+        servers["ps", 0].stop()
+        here = keys_at(third) | keys_at(servers["ps", 1])
+        admin.resize(servers["ps", 1].address, {"ps": 2})
+        assert eventually(lambda: third.wait(0), 60)
+        assert keys_at(servers["ps", 1]) == here
+        assert session.run(kept[3])[0] == 1.0
+
+
+def test_traffic_counts_as_much_as_bytes(cluster, joined):
+    servers = cluster(ps=1, worker=1)
+    with tf.device("/job:ps/task:0"):
+        busy = tf.get_variable("busy", [5000], initializer=tf.ones_initializer())
+        idle = tf.get_variable("idle", [10000], initializer=tf.ones_initializer())
+        other = tf.get_variable("other", [10000], initializer=tf.ones_initializer())
+    with tf.device("/job:worker/task:0"):
+        loss = tf.reduce_sum(busy * 2.0)
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with tf.Session(servers.target("worker")) as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(5):
+            session.run(train)
+        traffic = servers["ps", 0].task.worker.traffic()
+        assert set(traffic) == {"busy"}
+        second = joined(servers["ps", 0])
+        assert has_ended_sharing(second)
+        assert session.run([idle, other])[0][0] == 1.0
+    # By bytes alone the two larger ones would be apart.
+    assert {frozenset(keys_at(servers["ps", 0])), frozenset(keys_at(second))} == {
+        frozenset({"busy"}),
+        frozenset({"idle", "other"}),
+    }
+
+
+def test_resize_says_how_many_servers_to_start(cluster):
+    servers = cluster(ps=1, worker=1)
+    address = servers["ps", 0].address
+    result = CliRunner().invoke(main, ["resize", "--ps", "3", address])
+    assert "start 2 more of ps: tf.train.Server(" in result.output, result.output
+    result = CliRunner().invoke(main, ["resize", "--ps", "0", address])
+    assert "needs at least one task of the job 'ps'" in result.output
