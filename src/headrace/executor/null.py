@@ -63,7 +63,7 @@ class NullProgram:
         with store.lock:
             for key in self.reads:
                 if store.get(key) is None:
-                    self.region._first_value(store, key)
+                    self.region.first_value(store, key)
             store.put_all(list(self.writes), list(self.writes.values()))
         return list(self.outputs)
 

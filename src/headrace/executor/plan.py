@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from headrace.errors import INTERNAL, OpError
+from headrace.executor.ahead import compile_ahead
 from headrace.executor.claims import held
 from headrace.executor.evaluate import NeedsHost, Values
 from headrace.executor.host import HostCall, HostRunner, is_plain_host_op
@@ -217,6 +218,10 @@ class LocalPlan:
         if context is not None and not self._writes:
             wait_until_ready(fetched, Watch(self.store, context))
         return fetched
+
+    def compile_ahead(self) -> int:
+        """Compile what can be before the first step; returns how many programs."""
+        return compile_ahead(self.units, self.store)
 
     def begin(self, feeds: Sequence[Any], context: StepContext) -> StepRun:
         """One run of a stepped plan, for a Driver of `run_unit`."""

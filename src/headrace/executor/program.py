@@ -153,6 +153,12 @@ class Program:
             self.needed = int(memory.temp_size_in_bytes + outputs)
         return self.needed
 
+    def compile(self, args: Sequence[Any]) -> None:
+        """Compile the program, and its checks, for arguments that need only have shapes."""
+        self.bytes_needed(args)
+        if self.checks_first:
+            self.checker.lower(*args).compile()  # type: ignore[attr-defined]
+
     def _compiled(self, args: Sequence[Any]) -> Any:
         """What JAX calls from now on for such arguments."""
         while True:

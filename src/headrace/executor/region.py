@@ -100,7 +100,7 @@ class Region:
         # has its variables in memory once, not twice.
         self.donated = [k for k in self.written if k in touched.reads]
         self.kept = [k for k in touched.reads if k not in touched.writes]
-        self._read_keys: list[StateKey] = [*self.donated, *self.kept]
+        self.read_keys: list[StateKey] = [*self.donated, *self.kept]
         self.keeps_old = False
         self.pending: Any = None
         #: The last time that one of its programs was compiled.
@@ -173,7 +173,7 @@ class Region:
             dynamic = self.options.here(dynamic)
         # The quick ways first, with the lock held: they wait for nothing.
         with store.lock:
-            program = self._program(dynamic, static)
+            program = self.program_for(dynamic, static)
             interprets = self.waiting.interprets(program.turn, dynamic)
             if interprets:
                 if self.is_brief and not store.claims.writers and self._all_there(store, dynamic):
@@ -183,7 +183,7 @@ class Region:
         # From here on it may wait. So it holds its own state, not the lock: steps that use other
         # state go on meanwhile.
         watch = Watch(store, context)
-        keys = self._read_keys, self.written
+        keys = self.read_keys, self.written
         with held(store, *keys, watch.check, watch.is_given_up) as values:
             if interprets:
                 try:
@@ -202,7 +202,7 @@ class Region:
         for value in dynamic:
             if type(value) is not np.ndarray and not is_ready(value):
                 return False
-        return not self._read_keys or all(map(is_ready, store.get_all(self._read_keys)))
+        return not self.read_keys or all(map(is_ready, store.get_all(self.read_keys)))
 
     def _are_there(self, dynamic: Sequence[Any]) -> bool:
         """Whether early checks have what they look at: nobody waits under the lock."""
@@ -247,7 +247,7 @@ class Region:
             values, pending = store.get_all(handles), []
             for position, value in enumerate(values):
                 if value is None:
-                    values[position] = self._first_value(store, handles[position])
+                    values[position] = self.first_value(store, handles[position])
                 elif type(value) is not np.ndarray and not is_ready(value):
                     pending.append(value)
             if not pending:
@@ -266,8 +266,8 @@ class Region:
             self.keeps_old = keeps_old
             self._programs.clear()  # those made so far may give their state away
 
-    def _program(self, dynamic: Sequence[Any], static: Sequence[Any]) -> Program:
-        # Types are no part of the key: the graph has fixed them. Shapes it may leave open.
+    def program_for(self, dynamic: Sequence[Any], static: Sequence[Any]) -> Program:
+        """The one for these inputs. Types the graph has fixed; shapes it may leave open."""
         shapes = tuple([a.shape for a in dynamic])
         constants = tuple([_static_key(s) for s in static]) if static else ()
         program = self._programs.get((shapes, constants))
@@ -295,7 +295,7 @@ class Region:
             self.early.make_checks(store, self.options.host, given)
         for position, value in enumerate(state):
             if value is None:
-                state[position] = self._first_value(store, self._read_keys[position])
+                state[position] = self.first_value(store, self.read_keys[position])
         if self.spare is not None:
             dynamic = self.spare.filled(dynamic, program.shapes)
         return [*state, *dynamic]
@@ -315,10 +315,10 @@ class Region:
             keys = [store.claim_key(k) for k in self.written]
             check = Watch(store, context).check
             claims.wait_until_free(keys, check)
-            claims.wait_until_there(map(store.claim_key, self._read_keys), check)
+            claims.wait_until_there(map(store.claim_key, self.read_keys), check)
         if claims.lent and program.donates:
             self._await_readers(store, Watch(store, context).check)
-        args = self._args(program, store, dynamic, store.get_all(self._read_keys))
+        args = self._args(program, store, dynamic, store.get_all(self.read_keys))
         self._to_donate(program, store, args)
         with self.options.scope():
             try:
@@ -527,11 +527,11 @@ class Region:
 
     def _check_arrays(self, args: list[Any]) -> None:
         """A body that uses a table or another object, through its handle, runs on the host."""
-        for key, value in zip(self._read_keys, args, strict=False):
+        for key, value in zip(self.read_keys, args, strict=False):
             if isinstance(value, HostResource):
                 raise NeedsHost(self.touched.reads[key], "it uses what is no array")
 
-    def _first_value(self, store: ResourceStore, key: StateKey) -> Any:
+    def first_value(self, store: ResourceStore, key: StateKey) -> Any:
         """The value of state that has none yet, if it can start with one of its own."""
         node = self.touched.reads[key]
         if isinstance(key, RandomStream):

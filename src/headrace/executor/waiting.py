@@ -145,6 +145,11 @@ class Waiting:
             if turn.evaluations > self._allowance:
                 turn.interpretations = 0
 
+    def need_not_wait(self, turn: Turn) -> None:
+        """The program is compiled already."""
+        turn.interpretations = 0
+        turn.extended = turn.beside_loops = turn.started = True
+
     def give_up(self, turn: Turn) -> None:
         """The region has long loops: none of its programs waits any longer."""
         self.first = turn.interpretations = 0

@@ -18,6 +18,8 @@ class PlanRequest(NamedTuple):
         timeout: seconds to wait for a task that the step needs, None for what the session's config
             says; in one process nobody is waited for.
         last: positions among the fetches of variables to read at the end of the step.
+        is_ahead: whether it is to take the place of a plan that runs: its programs are compiled
+            before it does.
     """
 
     fetches: Sequence[Tensor] = ()
@@ -25,6 +27,7 @@ class PlanRequest(NamedTuple):
     targets: Sequence[Operation] = ()
     timeout: float | None = None
     last: Sequence[int] = ()
+    is_ahead: bool = False
 
 
 __all__ = ["PlanRequest"]

@@ -243,7 +243,7 @@ class ClusterPlan:
             self._forget(before)
             where = self._places(moved)
             if where != self._where:
-                self._ahead = where, self.session.make(self.request, moved)
+                self._ahead = where, self.session.make(self.request._replace(is_ahead=True), moved)
 
     def unprepare(self) -> None:
         """They do not move."""

@@ -162,11 +162,12 @@ class MasterSession:
         return limit / 1e3 if limit > 0 else flags.connect_timeout
 
     def _register(
-        self, partition: Partition, describe: Callable[[], str], limit: float | None
+        self, partition: Partition, describe: Callable[[], str], request: PlanRequest
     ) -> MadePlan:
-        """Hand each task its parts. ``limit``: seconds to wait for one."""
+        """Hand each task its parts."""
         text = describe()
-        timeout = self._timeout() if limit is None else limit
+        timeout = self._timeout() if request.timeout is None else request.timeout
+        is_ahead = request.is_ahead
         plan = RegisteredPlan.of(self.master.steps.number(), partition)
         registered: list[RegisteredPlan] = []
         try:
@@ -174,9 +175,9 @@ class MasterSession:
             for body in bodies_in(partition):
                 body.plan = RegisteredPlan.of(self.master.steps.number(), body.partition)
                 registered.append(body.plan)
-                self._register_parts(body.plan.number, body.partition, timeout)
+                self._register_parts(body.plan.number, body.partition, timeout, is_ahead)
             registered.append(plan)
-            self._register_parts(plan.number, partition, timeout)
+            self._register_parts(plan.number, partition, timeout, is_ahead)
         except BaseException:
             # What some tasks have registered already must not stay there.
             for made in registered:
@@ -184,18 +185,20 @@ class MasterSession:
             raise
         return MadePlan(plan, partition, text)
 
-    def _register_parts(self, plan: int, partition: Partition, timeout: float) -> None:
+    def _register_parts(
+        self, plan: int, partition: Partition, timeout: float, is_ahead: bool
+    ) -> None:
         remote = [p for t, p in partition.parts.items() if t != self.master.task]
         # All tasks make their parts at the same time; answers may come before the own one is done.
         waiting = self.master.registrations.expect(plan, [p.task for p in remote])
         try:
             for part in remote:
-                self._send_part(plan, part, timeout)
+                self._send_part(plan, part, timeout, is_ahead)
             own = partition.parts.get(self.master.task)
             if own is not None:
                 worker = self.master.worker
                 worker.expect(plan, self.number)
-                worker.register(plan, self.number, own, self.config, self._addresses(own))
+                worker.register(plan, self.number, own, self.config, self._addresses(own), is_ahead)
             waiting.wait(timeout)
         finally:
             self.master.registrations.forget(plan)
@@ -208,7 +211,7 @@ class MasterSession:
                 tasks.update(body.plan.tasks)
         return {t: self.master.addresses.of(t) for t in tasks}
 
-    def _send_part(self, plan: int, part: Part, timeout: float) -> None:
+    def _send_part(self, plan: int, part: Part, timeout: float, is_ahead: bool) -> None:
         message, buffers = part_def.to_message(part)
         request = pb.RegisterPart(
             plan=plan,
@@ -216,6 +219,7 @@ class MasterSession:
             part=message,
             config=self.config.SerializeToString(),
             addresses=self._addresses(part),
+            is_ahead=is_ahead,
         )
         try:
             self.find(part.task, timeout).send(pack(request), buffers)

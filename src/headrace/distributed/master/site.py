@@ -20,8 +20,8 @@ from headrace.step.site import Pins, PlanT, Site
 #: The devices of tasks, by their names; waits for those that are not there for so many seconds,
 #: None for as long as the session does.
 DevicesOf = Callable[[list[str], float | None], list[DeviceAttributes]]
-#: ``register(partition, describe, seconds)`` hands each task its part.
-Register = Callable[[Partition, Callable[[], str], float | None], PlanT]
+#: ``register(partition, describe, request)`` hands each task its part.
+Register = Callable[[Partition, Callable[[], str], PlanRequest], PlanT]
 
 
 class ClusterSite(Site[PlanT]):
@@ -72,7 +72,7 @@ class ClusterSite(Site[PlanT]):
     def lower(
         self, partition: Partition, describe: Callable[[], str], request: PlanRequest
     ) -> PlanT:
-        return self._register(partition, describe, request.timeout)
+        return self._register(partition, describe, request)
 
     def _tasks_for(self, step: StepGraph) -> list[str]:
         """The tasks whose devices a step needs: the own one and those that constraints name."""

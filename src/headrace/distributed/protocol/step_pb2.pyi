@@ -160,7 +160,7 @@ class CancelStep(_message.Message):
     def __init__(self, step: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class RegisterPart(_message.Message):
-    __slots__ = ("plan", "session", "part", "config", "addresses")
+    __slots__ = ("plan", "session", "part", "config", "addresses", "is_ahead")
     class AddressesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -173,12 +173,14 @@ class RegisterPart(_message.Message):
     PART_FIELD_NUMBER: _ClassVar[int]
     CONFIG_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    IS_AHEAD_FIELD_NUMBER: _ClassVar[int]
     plan: int
     session: int
     part: PartDef
     config: bytes
     addresses: _containers.ScalarMap[str, str]
-    def __init__(self, plan: _Optional[int] = ..., session: _Optional[int] = ..., part: _Optional[_Union[PartDef, _Mapping]] = ..., config: _Optional[bytes] = ..., addresses: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    is_ahead: bool
+    def __init__(self, plan: _Optional[int] = ..., session: _Optional[int] = ..., part: _Optional[_Union[PartDef, _Mapping]] = ..., config: _Optional[bytes] = ..., addresses: _Optional[_Mapping[str, str]] = ..., is_ahead: bool = ...) -> None: ...
 
 class Registered(_message.Message):
     __slots__ = ("plan", "failure")

@@ -94,6 +94,7 @@ class _Move:
         self.also: set[str] = set()
         self.error: OpError | None = None
         self.kept = 0
+        self.held_since = 0.0
         #: The masters that were told anything.
         self.told: set[MasterStart] = set()
 
@@ -228,7 +229,6 @@ class Moves:
             self._add(move, keys)
             self._copy(move)
             self._prepare(move)
-            began = time.monotonic()
             self._hold(move, seconds)
             self._seal(move)
             values = [self._store.get(h) for h in move.handles.values()]
@@ -236,7 +236,7 @@ class Moves:
             del values
             self._commit(move)
             self._let_go(move)
-            return time.monotonic() - began, size
+            return time.monotonic() - move.held_since, size
         finally:
             if move.rules.give_up():
                 self._worker.open_parts()
@@ -307,6 +307,7 @@ class Moves:
         self._copy(move)
         end = time.monotonic() + seconds
         masters = self._worker.masters_of(move.keys)
+        move.held_since = time.monotonic()
         with self._changed:
             move.rules.hold(masters)
         self._tell_all(move, pb.MoveTold(stage=pb.MoveTold.HOLD), masters)

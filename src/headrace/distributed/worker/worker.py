@@ -170,9 +170,18 @@ class Worker:
         self.machine.plan_asked(plan, session, master, time.monotonic())
 
     def register(
-        self, plan: int, session: int, part: Part, config: Any, addresses: dict[str, str]
+        self,
+        plan: int,
+        session: int,
+        part: Part,
+        config: Any,
+        addresses: dict[str, str],
+        is_ahead: bool = False,
     ) -> None:
         """Keep a part; links to the tasks that it sends to are made now, not in its first step.
+
+        Args:
+            is_ahead: compile it now as well.
 
         Raises:
             OpError: if such a task cannot be reached, or the part does not fit this task.
@@ -186,6 +195,8 @@ class Worker:
             if not config.isolate_session_state:
                 registered.keys = frozenset(variables_of(part.nodes))
             self._admit(plan, registered)
+            if is_ahead:
+                made.compile_ahead()
             # False if the master has dropped it meanwhile, and that message found nothing to drop.
             kept = self.machine.plan_ready(plan, registered.peers)
         finally:
@@ -531,7 +542,9 @@ class WorkerFrames:
             config = ConfigProto.FromString(message.config)
             part = part_def.from_message(message.part, buffers)
             addresses = dict(message.addresses)
-            self.worker.register(message.plan, message.session, part, config, addresses)
+            self.worker.register(
+                message.plan, message.session, part, config, addresses, message.is_ahead
+            )
         except Exception as error:
             if isinstance(error, AbortedError):  # the master does not know where variables are
                 self.worker.on_refuse(link)
