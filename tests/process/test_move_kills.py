@@ -146,7 +146,8 @@ def test_servers_join_and_leave_and_end_by_themselves(servers, workers):
     assert "dense" in variables_at(address)
     # Who has come last goes first; then those of the first description.
     admin.resize(first, {"ps": 1})
-    assert newcomer.wait(60) == 0
+    with newcomer:
+        assert newcomer.wait(60) == 0
     go_on(workers)
     eventually(lambda: _has_ended(third))
     go_on(workers)

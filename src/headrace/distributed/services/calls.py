@@ -165,10 +165,12 @@ class MasterService:
         return standbys.view(request)
 
     def _status(self, request: pb.StatusRequest) -> pb.StatusResponse:
+        standbys = self.server.standbys
+        if standbys is None:  # there is no task yet to tell of
+            raise UnavailableError(None, None, "The server is still starting.")
         own = task_status(self.server, request.parts, request.stacks)
         response = pb.StatusResponse(tasks=[own])
-        standbys = self.server.standbys
-        if standbys is not None and standbys.hosted is not None:
+        if standbys.hosted is not None:
             response.tasks.append(task_status(standbys.hosted, request.parts, request.stacks))
         if request.cluster:
             alone = pb.StatusRequest(parts=request.parts, stacks=request.stacks)
