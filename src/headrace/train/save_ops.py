@@ -11,6 +11,7 @@ import numpy as np
 
 from headrace.errors import AbortedError, InvalidArgumentError, NotFoundError
 from headrace.executor.borrowed import give_away
+from headrace.executor.threads import giving_way
 from headrace.files import system
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import shape_text
@@ -173,7 +174,7 @@ def _save_held(context: Any, prefix: Any, *, key: str, max_file_bytes: int) -> A
             None, None, f"The values to save to {path} are not held any more: the task is another."
         )
     try:
-        write(path, held.slices, max_file_bytes or None)
+        giving_way(lambda: write(path, held.slices, max_file_bytes or None))
     finally:
         context.store.drop(own)
     return ()
