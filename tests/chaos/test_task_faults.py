@@ -1,9 +1,10 @@
 """Faults of a process itself, by a clock that the test moves."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import headrace as tf
-from headrace.chaos.task_faults import Delays, SlowDisk
+from headrace.chaos.task_faults import Delays, SkewedClock, SlowDisk
 
 
 def test_a_slow_disk(tmp_path: Path):
@@ -19,6 +20,17 @@ def test_a_slow_disk(tmp_path: Path):
     now[0] = 5.0
     (tmp_path / "y").unlink()
     assert waits == [0.2] * 2
+
+
+def test_a_wall_clock_is_wrong_for_a_while():
+    now = [0.0]
+    functions = SimpleNamespace(time=lambda: 1000.0 + now[0], time_ns=lambda: 10**12)
+    wall = SkewedClock(lambda: now[0], functions)
+    assert functions.time() == 1000.0
+    wall.begin(5, -600.0)
+    assert (functions.time(), functions.time_ns()) == (400.0, 400 * 10**9)
+    now[0] = 5.0
+    assert (functions.time(), functions.time_ns()) == (1005.0, 10**12)
 
 
 def test_delays_end_by_themselves():

@@ -18,6 +18,7 @@ _COLOURS = {
     "delay": "#2980b9",
     "slow disk": "#95a5a6",
     "full disk": "#7f6000",
+    "clock": "#16a085",
 }
 _NARROWEST = 3.0
 

@@ -20,6 +20,8 @@ LOOK_SECONDS = 0.25
 DELAY_SECONDS = 0.1
 #: Each file that is opened, renamed or removed on a slow disk takes so much longer.
 DISK_SECONDS = 0.2
+#: A wall clock jumps by so much, forward or back.
+CLOCK_SECONDS = 600.0
 #: On a full disk a file can have so many bytes: the system fails writes as it does there.
 FULL_BYTES = 64
 
@@ -108,6 +110,12 @@ def _delay(tasks: Tasks, fault: Fault) -> None:
     tasks.tell(fault.task, do="delay", seconds=fault.seconds, by=DELAY_SECONDS)
 
 
+def _skew(tasks: Tasks, fault: Fault) -> None:
+    # The schedule has no number for it: as often forward as back.
+    by = CLOCK_SECONDS if int(fault.at * 1000) % 2 else -CLOCK_SECONDS
+    tasks.tell(fault.task, do="clock", seconds=fault.seconds, by=by)
+
+
 def _slow(tasks: Tasks, fault: Fault) -> None:
     tasks.tell("", do="slow disk", seconds=fault.seconds, by=DISK_SECONDS)
 
@@ -128,6 +136,7 @@ _ACTIONS: dict[str, tuple[_Action, _Action | None]] = {
     "stop": (_stop, _go_on),
     "cut": (_cut, None),
     "delay": (_delay, None),
+    "clock": (_skew, None),
     "slow disk": (_slow, None),
     "full disk": (_fill, _make_room),
 }

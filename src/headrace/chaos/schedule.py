@@ -17,6 +17,7 @@ KINDS: dict[str, tuple[float, float]] = {
     "slow disk": (1.0, 4.0),
     "full disk": (1.0, 4.0),
     "restart": (0.0, 0.5),
+    "clock": (2.0, 6.0),
 }
 #: Of the tasks that are hit so many are servers, whatever their number.
 _SERVERS = 0.4
@@ -51,7 +52,8 @@ class Fault:
         at: seconds after the beginning.
         kind: one of `KINDS`. "kill" is SIGKILL, and the start of another process after
             ``seconds``; "restart" the same by SIGTERM; "stop" SIGSTOP and, after ``seconds``,
-            SIGCONT; "cut" breaks all connections of the task; "delay" holds what it sends back.
+            SIGCONT; "cut" breaks all connections of the task; "delay" holds what it sends back;
+            "clock" sets its wall clock forward or back, and right again after ``seconds``.
         task: as ``ps/0``; "" for the disk.
         seconds: how long it lasts.
     """

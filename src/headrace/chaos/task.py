@@ -13,7 +13,7 @@ import threading
 from typing import Any
 
 import headrace as tf
-from headrace.chaos.task_faults import DelayedServer, Delays, SlowDisk
+from headrace.chaos.task_faults import DelayedServer, Delays, SkewedClock, SlowDisk
 from headrace.chaos.training import Training, say, train
 
 
@@ -54,6 +54,7 @@ def _line() -> bytes:
 def _listen(server: Any, delays: Delays, stop: threading.Event) -> None:
     """Do what later lines say."""
     disk: SlowDisk | None = None
+    wall: SkewedClock | None = None
     while True:
         what = json.loads(_line())
         if what["do"] == "end":
@@ -63,6 +64,9 @@ def _listen(server: Any, delays: Delays, stop: threading.Event) -> None:
                 link.fail("cut on purpose")
         elif what["do"] == "delay":
             delays.begin(what["seconds"], what["by"])
+        elif what["do"] == "clock":
+            wall = wall or SkewedClock()
+            wall.begin(what["seconds"], what["by"])
         elif what["do"] == "slow disk":
             disk = disk or SlowDisk()
             disk.begin(what["seconds"], what["by"])

@@ -1,4 +1,4 @@
-"""Faults that a process has to have by itself: slow connections and a slow disk."""
+"""Faults that a process has to have by itself: slow connections, a slow disk, a wrong clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.distributed.services.server import Server
 from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.harness.faults import FaultRule, Faults
 
-__all__ = ["DelayedServer", "Delays", "SlowDisk"]
+__all__ = ["DelayedServer", "Delays", "SkewedClock", "SlowDisk"]
 
 #: What takes longer on a slow disk, as the interpreter reports it to audit hooks.
 _DISK_EVENTS = frozenset(["open", "os.rename", "os.remove", "os.mkdir", "os.listdir"])
@@ -82,3 +82,27 @@ class SlowDisk:
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
         if event in _DISK_EVENTS and self._clock() < self._until:
             self._wait(self._by)
+
+
+class SkewedClock:
+    """Sets the wall clock of this process wrong for a while, as its Python code sees it.
+
+    Args:
+        clock: seconds, monotonic.
+        functions: what has ``time`` and ``time_ns``, which are replaced.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, functions: Any = time) -> None:
+        self._clock = clock
+        self._until, self._by = float("-inf"), 0.0
+        seconds, nanoseconds = functions.time, functions.time_ns
+        functions.time = lambda: seconds() + self._error()
+        functions.time_ns = lambda: nanoseconds() + int(self._error() * 1e9)
+
+    def begin(self, seconds: float, by: float) -> None:
+        """From now on, for so many seconds, be wrong by so many."""
+        self._by = by
+        self._until = self._clock() + seconds
+
+    def _error(self) -> float:
+        return self._by if self._clock() < self._until else 0.0

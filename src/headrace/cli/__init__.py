@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from headrace.chaos.schedule import KINDS
+
 __all__ = ["main"]
 
 
@@ -98,7 +100,7 @@ def demo_command(
     "--fault",
     "kinds",
     multiple=True,
-    type=click.Choice(["kill", "restart", "stop", "cut", "delay", "slow disk", "full disk"]),
+    type=click.Choice(sorted(KINDS)),
     help="What may happen; give the option once for each. All by default.",
 )
 @click.option(

@@ -193,7 +193,7 @@ class Server:
                 None, None, "A server that was stopped does not start again: make a new one."
             )
         self.incarnation = secrets.randbits(63) | 1
-        self.began = time.time()
+        self.began = time.monotonic()
         self._controls = Controls(self._security)
         host, port = split_address(self._address)
         self._service = MasterService(self)

@@ -34,7 +34,7 @@ class Serving(Protocol):
     Attributes:
         task: the task that it serves; members: what it knows of its cluster.
         incarnation: which start of the task this is.
-        began: when, in seconds since the epoch.
+        began: when, by the monotonic clock.
     """
 
     task: Task

@@ -28,7 +28,7 @@ def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> p
         task=task.me.task,
         address=server.address,
         incarnation=server.incarnation,
-        uptime_seconds=time.time() - server.began,
+        uptime_seconds=time.monotonic() - server.began,
         memory_bytes=resident_bytes(),
         steps_run=task.worker.steps_run,
         package_version=metadata.version("headrace"),
