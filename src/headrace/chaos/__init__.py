@@ -10,6 +10,6 @@ What happens when follows from the seed alone:
 >>> from headrace.chaos.schedule import Cluster, make_schedule
 >>> for fault in make_schedule(7, seconds=9.0, cluster=Cluster(2, 4)):
 ...     print(str(fault).strip())
-3.3 s: stop ps/0 for 2.0 s
+3.3 s: cut ps/0
 5.4 s: delay ps/1 for 1.9 s
 """

@@ -1,6 +1,6 @@
 """The command `headrace`.
 
-Each subcommand imports what it needs when it runs: `headrace --help` loads no JAX.
+Each subcommand imports what it needs when it runs.
 """
 
 from __future__ import annotations

@@ -144,6 +144,9 @@ class ResourceStore:
     def drop(self, key: StateKey) -> bool:
         """Forget a value; tells whether there was one."""
         found = self._values.pop(key, None) is not None
+        if key in self._kept:
+            self._kept = {k: v for k, v in self._kept.items() if k != key}
+            found = True
         if self.changes is not None:
             self._note((key,), _ALL)
         return found
@@ -178,6 +181,17 @@ class ResourceStore:
             copies = {k: v for k, v in values.items() if isinstance(v, CopiedResource)}
             self._kept = copies
             self._values.update((k, v) for k, v in values.items() if k not in copies)
+
+    def take_in(self, values: Mapping[Any, Any]) -> None:
+        """Have variables, and what copies of objects have, that come from another process."""
+        with self.lock:
+            for key, value in values.items():
+                if not isinstance(value, CopiedResource):
+                    self.put(key, value)
+                elif key in self._values:  # a plan that was made ahead has asked for it
+                    self._values[key].adopt_copy(value)
+                else:
+                    self._kept = {**self._kept, key: value}
 
     def all_known(self) -> dict[Hashable, Any]:
         """All values, and copies of objects that no step has asked for yet."""

@@ -1,4 +1,6 @@
-"""Variables that are in another task than their device says.
+"""Variables, and tables that sessions share, that are in another task than their device says.
+
+Both are called variables here.
 
 >>> moved = MovedVariables()
 >>> moved.set(3, {"w": "/job:ps/replica:0/task:2"})
@@ -19,9 +21,11 @@ from headrace.executor.resources import ResourceHandle, handle_for
 from headrace.graph import dtypes
 from headrace.passes.ir import Node
 
-__all__ = ["NOWHERE", "MovedVariables", "groups_with", "key_of", "variables_of"]
+__all__ = ["MOVING", "NOWHERE", "MovedVariables", "groups_with", "key_of", "variables_of"]
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+#: The kinds of resources that move.
+MOVING = frozenset({"variable", "table", "table of embeddings"})
 
 
 class MovedVariables:
@@ -87,8 +91,11 @@ def key_of(handle: ResourceHandle) -> str:
 
     >>> key_of(ResourceHandle("variable", "", "w")), key_of(ResourceHandle("variable", "c", "w"))
     ('w', 'c:w')
+    >>> key_of(ResourceHandle("table of embeddings", "", "users"))
+    'table of embeddings users'
     """
-    return f"{handle.container}:{handle.name}" if handle.container else handle.name
+    kind = "" if handle.kind == "variable" else f"{handle.kind} "
+    return f"{kind}{handle.container}:{handle.name}" if handle.container else f"{kind}{handle.name}"
 
 
 def key_of_node(node: Any) -> str:
@@ -127,4 +134,4 @@ def groups_with(graph: Any, keys: Collection[str]) -> list[set[str]]:
 
 
 def _is_variable(node: Any) -> bool:
-    return bool(node.op_def.makes_handle == "variable")
+    return node.op_def.makes_handle in MOVING and handle_for(node).kind in MOVING

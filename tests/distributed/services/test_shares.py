@@ -165,6 +165,23 @@ def test_what_cannot_move_keeps_its_server(cluster, caplog):
         assert session.run(queue.dequeue()) == 1.0
 
 
+def test_a_growing_table_leaves_a_server_that_retires(cluster):
+    servers = cluster(ps=2, worker=1)
+    with tf.device("/job:ps/task:1"):
+        table = tf.EmbeddingTable(4, tf.zeros_initializer(), name="rows")
+        exported = table.export()
+    with tf.device("/job:worker/task:0"):
+        rows = tf.nn.embedding_lookup(table, tf.constant([3, 5], tf.int64))
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(-tf.reduce_sum(rows))
+    with tf.Session(servers.target("worker")) as session:
+        session.run(train)
+        admin.resize(servers["ps", 0].address, {"ps": 1})
+        assert eventually(lambda: servers["ps", 1].wait(0), 60)
+        session.run(train)
+        keys, values = session.run(exported)
+    assert dict(zip(keys.tolist(), values[:, 0].tolist(), strict=True)) == {3: 2.0, 5: 2.0}
+
+
 def test_the_next_server_goes_on_when_the_first_is_not_there(cluster, joined):
     servers = cluster(ps=2, worker=1)
     kept = []

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from headrace.distributed.moving.rules import Taker
 from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.standby.changes import handle_of
 from headrace.distributed.standby.kept_values import KeptValues
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
@@ -66,20 +67,12 @@ class Arrivals:
             if arrival is None or arrival.link is not link:
                 arrival = self._moves[move] = _Arrival(link)
             for change in message.copy.changes:
-                handle = ResourceHandle("variable", change.container, change.name)
+                handle = handle_of(change)
                 arrival.handles.add(handle)
-                found = [next(tensors) for _ in range(change.tensors)]
-                if not found:
-                    arrival.values.drop(handle)
-                elif len(found) == 1:
-                    arrival.values.put(handle, found[0])
-                else:
-                    arrival.values.put_rows(handle, *found)
+                arrival.values.apply(handle, [next(tensors) for _ in range(change.tensors)])
         self._returned({key_of(h) for h in arrival.handles})
         if message.is_last:
-            values = arrival.values.hand_over()
-            with self._store.lock:
-                self._store.put_all(list(values), list(values.values()))
+            self._store.take_in(arrival.values.hand_over())
             arrival.rules.seal()
         said = pb.MoveSaid(move=message.move, sequence=message.copy.sequence)
         with contextlib.suppress(PipeBroken):

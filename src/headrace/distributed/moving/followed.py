@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.distributed.standby.journal import Journal
 from headrace.executor.resources import ResourceHandle, ResourceStore, Rows
+from headrace.ops.core.copied import CopiedResource
 
 __all__ = ["Followed"]
 
@@ -27,20 +28,30 @@ class Followed(Journal):
             super().note(key, rows)
 
     def made(self, key: Hashable, value: Any) -> None:
-        """Objects stay."""
+        if key in self._keys:
+            super().made(key, value)
 
     def add(self, keys: Iterable[ResourceHandle]) -> None:
         """Copy these variables too."""
         with self._store.lock:
             more = [key for key in keys if key not in self._keys]
             self._keys.update(more)
-            self._unfilled.update(dict.fromkeys(more))
             self._store.changes = self
+            for key in more:
+                value = self._store.known(key)
+                if isinstance(value, CopiedResource):
+                    value.end_copy()
+                    self.made(key, value)
+                    with self._lock:
+                        self._objects[key] = None
+                else:
+                    self._unfilled[key] = None
         self.news.set()
 
     @property
     def bytes_left(self) -> int:
-        """How much is to be sent, were it sent now; rows count as whole variables."""
+        """How much is to be sent, were it sent now; rows count as whole variables, and what has
+        changed of a table as nothing."""
         with self._store.lock:
             keys = {*self._changed, *self._unfilled}
             return sum(int(getattr(self._store.get(k), "nbytes", 0)) for k in keys)

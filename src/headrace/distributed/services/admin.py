@@ -53,7 +53,8 @@ def move(address: str, variables: Sequence[str], to: str, timeout: float = 60.0)
     What must be where they are, as the slots of an optimiser, goes along.
 
     Args:
-        variables: their names; those of a container as ``container:name``.
+        variables: their names; those of a container as ``container:name``. Tables that sessions
+            share are named as ``table of embeddings NAME`` and ``table NAME``.
         to: the full name of the other task.
         timeout: in seconds.
 

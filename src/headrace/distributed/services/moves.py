@@ -21,7 +21,7 @@ from headrace.distributed.moving.arrivals import Arrivals
 from headrace.distributed.moving.followed import Followed
 from headrace.distributed.moving.rules import Giver
 from headrace.distributed.protocol import step_pb2 as pb
-from headrace.distributed.standby.changes import encoded
+from headrace.distributed.standby.changes import encoded, handle_of
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.failures import to_error, to_failure
@@ -39,7 +39,8 @@ from headrace.errors import (
     UnimplementedError,
 )
 from headrace.executor.resources import ResourceHandle
-from headrace.step.moved import key_of
+from headrace.ops.core.copied import CopiedResource
+from headrace.step.moved import MOVING, key_of
 
 __all__ = ["MoveReport", "Moves"]
 
@@ -186,15 +187,18 @@ class Moves:
 
     def what_is_left(self) -> list[str]:
         """What has not moved away, of what sessions share."""
-        handles = [key for key, _ in self._store.items() if isinstance(key, ResourceHandle)]
-        return sorted(f"{h.kind} {key_of(h)}" for h in handles if not h.is_private)
+        return sorted(
+            key_of(key) if key.kind in MOVING else f"{key.kind} {key.name}"
+            for key, value in self._store.all_known().items()
+            if isinstance(key, ResourceHandle) and not key.is_private and not _is_empty(value)
+        )
 
     def _own(self) -> dict[str, ResourceHandle]:
         """The variables that have a value here, by their keys."""
         return {
             key_of(handle): handle
-            for handle, _ in self._store.items()
-            if isinstance(handle, ResourceHandle) and handle.kind == "variable"
+            for handle, value in self._store.all_known().items()
+            if isinstance(handle, ResourceHandle) and handle.kind in MOVING and not _is_empty(value)
         }
 
     def _try(self, keys: set[str], to: str, began: float, timeout: float) -> MoveReport:
@@ -475,8 +479,7 @@ class Moves:
         move = self._now
         if move is None:
             return False
-        came = (ResourceHandle("variable", c.container, c.name) for c in copy.changes)
-        return any(key_of(handle) in move.keys for handle in came)
+        return any(key_of(handle_of(change)) in move.keys for change in copy.changes)
 
     def _said_own(self, said: pb.MoveSaid) -> None:
         self._said(OWN, said)
@@ -520,6 +523,11 @@ class Moves:
         self._closed.set()
         with self._changed:
             self._changed.notify_all()
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether this is an object that a plan has asked for, and nothing was ever put into."""
+    return isinstance(value, CopiedResource) and value.is_empty
 
 
 def _no_record(keys: Sequence[str], task: str) -> None:

@@ -81,6 +81,8 @@ class Shares:
         self._is_running = False
         #: By the groups that the first look has found: a share must not change while it is made.
         self._weights: dict[str, float] = {}
+        #: What was logged last.
+        self._said = ""
         #: What cannot move, and why.
         self._fixed: dict[str, str] = {}
 
@@ -171,7 +173,7 @@ class Shares:
                 if self._members.record.is_sharing and self._is_first() and self._move_one():
                     continue
             except OpError as error:
-                _log.info("%s shares out later: %s", self._members.me[0], error.message)
+                self._say(f"{self._members.me[0]} shares out later: {error.message}")
             except Exception:
                 _log.exception("%s cannot share variables out", self._members.me[0])
             self._closed.wait(_PAUSE)
@@ -205,8 +207,8 @@ class Shares:
         moves = self._planned(shares, retiring)
         if moves:
             return self._make(*moves[0], [shares[moves[0][1]][name] for name, _, _ in moves])
-        for task, error in missing.items():
-            _log.info("%s may have variables, but does not answer: %s", task, error.message)
+        if missing:
+            self._say(f"{', '.join(sorted(missing))} may have variables, and cannot be asked")
         if missing or any(shares.get(task) for task in retiring):
             self._fixed.clear()  # what could not move may be able to
             return False
@@ -223,8 +225,7 @@ class Shares:
                 if moved.get(name, task) != task:
                     del groups[name]
                 elif seen.setdefault(name, task) != task:
-                    text = "Variable %s is at %s and at %s: neither moves"
-                    _log.warning(text, name, seen[name], task)
+                    self._say(f"Variable {name} is at {seen[name]} and at {task}: neither moves")
                     del groups[name]
                     shares[seen[name]].pop(name, None)
 
@@ -266,12 +267,18 @@ class Shares:
         try:
             control.call("Move", request, _MOVE_SECONDS + _MORE_SECONDS)
         except _PASSING as error:
-            _log.info("%s are not moved from %s to %s yet: %s", keys, source, to, error.message)
+            self._say(f"{keys} are not moved from {source} to {to} yet: {error.message}")
             return False
         except OpError as error:
-            _log.warning("%s cannot move from %s to %s: %s", keys, source, to, error.message)
+            self._say(f"{keys} cannot move from {source} to {to}: {error.message}")
             self._fixed.update({min(group.keys): error.message for group in groups})
         return True
+
+    def _say(self, text: str) -> None:
+        """Log what holds things up, once."""
+        if text != self._said:
+            self._said = text
+            _log.warning("%s", text)
 
     def _finish(self, planned: ClusterRecord) -> None:
         """All have their shares, unless the servers are others by now."""

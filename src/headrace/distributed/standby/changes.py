@@ -10,8 +10,14 @@ from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.standby.journal import Change
 from headrace.distributed.standby.kinds import VARIABLE
 from headrace.distributed.wire import codec
+from headrace.executor.resources import ResourceHandle
 
-__all__ = ["encoded"]
+__all__ = ["encoded", "handle_of"]
+
+
+def handle_of(change: pb.CopyChange) -> ResourceHandle:
+    """What a change is of."""
+    return ResourceHandle(change.kind or VARIABLE, change.container, change.name)
 
 
 def encoded(task: str, changes: list[Change]) -> tuple[pb.Copy, list[Any]]:

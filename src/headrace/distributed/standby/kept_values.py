@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
-from headrace.distributed.standby.kinds import OBJECTS
+from headrace.distributed.standby.kinds import OBJECTS, VARIABLE
 from headrace.errors import DataLossError
 from headrace.executor.resources import ResourceHandle
 
@@ -53,6 +53,21 @@ class KeptValues:
         if memory is None or rows.shape != (len(indices), *memory.shape[1:]):
             raise DataLossError(None, None, f"Rows came for {handle}, of which there is none.")
         memory[indices] = rows
+
+    def apply(self, handle: ResourceHandle, tensors: list[Any]) -> None:
+        """Do what has come of one variable or object.
+
+        Raises:
+            DataLossError: if there is none that has such rows.
+        """
+        if not tensors:
+            self.drop(handle)
+        elif handle.kind != VARIABLE:
+            self.change(handle, tensors)
+        elif len(tensors) == 1:
+            self.put(handle, tensors[0])
+        else:
+            self.put_rows(handle, *tensors)
 
     def change(self, handle: ResourceHandle, changes: list[Any]) -> None:
         """Do with an object what `CopiedResource.changes` says."""

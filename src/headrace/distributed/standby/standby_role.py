@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.standby.changes import handle_of
 from headrace.distributed.standby.kept_values import KeptValues
-from headrace.distributed.standby.kinds import VARIABLE
 from headrace.distributed.standby.rules import Member, Standby
 from headrace.distributed.standby.views import AskWitness, Place, view_of
 from headrace.distributed.transport.base import PipeBroken
@@ -94,22 +94,11 @@ class StandbyRole:
             if link is not self._link:
                 return
             for change in message.changes:
-                kind = change.kind or VARIABLE
-                handle = ResourceHandle(kind, change.container, change.name)
-                self._apply(handle, [next(tensors) for _ in range(change.tensors)])
+                found = [next(tensors) for _ in range(change.tensors)]
+                self.values.apply(handle_of(change), found)
         kept = pb.CopyKept(task=self.task, sequence=message.sequence)
         with contextlib.suppress(PipeBroken):
             link.send(pack(kept), block=False)
-
-    def _apply(self, handle: ResourceHandle, tensors: list[Any]) -> None:
-        if not tensors:
-            self.values.drop(handle)
-        elif handle.kind != VARIABLE:
-            self.values.change(handle, tensors)
-        elif len(tensors) == 1:
-            self.values.put(handle, tensors[0])
-        else:
-            self.values.put_rows(handle, *tensors)
 
     def told(self, link: Link, message: pb.CopyRole) -> None:
         """The primary says what this process is."""

@@ -22,6 +22,16 @@ class CopiedResource(HostResource):
 
     listener: Callable[[], None] | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing would be lost with it."""
+        return False
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it has."""
+        return 0
+
     def begin_copy(self, listener: Callable[[], None]) -> None:
         """Tell of changes from now on. The first of `changes` begin with all that there is."""
         raise NotImplementedError

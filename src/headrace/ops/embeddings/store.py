@@ -125,6 +125,14 @@ class EmbeddingStore(CopiedResource):
                 self._copy = copies.CopyProgress()
             self._tell()
 
+    @property
+    def is_empty(self) -> bool:
+        return not self.made
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.made * sum(column.row_bytes for column in self._columns()))
+
     # -- copies -----------------------------------------------------------------------------
 
     def _note(self, keys: Keys) -> None:

@@ -16,7 +16,7 @@ from headrace.ops.core.checks import invalid
 from headrace.ops.core.copied import CopiedResource
 
 Shape = tuple[int, ...]
-#: Bytes of an entry on its way to a copy: a guess.
+#: Bytes of an entry, in memory or on its way to a copy: a guess.
 _ENTRY_BYTES = 64
 
 
@@ -167,6 +167,14 @@ class Table(CopiedResource):
             self._uncopied.update(dict.fromkeys(keys))
             self.listener()
 
+    @property
+    def is_empty(self) -> bool:
+        return not self.entries
+
+    @property
+    def nbytes(self) -> int:
+        return _ENTRY_BYTES * len(self.entries)
+
     def begin_copy(self, listener: Callable[[], None]) -> None:
         with self.lock:
             self.listener = listener
@@ -217,6 +225,10 @@ class StaticTable(Table):
     """A table that is filled once; filling it again with the same entries changes nothing."""
 
     is_initialized = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.is_initialized
 
     def fill(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Give the table its entries.
@@ -316,6 +328,10 @@ class TableCopy(MutableTable):
     """
 
     is_filled = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.entries or self.is_filled)
 
     @property
     def _is_filled(self) -> bool:
