@@ -36,7 +36,7 @@ def lives():
         },
         {"event": "restored", "began": 105, "at": 105.5, "path": "m-1"},
     ]
-    saved = {"event": "saved", "at": 101.5, "path": "m-1", "counters": {}}
+    saved = {"event": "saved", "began": 101.3, "at": 101.5, "path": "m-1", "counters": {}}
     first = [*steps(100, 101), saved, *steps(102, first=3), {"event": "begin", "at": 102.9}]
     return [
         LifeRecord("ps/0", 99, 104.2),
@@ -80,7 +80,9 @@ def test_a_run_without_complaints(lives):
 
 def test_complaints(lives):
     lives[2].status = 1
-    lives[1].events.insert(5, {"event": "saved", "at": 102.5, "path": "m-2", "counters": {}})
+    newer = {"event": "saved", "began": 102.4, "at": 102.5, "path": "m-2", "counters": {}}
+    stale = {"event": "saved", "began": 101.0, "at": 102.6, "path": "m-0", "counters": {}}
+    lives[1].events[5:5] = [newer, stale]
     assert found_in(lives, final=1).violations == [
         "worker 0 on server 0: the counter was 2 at 106.100 and 1 at 108.500, and nothing was "
         "restored",

@@ -36,10 +36,12 @@ class Saved:
     """A checkpoint.
 
     Attributes:
+        began: when its values were taken, or a little earlier.
         at: when it was reported as saved.
         path: its name.
     """
 
+    began: float
     at: float
     path: str
 
@@ -67,14 +69,15 @@ def attempts_of(lives: Sequence[LifeRecord], worker: int) -> list[Attempt]:
 
 
 def saves_of(lives: Sequence[LifeRecord]) -> list[Saved]:
-    """All checkpoints, the oldest first."""
+    """All checkpoints, the one with the oldest values first: who was stopped in a save ends it
+    after saves that others have begun later."""
     found = [
-        Saved(event["at"], event["path"])
+        Saved(event["began"], event["at"], event["path"])
         for life in lives
         for event in life.events
         if event["event"] == "saved"
     ]
-    return sorted(found, key=lambda s: s.at)
+    return sorted(found, key=lambda s: s.began)
 
 
 def restorations_of(lives: Sequence[LifeRecord], servers: int) -> list[tuple[Restoration, str]]:

@@ -135,8 +135,10 @@ class NotingSaver(tf.train.Saver):
     """Tells what it saves and restores."""
 
     def save(self, sess: Any, save_path: Any, *args: Any, **kwargs: Any) -> Any:
+        began = time.monotonic()
         path = super().save(sess, save_path, *args, **kwargs)
-        say(event="saved", at=time.monotonic(), path=path, counters=saved_counters(path or ""))
+        counters = saved_counters(path or "")
+        say(event="saved", began=began, at=time.monotonic(), path=path, counters=counters)
         return path
 
     def restore(self, sess: Any, save_path: Any) -> None:
