@@ -397,3 +397,9 @@ def test_garbage_prints_a_line_for_each_kind_at_most(tmp_path, tls):
     lines = told.splitlines()[1:-1]
     assert 1 <= len(lines) <= 4, done.stderr
     assert all(line.startswith("Connection from 127.0.0.1:") for line in lines), done.stderr
+
+
+def test_a_call_that_is_refused_while_the_program_ends_does_not_end_the_thread_that_serves():
+    refusals = control._Refusals(1)
+    refusals.shutdown()  # as the interpreter does it before servers stop
+    assert isinstance(refusals.submit(print).exception(), RuntimeError)

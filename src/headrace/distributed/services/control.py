@@ -143,6 +143,19 @@ class _Calls(Executor):
         self._threads.close()
 
 
+class _Refusals(ThreadPoolExecutor):
+    """Refuses calls. Once the program ends its pools take nothing more, and an error would end the
+    thread in which gRPC serves: the server would wait for that for ever."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        try:
+            return super().submit(fn, *args, **kwargs)
+        except RuntimeError as error:
+            dropped: Future[Any] = Future()
+            dropped.set_exception(error)
+            return dropped
+
+
 class ControlServer:
     """The control plane of one task, being served.
 
@@ -213,7 +226,7 @@ class _Doors(grpc.GenericRpcHandler):  # type: ignore[type-arg]
         self._extra = extra
         self._arriving = _Arriving(_MOST_ARRIVING)
         # Refusals take none of the threads of calls, and few of their own.
-        self._refusals = ThreadPoolExecutor(2, thread_name_prefix="headrace refusal")
+        self._refusals = _Refusals(2, thread_name_prefix="headrace refusal")
         self._complaints = Throttled(_log)
 
     def service(self, details: grpc.HandlerCallDetails) -> Any:

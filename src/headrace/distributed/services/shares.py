@@ -35,8 +35,9 @@ __all__ = ["Shares"]
 
 _log = logging.getLogger("headrace.distributed")
 
-#: A task tells what it has within so many seconds; whether it is there, within the second.
-_ASK_SECONDS, _THERE_SECONDS = 5.0, 1.0
+#: A server tells what it has within so many seconds; masters what belongs together, meanwhile,
+#: within the second; whether it is there, within the third.
+_ASK_SECONDS, _GROUPS_SECONDS, _THERE_SECONDS = 5.0, 2.0, 1.0
 #: Between two looks at what there is to do, in seconds.
 _PAUSE = 1.0
 #: A move may take so long, and the call for it a little longer.
@@ -121,17 +122,18 @@ class Shares:
         """Those that masters know whose steps use some of these variables."""
         task = self._server.task
         masters = {name or task.me.task for name, _ in task.worker.masters_of(frozenset(keys))}
-        answers = self._ask(masters, "Joined", pb.JoinedRequest(keys=sorted(keys)))
+        request = pb.JoinedRequest(keys=sorted(keys))
+        answers = self._ask(masters, "Joined", request, _GROUPS_SECONDS)
         found = [a for a in answers.values() if not isinstance(a, OpError)]
         return [set(group.keys) for answer in found for group in answer.groups]
 
-    def _ask(self, tasks: Iterable[str], name: str, request: Any) -> dict[str, Any]:
+    def _ask(self, tasks: Iterable[str], name: str, request: Any, seconds: float) -> dict[str, Any]:
         """Ask tasks at the same time: their answers, or errors."""
         controls, addresses = self._server.controls, self._members.addresses
 
         def ask(task: str) -> Any:
             try:
-                return controls.at(addresses.of(task)).call(name, request, _ASK_SECONDS)
+                return controls.at(addresses.of(task)).call(name, request, seconds)
             except OpError as error:
                 return error
 
@@ -195,7 +197,7 @@ class Shares:
     def _move_one(self) -> bool:
         """Make the next move; false where it is to be looked at again later."""
         record, servers = self._members.record, self._servers()
-        answers = self._ask(servers, "Shares", pb.SharesRequest())
+        answers = self._ask(servers, "Shares", pb.SharesRequest(), _ASK_SECONDS)
         missing = {t: a for t, a in answers.items() if isinstance(a, OpError)}
         shares = {
             task: {min(g.keys): Share(frozenset(g.keys), g.bytes, g.traffic) for g in a.groups}
