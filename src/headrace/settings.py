@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -11,6 +12,11 @@ from typing import Any
 def _one_of(default: str, *others: str) -> Any:
     """A setting that takes one of some words."""
     return field(default=default, metadata={"choices": (default, *others)})
+
+
+def _like(pattern: str, words: str) -> Any:
+    """A setting that is "" or matches a pattern."""
+    return field(default="", metadata={"pattern": pattern, "words": words})
 
 
 @dataclass
@@ -34,6 +40,13 @@ class Flags:
         graph_seeds: what tells apart random ops where only the graph has a seed: ``counted``
             numbers them, as TensorFlow 2.x does; ``operations`` takes the number of operations made
             before, as 1.x did, which gives old programs their old numbers.
+        data_parallel: how a program that knows nothing of clusters trains on the one that
+            ``TF_CONFIG`` describes: ``async``, ``sync``, ``sync:N`` with N backup workers, or
+            ``all-reduce``; "" leaves it alone. `headrace launch` sets it for workers.
+        join: ``host:port`` of a task of the running cluster that the `tf.train.Server` of this
+            process joins, though it knows that cluster already: the others do not know it yet.
+        first_worker_is_chief: whether Estimators take worker 0 for the chief in a cluster without
+            one; in 1.x that was an error.
     """
 
     interpret: str = _one_of("auto", "always", "never")
@@ -47,6 +60,11 @@ class Flags:
     trace_ops: bool = False
     graph_seeds: str = _one_of("counted", "operations")
     checksums: str = _one_of("auto", "1", "0")
+    data_parallel: str = _like(
+        "(async|sync(:[0-9]+)?|all-reduce)?", "async, sync, sync:N or all-reduce"
+    )
+    join: str = ""
+    first_worker_is_chief: bool = False
 
 
 def _from_environment() -> Flags:
@@ -68,6 +86,8 @@ def _parsed(variable: str, text: str, kind: type, metadata: Mapping[str, Any]) -
     choices = ("1", "0") if kind is bool else metadata.get("choices", ())
     if choices and text not in choices:
         raise ValueError(f"{variable} can be {' or '.join(choices)}, but is {text!r}.")
+    if not re.fullmatch(metadata.get("pattern", ".*"), text, re.DOTALL):
+        raise ValueError(f"{variable} can be {metadata['words']}, but is {text!r}.")
     try:
         return text == "1" if kind is bool else kind(text)
     except ValueError:

@@ -8,6 +8,7 @@ import json
 import pytest
 
 import headrace as tf
+from headrace.settings import flags
 
 CLUSTER = {
     "chief": ["host0:2222"],
@@ -256,3 +257,16 @@ def test_variables_go_to_the_servers_in_turn(monkeypatch):
         "/job:ps/task:1",
         "/job:chief/task:0",
     ]
+
+
+def test_the_first_worker_is_the_chief_where_the_launcher_says_so(monkeypatch):
+    config = {"cluster": {"ps": ["p:1"], "worker": ["a:1", "b:1"]}}
+    for index, kind in ((0, "chief"), (1, "worker")):
+        task = {"task": {"type": "worker", "index": index}}
+        monkeypatch.setenv("TF_CONFIG", json.dumps({**config, **task}))
+        with pytest.raises(ValueError, match='it must have one "chief" node'):
+            tf.estimator.RunConfig()
+        monkeypatch.setattr(flags, "first_worker_is_chief", True)
+        run = tf.estimator.RunConfig()
+        assert (run.task_type, run.task_id, run.num_worker_replicas) == (kind, index, 2)
+        monkeypatch.setattr(flags, "first_worker_is_chief", False)

@@ -18,6 +18,7 @@ from headrace.estimator.placement import (
     with_chief,
 )
 from headrace.files.paths import as_path
+from headrace.settings import flags
 
 __all__ = ["RunConfig", "TaskType", "default_session_config"]
 
@@ -133,7 +134,8 @@ class RunConfig:
         if tf_config:
             logging.info("TF_CONFIG environment variable: %s", tf_config)
         train, evaluation = strategies(train_distribute, eval_distribute, experimental_distribute)
-        self._place = placement_of(with_chief(tf_config) if train is not None else tf_config)
+        leads = train is not None or flags.first_worker_is_chief
+        self._place = placement_of(with_chief(tf_config) if leads else tf_config)
         self._set(
             model_dir=_model_dir(tf_config, model_dir),
             tf_random_seed=tf_random_seed,

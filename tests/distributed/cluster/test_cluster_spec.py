@@ -10,6 +10,7 @@ import pytest
 import headrace as tf
 from headrace.distributed.cluster.cluster_spec import ClusterSpec, split_address
 from headrace.distributed.cluster.tf_config import read_tf_config
+from headrace.distributed.services.definitions import server_def
 from headrace.errors import InvalidArgumentError
 
 # The cluster of the talks: three workers and two parameter servers.
@@ -275,3 +276,18 @@ def test_impossible_replicas():
         tf.train.ClusterSpec(TALK, replicas=2)
     with pytest.raises(ValueError, match="there must be two of them; the cluster has 1"):
         tf.train.ClusterSpec({"ps": ["a:1"]}, replicas=1)
+
+
+def test_a_server_has_the_copies_that_tf_config_states_for_its_cluster(monkeypatch):
+    """Programs of the time read addresses from TF_CONFIG by themselves."""
+    cluster = {"ps": ["a:1", "b:1"], "worker": ["c:1"]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "replicas": 1}))
+    made = server_def(ClusterSpec(cluster), "worker", 0, None, None)
+    assert made.cluster.replicas == 1
+    # As an Estimator has it, whose first worker is the chief.
+    chief = {"ps": ["a:1", "b:1"], "chief": ["c:1"]}
+    assert server_def(chief, "chief", 0, None, None).cluster.replicas == 1
+    other = {"ps": ["a:2", "b:2"]}
+    assert server_def(other, "ps", 0, None, None).cluster.replicas == 0
+    monkeypatch.setenv("TF_CONFIG", "{")
+    assert server_def(cluster, "worker", 0, None, None).cluster.replicas == 0

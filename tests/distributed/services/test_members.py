@@ -13,6 +13,7 @@ from headrace.distributed.membership.record import ClusterRecord, changed
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services import admin, cluster_calls
 from headrace.distributed.services.server import Server
+from headrace.settings import flags
 from headrace.test.cluster import free_ports
 
 
@@ -159,6 +160,31 @@ def test_who_comes_before_the_cluster_waits_for_it(cluster, joined):
     joining.join(20)
     assert found[0].server_def.task_index == 0
     found[0].stop()
+
+
+def test_a_worker_that_knows_the_cluster_joins_it_where_the_others_do_not_know_it(
+    cluster, monkeypatch
+):
+    """As the launcher starts one more worker: its program reads all addresses from TF_CONFIG."""
+    servers = cluster(ps=1, worker=1)
+    described = {**servers.spec.as_dict()}
+    (port,) = free_ports(1)
+    described["worker"] = [*described["worker"], f"localhost:{port}"]
+    monkeypatch.setattr(flags, "join", servers["ps", 0].address)
+    server = Server(described, job_name="worker", task_index=1)
+    try:
+        assert server.address == f"localhost:{port}"
+        assert tasks_of(servers["worker", 0]) == [
+            "/job:ps/task:0",
+            "/job:worker/task:0",
+            "/job:worker/task:1",
+        ]
+    finally:
+        server.stop()
+    # Another cluster of the same process is none of it.
+    alone = tf.train.Server.create_local_server()
+    assert tasks_of(alone) == ["/job:localhost/task:0"]
+    alone.stop()
 
 
 def test_who_is_of_another_release_is_refused(cluster, joined, monkeypatch):

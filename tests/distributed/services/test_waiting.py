@@ -138,6 +138,7 @@ def test_the_time_to_wait_comes_from_the_environment(monkeypatch):
         ("DATA_PORT", "1.5", "must be an integer, but is '1.5'"),
         ("SHARED_MEMORY", "true", "can be 1 or 0, but is 'true'"),
         ("INTERPRET", "sometimes", "can be auto or always or never, but is 'sometimes'"),
+        ("DATA_PARALLEL", "sync:x", "can be async, sync, sync:N or all-reduce, but is 'sync:x'"),
     ],
 )
 def test_a_setting_that_cannot_be_is_named(monkeypatch, variable, value, message):

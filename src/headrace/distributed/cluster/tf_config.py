@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.errors import InvalidArgumentError
 
-__all__ = ["VARIABLE", "TaskConfig", "read_tf_config"]
+__all__ = ["VARIABLE", "TaskConfig", "read_tf_config", "tf_config_or_empty"]
 
 VARIABLE = "TF_CONFIG"
 
@@ -64,6 +64,15 @@ def read_tf_config(environ: Mapping[str, str] = os.environ) -> TaskConfig:
     except (TypeError, ValueError) as error:
         raise _wrong(f"'cluster': {error}") from None
     return TaskConfig(cluster, job, index)
+
+
+def tf_config_or_empty(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """TF_CONFIG as it stands; {} where it is not set or no JSON object."""
+    try:
+        found = json.loads(environ.get(VARIABLE) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _entry(holder: Any, name: str, where: str, kind: type = dict) -> Any:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.distributed.cluster.cluster_spec import SERVERS, ClusterSpec, split_address
+from headrace.distributed.cluster.tf_config import tf_config_or_empty
 from headrace.distributed.membership.record import GONE, ClusterRecord
 from headrace.graph.devices import DeviceSpec
 from headrace.graph.proto import ClusterDef, ConfigProto, ServerDef
+from headrace.settings import flags
 
-__all__ = ["joined_def", "joining_def", "server_def"]
+__all__ = ["contact_of", "joined_def", "joining_def", "own_address", "server_def"]
 
 
 def server_def(
@@ -45,11 +47,26 @@ def server_def(
                 raise ValueError("Must specify an explicit `task_index`.")
             task_index = indices[0]
         made.job_name, made.task_index = job_name, task_index
-    ClusterSpec(made.cluster).task_address(made.job_name, made.task_index)
+    own_address(made)  # there is such a task
+    made.cluster.replicas = made.cluster.replicas or _stated_replicas(made.cluster)
     made.protocol = protocol or made.protocol or "grpc"
     if config is not None:
         made.default_session_config.MergeFrom(config)
     return made
+
+
+def _stated_replicas(cluster: Any) -> int:
+    """What TF_CONFIG says of copies, if it describes the same servers.
+
+    Programs of the time read its addresses themselves, and know nothing of copies.
+    """
+    config = tf_config_or_empty()
+    replicas, stated = config.get("replicas", 0), config.get("cluster")
+    if not replicas or not isinstance(stated, dict) or not stated.get(SERVERS):
+        return 0
+    own = ClusterSpec(cluster).as_dict()
+    servers = ClusterSpec({SERVERS: stated[SERVERS]}).as_dict()
+    return int(replicas) if own.get(SERVERS) == servers[SERVERS] else 0
 
 
 def joining_def(
@@ -71,6 +88,21 @@ def joining_def(
         protocol=protocol or "grpc",
         default_session_config=config,
     )
+
+
+def own_address(definition: Any) -> str:
+    """``host:port`` of a server whose cluster is known."""
+    cluster = ClusterSpec(definition.cluster)
+    return cluster.task_address(definition.job_name, definition.task_index)
+
+
+def contact_of(definition: Any) -> str:
+    """The task by which a server joins its cluster although it knows that, "" where it need not.
+
+    That is ``HEADRACE_JOIN``, if it is another task of the same cluster.
+    """
+    others = {a for job in definition.cluster.job for a in job.tasks.values()}
+    return flags.join if flags.join in others - {own_address(definition)} else ""
 
 
 def joined_def(definition: Any, task: str, cluster: Any, record: ClusterRecord) -> Any:

@@ -32,7 +32,13 @@ from headrace.distributed.security.throttled import Throttled
 from headrace.distributed.services.calls import MasterService
 from headrace.distributed.services.cluster_calls import ClusterCalls, ask_to_join, host_towards
 from headrace.distributed.services.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
-from headrace.distributed.services.definitions import joined_def, joining_def, server_def
+from headrace.distributed.services.definitions import (
+    contact_of,
+    joined_def,
+    joining_def,
+    own_address,
+    server_def,
+)
 from headrace.distributed.services.dialling import ask_endpoint, dial, release
 from headrace.distributed.services.members import Members
 from headrace.distributed.services.serving import device_message, device_of
@@ -128,6 +134,8 @@ class Server:
             raise ValueError("`address` is for a server that joins a cluster by another's address.")
         else:
             definition = server_def(server_or_cluster_def, job_name, task_index, protocol, config)
+            self._contact, self._wanted_index = contact_of(definition), definition.task_index
+            address = own_address(definition)
         self._server_def = definition
         if definition.protocol not in _PROTOCOLS:
             raise ValueError(
@@ -141,11 +149,9 @@ class Server:
         self._stopping = threading.Lock()
         self._started = False
         self._standbys: Standbys
-        if self._contact:
-            self._address = address or join_address(host_towards(self._contact), 0)
-        else:
+        if not self._contact:
             self._set_task(definition)
-            self._address = self._cluster.task_address(definition.job_name, definition.task_index)
+        self._address = address or join_address(host_towards(self._contact), 0)
         self._security.check_address(split_address(self._address)[0])
         #: Whether it serves another one's task, in the process that has kept the copy.
         self._serves_copy = False
