@@ -7,6 +7,8 @@ VENV ?= .venv
 PEER_VENV ?= .peer-venv
 PEER_115_VENV ?= .peer-115
 DOCS ?= build/docs
+# Tests and benchmarks start many processes: none should compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.headrace-installed
 PEER_STAMP := $(PEER_VENV)/.peer-installed

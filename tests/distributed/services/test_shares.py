@@ -149,6 +149,24 @@ def test_a_dead_server_is_left_out_and_another_one_stands_for_it(cluster):
     assert keys_at(servers["ps", 0]) == {"v"}
 
 
+def test_what_a_server_gave_to_one_that_has_died_begins_anew_there(cluster, joined):
+    """Whoever gave a variable away refuses steps with it, unless it stands for who has it now."""
+    servers = cluster(ps=1, worker=1)
+    with tf.device("/job:ps/task:0"):
+        v = tf.get_variable("v", initializer=2.0, use_resource=True)
+    with tf.Session(servers.target("worker")) as session:
+        session.run(v.initializer)
+        newcomer = joined(servers["ps", 0])
+        admin.move(servers["ps", 0].address, ["v"], newcomer.members.me[0])
+        assert session.run(v) == 2.0
+    newcomer.stop()  # takes the variable along
+    assert not admin.resize(servers["ps", 0].address, {"ps": 1}).leaving
+    with tf.Session(servers.target("worker")) as session:
+        session.run(v.initializer)
+        assert session.run(v) == 2.0
+    assert keys_at(servers["ps", 0]) == {"v"}
+
+
 def test_what_cannot_move_keeps_its_server(cluster, caplog):
     caplog.set_level("INFO")
     servers = cluster(ps=2, worker=1)

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import numpy as np
+import pytest
 
 import headrace as tf
 from headrace.distributed.standby.journal import Journal
@@ -174,3 +175,35 @@ def test_a_value_that_a_program_is_changing_in_place_is_waited_for() -> None:
         store.claims.end_replacing([V])
     taking.join()
     assert found[0][1][0].value is new
+
+
+def test_what_has_changed_while_that_was_waited_for_is_waited_for_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = ResourceStore()
+    store.put_all([V, W], [np.zeros(3)] * 2)
+    journal = _filled(store)
+    store.put(V, np.ones(3))
+    with store.lock:
+        store.claims.replaced.add(V)
+    found, waits = [], []
+    wait = store.claims.wait_until_there
+    monkeypatch.setattr(store.claims, "wait_until_there", lambda *a: waits.append(a) or wait(*a))
+    taking = threading.Thread(target=lambda: found.append(journal.take()))
+    with store.lock:
+        taking.start()
+    while taking.is_alive() and not store.claims.waiting:
+        pass
+    with store.lock:
+        store.put(W, np.ones(3))
+        store.claims.replaced.add(W)  # and it changes again
+        store.claims.end_replacing([V])
+    while taking.is_alive() and len(waits) < 2:
+        pass
+    assert taking.is_alive()
+    new = np.full(3, 7.0)
+    with store.lock:
+        store.put(W, new)
+        store.claims.end_replacing([W])
+    taking.join()
+    assert {c.key: c.value for c in found[0][1]}[W] is new

@@ -149,9 +149,11 @@ class Journal:
             changes, and whether the copy is whole then.
         """
         with self._store.lock:
-            # What a program is changing in place is no value now.
-            claims, wanted = self._store.claims, {*self._changed, *self._unfilled}
-            claims.wait_until_there(wanted, lambda: _LOOK)
+            # What a program is changing in place is no value now. While this waits for one, others
+            # may have changed, and change again.
+            claims = self._store.claims
+            while not claims.replaced.isdisjoint(wanted := {*self._changed, *self._unfilled}):
+                claims.wait_until_there(wanted, lambda: _LOOK)
             self.news.clear()
             changed, self._changed = self._changed, {}
             size = 0

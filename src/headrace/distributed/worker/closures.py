@@ -60,7 +60,9 @@ class Closures:
             return None
         with self._lock:
             for key in keys & self._left.keys():
-                return self.moved(key, self._left[key])
+                # Where the other one has died, this task may be the one that stands for it.
+                if self.elsewhere(key) != self.task:
+                    return self.moved(key, self._left[key])
             for key in keys & self._closing:
                 return UnavailableError(
                     None, None, f"Variable {key} is on its way from {self.task} to another task."
