@@ -81,7 +81,10 @@ def _positions(title: str, tasks: list[Any]) -> Table:
     found = [(part, task.task) for task in tasks for part in task.parts]
     # Those that have been there longest are the ones that somebody looks for.
     for part, task in sorted(found, key=lambda f: (-f[0].seconds, f[1])):
-        awaited = [f"{', '.join(a.names)} from {short(a.source)}" for a in part.awaited]
+        # Without tensors it is pure order: what runs there comes first.
+        awaited = [
+            f"{', '.join(a.names) or 'a signal'} from {short(a.source)}" for a in part.awaited
+        ]
         table.add_row(
             f"{part.step:016x}",
             short(task),

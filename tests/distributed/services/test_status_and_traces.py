@@ -134,6 +134,30 @@ def test_a_stuck_step_is_shown_with_where_it_waits(cluster, either):
         assert "No step runs." in result.output
 
 
+def test_what_waits_for_order_only_and_how_large_tables_are(cluster):
+    c = cluster(ps=1, worker=1)
+    with tf.device("/job:ps/task:0"):
+        queue = tf.FIFOQueue(5, tf.float32, shared_name="q")
+        table = tf.EmbeddingTable(64, initializer=tf.ones_initializer(), name="users")
+        got = queue.dequeue(name="take")
+    with tf.device("/job:worker/task:0"), tf.control_dependencies([got]):
+        after = tf.random_uniform([])
+    rows = table.lookup(tf.range(100, dtype=tf.int64))
+    with tf.Session(c.target()) as session:
+        session.run(rows)
+        ps, _ = admin.status(c.target())
+        (users,) = [v for v in ps.variables if v.name == "users"]
+        assert users.bytes >= 100 * 64 * 4
+        waiting = threading.Thread(target=session.run, args=(after,))
+        waiting.start()
+        assert eventually(lambda: all(t.parts for t in admin.status(c.target(), parts=True)))
+        address = c.spec.task_address("worker", 0)
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["status", "--steps", address])
+        assert "a signal from /job:ps/task:0" in result.output
+        session.run(queue.enqueue(21.0))
+        waiting.join(20)
+
+
 def _quietly(session, fetch, errors):
     try:
         session.run(fetch)

@@ -15,6 +15,7 @@ from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services.serving import Serving
 from headrace.distributed.worker.worker import PartContext
 from headrace.executor.resources import ResourceHandle
+from headrace.ops.core.copied import CopiedResource
 
 
 def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> pb.TaskStatus:
@@ -46,7 +47,7 @@ def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> p
     for tracker in task.steps.open():
         waiting = sorted(tracker.tasks)
         status.steps.add(step=tracker.number, seconds=now - tracker.began, waiting_for=waiting)
-    for key, value in sorted(task.store.items(), key=lambda item: str(item[0])):
+    for key, value in sorted(task.store.all_known().items(), key=lambda item: str(item[0])):
         if isinstance(key, ResourceHandle):
             _add_resource(status, key, value)
     for link in task.peers.all():
@@ -101,6 +102,8 @@ def _add_resource(status: pb.TaskStatus, key: ResourceHandle, value: Any) -> Non
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         made.dtype = np.dtype(value.dtype).name
         made.dims.extend(value.shape)
+        made.bytes = value.nbytes
+    elif isinstance(value, CopiedResource):
         made.bytes = value.nbytes
 
 
