@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -246,3 +247,73 @@ def test_what_cannot_move_is_refused() -> None:
         with pytest.raises(tf.errors.UnimplementedError, match="replicas=1"):
             moves.move(["w"], f"{PS}1")
         moves._worker.journal = None
+
+
+def _lose_the_end(cluster: LocalCluster, index: int) -> list[int]:
+    """What a server tells the target of a move in the end goes with its link; gives the moves."""
+    moves = cluster.tasks[f"{PS}{index}"].moves
+    lost: list[int] = []
+
+    def lose(made: Any, is_moved: bool) -> None:
+        lost.append(made.number)
+        made.link.fail("cut")
+
+    moves._tell_target = lose  # type: ignore[method-assign]
+    return lost
+
+
+def _await_settled(cluster: LocalCluster, index: int) -> None:
+    arrivals = cluster.tasks[f"{PS}{index}"].moves.arrivals
+    end = time.monotonic() + 20
+    while arrivals.keys:
+        assert time.monotonic() < end
+
+
+def test_a_target_whose_link_breaks_in_the_end_asks_what_became_of_its_copy() -> None:
+    with model(1) as (cluster, _, session, steps, (_, _, count)):
+        step = session.make_callable([steps[0]])
+        step()
+        lost = _lose_the_end(cluster, 0)
+        move(cluster, ["count"], 0, 1)
+        assert lost
+        _await_settled(cluster, 1)
+        assert stored(cluster, 1) == {"count"}
+        assert session.run(count) == 1
+
+        # The record was not changed: the copy is of no use.
+        def refuse(keys: Sequence[str], to: str) -> None:
+            raise tf.errors.InvalidArgumentError(None, None, "no such change")
+
+        cluster.tasks[f"{PS}0"].moves.commit = refuse
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            move(cluster, ["table"], 0, 2)
+        assert len(lost) == 2
+        _await_settled(cluster, 2)
+        assert stored(cluster, 2) == set()
+
+
+def test_a_target_reads_the_record_when_its_source_has_ended() -> None:
+    with model(1) as (cluster, record, _, _, _):
+        target = cluster.tasks[f"{PS}1"]
+        told = target.master.moved
+
+        def commit_and_die(keys: Sequence[str], to: str) -> None:
+            record.commit(keys, to)
+            told.tasks, told.epoch = {}, 0  # it has not heard of that
+            cluster.kill(f"{PS}0")
+            raise tf.errors.UnavailableError(None, None, "killed")
+
+        reads = []
+
+        def read() -> None:
+            reads.append(0)
+            told.set(record.epoch, record.moved)
+
+        target.moves.read_record = read
+        cluster.tasks[f"{PS}0"].moves.commit = commit_and_die
+        with pytest.raises(tf.errors.OpError):
+            move(cluster, ["count"], 0, 1)
+        cluster.start(f"{PS}0")  # another start of it: so the one before has ended
+        _await_settled(cluster, 1)
+        assert reads
+        assert stored(cluster, 1) == {"count"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
+from typing import NamedTuple
 
 from headrace.distributed.moving.rules import Taker
 from headrace.distributed.protocol import step_pb2 as pb
@@ -17,10 +18,24 @@ from headrace.distributed.wire.messages import pack
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.step.moved import key_of
 
-__all__ = ["Arrivals"]
+__all__ = ["Arrivals", "Orphan"]
 
 #: Which start of which task sends, and the number of the move.
 _Move = tuple[str, int, int]
+
+
+class Orphan(NamedTuple):
+    """A complete copy whose source cannot say over its link what became of it.
+
+    Attributes:
+        link: the lost one.
+        number: of the move.
+        is_here: whether the record says, as far as this task knows it, that the variables are here.
+    """
+
+    link: Link
+    number: int
+    is_here: bool
 
 
 class _Arrival:
@@ -62,6 +77,8 @@ class Arrivals:
         """A piece of the copy has come, or the last one: then the variables are put in place."""
         tensors = iter(codec.decode_many(message.copy.values, buffers))
         with self._lock:
+            if link.lost:
+                return  # what came before it counts no more
             move = link.peer.task, link.peer.incarnation, message.move
             arrival = self._moves.get(move)
             if arrival is None or arrival.link is not link:
@@ -70,38 +87,56 @@ class Arrivals:
                 handle = handle_of(change)
                 arrival.handles.add(handle)
                 arrival.values.apply(handle, [next(tensors) for _ in range(change.tensors)])
-        self._returned({key_of(h) for h in arrival.handles})
-        if message.is_last:
-            self._store.take_in(arrival.values.hand_over())
-            arrival.rules.seal()
+            self._returned({key_of(h) for h in arrival.handles})
+            if message.is_last:
+                self._store.take_in(arrival.values.hand_over())
+                arrival.rules.seal()
         said = pb.MoveSaid(move=message.move, sequence=message.copy.sequence)
         with contextlib.suppress(PipeBroken):
             link.send(pack(said), block=False)
 
-    def ended(self, link: Link, move: int, is_moved: bool) -> None:
-        """The source says how it ended."""
-        with self._lock:
-            arrival = self._moves.pop((link.peer.task, link.peer.incarnation, move), None)
-        if arrival is not None:
-            arrival.rules.ended(is_moved)
-            self._drop_if_dropped(arrival)
+    def ended(self, start: tuple[str, int], number: int, is_moved: bool) -> None:
+        """A move has ended.
 
-    def lost(self, link: Link, is_dead: Callable[[], bool]) -> None:
-        """A link is lost; ``is_dead``: whether the process at its other end has ended."""
+        Args:
+            start: the task that gives, and which start of it.
+            is_moved: whether that or the record says that the variables are here.
+        """
+        with self._lock:
+            arrival = self._moves.pop((*start, number), None)
+        if arrival is not None:
+            arrival.rules.ended(is_moved or self._are_here(arrival))
+            if arrival.rules.stage == "dropped":
+                self._drop(arrival)
+
+    def lost(self, link: Link) -> list[Orphan]:
+        """A link is lost. What was not complete is dropped; what was is an orphan: the record says
+        whether it counts, and what its source was about to write there."""
         with self._lock:
             found = {m: a for m, a in self._moves.items() if a.link is link}
-        for move, arrival in found.items():
-            # Only a sealed copy outlives its source: what it was about to write decides.
-            is_here = all(map(self._is_here, map(key_of, arrival.handles)))
-            arrival.rules.lost(arrival.rules.stage == "sealed" and not is_here and is_dead())
+            for move, arrival in found.items():
+                arrival.rules.lost(is_dead=False)
+                if arrival.rules.stage == "dropped":
+                    self._moves.pop(move)
+        for arrival in found.values():
             if arrival.rules.stage == "dropped":
-                with self._lock:
-                    self._moves.pop(move, None)
-                self._drop_if_dropped(arrival)
+                self._drop(arrival)
+        return self.orphans()
 
-    def _drop_if_dropped(self, arrival: _Arrival) -> None:
-        if arrival.rules.stage == "dropped":
-            with self._store.lock:
-                for handle in arrival.handles:
-                    if not self._is_here(key_of(handle)):
-                        self._store.drop(handle)
+    def orphans(self) -> list[Orphan]:
+        """The complete copies whose links are lost."""
+        with self._lock:
+            return [
+                Orphan(arrival.link, move[2], self._are_here(arrival))
+                for move, arrival in self._moves.items()
+                if arrival.link.lost
+            ]
+
+    def _are_here(self, arrival: _Arrival) -> bool:
+        return all(map(self._is_here, map(key_of, arrival.handles)))
+
+    def _drop(self, arrival: _Arrival) -> None:
+        with self._store.lock:
+            for handle in arrival.handles:
+                if not self._is_here(key_of(handle)):
+                    self._store.drop(handle)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from headrace.distributed.links.liveness import is_nobody_at
 from headrace.distributed.master.master import Master
-from headrace.distributed.moving.arrivals import Arrivals
+from headrace.distributed.moving.arrivals import Arrivals, Orphan
 from headrace.distributed.moving.followed import Followed
 from headrace.distributed.moving.rules import Giver
 from headrace.distributed.protocol import step_pb2 as pb
@@ -109,11 +109,14 @@ class Moves:
     Attributes:
         commit: ``commit(keys, task)`` writes down in the record of the cluster where variables are;
             raises UnavailableError or DeadlineExceededError if it is not certain whether it did.
+        read_record: makes sure that `Master.moved` is what the record says; raises OpError if too
+            few of those who keep it answer.
     """
 
     def __init__(self, task: str, worker: Worker, master: Master) -> None:
         self.task = task
         self.commit: Callable[[Sequence[str], str], None] = _no_record
+        self.read_record: Callable[[], None] = lambda: None
         self._worker = worker
         self._master = master
         self._peers = worker.peers
@@ -132,6 +135,8 @@ class Moves:
         self._one = threading.Lock()
         self._changed = threading.Condition()
         self._closed = threading.Event()
+        #: Whether a thread finds out what became of copies whose source was lost.
+        self._settles = False
 
     # -- the call ---------------------------------------------------------------------------------
 
@@ -463,10 +468,13 @@ class Moves:
                 return
             self.arrivals.copied(link, message, buffers)
         elif isinstance(message, pb.MoveSaid):
-            self._said((link.peer.task, link.peer.incarnation), message)
+            if message.stage == pb.MoveTold.END:
+                self._asked(link, message.move)
+            else:
+                self._said(_start_of(link), message)
         elif message.is_target:
             self._master.moved.set(message.epoch, dict(message.moved))
-            self.arrivals.ended(link, message.move, message.committed)
+            self.arrivals.ended(_start_of(link), message.move, message.committed)
         else:
 
             def reply(said: pb.MoveSaid) -> None:
@@ -502,14 +510,56 @@ class Moves:
                 move.kept = said.sequence
             self._changed.notify_all()
 
+    def _asked(self, link: Link, number: int) -> None:
+        """The target of a move, whose link was lost, asks how it ended, until it has an answer."""
+        move = self._now
+        if (move is None or move.number != number) and not self._closed.is_set():
+            told = pb.MoveTold(stage=pb.MoveTold.END, move=number, is_target=True)
+            with contextlib.suppress(PipeBroken):
+                link.send(pack(self._news(told)), block=False)
+
     def lost(self, link: Link) -> None:
         """A link is lost."""
         with self._changed:
             if self._now is not None:
-                self._now.rules.lost((link.peer.task, link.peer.incarnation))
+                self._now.rules.lost(_start_of(link))
             self._changed.notify_all()
         self._master.held_steps.lost(link.peer.task)
-        self.arrivals.lost(link, lambda: self._has_ended(link))
+        if self.arrivals.lost(link):
+            with self._changed:
+                begins, self._settles = not self._settles, True
+            if begins:
+                threading.Thread(
+                    target=self._settle_all, name="headrace arrivals", daemon=True
+                ).start()
+
+    def _settle_all(self) -> None:
+        """Find out what became of moves whose source did not say so."""
+        while not self._closed.is_set():
+            with self._changed:
+                orphans = self.arrivals.orphans()
+                self._settles = bool(orphans)
+            if not orphans:
+                return
+            for orphan in orphans:
+                try:
+                    self._settle(orphan)
+                except (OpError, PipeBroken) as error:
+                    _log.debug("%s: move %x: %s", self.task, orphan.number, error)
+            self._closed.wait(_PAUSE)
+
+    def _settle(self, orphan: Orphan) -> None:
+        link = orphan.link
+        if not orphan.is_here:
+            if not self._has_ended(link):
+                address = self._master.addresses.of(link.peer.task)
+                other = self._peers.link(link.peer.task, address, _DIAL_SECONDS)
+                if _start_of(other) == _start_of(link):
+                    said = pb.MoveSaid(move=orphan.number, stage=pb.MoveTold.END)
+                    other.send(pack(said), block=False)
+                return
+            self.read_record()  # its last word may not have come here
+        self.arrivals.ended(_start_of(link), orphan.number, is_moved=False)
 
     def _has_ended(self, link: Link) -> bool:
         """Whether the process at the other end of a lost link has ended."""
@@ -523,6 +573,11 @@ class Moves:
         self._closed.set()
         with self._changed:
             self._changed.notify_all()
+
+
+def _start_of(link: Link) -> tuple[str, int]:
+    """The task at the other end, and which start of it."""
+    return link.peer.task, link.peer.incarnation
 
 
 def _is_empty(value: Any) -> bool:

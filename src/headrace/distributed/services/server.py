@@ -261,6 +261,7 @@ class Server:
         self.members.on_change = self._cluster_changed
         self.members.on_moved = self._variables_moved
         self.task.moves.commit = self._commit_moved
+        self.task.moves.read_record = self._read_record
         if joined is not None:
             self.members.learn(joined)
         self._standbys = self._make_standbys()
@@ -288,6 +289,10 @@ class Server:
         """Let the record say that a task has these variables."""
         moved = dict.fromkeys(keys, task)
         self.members.change(lambda record: changed(record, moved=moved))
+
+    def _read_record(self) -> None:
+        """Learn of all that was decided so far: by a vote that changes nothing."""
+        self.members.change(lambda record: record)
 
     def _come_back(self) -> None:
         """A task of this name has left the cluster before; it is wanted again."""
