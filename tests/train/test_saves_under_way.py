@@ -264,6 +264,23 @@ def test_parts_of_killed_sharded_saves(tmp_path: Path) -> None:
     assert CheckpointReader(young).has_tensor("a")
 
 
+@pytest.mark.parametrize("root", ["", "memory://parts"])
+def test_a_part_takes_the_place_of_those_of_saves_that_failed_elsewhere(
+    tmp_path: Path, root: str
+) -> None:
+    """On a full disk each attempt would leave less room for the next one."""
+    directory = root or str(tmp_path)
+    write(f"{directory}/m-9", state(9))
+    for step in (1, 2, 3):  # the other server has no room
+        part = f"{directory}/m-{step}_temp_{MARK[:16]}{step:016x}/part-00000-of-00002"
+        write(part, [state(step)[0]])
+    write(f"{directory}/m-2_temp_{'b' * 32}/part-00000-of-00002", [state(2)[0]])  # not this saver
+    fs, inner = fsspec.core.url_to_fs(directory)
+    found = {path.split("/")[-2] for path in fs.glob(f"{inner}/*/*.index")}
+    assert found == {f"m-3_temp_{MARK[:16]}{3:016x}", f"m-2_temp_{'b' * 32}"}
+    assert number_in(f"{directory}/m-9") == 9
+
+
 def test_leftovers_on_stores_without_locks() -> None:
     fs = fsspec.filesystem("memory")
     root = "memory://leftovers"

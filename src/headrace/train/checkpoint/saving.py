@@ -58,6 +58,7 @@ class Saving:
                 self._mark = _Mark(self.prefix)
             if not self._others():
                 _remove_unnamed(self.prefix)
+            _remove_older_part(self.prefix)
         except BaseException:
             self._end()
             raise
@@ -269,6 +270,31 @@ def _remove_leftovers(prefix: str, own_parts: set[str]) -> None:
             found = _PARTS.fullmatch(name)
             if found and of_saver.fullmatch(found[1]):
                 _remove_parts(directory + name, prefix, found[2] in own_parts)
+
+
+def _remove_older_part(prefix: str) -> None:
+    """Remove what the same saver has written as this part of sharded saves that failed elsewhere:
+    on a full disk there would be less room for each further attempt.
+    """
+    directory = storage.directory_of(prefix)
+    above = storage.directory_of(directory.rstrip("/"))
+    own = directory[len(above) :].rstrip("/")
+    this = _PARTS.fullmatch(own)
+    if this is None:
+        return
+    step = _STEP.fullmatch(this[1])
+    of_saver = re.compile(rf"{re.escape(step[1] if step else this[1])}(-\d+)?")
+    with contextlib.suppress(OpError):
+        for name in system.list_directory(above or "."):
+            found = _PARTS.fullmatch(name)
+            if found and name != own and found[2] == this[2] and of_saver.fullmatch(found[1]):
+                older = f"{above}{name}/{prefix[len(directory) :]}"
+                marks = _marks(older) if is_local(as_path(older)) else []
+                if any(map(_is_locked, marks)):
+                    continue  # a task is still at work for a save that was given up
+                for path in [*marks, index_path(older), *storage.data_files_of(older)]:
+                    storage.discard(path)
+                storage.remove_empty_directory(f"{above}{name}")
 
 
 def _is_dead(other: str, files: list[str], prefix: str) -> bool:
