@@ -14,7 +14,12 @@ from headrace.train.declared_variables import DeclaredVariables, declared_in
 from headrace.train.saving_hooks import CheckpointSaverHook
 from headrace.train.scaffold import Scaffold
 from headrace.train.session_layers import PREEMPTION_ERRORS
-from headrace.train.session_manager import PATIENCE_WITH_OTHER_GRAPHS, Told, manager_of
+from headrace.train.session_manager import (
+    FIRST_PAUSE,
+    PATIENCE_WITH_OTHER_GRAPHS,
+    Told,
+    manager_of,
+)
 from headrace.train.session_run_hook import HookGroup, SessionRunHook
 
 __all__ = ["ChiefDuties", "LeasedSessionCreator"]
@@ -94,7 +99,7 @@ class LeasedSessionCreator:
     def _wait(self, candidate: ChiefCandidate) -> Any:
         """A session, once there are values: of another worker, or those that this one restores."""
         manager = manager_of(self.scaffold)
-        began, told = self.clock(), Told(self.clock)
+        began, told, pause = self.clock(), Told(self.clock), FIRST_PAUSE
         while True:
             waited = self.clock() - began
             session, message = manager.look(
@@ -117,7 +122,8 @@ class LeasedSessionCreator:
                     f"Session was not ready after waiting {self._max_wait_secs} secs. {message}",
                 )
             told.waiting(f"model to be ready: {message}")
-            candidate.wait(_PAUSE, until=not candidate.holds)
+            candidate.wait(pause, until=not candidate.holds)
+            pause = min(2 * pause, _PAUSE)
 
     def _restore(self, candidate: ChiefCandidate) -> Any:
         """A session that the lease's holder has restored; None if it is not for this worker."""

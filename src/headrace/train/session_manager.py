@@ -22,6 +22,9 @@ __all__ = ["SessionManager"]
 
 #: Servers may hold what an earlier chief has told, until that of this program begins; seconds.
 PATIENCE_WITH_OTHER_GRAPHS = 10.0
+#: Before a model is looked at for the second time: a server may just be restored. Then twice as
+#: long each time.
+FIRST_PAUSE = 0.1
 
 
 class Told:
@@ -274,7 +277,7 @@ class SessionManager:
 
     def _pauses(self) -> Iterator[float]:
         """Seconds until each next look: what is waited for is mostly there soon."""
-        pause = 1.0
+        pause = FIRST_PAUSE
         while True:
             yield min(pause, self._recovery_wait_secs)
             pause *= 2

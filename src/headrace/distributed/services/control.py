@@ -89,7 +89,7 @@ _OPTIONS = [
     # An address that did not answer is tried again soon: it may just be starting.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 250),
     ("grpc.enable_http_proxy", 0),
 ]
 _SERVER_OPTIONS = [
