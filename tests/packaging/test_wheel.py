@@ -31,6 +31,12 @@ import h5py, headrace as tf
 x = tf.placeholder(tf.float32, [None, 3])
 assert tf.keras.layers.Dense(4)(x).shape.as_list() == [None, 4]
 """,
+    "kubernetes": """
+from headrace.launch import LaunchJob
+from headrace.launch.kubernetes import KubernetesOptions, as_yaml, manifests
+options = KubernetesOptions("an/image", "train", insecure=True)
+assert "kind: StatefulSet" in as_yaml(manifests(LaunchJob("train.py", ps=1), options))
+""",
     "lmdb": """
 import lmdb, headrace as tf
 with lmdb.open("base") as base, base.begin(write=True) as change:
