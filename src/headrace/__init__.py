@@ -60,6 +60,7 @@ from headrace.ops.every import fill as _fill
 from headrace.ops.state.variable_kinds import AUTO_REUSE
 from headrace.session.engines import register_engine as _register_engine
 from headrace.session.session import InteractiveSession, Session, get_default_session
+from headrace.settings import flags as _flags
 
 _fill(__name__)  # with what the rooms of operations mark as public
 
@@ -149,3 +150,8 @@ __getattr__, __dir__ = _lazy(
         "version",
     ),
 )
+
+if _flags.data_parallel:
+    from headrace.data_parallel.start import begin as _begin
+
+    _begin()

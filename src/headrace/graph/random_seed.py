@@ -18,6 +18,8 @@ from typing import Protocol
 
 DEFAULT_GRAPH_SEED = 87654321
 _MAX_INT32 = 2**31 - 1
+#: Added to the own seed of an operation that draws: workers of one program draw other numbers.
+apart = 0
 
 
 class SeededGraph(Protocol):
@@ -48,3 +50,11 @@ def get_seed(graph: SeededGraph, op_seed: int | None) -> tuple[int, int] | tuple
         op_seed = graph._next_op_seed()
     seeds = graph_seed % _MAX_INT32, op_seed % _MAX_INT32
     return (0, _MAX_INT32) if seeds == (0, 0) else seeds
+
+
+def seed_to_draw(graph: SeededGraph, op_seed: int | None) -> tuple[int, int] | tuple[None, None]:
+    """The seeds of an operation that draws numbers: those of `get_seed`, for this worker."""
+    first, second = get_seed(graph, op_seed)
+    if not apart or first is None or second is None:
+        return first, second  # type: ignore[return-value]
+    return first, (second + apart) % _MAX_INT32

@@ -127,6 +127,11 @@ class DeviceStack:
         self.entries.pop()
         self._merge()
 
+    def remove_outermost(self) -> None:
+        """Forget the block that was opened first, whatever others are open."""
+        del self.entries[0]
+        self._merge()
+
     def _merge(self) -> None:
         """When every open block is a plain string, one merged string serves all new ops."""
         merged = ""

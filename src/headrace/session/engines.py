@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from headrace.errors import suggest
 from headrace.executor.errands import Limit
+from headrace.ops.state import share
 from headrace.step.engine import ProcessEngine
 from headrace.step.request import PlanRequest
 
@@ -54,9 +55,14 @@ def register_engine(scheme: str, factory: str) -> None:
 def open_engine(target: str, graph: Any, config: Any) -> SessionEngine:
     """The engine for a target; the empty one, or "local", is this process.
 
+    In a worker of a plain script the empty one is the cluster.
+
     Raises:
         ValueError: if the target has no scheme that is known.
     """
+    own = share.current()
+    if target == "" and own is not None:
+        target = own.target
     if target in _HERE:
         return ProcessEngine(config)
     module, function = _factory(target)

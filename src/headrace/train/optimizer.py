@@ -18,6 +18,7 @@ from headrace.ops.control import basic
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.embeddings.partitioned_tables import PartitionedEmbeddingTable
 from headrace.ops.embeddings.tables_api import EmbeddingTable
+from headrace.ops.state import share
 from headrace.ops.state.partitioned import PartitionedVariable
 from headrace.ops.state.variable_updates import variable_of
 from headrace.ops.state.variables import Variable
@@ -130,6 +131,9 @@ class Optimizer:
             replica_updates.check_copies(place, variables)
             place.strategy.extended._gradients_begin()
             loss = replica_updates.scaled(loss)
+        own = share.current()
+        if own is not None:
+            loss = own.scaled(loss)
         grads = gradients(
             loss,
             variables,
@@ -189,6 +193,9 @@ class Optimizer:
         place = replica_updates.joining(self, "apply_gradients")
         if place is not None:
             return replica_updates.apply_together(self, place, pairs, global_step, name)
+        own = share.current()
+        if own is not None:
+            return own.apply(self, pairs, global_step, name)
         graph = get_default_graph()
         with basic.init_scope():
             self._create_slots(with_gradient)

@@ -52,6 +52,7 @@ from headrace.executor.resources import ResourceHandle
 from headrace.executor.threads import step_threads
 from headrace.graph.devices import DeviceSpec
 from headrace.graph.proto import ConfigProto, ServerDef
+from headrace.ops.state import share
 from headrace.placement.devices import DeviceAttributes, local_devices
 from headrace.settings import flags
 
@@ -137,6 +138,9 @@ class Server:
             self._contact, self._wanted_index = contact_of(definition), definition.task_index
             address = own_address(definition)
         self._server_def = definition
+        script = share.current()
+        if script is not None and sum(len(job.tasks) for job in definition.cluster.job) > 1:
+            script.give_way("a tf.train.Server")
         if definition.protocol not in _PROTOCOLS:
             raise ValueError(
                 f"Unknown protocol {definition.protocol!r} for tf.train.Server: there are "
@@ -160,6 +164,9 @@ class Server:
 
     def _set_task(self, definition: Any) -> None:
         self._server_def = definition
+        script = share.current()
+        if script is not None and sum(len(job.tasks) for job in definition.cluster.job) > 1:
+            script.give_way("a tf.train.Server")
         self._cluster = ClusterSpec(definition.cluster)
         self._task_name = task_name(definition.job_name, definition.task_index)
 

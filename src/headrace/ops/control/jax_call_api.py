@@ -13,7 +13,7 @@ import numpy as np
 from headrace.graph import dtypes
 from headrace.graph.composite import CompositeTensor
 from headrace.graph.graph import get_default_graph
-from headrace.graph.random_seed import get_seed
+from headrace.graph.random_seed import seed_to_draw
 from headrace.graph.site import user_site
 from headrace.graph.tensor import Tensor
 from headrace.ops.control.jax_call import add_call
@@ -29,7 +29,7 @@ def random_key(seed: int | None = None, name: str = "random_key") -> Tensor:
     Args:
         seed: with the graph's seed it decides which keys follow each other, as for any random op.
     """
-    first, second = get_seed(get_default_graph(), seed)
+    first, second = seed_to_draw(get_default_graph(), seed)
     with get_default_graph().name_scope(name):
         drawn = raw.RandomUniformInt(
             constant([2], dtypes.int32),

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
-from headrace.graph.random_seed import get_seed
+from headrace.graph.random_seed import seed_to_draw
 from headrace.graph.shapes import Dimension, TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
@@ -310,7 +310,7 @@ class RandomShuffleQueue(QueueBase):
     ) -> None:
         types = _types(dtypes)
         given = _shapes(shapes)
-        seed1, seed2 = get_seed(get_default_graph(), seed)
+        seed1, seed2 = seed_to_draw(get_default_graph(), seed)
         if seed1 is not None and seed is None and shared_name is not None:
             # Every graph that shares the queue must state the same seeds.
             digest = hashlib.md5(f"{seed1}{shared_name}".encode(), usedforsecurity=False)

@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
-from headrace.graph.random_seed import get_seed
+from headrace.graph.random_seed import seed_to_draw
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import as_tensor, shape_tensor
 from headrace.ops.core.build import convert_to_tensor, raw
@@ -53,7 +53,7 @@ class AccidentalHits(NamedTuple):
 def _sampler(
     kind: str, true_classes: Any, seed: int | None, name: str | None, **attrs: Any
 ) -> Sampled:
-    first, second = get_seed(get_default_graph(), seed)
+    first, second = seed_to_draw(get_default_graph(), seed)
     op = getattr(raw, f"{kind}CandidateSampler")
     return Sampled(*op(true_classes, seed=first or 0, seed2=second or 0, name=name, **attrs))
 
@@ -267,7 +267,7 @@ def compute_accidental_hits(
     Raises:
         ValueError: if ``true_classes`` has another shape.
     """
-    first, second = get_seed(get_default_graph(), seed)
+    first, second = seed_to_draw(get_default_graph(), seed)
     hits = raw.ComputeAccidentalHits(
         true_classes,
         sampled_candidates,

@@ -13,7 +13,7 @@ import numpy as np
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.graph import get_default_graph
-from headrace.graph.random_seed import get_seed
+from headrace.graph.random_seed import seed_to_draw
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.array_util import shape_argument
 from headrace.ops.core.build import convert_to_tensor, raw
@@ -25,7 +25,7 @@ _FLOAT_NAMES = "float16, bfloat16, float32 or float64"
 
 def _seeds(seed: int | None) -> dict[str, Any]:
     """The seed attributes of an op about to be made."""
-    first, second = get_seed(get_default_graph(), seed)
+    first, second = seed_to_draw(get_default_graph(), seed)
     return {"seed": first or 0, "seed2": second or 0}
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headrace.graph.graph import Graph, default_graph_stack
 from headrace.graph.stacks import DefaultStack, inherit
 from headrace.ops.core.public import public
+from headrace.ops.state.share import outermost_creators
 
 __all__ = [
     "LAST_LOSS_REDUCTION",
@@ -134,9 +135,11 @@ else:
         """Variables are made by the creators whose scopes are open, if any are."""
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            if not _creators.items or not cls.__dict__.get("made_by_creators"):
+            if not (_creators.items or outermost_creators):
                 return super().__call__(*args, **kwargs)
-            found = creators()
+            if not cls.__dict__.get("made_by_creators"):
+                return super().__call__(*args, **kwargs)
+            found = [*outermost_creators, *creators()]
             names = list(inspect.signature(cls.__init__).parameters)[1:]
             kwargs = {**dict(zip(names, args, strict=False)), **kwargs}
             if not found or kwargs.get("variable_def") is not None:

@@ -1,0 +1,253 @@
+"""Sessions of a plain script: on the cluster, each step as all workers are to run it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.data_parallel.batches import BatchShares
+from headrace.data_parallel.state import SharedUpdate, state_of
+from headrace.data_parallel.steps import ScriptStep
+from headrace.data_parallel.turns import Turns
+from headrace.data_parallel.worker import ScriptWorker
+from headrace.errors import OpError, OutOfRangeError
+from headrace.executor.errands import Limit
+from headrace.ops.core.build import raw
+from headrace.ops.state import share
+from headrace.session import engines
+from headrace.session.session import Session
+from headrace.step.request import PlanRequest
+from headrace.train.coordinator import Coordinator
+
+__all__ = ["open_engine"]
+
+#: How often to look whether the chief has done something; seconds.
+_PAUSE = 0.02
+
+
+def open_engine(target: str, graph: Any, config: Any) -> ScriptEngine:
+    """The engine of a session without a target, or of one that a session manager looks after."""
+    job = share.current()
+    if not isinstance(job, ScriptWorker):
+        raise ValueError(f"Session target {target!r} is for workers of `headrace launch`.")
+    return ScriptEngine(job, graph, config, target == job.managed_target)
+
+
+class ScriptEngine:
+    """Runs the steps of a script on the cluster.
+
+    Args:
+        is_managed: whether a session manager says who gives variables their values.
+    """
+
+    def __init__(self, job: ScriptWorker, graph: Any, config: Any, is_managed: bool) -> None:
+        self.job, self.graph, self.is_managed = job, graph, is_managed
+        self._config = job.session_config(config)
+        self._target = job.server().target
+        self.inner = engines.open_engine(self._target, graph, self._config)
+        self._turns: Turns | None = None
+        self._part: Participation | None = None
+
+    @property
+    def grace(self) -> float:
+        return float(self.inner.grace)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def plan(self, request: PlanRequest) -> Any:
+        """The plan of a step: that of the cluster, or one around it."""
+        step = ScriptStep(request, state_of(self.graph))
+        if step.updates:
+            return TrainingPlan(self, step)
+        if step.writes and not self.is_managed:
+            return OncePlan(self, step)
+        return self.inner.plan(request)
+
+    def run_with_options(
+        self, plan: Any, feeds: Any, options: Any, run_metadata: Any, limit: Limit | None
+    ) -> Any:
+        if not isinstance(plan, (TrainingPlan, OncePlan)):
+            return self.inner.run_with_options(plan, feeds, options, run_metadata, limit)
+
+        def run(inner: Any, values: Sequence[Any]) -> Any:
+            return self.inner.run_with_options(inner, values, options, run_metadata, limit)
+
+        return plan.run_by(run, feeds)
+
+    def turns(self) -> Turns:
+        """The steps of this graph that are run once for all."""
+        if self._turns is None:
+            job = self.job
+            container = state_of(self.graph).container
+            self._turns = Turns(
+                self._target, self._config, job.shared_device, container, job.worker, job.workers
+            )
+        return self._turns
+
+    def part(self) -> Participation:
+        """What this session takes part in updates with."""
+        if self._part is None:
+            self._part = Participation(self, Session(self._target, self.graph, self._config))
+        return self._part
+
+    def close(self) -> None:
+        for held in (self._part, self._turns):
+            if held is not None:
+                held.close()
+        self._part = self._turns = None
+        self.inner.close()
+
+
+class Participation:
+    """A worker's part in updates: what they need before the first step, and while they last.
+
+    Args:
+        session: of the same graph, for steps of its own.
+    """
+
+    def __init__(self, engine: ScriptEngine, session: Session) -> None:
+        self._engine, self._session = engine, session
+        self._coordinator = Coordinator()
+        self._begun: list[SharedUpdate] = []
+        self._pause = threading.Event().wait
+
+    def begin(self, updates: Sequence[SharedUpdate]) -> None:
+        """Take part from now on."""
+        for update in updates:
+            if update not in self._begun:
+                self._begun.append(update)
+                self._begin(update)
+
+    def _begin(self, update: SharedUpdate) -> None:
+        session = self._session
+        if update.ready is not None:
+            if not self._engine.job.is_chief:
+                while not session.run(update.ready):
+                    self._pause(_PAUSE)
+            elif not session.run(update.ready):
+                session.run(update.begin)
+        if update.hook is not None and not self._engine.is_managed:
+            update.hook.after_create_session(session, self._coordinator)
+
+    def failed(self) -> None:
+        """Raise what a thread of this part has met, if it has."""
+        self._coordinator.raise_requested_exception()
+
+    def leave(self) -> None:
+        """Have others wait for this worker no longer, until it trains again."""
+        begun, self._begun = self._begun, []
+        for update in begun:
+            if update.hook is not None and not self._engine.is_managed:
+                update.hook.end(self._session)
+
+    def close(self) -> None:
+        try:
+            self.leave()
+        finally:
+            self._session.close()
+
+
+class TrainingPlan:
+    """A step that applies gradients: with this worker's rows of what is fed."""
+
+    is_proven = False
+
+    def __init__(self, engine: ScriptEngine, step: ScriptStep) -> None:
+        self._engine, self._step = engine, step
+        self._batches = BatchShares(engine.job, step, state_of(engine.graph))
+        self._plan = engine.inner.plan(step.request)
+        self._weighted: Any = None
+        self._has_begun = False
+
+    def run(self, feeds: Sequence[Any]) -> Any:
+        return self.run_by(_run, feeds)
+
+    def run_by(self, run: Callable[[Any, Sequence[Any]], Any], feeds: Sequence[Any]) -> Any:
+        """The fetched values, by a function of a plan of the cluster and its feeds."""
+        part = self._engine.part()
+        part.begin(self._step.updates)
+        values, weights = self._batches.own(feeds)
+        try:
+            plan = self._with_weights() if weights else self._plan
+            return run(plan, [*values, *weights])
+        except OutOfRangeError:
+            part.leave()  # this worker has no more examples
+            raise
+        except OpError:
+            part.failed()
+            raise
+
+    def _with_weights(self) -> Any:
+        if self._weighted is None:
+            request = self._step.request
+            feeds = [*request.feeds, *self._batches.weights]
+            self._weighted = self._engine.inner.plan(request._replace(feeds=feeds))
+        return self._weighted
+
+    def describe(self) -> str:
+        return str(self._plan.describe())
+
+
+class OncePlan:
+    """A step that changes variables without training: one worker runs it for all."""
+
+    is_proven = False
+
+    def __init__(self, engine: ScriptEngine, step: ScriptStep) -> None:
+        self._engine, self._step = engine, step
+        self._rest = step.without_writes()
+        variables = step.written()
+        self._first = frozenset(v.op for v in variables if v.initializer in step.writes)
+        with share.suspended(), engine.graph.as_default():
+            self._known = _all_known(engine.graph, variables)
+        self._plans: dict[bool, Any] = {}
+
+    def run(self, feeds: Sequence[Any]) -> Any:
+        return self.run_by(_run, feeds)
+
+    def run_by(self, run: Callable[[Any, Sequence[Any]], Any], feeds: Sequence[Any]) -> Any:
+        """The fetched values, by a function of a plan of the cluster and its feeds."""
+        inner = self._engine.inner
+        known = inner.plan(PlanRequest([self._known]))
+
+        def step(is_all: bool) -> Any:
+            if is_all not in self._plans:
+                request = self._step.request if is_all else self._rest
+                empty = not (request.fetches or request.targets)
+                self._plans[is_all] = None if empty else inner.plan(request)
+            plan = self._plans[is_all]
+            return [] if plan is None else run(plan, feeds)
+
+        return self._engine.turns().run(
+            lambda: step(True), lambda: step(False), lambda: bool(known.run([])[0]), self._first
+        )
+
+    def describe(self) -> str:
+        return str(self._engine.inner.plan(self._step.request).describe())
+
+
+def _all_known(graph: Any, variables: Sequence[Any]) -> Any:
+    """A bool scalar: whether all of these variables have values."""
+    with unlocked(graph), graph.control_dependencies(None), graph.name_scope("data_parallel"):
+        return raw.All(raw.Pack([v.is_initialized() for v in variables]), [0])
+
+
+class unlocked:
+    """Lets operations be added to a graph, finalised or not, within a ``with`` block."""
+
+    def __init__(self, graph: Any) -> None:
+        self._graph, self._was = graph, graph.finalized
+
+    def __enter__(self) -> None:
+        if self._was:
+            self._graph._unsafe_unfinalize()
+
+    def __exit__(self, *_: object) -> None:
+        if self._was:
+            self._graph.finalize()
+
+
+def _run(plan: Any, values: Sequence[Any]) -> Any:
+    return plan.run(values)

@@ -1,0 +1,66 @@
+"""What is known of a graph whose steps are spread over workers."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from headrace.graph.graph import Graph
+from headrace.graph.tensor import Operation, Tensor
+
+__all__ = ["GraphState", "SharedUpdate", "state_of"]
+
+
+@dataclass
+class SharedUpdate:
+    """What `apply_gradients` made.
+
+    Attributes:
+        op: what the script runs.
+        own: variables that only this package knows: counters. The chief initialises them.
+        begin: an op that does so; ready: a bool scalar, whether it has been done.
+        hook: takes part in synchronous updates, or gives all workers the chief's variables.
+    """
+
+    op: Operation
+    own: list[Any] = field(default_factory=list)
+    begin: Operation | None = None
+    ready: Tensor | None = None
+    hook: Any = None
+
+
+@dataclass
+class GraphState:
+    """What this package made in a graph.
+
+    Attributes:
+        container: where its variables are on servers; "" for the first graph of a program.
+        updates: of each `apply_gradients`.
+        local: the handles of variables that each worker has for itself.
+        weights: scalars by which losses are multiplied: 1 unless a worker is told otherwise.
+    """
+
+    container: str
+    updates: list[SharedUpdate] = field(default_factory=list)
+    local: set[Operation] = field(default_factory=set)
+    weights: list[Tensor] = field(default_factory=list)
+
+
+_numbers = itertools.count()
+_states: WeakKeyDictionary[Graph, GraphState] = WeakKeyDictionary()
+
+
+def state_of(graph: Graph) -> GraphState:
+    """What is known of a graph (of the one around it, for a function body).
+
+    Graphs of one program that have variables of the same names must not share them, so each has a
+    container of its own; workers make graphs in the same order.
+    """
+    graph = graph.outermost
+    state = _states.get(graph)
+    if state is None:
+        number = next(_numbers)
+        state = _states[graph] = GraphState(f"graph_{number}" if number else "")
+    return state

@@ -1,0 +1,118 @@
+"""Updates of all workers in the place of those of a program that is alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.data_parallel.mode import ParallelMode
+from headrace.data_parallel.state import SharedUpdate, state_of
+from headrace.graph import dtypes
+from headrace.graph.graph import get_default_graph
+from headrace.graph.keys import GraphKeys
+from headrace.graph.tensor import Operation
+from headrace.ops.control import basic
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.state.variables import Variable
+from headrace.train.all_reduce_optimizer import AllReduceOptimizer
+from headrace.train.sync_replicas import SyncReplicasOptimizer
+
+__all__ = ["apply"]
+
+GradVar = tuple[Any, Any]
+
+
+def apply(
+    mode: ParallelMode,
+    workers: int,
+    is_chief: bool,
+    optimizer: Any,
+    pairs: Sequence[GradVar],
+    global_step: Any,
+    name: str | None,
+) -> Operation:
+    """The op that applies the gradients of all workers; see `Optimizer.apply_gradients`."""
+    graph = get_default_graph()
+    state = state_of(graph)
+    with graph.container(graph._container or state.container):
+        if mode.kind == "sync":
+            update = _together(mode, workers, is_chief, optimizer, pairs, global_step, name)
+        elif mode.kind == "async":
+            update = _by_itself(workers, optimizer, pairs, global_step, name)
+        else:
+            update = _all_reduced(workers, is_chief, optimizer, pairs, global_step, name)
+        if update.own:
+            with graph.name_scope("data_parallel"):
+                update.begin = basic.group(*[v.initializer for v in update.own])
+                known = [v.is_initialized() for v in update.own]
+                update.ready = raw.All(raw.Pack(known), [0])
+    state.updates.append(update)
+    if update.op not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
+        graph.add_to_collection(GraphKeys.TRAIN_OP, update.op)
+    return update.op
+
+
+def _counter(name: str, dtype: Any = dtypes.int64) -> Variable:
+    """A variable of all workers that is no part of the model: in no checkpoint."""
+    zero = convert_to_tensor(0, dtype)
+    return Variable(zero, trainable=False, collections=["data_parallel"], name=name)
+
+
+def _by_itself(
+    workers: int, optimizer: Any, pairs: Sequence[GradVar], global_step: Any, name: str | None
+) -> SharedUpdate:
+    """Each worker changes the variables alone; together they count one step in so many.
+
+    So a step of the script is one of all workers, and its schedules and limits keep their meaning,
+    also while a worker is missing.
+    """
+    graph = get_default_graph()
+    if global_step is None:
+        return SharedUpdate(optimizer.apply_gradients(pairs, None, name))
+    done = optimizer.apply_gradients(pairs, None, f"{name or optimizer.get_name()}_update")
+    with graph.colocate_with(global_step), graph.control_dependencies([done]):
+        counter = _counter("data_parallel/steps_of_workers")
+        count = counter.assign_add(convert_to_tensor(1, dtypes.int64))
+        left = raw.FloorMod(count, convert_to_tensor(workers, dtypes.int64))
+        more = raw.Cast(raw.Equal(left, 0), DstT=global_step.dtype.base_dtype)
+        counted = global_step.assign_add(more)
+        step = basic.group(counted, name=name or optimizer.get_name())
+    return SharedUpdate(step, [counter])
+
+
+def _together(
+    mode: ParallelMode,
+    workers: int,
+    is_chief: bool,
+    optimizer: Any,
+    pairs: Sequence[GradVar],
+    global_step: Any,
+    name: str | None,
+) -> SharedUpdate:
+    own = []
+    if global_step is None:
+        global_step = _counter("data_parallel/global_step")
+        own = [global_step]
+    together = SyncReplicasOptimizer(optimizer, workers - mode.backups, workers)
+    token = together.apply_gradients(pairs, global_step)
+    hook = together.make_session_run_hook(is_chief, num_tokens=0)
+    hook.begin()  # sessions without hooks have only this graph, as it is now
+    step = basic.group(token, name=name or optimizer.get_name())
+    return SharedUpdate(step, own, hook=hook)
+
+
+def _all_reduced(
+    workers: int,
+    is_chief: bool,
+    optimizer: Any,
+    pairs: Sequence[GradVar],
+    global_step: Any,
+    name: str | None,
+) -> SharedUpdate:
+    graph = get_default_graph()
+    together = AllReduceOptimizer(optimizer, workers)
+    with graph.name_scope("data_parallel"):
+        if workers > 1:
+            pairs = together.averaged(list(pairs), len(graph.get_operations()))
+    step = optimizer.apply_gradients(pairs, global_step, name)
+    return SharedUpdate(step, hook=together.make_session_run_hook(is_chief))

@@ -1,0 +1,153 @@
+"""What this process is: one worker of several that run a plain script."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace import logging
+from headrace.data_parallel import losses, updates
+from headrace.data_parallel.mode import ParallelMode
+from headrace.data_parallel.placement import ScriptPlacement
+from headrace.data_parallel.state import state_of
+from headrace.distributed.cluster.cluster_spec import ClusterSpec
+from headrace.distributed.services.server import Server
+from headrace.graph.graph import get_default_graph
+from headrace.graph.proto import ConfigProto
+from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.state import share
+
+__all__ = ["ScriptWorker"]
+
+#: The jobs whose tasks run the script.
+_WORKERS = ("chief", "worker")
+
+
+class ScriptWorker:
+    """A worker, as stages know it (`headrace.ops.state.share.WorkerShare`).
+
+    Args:
+        mode: how workers train together.
+        cluster: the tasks, of the jobs ``chief``, ``worker`` and ``ps``. The first of the chief and
+            the workers is the chief.
+        job, index: which of them this is.
+
+    Raises:
+        ValueError: if the cluster has no such task, no servers though the mode needs them, or
+            fewer workers than the mode.
+    """
+
+    target = "share://scripts"
+    managed_target = "share://managers"
+
+    def __init__(
+        self, mode: ParallelMode, cluster: Mapping[str, Any], job: str, index: int
+    ) -> None:
+        self.mode, self._task = mode, (job, index)
+        spec = ClusterSpec({job: cluster[job] for job in (*_WORKERS, "ps") if cluster.get(job)})
+        tasks = [(j, i) for j in _WORKERS if j in spec.jobs for i in spec.task_indices(j)]
+        if self._task not in tasks:
+            raise ValueError(f"There is no task {index} of job {job!r} in {dict(cluster)}.")
+        self.cluster, self.workers = spec, len(tasks)
+        self.worker = tasks.index(self._task)
+        self.servers = spec.num_tasks("ps") if "ps" in spec.jobs else 0
+        if mode.kind == "all-reduce":
+            self.servers = 0
+        elif not self.servers:
+            raise ValueError(
+                f"The mode {mode.kind} keeps variables on parameter servers, but the cluster has "
+                "none: start some (--ps 1), or use all-reduce."
+            )
+        if mode.backups >= self.workers:
+            raise ValueError(
+                f"Of {self.workers} workers an update cannot leave out {mode.backups}: there must "
+                "be more workers than backups."
+            )
+        self.device, self._first = (f"/job:{j}/task:{i}" for j, i in (self._task, tasks[0]))
+        self.placement = ScriptPlacement(self.servers, self.device)
+        self._server: Server | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def is_chief(self) -> bool:
+        return self.worker == 0
+
+    @property
+    def has_servers(self) -> bool:
+        return self.servers > 0
+
+    @property
+    def shared_device(self) -> str:
+        """The task with what all workers must know."""
+        return "/job:ps/task:0" if self.servers else self._first
+
+    def server(self) -> Server:
+        """The server of this worker, started when a session first needs it."""
+        with self._lock:
+            if self._server is None:
+                with share.suspended():
+                    self._server = Server(self.cluster, *self._task)
+                logging.info(
+                    "This is worker %d of %d (%s); variables are %s.",
+                    self.worker,
+                    self.workers,
+                    self.mode.kind,
+                    f"on {self.servers} servers" if self.servers else "in each worker",
+                )
+            return self._server
+
+    def session_config(self, config: Any) -> Any:
+        """A ConfigProto by which a session waits for servers and itself only."""
+        own = ConfigProto()
+        if config is not None:
+            own.CopyFrom(config)
+        if not own.device_filters and self.servers:
+            own.device_filters.extend(["/job:ps", self.device])
+        return own
+
+    # -- what stages ask for ------------------------------------------------------------------
+
+    def scaled(self, loss: Tensor) -> Tensor:
+        """The loss, so that the average of its gradients over workers is that of the script."""
+        if not self.mode.joins_gradients or self.workers == 1:
+            return loss
+        found = losses.examine(loss)
+        if found.is_sum:
+            return loss * convert_to_tensor(float(self.workers), loss.dtype)
+        if found.is_mean:
+            one = convert_to_tensor(1.0, loss.dtype)
+            weight = raw.PlaceholderWithDefault(one, shape=(), name="data_parallel_weight")
+            state_of(get_default_graph()).weights.append(weight)
+            return loss * weight
+        return loss
+
+    def apply(
+        self, optimizer: Any, pairs: Sequence[Any], global_step: Any, name: str | None
+    ) -> Operation:
+        """The op that applies the gradients of all workers."""
+        with share.suspended():
+            return updates.apply(
+                self.mode, self.workers, self.is_chief, optimizer, pairs, global_step, name
+            )
+
+    def give_way(self, what: str) -> None:
+        """Leave a script alone that distributes itself.
+
+        Raises:
+            RuntimeError: if training steps of all workers have been built already.
+        """
+        if any(state_of(graph).updates for graph in self.placement.graphs):
+            raise RuntimeError(
+                f"This script is spread over workers, and has built a training step for that; now "
+                f"it makes {what}, with which programs distribute themselves. Do that first, "
+                "before the model, or leave it to `headrace launch`."
+            )
+        logging.info("The script makes %s, so it distributes itself: it is left alone.", what)
+        self.placement.withdraw()
+        share.set_current(None)
+
+    def hooks(self) -> list[Any]:
+        """The hooks of a monitored session."""
+        return [u.hook for u in state_of(get_default_graph()).updates if u.hook is not None]
