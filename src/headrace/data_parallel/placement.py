@@ -61,8 +61,8 @@ class ScriptPlacement:
 
     def prepare(self, graph: Graph) -> None:
         """Have operations of a new graph placed."""
-        if self._is_over:
-            return
+        if self._is_over or type(graph) is not Graph:
+            return  # a function body is where its call is
         device: str | Callable[[Any], str] | None = self._worker
         if self._servers:
             device = replica_device_setter(

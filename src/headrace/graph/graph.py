@@ -18,7 +18,7 @@ from headrace.settings import flags
 
 #: Where the seeds of random ops in function bodies start: no graph has as many operations.
 _BODY_SEEDS = 2**30
-#: Called with each new graph that is no function body.
+#: Called with each new graph, before it is anything else.
 prepare_new_graph: list[Callable[[Graph], None]] = []
 
 
@@ -59,9 +59,8 @@ class Graph:
         #: The variable of each op that makes a variable's handle. The name of such an op's output
         #: ("v:0") stands for the variable's value.
         self._variable_of: dict[Operation, Any] = {}
-        if type(self) is Graph:
-            for prepare in prepare_new_graph:
-                prepare(self)
+        for prepare in prepare_new_graph:
+            prepare(self)
 
     # -- adding operations ------------------------------------------------------------------
 
