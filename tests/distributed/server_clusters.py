@@ -38,11 +38,12 @@ class Cluster:
         spec: the ClusterSpec; ``servers``: by (job, index).
     """
 
-    def __init__(self, config: Any = None, **jobs: int) -> None:
+    def __init__(self, config: Any = None, replicas: int = 0, **jobs: int) -> None:
         ports = iter(free_ports(sum(jobs.values())))
         self.config = config
         self.spec = tf.train.ClusterSpec(
-            {job: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for job, n in jobs.items()}
+            {job: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for job, n in jobs.items()},
+            replicas,
         )
         self.servers: dict[tuple[str, int], Server] = {}
         # A port comes round again: it is not that of a server of this process that has stopped.

@@ -85,6 +85,21 @@ class ChangeLog(Protocol):
         """There is an object where there was none, or only its copy."""
 
 
+class _Logs:
+    """Several who want to know."""
+
+    def __init__(self, logs: tuple[ChangeLog, ...]) -> None:
+        self.logs = logs
+
+    def note(self, key: Hashable, rows: Rows = None) -> None:
+        for log in self.logs:
+            log.note(key, rows)
+
+    def made(self, key: Hashable, value: Any) -> None:
+        for log in self.logs:
+            log.made(key, value)
+
+
 class ResourceStore:
     """The state of a session on one device. ``lock`` is held for moments, while values are read and
     replaced; see `executor.claims` for runs that take longer.
@@ -93,7 +108,7 @@ class ResourceStore:
     sees half of one.
 
     Attributes:
-        changes: hears of each change, where a standby keeps a copy.
+        changes: hears of each change, where a standby keeps a copy or variables move.
     """
 
     _is_closed = False
@@ -106,6 +121,15 @@ class ResourceStore:
         self.lock = threading.RLock()
         self.claims = Claims(self.lock)
         self._values: dict[Hashable, Any] = {}
+
+    def listen(self, log: ChangeLog, is_on: bool = True) -> None:
+        """Tell of each change from now on, or no more."""
+        with self.lock:
+            now = self.changes
+            logs = now.logs if isinstance(now, _Logs) else (now,) if now is not None else ()
+            logs = tuple(known for known in logs if known is not log)
+            logs = (*logs, log) if is_on else logs
+            self.changes = _Logs(logs) if len(logs) > 1 else logs[0] if logs else None
 
     def claim_key(self, key: StateKey) -> Hashable:
         """By what the claims know a key."""

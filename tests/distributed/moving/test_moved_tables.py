@@ -93,10 +93,11 @@ def test_a_move_of_a_table_that_is_given_up_leaves_nothing_that_counts() -> None
         session.run(made.train, {made.keys: KEYS})
         source = cluster.tasks["/job:ps/replica:0/task:0"].moves
 
-        def refuse(keys: Any, task: str) -> None:
+        def refuse(keys: Any, task: str, epoch: int) -> None:
             raise tf.errors.FailedPreconditionError(None, None, "no")
 
-        source.commit, commit = refuse, source.commit
+        record = source.record
+        record.commit, commit = refuse, record.commit
         for _ in range(2):
             try:
                 move(cluster, [ROWS], 0, 2)
@@ -106,7 +107,7 @@ def test_a_move_of_a_table_that_is_given_up_leaves_nothing_that_counts() -> None
         target = cluster.tasks["/job:ps/replica:0/task:2"].moves
         assert eventually(lambda: not target.what_is_left()), target.what_is_left()
         session.run(made.train, {made.keys: KEYS})
-        source.commit = commit
+        record.commit = commit
         move(cluster, [ROWS], 0, 2)
         session.run(made.train, {made.keys: KEYS})
         _, rows = session.run(made.exported)

@@ -27,9 +27,16 @@ class Record:
         self.epoch = 0
         self.moved: dict[str, str] = {}
         for task in cluster.tasks.values():
-            task.moves.commit = self.commit
+            task.moves.record = self
 
-    def commit(self, keys: Sequence[str], task: str) -> None:
+    def begin(self) -> int:
+        return self.epoch
+
+    def settle(self) -> None:
+        self.epoch += 1
+
+    def commit(self, keys: Sequence[str], task: str, epoch: int) -> None:
+        assert epoch == self.epoch
         self.epoch += 1
         self.moved.update(dict.fromkeys(keys, task))
         for other in self.cluster.tasks.values():
@@ -212,7 +219,7 @@ def test_a_target_that_dies_changes_nothing() -> None:
         step()
         assert session.run(count) == 2
         task.moves._send = send
-        cluster.start(f"{PS}1").moves.commit = record.commit
+        cluster.start(f"{PS}1").moves.record = record
         move(cluster, ["w", "count"], 0, 2)
         step()
         assert session.run(count) == 3
@@ -222,10 +229,10 @@ def test_a_record_that_cannot_be_changed_leaves_all_as_it_was() -> None:
     with model(1) as (cluster, _, session, steps, (_, _, count)):
         task = cluster.tasks[f"{PS}0"]
 
-        def refuse(keys: Sequence[str], to: str) -> None:
+        def refuse(keys: Sequence[str], to: str, epoch: int) -> None:
             raise tf.errors.InvalidArgumentError(None, None, "no such change")
 
-        task.moves.commit = refuse
+        task.moves.record.commit = refuse
         step = session.make_callable([steps[0]])
         step()
         with pytest.raises(tf.errors.InvalidArgumentError, match="no such change"):
@@ -243,10 +250,9 @@ def test_what_cannot_move_is_refused() -> None:
         for to in (f"{PS}0", f"{PS}9", "ps"):
             with pytest.raises(tf.errors.InvalidArgumentError, match="cannot move to"):
                 moves.move(["w"], to)
-        moves._worker.journal = object()
-        with pytest.raises(tf.errors.UnimplementedError, match="replicas=1"):
+        moves.record = None
+        with pytest.raises(tf.errors.FailedPreconditionError, match="no record of this cluster"):
             moves.move(["w"], f"{PS}1")
-        moves._worker.journal = None
 
 
 def _lose_the_end(cluster: LocalCluster, index: int) -> list[int]:
@@ -270,7 +276,7 @@ def _await_settled(cluster: LocalCluster, index: int) -> None:
 
 
 def test_a_target_whose_link_breaks_in_the_end_asks_what_became_of_its_copy() -> None:
-    with model(1) as (cluster, _, session, steps, (_, _, count)):
+    with model(1) as (cluster, record, session, steps, (_, _, count)):
         step = session.make_callable([steps[0]])
         step()
         lost = _lose_the_end(cluster, 0)
@@ -281,10 +287,10 @@ def test_a_target_whose_link_breaks_in_the_end_asks_what_became_of_its_copy() ->
         assert session.run(count) == 1
 
         # The record was not changed: the copy is of no use.
-        def refuse(keys: Sequence[str], to: str) -> None:
+        def refuse(keys: Sequence[str], to: str, epoch: int) -> None:
             raise tf.errors.InvalidArgumentError(None, None, "no such change")
 
-        cluster.tasks[f"{PS}0"].moves.commit = refuse
+        record.commit = refuse  # type: ignore[method-assign]
         with pytest.raises(tf.errors.InvalidArgumentError):
             move(cluster, ["table"], 0, 2)
         assert len(lost) == 2
@@ -297,8 +303,8 @@ def test_a_target_reads_the_record_when_its_source_has_ended() -> None:
         target = cluster.tasks[f"{PS}1"]
         told = target.master.moved
 
-        def commit_and_die(keys: Sequence[str], to: str) -> None:
-            record.commit(keys, to)
+        def commit_and_die(keys: Sequence[str], to: str, epoch: int) -> None:
+            commit(keys, to, epoch)
             told.tasks, told.epoch = {}, 0  # it has not heard of that
             cluster.kill(f"{PS}0")
             raise tf.errors.UnavailableError(None, None, "killed")
@@ -309,8 +315,8 @@ def test_a_target_reads_the_record_when_its_source_has_ended() -> None:
             reads.append(0)
             told.set(record.epoch, record.moved)
 
-        target.moves.read_record = read
-        cluster.tasks[f"{PS}0"].moves.commit = commit_and_die
+        commit = record.commit
+        record.settle, record.commit = read, commit_and_die  # type: ignore[method-assign]
         with pytest.raises(tf.errors.OpError):
             move(cluster, ["count"], 0, 1)
         cluster.start(f"{PS}0")  # another start of it: so the one before has ended

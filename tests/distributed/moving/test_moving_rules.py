@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import pytest
 from random_schedules import run_schedules
@@ -15,6 +16,25 @@ ONE, TWO = ("worker0", 1), ("worker1", 2)
 
 def _run(seeds: Iterable[int]) -> list[SimulatedMove]:
     return run_schedules(SimulatedMove, seeds, steps=600)
+
+
+def _run_with_copies(seeds: Iterable[int]) -> list[SimulatedMove]:
+    return run_schedules(partial(SimulatedMove, copies=True), seeds, steps=600)
+
+
+def test_with_copies_nothing_is_lost_at_all_over_a_thousand_schedules() -> None:
+    found = _run_with_copies(range(1000))
+    assert sum(m.moves for m in found) > 1000
+    assert sum(m.promotions for m in found) > 500
+    assert sum(m.settled for m in found) > 150
+    assert sum(m.losses for m in found) == 0
+    assert sum(len(m.acknowledged) for m in found) > 10_000
+
+
+@pytest.mark.slow
+def test_with_copies_nothing_is_lost_at_all_over_a_hundred_thousand_schedules() -> None:
+    for begin in range(1000, 101_000, 1000):
+        _run_with_copies(range(begin, begin + 1000))
 
 
 def test_nothing_acknowledged_is_lost_over_a_thousand_schedules() -> None:
@@ -89,13 +109,17 @@ def test_there_is_no_way_back_but_what_the_record_says() -> None:
     assert (source.stage, source.is_closed) == ("given up", False)
 
 
-def test_a_sealed_copy_outlives_its_source_until_that_is_known_to_have_ended() -> None:
-    target = Taker()
-    target.seal()
-    target.lost(is_dead=False)
-    assert target.stage == "sealed"
-    target.lost(is_dead=True)
-    assert target.stage == "dropped"
+def test_a_sealed_copy_outlives_its_source_until_the_record_decides() -> None:
+    for is_moved, stage in ((True, "owns"), (False, "dropped")):
+        target = Taker()
+        target.seal()
+        assert target.lost()
+        assert target.stage == "sealed"
+        target.ended(is_moved)
+        assert target.stage == stage
+    filling = Taker()
+    assert not filling.lost()
+    assert filling.stage == "dropped"
     half = Taker()
     half.ended(is_moved=True)
     assert half.stage == "dropped"

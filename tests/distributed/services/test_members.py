@@ -386,18 +386,6 @@ def test_the_record_says_who_stands_for_a_server_that_has_left():
     assert without(ClusterRecord(), [worker], {**known, worker: "w:1"}).moved == {}
 
 
-def test_no_server_joins_those_that_have_copies_of_each_other(joined):
-    ports = free_ports(2)
-    spec = tf.train.ClusterSpec({"ps": [f"127.0.0.1:{p}" for p in ports]}, replicas=1)
-    servers = [Server(spec, job_name="ps", task_index=i) for i in range(2)]
-    try:
-        with pytest.raises(tf.errors.UnimplementedError, match="replicas=1"):
-            joined({("ps", 0): servers[0]}, job="ps")
-    finally:
-        for server in servers:
-            server.stop()
-
-
 @pytest.mark.slow  # it waits for a while before it asks why it has to
 def test_a_worker_of_another_program_is_told_what_differs(cluster, joined):
     servers = cluster(ps=1, worker=1)

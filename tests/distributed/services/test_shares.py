@@ -245,6 +245,49 @@ def test_traffic_counts_as_much_as_bytes(cluster, joined):
     }
 
 
+def are_protected(*servers):
+    return all(s.standbys and s.standbys.copy_stage == "protected" for s in servers)
+
+
+def test_servers_with_copies_come_and_go_while_a_worker_trains(cluster, joined):
+    servers = cluster(ps=2, worker=1, replicas=1)
+    first, second = servers["ps", 0], servers["ps", 1]
+    with training(servers) as (_, _, done):
+        goes_on(done)
+        third = joined(first)
+        assert has_ended_sharing(first)
+        goes_on(done)
+        sizes = sizes_at(first, second, third)
+        assert min(sizes) > 0.7 * sum(sizes) / 3, sizes
+        assert eventually(lambda: are_protected(first, second, third))
+        # What it has got is in its copy, and in no other one any more.
+        role = first.standbys._roles[third.task.me.task]
+        assert {h.name for h in role.values._values if h.kind == "variable"} == keys_at(third)
+        kept = second.standbys._roles[first.task.me.task].values._values
+        assert eventually(lambda: {h.name for h in kept if h.kind == "variable"} == keys_at(first))
+        with pytest.raises(tf.errors.UnimplementedError, match=r"was started with 2 .*1 are less"):
+            admin.resize(first.address, {"ps": 1})
+        answer = admin.resize(first.address, {"ps": 2})
+        assert answer.leaving == ["/job:ps/replica:0/task:2"]
+        assert eventually(lambda: third.wait(0), 60)
+        goes_on(done)
+        assert len(keys_at(first) | keys_at(second)) == 25
+        assert not first.standbys.hosted
+
+
+def test_tables_stay_at_servers_with_copies(cluster):
+    servers = cluster(ps=2, worker=1, replicas=1)
+    with tf.device("/job:ps/task:1"):
+        table = tf.EmbeddingTable(4, tf.zeros_initializer(), name="rows")
+    rows = tf.nn.embedding_lookup(table, tf.constant([3, 5], tf.int64))
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(-tf.reduce_sum(rows))
+    with tf.Session(servers.target("worker")) as session:
+        session.run(train)
+        address = servers["ps", 1].address
+        with pytest.raises(tf.errors.UnimplementedError, match="keep table of embeddings rows"):
+            admin.move(address, ["table of embeddings rows"], "/job:ps/replica:0/task:0")
+
+
 def test_resize_says_how_many_servers_to_start(cluster):
     servers = cluster(ps=1, worker=1)
     address = servers["ps", 0].address

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import suggest
@@ -114,18 +114,27 @@ class ClusterSpec:
                 job_def.tasks[index] = address
         return message
 
-    def keepers(self) -> dict[str, str]:
+    def keepers(self, joined: Iterable[int] = ()) -> dict[str, str]:
         """The task that keeps the copy of each server's variables, by their full names: the next
         one. Empty without replicas.
 
+        Those that the cluster was started with keep all copies, also of servers that have joined.
+
+        Args:
+            joined: the indices of these.
+
         >>> cluster = ClusterSpec({"ps": ["a:1", "b:1"], "worker": ["c:1"]}, replicas=1)
         >>> cluster.keepers()["/job:ps/replica:0/task:1"]
+        '/job:ps/replica:0/task:0'
+        >>> cluster.keepers([2])["/job:ps/replica:0/task:2"]
         '/job:ps/replica:0/task:0'
         """
         if not self.replicas:
             return {}
         servers = [task_name(SERVERS, index) for index in self.task_indices(SERVERS)]
-        return dict(zip(servers, [*servers[1:], servers[0]], strict=True))
+        found = dict(zip(servers, [*servers[1:], servers[0]], strict=True))
+        more = {task_name(SERVERS, index): servers[index % len(servers)] for index in joined}
+        return {**more, **found}
 
     @property
     def jobs(self) -> list[str]:

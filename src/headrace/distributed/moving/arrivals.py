@@ -11,6 +11,7 @@ from headrace.distributed.moving.rules import Taker
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.standby.changes import handle_of
 from headrace.distributed.standby.kept_values import KeptValues
+from headrace.distributed.standby.unsettled import UnsettledMoves
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire import codec
@@ -53,6 +54,8 @@ class Arrivals:
         store: that of the task.
         returned: called with the keys of variables that come.
         is_here: whether the record says that this task has a variable.
+        when_kept: calls when the copy of this task has all that it has, see `Journal.when_kept`.
+        unsettled: what that copy is to know of moves; None where there is no copy.
     """
 
     def __init__(
@@ -60,10 +63,14 @@ class Arrivals:
         store: ResourceStore,
         returned: Callable[[set[str]], None],
         is_here: Callable[[str], bool],
+        when_kept: Callable[[Callable[[], None]], None],
+        unsettled: Callable[[], UnsettledMoves | None],
     ) -> None:
         self._store = store
         self._returned = returned
         self._is_here = is_here
+        self._when_kept = when_kept
+        self._unsettled = unsettled
         self._moves: dict[_Move, _Arrival] = {}
         self._lock = threading.Lock()
 
@@ -89,11 +96,22 @@ class Arrivals:
                 arrival.values.apply(handle, [next(tensors) for _ in range(change.tensors)])
             self._returned({key_of(h) for h in arrival.handles})
             if message.is_last:
-                self._store.take_in(arrival.values.hand_over())
+                with self._store.lock:  # the copy of this task gets the mark with the values
+                    moves = self._unsettled()
+                    if moves is not None:
+                        moves.mark(arrival.handles, arrives=True)
+                    self._store.take_in(arrival.values.hand_over())
                 arrival.rules.seal()
         said = pb.MoveSaid(move=message.move, sequence=message.copy.sequence)
-        with contextlib.suppress(PipeBroken):
-            link.send(pack(said), block=False)
+
+        def say() -> None:
+            with contextlib.suppress(PipeBroken):
+                link.send(pack(said), block=False)
+
+        if message.is_last:
+            self._when_kept(say)
+        else:
+            say()
 
     def ended(self, start: tuple[str, int], number: int, is_moved: bool) -> None:
         """A move has ended.
@@ -106,8 +124,7 @@ class Arrivals:
             arrival = self._moves.pop((*start, number), None)
         if arrival is not None:
             arrival.rules.ended(is_moved or self._are_here(arrival))
-            if arrival.rules.stage == "dropped":
-                self._drop(arrival)
+            self._over(arrival)
 
     def lost(self, link: Link) -> list[Orphan]:
         """A link is lost. What was not complete is dropped; what was is an orphan: the record says
@@ -115,12 +132,11 @@ class Arrivals:
         with self._lock:
             found = {m: a for m, a in self._moves.items() if a.link is link}
             for move, arrival in found.items():
-                arrival.rules.lost(is_dead=False)
-                if arrival.rules.stage == "dropped":
+                if not arrival.rules.lost():
                     self._moves.pop(move)
         for arrival in found.values():
             if arrival.rules.stage == "dropped":
-                self._drop(arrival)
+                self._over(arrival)
         return self.orphans()
 
     def orphans(self) -> list[Orphan]:
@@ -135,8 +151,12 @@ class Arrivals:
     def _are_here(self, arrival: _Arrival) -> bool:
         return all(map(self._is_here, map(key_of, arrival.handles)))
 
-    def _drop(self, arrival: _Arrival) -> None:
+    def _over(self, arrival: _Arrival) -> None:
         with self._store.lock:
-            for handle in arrival.handles:
-                if not self._is_here(key_of(handle)):
-                    self._store.drop(handle)
+            if arrival.rules.stage == "dropped":
+                for handle in arrival.handles:
+                    if not self._is_here(key_of(handle)):
+                        self._store.drop(handle)
+            moves = self._unsettled()
+            if moves is not None:
+                moves.clear(arrival.handles)

@@ -16,7 +16,7 @@ class Followed(Journal):
     """A journal of some variables of a store.
 
     Args:
-        store: tells of its changes from `fill` on. It has no other listener.
+        store: tells of its changes from `add` on.
     """
 
     def __init__(self, store: ResourceStore) -> None:
@@ -36,7 +36,7 @@ class Followed(Journal):
         with self._store.lock:
             more = [key for key in keys if key not in self._keys]
             self._keys.update(more)
-            self._store.changes = self
+            self._store.listen(self)
             for key in more:
                 value = self._store.known(key)
                 if isinstance(value, CopiedResource):
@@ -47,6 +47,18 @@ class Followed(Journal):
                 else:
                     self._unfilled[key] = None
         self.news.set()
+
+    def stop(self) -> None:
+        with self._store.lock:
+            self._store.listen(self, is_on=False)
+            self._changed.clear()
+            self._unfilled.clear()
+            for key in self._keys:
+                value = self._store.known(key)
+                if isinstance(value, CopiedResource):
+                    value.end_copy()
+            with self._lock:
+                self._objects.clear()
 
     @property
     def bytes_left(self) -> int:

@@ -10,6 +10,9 @@ has everything (it is *sealed*), the record of the cluster says where the variab
 - Before the record is asked for the change, the source may give up at any time: it takes updates
   again.
 - After that only the record decides, so the source refuses steps until it knows what that says.
+- The change is for one epoch of the record. Whoever must be certain what it says (a target that has
+  lost its source, or who serves the copy of either) changes the record first: what was not chosen
+  by then never is.
 - A master that is lost is left out: the source refuses its steps, and it fails or learns of the
   record.
 
@@ -161,8 +164,9 @@ class Taker:
         if self.stage in ("filling", "sealed"):
             self.stage = "owns" if is_moved and self.stage == "sealed" else "dropped"
 
-    def lost(self, is_dead: bool) -> None:
-        """The source is lost. A sealed copy is kept until it is certain that its process has ended:
-        it may be about to change the record."""
-        if self.stage == "filling" or (self.stage == "sealed" and is_dead):
+    def lost(self) -> bool:
+        """The source is lost; whether to settle it with the record, as that may have been changed,
+        and to say with `ended` what came of it."""
+        if self.stage == "filling":
             self.stage = "dropped"
+        return self.stage == "sealed"

@@ -170,8 +170,8 @@ class MasterService:
             raise UnavailableError(None, None, "The server is still starting.")
         own = task_status(self.server, request.parts, request.stacks)
         response = pb.StatusResponse(tasks=[own])
-        if standbys.hosted is not None:
-            response.tasks.append(task_status(standbys.hosted, request.parts, request.stacks))
+        for hosted in standbys.hosted:
+            response.tasks.append(task_status(hosted, request.parts, request.stacks))
         if request.cluster:
             alone = pb.StatusRequest(parts=request.parts, stacks=request.stacks)
             answers, failed = self._others("Status", alone, ())

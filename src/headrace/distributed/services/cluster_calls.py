@@ -84,7 +84,7 @@ class ClusterCalls:
         return pb.JoinResponse(
             task=task,
             chosen=accepted_to_message(members.chosen),
-            cluster=self._server.cluster.as_cluster_def(),
+            cluster=self._server.first_cluster.as_cluster_def(),
         )
 
     def _check(self, request: pb.JoinRequest) -> None:
@@ -108,14 +108,6 @@ class ClusterCalls:
                 f"There is no job {request.job!r} to join: there are {', '.join(known)}."
                 f"{suggest(request.job, known)}",
             )
-        if request.job == SERVERS and self._server.cluster.replicas:
-            raise UnimplementedError(
-                None,
-                None,
-                "A parameter server cannot join a cluster whose servers keep copies of each other "
-                "(replicas=1): who keeps whose follows from the ClusterSpec. Start the cluster "
-                "anew with one more.",
-            )
 
     def _dead(self, tasks: Mapping[str, str]) -> set[str]:
         """Those of some tasks that do not answer."""
@@ -133,6 +125,15 @@ class ClusterCalls:
         with ThreadPoolExecutor(len(tasks)) as pool:
             found = pool.map(answers, tasks, tasks.values())
             return {task for task, alive in zip(tasks, found, strict=True) if not alive}
+
+    def _served(self) -> set[str]:
+        """The servers that are dead, and whose copies are served: those leave as others do."""
+        cluster, copies = self._server.first_cluster, self._server.standbys
+        if not cluster.replicas or copies is None:
+            return set()
+        addresses = self._members.addresses
+        servers = {t: a for t, a in addresses.items() if indices(SERVERS, [t])}
+        return {t for t in self._dead(servers) if copies.served_at(t, _ALIVE_SECONDS)}
 
     # -- another size -----------------------------------------------------------------------------
 
@@ -152,7 +153,7 @@ class ClusterCalls:
         record = members.change(resize)
         too_many = leaving(record.wanted, addresses)
         # Those that are dead do not leave by themselves.
-        dead = self._dead({t: addresses[t] for t in too_many})
+        dead = self._dead({t: addresses[t] for t in too_many}) - self._served()
         while dead & addresses.keys():
             record = members.remove(sorted(dead & addresses.keys()))
         return pb.ResizeResponse(
@@ -162,7 +163,6 @@ class ClusterCalls:
         )
 
     def _check_size(self, job: str, count: int) -> None:
-        now = len(indices(job, self._members.addresses))
         if job not in self._server.cluster.jobs:
             raise InvalidArgumentError(
                 None,
@@ -176,13 +176,15 @@ class ClusterCalls:
                 f"A training needs at least one task of the job {job!r}, not {count}. "
                 "`headrace shutdown` ends it.",
             )
-        if job == SERVERS and count < now and self._server.cluster.replicas:
+        first = self._server.first_cluster
+        if job == SERVERS and first.replicas and count < first.num_tasks(SERVERS):
             raise UnimplementedError(
                 None,
                 None,
-                f"The cluster has {now} parameter servers that keep copies of each other "
-                f"(replicas=1), and they cannot become {count}: who keeps whose follows from the "
-                "ClusterSpec. Save a checkpoint, and restore it on a cluster with fewer.",
+                f"The cluster was started with {first.num_tasks(SERVERS)} parameter servers, which "
+                f"keep the copies of all (replicas=1): of those that have joined since then any "
+                f"may leave, but {count} are less. Save a checkpoint, and restore it on a cluster "
+                "with fewer.",
             )
 
 

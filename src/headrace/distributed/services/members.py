@@ -64,6 +64,7 @@ class Members:
         call: how others are asked.
         first: the tasks that may vote on the first change, the best first.
         clock: seconds, monotonic.
+        stands_in: whether it serves the copy of the task, at an address of its own.
 
     Attributes:
         on_change: called with each new record, in the thread that learns of it; ``on_moved``:
@@ -77,7 +78,9 @@ class Members:
         call: Call,
         first: Sequence[str],
         clock: Callable[[], float] = time.monotonic,
+        stands_in: bool = False,
     ) -> None:
+        self._stands_in = stands_in
         self.me = me.task, me.incarnation
         self._address = me.address
         self.addresses = addresses
@@ -113,8 +116,12 @@ class Members:
 
     def is_leaving(self) -> bool:
         """Whether this task is to leave: there are too many of its job, or it was replaced."""
-        is_there = self.addresses.get(self.me[0]) == self._address
-        return not is_there or self.me[0] in leaving(self.record.wanted, self.addresses)
+        return not self.is_there() or self.me[0] in leaving(self.record.wanted, self.addresses)
+
+    def is_there(self) -> bool:
+        """Whether this task has its name, as the record says."""
+        address = self.addresses.get(self.me[0])
+        return address is not None if self._stands_in else address == self._address
 
     def is_back(self) -> bool:
         """Whether a task of this name has left, and this one is wanted in its place."""
@@ -123,7 +130,11 @@ class Members:
     def _back(self, record: ClusterRecord) -> ClusterRecord:
         task = self.me[0]
         with_me = {**self.addresses, task: self._address}
-        if record.tasks.get(task) != GONE or task in leaving(record.wanted, with_me):
+        if (
+            self._stands_in
+            or record.tasks.get(task) != GONE
+            or task in leaving(record.wanted, with_me)
+        ):
             return record
         is_server = DeviceSpec.from_string(task).job == SERVERS
         return changed(record, record.is_sharing or is_server, tasks={task: self._address})

@@ -12,16 +12,19 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
-from headrace.distributed.links.liveness import is_nobody_at
 from headrace.distributed.master.master import Master
-from headrace.distributed.moving.arrivals import Arrivals, Orphan
+from headrace.distributed.moving.arrivals import Arrivals
 from headrace.distributed.moving.followed import Followed
 from headrace.distributed.moving.rules import Giver
+from headrace.distributed.moving.settling import MoveRecord
 from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.services.orphans import Orphans, start_of
 from headrace.distributed.standby.changes import encoded, handle_of
+from headrace.distributed.standby.kinds import VARIABLE
+from headrace.distributed.standby.unsettled import UnsettledMoves, unsettled_of
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.failures import to_error, to_failure
@@ -59,8 +62,6 @@ _ROUNDS = 4
 _LITTLE = 1 << 20
 #: Between two looks at parts of steps that run, and two attempts, in seconds.
 _LOOK, _PAUSE = 0.002, 0.5
-#: A process listens within so many seconds, or does not.
-_DIAL_SECONDS = 1.0
 
 
 class MoveReport(NamedTuple):
@@ -95,6 +96,10 @@ class _Move:
         self.also: set[str] = set()
         self.error: OpError | None = None
         self.kept = 0
+        #: That of the record which is to be changed.
+        self.epoch = 0
+        #: Whether the copy of this task knows that it may be made.
+        self.is_marked = False
         self.held_since = 0.0
         #: The masters that were told anything.
         self.told: set[MasterStart] = set()
@@ -107,16 +112,14 @@ class Moves:
         task: the own one; ``worker``, ``master``: of it.
 
     Attributes:
-        commit: ``commit(keys, task)`` writes down in the record of the cluster where variables are;
-            raises UnavailableError or DeadlineExceededError if it is not certain whether it did.
-        read_record: makes sure that `Master.moved` is what the record says; raises OpError if too
-            few of those who keep it answer.
+        record: that of the cluster; None where there is none.
+        why_not: why no variables can come here now; "" if they can.
     """
 
     def __init__(self, task: str, worker: Worker, master: Master) -> None:
         self.task = task
-        self.commit: Callable[[Sequence[str], str], None] = _no_record
-        self.read_record: Callable[[], None] = lambda: None
+        self.record: MoveRecord | None = None
+        self.why_not: Callable[[], str] = lambda: ""
         self._worker = worker
         self._master = master
         self._peers = worker.peers
@@ -125,6 +128,8 @@ class Moves:
             worker.store,
             worker.closures.back,
             lambda key: master.moved.task_of(key) == task,
+            self._when_kept,
+            self._unsettled,
         )
         worker.closures.elsewhere = lambda key: master.moved.task_of(key)
         worker.on_register = self._registered
@@ -135,8 +140,10 @@ class Moves:
         self._one = threading.Lock()
         self._changed = threading.Condition()
         self._closed = threading.Event()
+        self._orphans = Orphans(
+            task, self.arrivals, self._peers, master.addresses, lambda: self._record, self._closed
+        )
         #: Whether a thread finds out what became of copies whose source was lost.
-        self._settles = False
 
     # -- the call ---------------------------------------------------------------------------------
 
@@ -151,7 +158,7 @@ class Moves:
         Raises:
             InvalidArgumentError: if ``to`` is this task, or no task.
             NotFoundError: if this task does not have one of the variables.
-            UnimplementedError: if this task has a standby.
+            UnimplementedError: if a table is to leave a task that has a copy.
             DeadlineExceededError: if steps that use them did not end in time; nothing has moved.
             UnavailableError: if the other task is lost; nothing has moved.
         """
@@ -170,18 +177,40 @@ class Moves:
             known = ", ".join(sorted(set(self._master.addresses) - {self.task}))
             text = f"Variables of {self.task} cannot move to {to!r}: there are {known}."
             raise InvalidArgumentError(None, None, text)
-        if self.commit is _no_record:
-            _no_record((), to)
-        if self._worker.journal is not None:
-            raise UnimplementedError(
-                None,
-                None,
-                f"{self.task} has a copy (`replicas=1`): such servers keep theirs, for now.",
-            )
+        self._record.begin()
+        self._check_kinds(keys)
         missing = sorted(set(keys) - self._own().keys())
         if missing:
             text = f"{self.task} has no variable {', '.join(missing)} to give to {to}."
             raise NotFoundError(None, None, text)
+
+    def _check_kinds(self, keys: Iterable[str]) -> None:
+        own = self._own()
+        tables = sorted(k for k in keys if k in own and own[k].kind != VARIABLE)
+        if tables and self._worker.journal is not None:
+            text = (
+                f"{self.task} has a copy (`replicas=1`): such servers keep {', '.join(tables)}. "
+                "Only variables move from them, for now."
+            )
+            raise UnimplementedError(None, None, text)
+
+    @property
+    def _record(self) -> MoveRecord:
+        if self.record is None:
+            text = "There is no record of this cluster to write down where variables are."
+            raise FailedPreconditionError(None, None, text)
+        return self.record
+
+    def _when_kept(self, call: Callable[[], None]) -> None:
+        """Call when the copy of this task, if it has one, has everything."""
+        journal = self._worker.journal
+        if journal is None:
+            call()
+        else:
+            journal.when_kept(call)
+
+    def _unsettled(self) -> UnsettledMoves | None:
+        return None if self._worker.journal is None else unsettled_of(self._store)
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the variables that are here, by their keys."""
@@ -215,7 +244,9 @@ class Moves:
             made = _Move(next(self._numbers), to, link, Followed(self._store))
             try:
                 held, size = self._attempt(made, keys, hold)
-            except DeadlineExceededError:
+            except (AbortedError, DeadlineExceededError):
+                if self._closed.is_set():
+                    raise
                 hold = min(2 * hold, _MOST_HOLD_SECONDS)
                 if time.monotonic() + _PAUSE + hold > began + timeout:
                     raise
@@ -251,6 +282,7 @@ class Moves:
                 self._worker.open_parts()
                 self._tell_all(move, pb.MoveTold(stage=pb.MoveTold.END))
                 self._tell_target(move, is_moved=False)
+                self._unmark(move)
             move.followed.stop()
             self._now = None
 
@@ -307,6 +339,7 @@ class Moves:
             if not more:
                 return
             _log.info("%s: %s must go where %s go", self.task, sorted(more), sorted(move.keys))
+            self._check_kinds(more)
             move.rules.copy_more()
             self._add(move, more)
             self._copy(move)
@@ -330,8 +363,18 @@ class Moves:
         move.rules.quiet()
 
     def _seal(self, move: _Move) -> None:
+        # Of before the target says that it, and its copy, have everything: whoever serves that copy
+        # later changes the record first.
+        move.epoch = self._record.begin()
         while not self._send(move, is_last=True):
             pass
+        moves = self._unsettled()
+        if moves is not None:
+            moves.mark(move.handles.values(), arrives=False)
+            move.is_marked = True
+            known = threading.Event()
+            self._when_kept(known.set)
+            self._await(move, known.is_set, _COPY_SECONDS)
         with self._changed:
             if move.link.lost:
                 raise self._lost(move, move.link.reason)
@@ -341,7 +384,7 @@ class Moves:
         """Change the record: from here on there is no way back but what it says."""
         while True:
             try:
-                self.commit(sorted(move.keys), move.task)
+                self._record.commit(sorted(move.keys), move.task, move.epoch)
                 break
             except (DeadlineExceededError, UnavailableError) as error:
                 text = "%s: it is not decided whether %s are at %s: %s"
@@ -363,6 +406,12 @@ class Moves:
         with self._store.lock:
             for handle in move.handles.values():
                 self._store.drop(handle)
+            self._unmark(move)
+
+    def _unmark(self, move: _Move) -> None:
+        moves = self._unsettled() if move.is_marked else None
+        if moves is not None:
+            moves.clear(move.handles.values())
 
     def _await(self, move: _Move, is_so: Callable[[], bool], seconds: float) -> None:
         """Wait for others.
@@ -460,8 +509,10 @@ class Moves:
     def on_frame(self, link: Link, message: Any, buffers: list[Any]) -> None:
         """A message about a move has arrived."""
         if isinstance(message, pb.MoveCopy):
+            text = self.why_not()
             if self._gives_any(message.copy):
                 text = f"{self.task} is giving the same variables away, and that is not decided."
+            if text:
                 said = pb.MoveSaid(move=message.move)
                 said.failure.CopyFrom(to_failure(UnavailableError(None, None, text), self.task))
                 link.send(pack(said), block=False)
@@ -471,10 +522,10 @@ class Moves:
             if message.stage == pb.MoveTold.END:
                 self._asked(link, message.move)
             else:
-                self._said(_start_of(link), message)
+                self._said(start_of(link), message)
         elif message.is_target:
             self._master.moved.set(message.epoch, dict(message.moved))
-            self.arrivals.ended(_start_of(link), message.move, message.committed)
+            self.arrivals.ended(start_of(link), message.move, message.committed)
         else:
 
             def reply(said: pb.MoveSaid) -> None:
@@ -522,51 +573,10 @@ class Moves:
         """A link is lost."""
         with self._changed:
             if self._now is not None:
-                self._now.rules.lost(_start_of(link))
+                self._now.rules.lost(start_of(link))
             self._changed.notify_all()
         self._master.held_steps.lost(link.peer.task)
-        if self.arrivals.lost(link):
-            with self._changed:
-                begins, self._settles = not self._settles, True
-            if begins:
-                threading.Thread(
-                    target=self._settle_all, name="headrace arrivals", daemon=True
-                ).start()
-
-    def _settle_all(self) -> None:
-        """Find out what became of moves whose source did not say so."""
-        while not self._closed.is_set():
-            with self._changed:
-                orphans = self.arrivals.orphans()
-                self._settles = bool(orphans)
-            if not orphans:
-                return
-            for orphan in orphans:
-                try:
-                    self._settle(orphan)
-                except (OpError, PipeBroken) as error:
-                    _log.debug("%s: move %x: %s", self.task, orphan.number, error)
-            self._closed.wait(_PAUSE)
-
-    def _settle(self, orphan: Orphan) -> None:
-        link = orphan.link
-        if not orphan.is_here:
-            if not self._has_ended(link):
-                address = self._master.addresses.of(link.peer.task)
-                other = self._peers.link(link.peer.task, address, _DIAL_SECONDS)
-                if _start_of(other) == _start_of(link):
-                    said = pb.MoveSaid(move=orphan.number, stage=pb.MoveTold.END)
-                    other.send(pack(said), block=False)
-                return
-            self.read_record()  # its last word may not have come here
-        self.arrivals.ended(_start_of(link), orphan.number, is_moved=False)
-
-    def _has_ended(self, link: Link) -> bool:
-        """Whether the process at the other end of a lost link has ended."""
-        known = self._peers.known(link.peer.task)
-        if known is not None:
-            return bool(known.peer.incarnation != link.peer.incarnation)
-        return is_nobody_at(link.peer.address, _DIAL_SECONDS)
+        self._orphans.lost(link)
 
     def close(self) -> None:
         """Move nothing more."""
@@ -575,17 +585,6 @@ class Moves:
             self._changed.notify_all()
 
 
-def _start_of(link: Link) -> tuple[str, int]:
-    """The task at the other end, and which start of it."""
-    return link.peer.task, link.peer.incarnation
-
-
 def _is_empty(value: Any) -> bool:
     """Whether this is an object that a plan has asked for, and nothing was ever put into."""
     return isinstance(value, CopiedResource) and value.is_empty
-
-
-def _no_record(keys: Sequence[str], task: str) -> None:
-    raise FailedPreconditionError(
-        None, None, "There is no record of this cluster to write down where variables are."
-    )

@@ -10,8 +10,8 @@ import signal
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from headrace.distributed.cluster.cluster_spec import (
     ClusterSpec,
@@ -24,7 +24,7 @@ from headrace.distributed.links.peers import may_come
 from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.membership.changes import by_weight
 from headrace.distributed.membership.messages import accepted_of
-from headrace.distributed.membership.record import ClusterRecord, changed
+from headrace.distributed.membership.record import GONE, ClusterRecord
 from headrace.distributed.membership.voting import Accepted
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
@@ -41,7 +41,8 @@ from headrace.distributed.services.definitions import (
 )
 from headrace.distributed.services.dialling import ask_endpoint, dial, release
 from headrace.distributed.services.members import Members
-from headrace.distributed.services.serving import device_message, device_of
+from headrace.distributed.services.moved_record import MovedRecord
+from headrace.distributed.services.serving import Found, device_message, device_of
 from headrace.distributed.services.shares import Shares
 from headrace.distributed.services.standbys import Standbys
 from headrace.distributed.services.task import Task
@@ -63,7 +64,6 @@ _complaints = Throttled(_log)
 _local: weakref.WeakValueDictionary[str, Server] = weakref.WeakValueDictionary()
 
 _PROTOCOLS = ("grpc", "grpc+rdma")
-_Found = TypeVar("_Found")
 #: A task whose copy may be served elsewhere is waited for so long at its own address.
 _HOME_SECONDS = 1.0
 #: Who leaves a cluster tells the others so within so many seconds.
@@ -127,6 +127,8 @@ class Server:
     ) -> None:
         #: The address of a task of the cluster that this is to join.
         self._contact = ""
+        #: What the cluster was started with.
+        self._first = ClusterSpec({})
         if isinstance(server_or_cluster_def, str):
             self._contact = server_or_cluster_def.removeprefix("grpc://")
             definition = joining_def(self._contact, job_name, task_index, protocol, config)
@@ -168,6 +170,8 @@ class Server:
         if script is not None and sum(len(job.tasks) for job in definition.cluster.job) > 1:
             script.give_way("a tf.train.Server")
         self._cluster = ClusterSpec(definition.cluster)
+        if not self._contact:
+            self._first = self._cluster
         self._task_name = task_name(definition.job_name, definition.task_index)
 
     def _serve_copy(self, task: str, values: dict[ResourceHandle, Any], epoch: int) -> Server:
@@ -182,8 +186,9 @@ class Server:
             if job.name == definition.job_name:
                 job.tasks[index] = join_address(host, 0)
         made = Server(definition, start=False)
-        made._serves_copy = True
+        made._serves_copy, made._first = True, self._first
         made._listen_as_task()
+        made.members.learn(self.members.chosen)
         made._standbys.serve_copy(values, epoch)
         return made
 
@@ -240,6 +245,7 @@ class Server:
         patience = flags.connect_timeout
         answer = ask_to_join(control, job, index, self._address, patience, self._stopped.wait)
         found = accepted_of(answer.chosen)
+        self._first = ClusterSpec(answer.cluster)
         self._set_task(joined_def(self._server_def, answer.task, answer.cluster, found.record))
         _log.info("%s joins the cluster of %s as %s", self._address, self._contact, answer.task)
         return found
@@ -263,15 +269,15 @@ class Server:
             return address is not None and answers(address, self._security, timeout)
 
         first = by_weight(t for t in addresses if joined is None or t not in joined.record.tasks)
-        self.members = Members(me, addresses, call, first)
+        self.members = Members(me, addresses, call, first, stands_in=self._serves_copy)
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
+        self.task.peers.is_elsewhere = self._is_elsewhere
         self.members.on_change = self._cluster_changed
         self.members.on_moved = self._variables_moved
-        self.task.moves.commit = self._commit_moved
-        self.task.moves.read_record = self._read_record
+        self.task.moves.record = MovedRecord(self.members)
+        self._standbys = self._make_standbys()
         if joined is not None:
             self.members.learn(joined)
-        self._standbys = self._make_standbys()
 
     def _cluster_changed(self, record: ClusterRecord) -> None:
         """There is a new record of the cluster."""
@@ -283,6 +289,7 @@ class Server:
         if leaves and not self.task.master.is_leaving:
             _log.info("Task %s is to leave: its programs stop soon", self._task_name)
         self.task.master.is_leaving = leaves
+        self._standbys.changed()
         if self._started:
             self._shares.changed(record)
 
@@ -291,15 +298,6 @@ class Server:
         moved = self.task.master.moved
         if dict(moved.tasks) != dict(record.moved):
             moved.set(record.epoch, record.moved)
-
-    def _commit_moved(self, keys: Sequence[str], task: str) -> None:
-        """Let the record say that a task has these variables."""
-        moved = dict.fromkeys(keys, task)
-        self.members.change(lambda record: changed(record, moved=moved))
-
-    def _read_record(self) -> None:
-        """Learn of all that was decided so far: by a vote that changes nothing."""
-        self.members.change(lambda record: record)
 
     def _come_back(self) -> None:
         """A task of this name has left the cluster before; it is wanted again."""
@@ -327,7 +325,7 @@ class Server:
             return dial(self._controls, address, task, me, self._security, timeout)
 
         return Standbys(
-            self._cluster.keepers(),
+            self._first,
             self.task,
             self._controls,
             self._serve_copy,
@@ -424,6 +422,11 @@ class Server:
         """All tasks."""
         return self._cluster
 
+    @property
+    def first_cluster(self) -> ClusterSpec:
+        """The cluster as it was started, without those that have joined it."""
+        return self._first
+
     def session_config(self, config: Any) -> Any:
         """The ConfigProto of a session: the defaults of this server, and what it sets itself."""
         merged = ConfigProto()
@@ -501,7 +504,7 @@ class Server:
                 self.members,
             )
 
-        return self._where_served(task, address, timeout, connect_to)
+        return self.where_served(task, address, timeout, connect_to)
 
     def _ask_devices(
         self, task: str, address: str, timeout: float
@@ -512,14 +515,21 @@ class Server:
             self.members.fetch(answer.epoch, address)
             return answer
 
-        answer = self._where_served(task, address, timeout, ask)
+        answer = self.where_served(task, address, timeout, ask)
         return answer.incarnation, [device_of(d) for d in answer.devices]
 
-    def _where_served(
-        self, task: str, address: str, timeout: float, call: Callable[[str, float], _Found]
-    ) -> _Found:
+    def _is_elsewhere(self, task: str, address: str) -> bool:
+        addresses = self.members.addresses
+        if self._first.replicas and task in self._standbys.keepers:
+            # A copy is served elsewhere; who may serve is not for the record to say.
+            return addresses.record.tasks.get(task) == GONE
+        return addresses.is_elsewhere(task, address)
+
+    def where_served(
+        self, task: str, address: str, timeout: float, call: Callable[[str, float], Found]
+    ) -> Found:
         """Call a task at its address or, where that is in vain, where its copy is served."""
-        if not self._cluster.replicas:
+        if not self._first.replicas:
             return call(address, timeout)
         try:
             return call(address, min(timeout, _HOME_SECONDS))

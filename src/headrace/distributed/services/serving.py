@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.distributed.protocol import control_pb2 as pb
@@ -12,13 +13,18 @@ from headrace.distributed.services.task import Task
 from headrace.graph.proto import DeviceAttributes as DeviceMessage
 from headrace.placement.devices import DeviceAttributes
 
+Found = TypeVar("Found")
+
 
 class Copies(Protocol):
     """What a server does for copies of variables."""
 
     @property
-    def hosted(self) -> Serving | None:
-        """The server in this process for another one's task."""
+    def hosted(self) -> Sequence[Serving]:
+        """The servers in this process for other ones' tasks."""
+
+    def served_at(self, task: str, timeout: float) -> str:
+        """The address where a task is served in the place of its own server; "" if nowhere."""
 
     @property
     def copy_stage(self) -> str:
@@ -53,6 +59,15 @@ class Serving(Protocol):
     @property
     def cluster(self) -> ClusterSpec:
         """All tasks that it was started with."""
+
+    @property
+    def first_cluster(self) -> ClusterSpec:
+        """The cluster as it was started."""
+
+    def where_served(
+        self, task: str, address: str, timeout: float, call: Callable[[str, float], Found]
+    ) -> Found:
+        """Call a task at its address or, where that is in vain, where its copy is served."""
 
     @property
     def controls(self) -> Controls:

@@ -129,11 +129,10 @@ class Shares:
 
     def _ask(self, tasks: Iterable[str], name: str, request: Any, seconds: float) -> dict[str, Any]:
         """Ask tasks at the same time: their answers, or errors."""
-        controls, addresses = self._server.controls, self._members.addresses
 
         def ask(task: str) -> Any:
             try:
-                return controls.at(addresses.of(task)).call(name, request, seconds)
+                return self._call(task, name, request, seconds)
             except OpError as error:
                 return error
 
@@ -142,6 +141,15 @@ class Shares:
             return {}
         with ThreadPoolExecutor(len(asked)) as pool:
             return dict(zip(asked, pool.map(ask, asked), strict=True))
+
+    def _call(self, task: str, name: str, request: Any, seconds: float) -> Any:
+        """Call a task where it is served."""
+
+        def call(address: str, seconds: float) -> Any:
+            return self._server.controls.at(address).call(name, request, seconds)
+
+        server = self._server
+        return server.where_served(task, self._members.addresses.of(task), seconds, call)
 
     # -- what is to be done -----------------------------------------------------------------------
 
@@ -187,12 +195,15 @@ class Shares:
         return not any(map(self._is_there, before))
 
     def _is_there(self, task: str) -> bool:
+        def ask(address: str, seconds: float) -> bool:
+            found = ask_endpoint(self._server.controls, address, "", seconds)
+            return bool(found.task == task)
+
         address = self._members.addresses.of(task)
         try:
-            found = ask_endpoint(self._server.controls, address, "", _THERE_SECONDS)
+            return self._server.where_served(task, address, _THERE_SECONDS, ask)
         except OpError:
             return False
-        return bool(found.task == task)
 
     def _move_one(self) -> bool:
         """Make the next move; false where it is to be looked at again later."""
@@ -265,9 +276,8 @@ class Shares:
         """Let a server give groups to another one; false where that is to be tried later."""
         keys = sorted({key for group in groups for key in group.keys})
         request = pb.MoveRequest(variables=keys, task=to, timeout=_MOVE_SECONDS)
-        control = self._server.controls.at(self._members.addresses.of(source))
         try:
-            control.call("Move", request, _MOVE_SECONDS + _MORE_SECONDS)
+            self._call(source, "Move", request, _MOVE_SECONDS + _MORE_SECONDS)
         except _PASSING as error:
             self._say(f"{keys} are not moved from {source} to {to} yet: {error.message}")
             return False
@@ -317,7 +327,7 @@ class Shares:
         return True
 
     def _has_left(self) -> bool:
-        return self._members.addresses.get(self._members.me[0]) != self._server.address
+        return not self._members.is_there()
 
     def _await_quiet(self) -> None:
         """Wait for steps of those who have not heard of it."""

@@ -1,8 +1,9 @@
 """The copies that servers keep of each other's variables, as one server of a cluster has a part.
 
-In a cluster with ``replicas=1`` each task of the job "ps" has its copy at the next one. When it
-dies that one serves it, as a second server of its process; when it is started again it gets its
-variables back, and serves itself. Where a task is served is asked of the one that keeps its copy.
+In a cluster with ``replicas=1`` each task of the job "ps" has its copy at the next one, and one
+that has joined at one of the first description. When it dies that one serves it, as a second server
+of its process; when it is started again it gets its variables back, and serves itself. Where a task
+is served is asked of the one that keeps its copy.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from headrace.distributed.cluster.cluster_spec import SERVERS, ClusterSpec
 from headrace.distributed.links.liveness import is_nobody_at
 from headrace.distributed.links.peers import (
     CLIENT,
@@ -24,6 +26,8 @@ from headrace.distributed.links.peers import (
     Peers,
     is_client,
 )
+from headrace.distributed.membership.changes import indices
+from headrace.distributed.moving.settling import settle
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.protocol import step_pb2
 from headrace.distributed.services.control import Controls
@@ -69,10 +73,10 @@ Values = dict[ResourceHandle, Any]
 
 
 class Standbys:
-    """What one server does for copies: its own, that of the server before it, and as a witness.
+    """What one server does for copies: its own, those that it keeps, and as a witness.
 
     Args:
-        keepers: see `ClusterSpec.keepers`.
+        cluster: as it was started, see `ClusterSpec.keepers`.
         task: the own one; ``controls``: how others are called.
         host: makes a server for another task: ``host(task, values, epoch)``.
         begin: lets the own server begin to serve, with the variables that it is given.
@@ -82,7 +86,7 @@ class Standbys:
 
     def __init__(
         self,
-        keepers: Mapping[str, str],
+        cluster: ClusterSpec,
         task: Task,
         controls: Controls,
         host: Callable[[str, Values, int], HostedServer],
@@ -90,7 +94,7 @@ class Standbys:
         stop: Callable[[], None],
         dial: DialAs,
     ) -> None:
-        self._keepers = keepers
+        self._cluster = cluster
         self._task = task
         self._addresses = task.master.addresses
         self._controls = controls
@@ -101,16 +105,41 @@ class Standbys:
         self.me: Member = (task.me.task, task.me.incarnation)
         self._witness = Witness()
         self._primary: PrimaryRole | None = None
-        self._standby: StandbyRole | None = None
+        #: Those that keep copies, by the tasks; whether it has begun to keep any.
+        self._roles: dict[str, StandbyRole] = {}
+        self._follows = False
         self._return: _Return | None = None
-        self.hosted: HostedServer | None = None
-        #: Who keeps the copy of the own task; and whose copy this server keeps.
-        self._keeper = keepers.get(self.me[0])
-        self._kept = next((t for t, keeper in keepers.items() if keeper == self.me[0]), None)
+        self._hosted: dict[str, HostedServer] = {}
         self._stopped = threading.Event()
         #: Notified when another one's task is served here.
         self._hosts = threading.Condition()
         task.standbys = self
+        task.moves.why_not = self._why_not
+
+    @property
+    def keepers(self) -> dict[str, str]:
+        """Who keeps the copy of each server that there is."""
+        if not self._cluster.replicas:
+            return {}
+        servers = indices(SERVERS, self._addresses)
+        first = self._cluster.task_indices(SERVERS)
+        return self._cluster.keepers(i for i in servers if i not in first)
+
+    @property
+    def _keeper(self) -> str | None:
+        """Who keeps the copy of the own task."""
+        return self.keepers.get(self.me[0])
+
+    @property
+    def hosted(self) -> Sequence[HostedServer]:
+        """The servers in this process for other ones' tasks."""
+        return list(self._hosted.values())
+
+    def _why_not(self) -> str:
+        """Why no variables may come here now."""
+        if self._keeper is None or self.copy_stage == "protected":
+            return ""
+        return f"The copy of {self.me[0]} is not whole now ({self.copy_stage or 'there is none'})."
 
     # -- life -------------------------------------------------------------------------------------
 
@@ -129,22 +158,29 @@ class Standbys:
         """
         self._serve(values, epoch, follows=False)
 
-    def _follow_other(self) -> None:
-        """Keep the copy of the server before this one."""
-        if self._kept is None:
+    def changed(self) -> None:
+        """Keep the copies that this server is to keep by now, and no others."""
+        if not self._follows or self._stopped.is_set():
             return
-        other, address = self._kept, self._addresses[self._kept]
-        self._standby = StandbyRole(
+        wanted = {t for t, keeper in self.keepers.items() if keeper == self.me[0]}
+        with self._hosts:
+            for task in self._roles.keys() - wanted:  # it has left, with all that it had
+                self._roles.pop(task).close()
+            for task in sorted(wanted - self._roles.keys()):
+                self._roles[task] = self._role_of(task)
+                self._roles[task].start()
+
+    def _role_of(self, other: str) -> StandbyRole:
+        return StandbyRole(
             other,
             self.me,
-            lambda: self._task.peers.link(other, address, _LINK_SECONDS),
+            lambda: self._task.peers.link(other, self._addresses.of(other), _LINK_SECONDS),
             self._place_of,
             self._ask,
             self._answers,
             self._is_dead,
-            self._host_other,
+            lambda values, epoch: self._host_other(other, values, epoch),
         )
-        self._standby.start()
 
     def _come(self) -> None:
         """Find out whether the own task is served elsewhere; then get its variables back."""
@@ -171,8 +207,9 @@ class Standbys:
 
     def _ask_keeper(self) -> pb.ViewResponse:
         """Where the own task is served, says who keeps its copy."""
-        assert self._keeper is not None
-        return self._call(self._addresses[self._keeper], pb.ViewRequest(task=self.me[0]))
+        keeper = self._keeper
+        assert keeper is not None
+        return self._call(self._addresses.of(keeper), pb.ViewRequest(task=self.me[0]))
 
     def _get_back(self) -> None:
         """Follow whoever serves the own task, until it hands it over."""
@@ -202,7 +239,11 @@ class Standbys:
         return "" if self._keeper is None or self._primary is None else self._primary.rules.stage
 
     def _serve(self, values: Values, epoch: int, follows: bool = True) -> None:
-        """The own task is served here; with ``follows`` the copy of another one is kept."""
+        """The own task is served here; with ``follows`` copies of other ones are kept."""
+        moves = self._task.moves
+        if moves.record is not None:
+            where = self._task.master.moved.task_of
+            settle(values, self.me[0], moves.record, where, self._stopped.wait)
         if self._stopped.is_set():
             return
         self._begin(values)
@@ -218,46 +259,46 @@ class Standbys:
             self._stop_server,
         )
         # Not before: until now another server has the name of this one.
-        if follows:
-            self._follow_other()
+        self._follows = follows
+        self.changed()
 
-    def _host_other(self, values: Values, epoch: int) -> None:
+    def _host_other(self, task: str, values: Values, epoch: int) -> None:
         """Serve another one's task until it is handed over, or this server stops."""
-        assert self._kept is not None
-        hosted = self._host(self._kept, values, epoch)
+        found = len(values)
+        hosted = self._host(task, values, epoch)
         with self._hosts:
-            self.hosted = hosted
+            self._hosted[task] = hosted
             self._hosts.notify_all()
         _log.warning(
             "%s is served by %s from now on, at %s, until it is started again: %d variables",
-            self._kept,
+            task,
             self.me[0],
             hosted.address,
-            len(values),
+            found,
         )
         values.clear()  # they belong to the server now, and this call lasts as long as that
         while not hosted.wait(1.0) and not self._stopped.is_set():
             pass
         hosted.stop()
-        self.hosted = None
+        self._hosted.pop(task, None)
 
-    def _hosted_soon(self) -> HostedServer | None:
-        """The server here of the other one's task, which does not answer at its own address."""
-        standby = self._standby
-        if standby is None:
+    def _hosted_soon(self, task: str) -> HostedServer | None:
+        """The server here of another one's task, which does not answer at its own address."""
+        role = self._roles.get(task)
+        if role is None:
             return None
         with self._hosts:
-            self._hosts.wait_for(lambda: self.hosted or not standby.holds, _SOON_SECONDS)
-            return self.hosted
+            self._hosts.wait_for(lambda: task in self._hosted or not role.holds, _SOON_SECONDS)
+            return self._hosted.get(task)
 
     def close(self) -> None:
         """Keep and serve nothing any more."""
         self._stopped.set()
-        for role in (self._primary, self._standby, self._return):
+        for role in (self._primary, *self._roles.values(), self._return):
             if role is not None:
                 role.close()
-        if self.hosted is not None:
-            self.hosted.stop()
+        for hosted in self.hosted:
+            hosted.stop()
 
     # -- what others say --------------------------------------------------------------------------
 
@@ -270,18 +311,18 @@ class Standbys:
         elif isinstance(message, step_pb2.CopyKept):
             if primary is not None:
                 primary.kept(link, message)
-        elif self._standby is not None and message.task == self._standby.task:
+        elif (role := self._roles.get(message.task)) is not None:
             if isinstance(message, step_pb2.Copy):
-                self._standby.copied(link, message, buffers)
+                role.copied(link, message, buffers)
             else:
-                self._standby.told(link, message)
+                role.told(link, message)
 
     def on_lost(self, link: Link) -> None:
         """A link is lost."""
         if self._primary is not None:
             self._primary.lost(link)
-        if self._standby is not None:
-            self._standby.lost(link)
+        for role in list(self._roles.values()):
+            role.lost(link)
 
     def view(self, request: pb.ViewRequest) -> pb.ViewResponse:
         """Answer a control call: where a task is served, or what a witness says."""
@@ -295,25 +336,25 @@ class Standbys:
                 found = self._witness.propose(request.task, wanted)
             if found is not None:
                 answer.view.CopyFrom(to_message(found))
-        elif self._standby is not None and request.task == self._standby.task:
-            hosted = self._hosted_soon()
+        elif (role := self._roles.get(request.task)) is not None:
+            hosted = self._hosted_soon(request.task)
             answer.address = "" if hosted is None else hosted.address
-            answer.is_held = self._standby.holds
+            answer.is_held = role.holds
         return answer
 
     # -- other processes --------------------------------------------------------------------------
 
     def served_at(self, task: str, timeout: float) -> str:
         """The address where a task is served in the place of its own server; "" if nowhere."""
-        keeper = self._keepers.get(task)
+        keeper = self.keepers.get(task)
         if keeper is None:
             return ""
         if keeper == self.me[0]:
-            hosted = self._hosted_soon()
+            hosted = self._hosted_soon(task)
             return "" if hosted is None else hosted.address
         request = pb.ViewRequest(task=task)
         try:
-            answer = self._call(self._addresses[keeper], request, min(timeout, _ASK_SECONDS))
+            answer = self._call(self._addresses.of(keeper), request, min(timeout, _ASK_SECONDS))
         except OpError:
             return ""
         return str(answer.address)
@@ -349,19 +390,27 @@ class Standbys:
         for link in self._task.peers.all():
             if (link.peer.task, link.peer.incarnation) == member and link.peer.address:
                 return member, link.peer.address
-        return member, self._addresses[member[0]]
+        return member, self._addresses.of(member[0])
+
+    def _connect_any(self, servers: Iterable[str]) -> None:
+        """Connect to one of these: nobody needs a server that has just joined, yet."""
+        for task in sorted(servers):
+            with contextlib.suppress(OpError):
+                self._task.peers.link(task, self._addresses.of(task), _LINK_SECONDS)
+                return
 
     def _witnesses(self) -> list[Place]:
         """Other processes that are connected; servers first, for they stay."""
         own = {self.me[0], self._keeper}
-        if self.hosted is not None:  # it ends with this process
-            own.add(self.hosted.task.me.task)
+        own.update(self._hosted)  # they end with this process
         found = {
             link.peer.task: ((link.peer.task, link.peer.incarnation), link.peer.address)
             for link in self._task.peers.all()
             if link.introduced and not link.lost and not is_client(link.peer.task)
         }
-        names = sorted(found.keys() - own, key=lambda t: (t not in self._keepers, t))
+        if not found.keys() - own:
+            self._connect_any(self.keepers.keys() - own)
+        names = sorted(found.keys() - own, key=lambda t: (t not in self.keepers, t))
         return [found[name] for name in names]
 
 

@@ -48,7 +48,7 @@ def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> p
         waiting = sorted(tracker.tasks)
         status.steps.add(step=tracker.number, seconds=now - tracker.began, waiting_for=waiting)
     for key, value in sorted(task.store.all_known().items(), key=lambda item: str(item[0])):
-        if isinstance(key, ResourceHandle):
+        if isinstance(key, ResourceHandle) and not key.is_private:
             _add_resource(status, key, value)
     for link in task.peers.all():
         stats = link.stats

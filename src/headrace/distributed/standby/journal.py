@@ -119,7 +119,7 @@ class Journal:
             self._changed.clear()
             there = self._store.all_known()
             self._unfilled = dict.fromkeys(k for k in there if is_kept(k) and k.kind == VARIABLE)
-            self._store.changes = self
+            self._store.listen(self)
             for key, value in there.items():
                 if isinstance(value, CopiedResource):
                     value.end_copy()
@@ -132,7 +132,7 @@ class Journal:
     def stop(self) -> None:
         """Nobody keeps a copy any more."""
         with self._store.lock:
-            self._store.changes = None
+            self._store.listen(self, is_on=False)
             self._changed.clear()
             self._unfilled.clear()
             for value in self._store.all_known().values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, TypeGuard
 
+from headrace.distributed.standby.unsettled import UNSETTLED, UnsettledMoves
 from headrace.executor.resources import ResourceHandle
 from headrace.ops.core.copied import CopiedResource
 from headrace.ops.core.registry import HostResource
@@ -20,6 +21,7 @@ OBJECTS: dict[str, type[CopiedResource]] = {
     "input dispenser": RangeDispenser,
     "table": Table,
     "table of embeddings": EmbeddingStore,
+    UNSETTLED.kind: UnsettledMoves,
 }
 
 

@@ -211,6 +211,8 @@ class PrimaryRole:
                 self._witness_at, self._witness_seen = place, time.monotonic()
                 self.journal.gate(True)
             answer = self._answer(place, wanted, appoint=True)
+            # What was acknowledged before updates waited must come there before the name does.
+            self._send_changes()
             with self._lock:
                 self.rules.appointed(answer)
                 self.journal.gate(self.rules.is_gated)
