@@ -2,6 +2,7 @@
 
     python benchmarks/embedding_tables.py stream
     python benchmarks/embedding_tables.py lookup
+    python benchmarks/embedding_tables.py saves --repeat 5
     python benchmarks/embedding_tables.py large --size 16 --limit 4     # GiB; takes an hour
 
 Targets: a million new keys a second on two cores, and half of the speed of a variable of 10^6 rows.
@@ -13,8 +14,10 @@ from __future__ import annotations
 import argparse
 import resource
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -121,6 +124,40 @@ def large(size: float, limit: float, directory: str) -> None:
     print(f"most memory of the process: {peak:.2f} GiB (with pages of files)")
 
 
+def saves(repeat: int) -> None:
+    """10^6 rows with sums of Adagrad, of which one in a hundred changes between two checkpoints."""
+    rows, rng = 10**6, np.random.default_rng(0)
+    keys = rng.permutation(rows) * 7919
+    fed = tf.placeholder(tf.int64, [None])
+    table = tf.EmbeddingTable(WIDTH, seed=1)
+    found = table.lookup(fed)
+    train = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(found * found))
+    savers = {
+        "all rows": tf.train.Saver([table], max_to_keep=2),
+        "an increment": tf.train.Saver([table], max_to_keep=2, incremental_tables=True),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in savers}
+    size: dict[str, int] = {}
+    with tf.Session() as sess, tempfile.TemporaryDirectory() as directory:
+        for begin in range(0, rows, BATCH):
+            sess.run(train, {fed: keys[begin : begin + BATCH]})
+        for i in range(repeat + 1):
+            for name, saver in savers.items():
+                prefix = f"{directory}/{name[:3]}"
+                path = f"{prefix}-{i}"
+                once = seconds(lambda: saver.save(sess, prefix, i, write_meta_graph=False))  # noqa: B023
+                if i:  # the first has all rows
+                    taken[name].append(once)
+                    files = Path(directory).glob(f"{Path(path).name}.table-*")
+                    size[name] = sum(f.stat().st_size for f in files)
+            sess.run(train, {fed: rng.choice(keys, rows // 100, replace=False)})
+    for name, times in taken.items():
+        print(
+            f"a checkpoint with {name}: {statistics.median(times) * 1e3:.0f} ms, "
+            f"{size[name] / 1e6:.1f} MB"
+        )
+
+
 def report(what: str, keys: int, times: list[float]) -> None:
     """One line."""
     median = statistics.median(times)
@@ -130,7 +167,7 @@ def report(what: str, keys: int, times: list[float]) -> None:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["stream", "lookup", "large"])
+    parser.add_argument("what", choices=["stream", "lookup", "saves", "large"])
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--size", type=float, default=16.0, help="GiB of rows and sums")
     parser.add_argument("--limit", type=float, default=4.0, help="GiB of them in memory")
@@ -139,7 +176,7 @@ def main() -> None:
     if args.what == "large":
         large(args.size, args.limit, args.directory)
     else:
-        {"stream": stream, "lookup": lookup}[args.what](args.repeat)
+        {"stream": stream, "lookup": lookup, "saves": saves}[args.what](args.repeat)
 
 
 if __name__ == "__main__":

@@ -144,6 +144,35 @@ def test_tables_of_embeddings(bucket: str) -> None:
         assert session.run(t.lookup(keys)).tolist() == [[5, 6], [3, 4]]
 
 
+def test_increments_of_tables(bucket: str) -> None:
+    """They are restored, and what they follow stays as long as they do."""
+    keys, path = np.arange(50), ""
+    for is_second in (False, True):
+        with tf.Graph().as_default(), tf.Session() as session:
+            t = tf.EmbeddingTable(2, tf.zeros_initializer(), name="t")
+            one = t.assign(keys[:1], np.array([[5, 6]], np.float32))
+            every = t.assign(keys, np.ones((50, 2), np.float32))
+            saver = tf.train.Saver(max_to_keep=1, incremental_tables=True)
+            if is_second:
+                saver.restore(session, path)
+                assert session.run(t.lookup(keys[:2])).tolist() == [[5, 6], [1, 1]]
+                continue
+            session.run(every)
+            for step in (1, 2):
+                path = saver.save(session, f"{bucket}/m", step, write_meta_graph=False)
+                session.run(one)
+            path = saver.save(session, f"{bucket}/m", 3, write_meta_graph=False)
+            assert [n for n in names(bucket) if n.endswith(".index")] == ["m-3.index"]
+            assert [n[:3] for n in names(bucket) if ".table-" in n] == ["m-1", "m-2", "m-3"]
+            session.run(t.assign(keys, np.zeros((50, 2), np.float32)))
+            saver.save(session, f"{bucket}/m", 4, write_meta_graph=False)
+            assert [n[:3] for n in names(bucket) if ".table-" in n] == ["m-4"]
+            session.run(one)
+            session.run(every)
+            session.run(one)
+            path = saver.save(session, f"{bucket}/m", 5, write_meta_graph=False)
+
+
 _WAITS = """
 import sys
 import headrace as tf

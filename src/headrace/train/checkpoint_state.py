@@ -18,6 +18,7 @@ from headrace.errors import (
 from headrace.files import system
 from headrace.files.paths import as_path, is_local
 from headrace.graph.text_messages import parse_text
+from headrace.ops.embeddings import increments
 from headrace.ops.embeddings.table_files import files_beside
 from headrace.train.checkpoint import saving, storage, v1
 from headrace.train.checkpoint.layout import index_path
@@ -230,8 +231,7 @@ def remove_checkpoint(
     checkpoint_prefix = as_path(checkpoint_prefix)
     storage.discard(meta_path(checkpoint_prefix, meta_graph_suffix))
     saving.remove(checkpoint_prefix)
-    for path in files_beside(checkpoint_prefix):
-        storage.discard(path)
+    increments.remove(files_beside(checkpoint_prefix))
     if checkpoint_format_version == 1 and not system.is_directory(checkpoint_prefix):
         storage.discard(checkpoint_prefix)
 

@@ -409,6 +409,7 @@ def MonitoredTrainingSession(
     save_checkpoint_steps: Any = USE_DEFAULT,
     summary_dir: str | None = None,
     asynchronous_checkpoints: bool = False,
+    incremental_tables: bool = False,
 ) -> MonitoredSession:
     """A MonitoredSession with the usual hooks: checkpoints, summaries and steps per second.
 
@@ -427,6 +428,8 @@ def MonitoredTrainingSession(
         summary_dir: where summaries go; ``checkpoint_dir`` if not given.
         asynchronous_checkpoints: write checkpoints while the training goes on: ``asynchronous`` of
             `CheckpointSaverHook`. Ours.
+        incremental_tables: of tables of embeddings, checkpoints have only rows that have changed
+            since the one before: see `Saver`. For a saver that is made here. Ours.
 
     Raises:
         ValueError: if both seconds and steps are given.
@@ -434,6 +437,7 @@ def MonitoredTrainingSession(
     steps, secs = _either(save_summaries_steps, save_summaries_secs, (100, None))
     saves, save_secs = _either(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
     scaffold = scaffold or Scaffold()
+    scaffold.incremental_tables = scaffold.incremental_tables or incremental_tables
     common = list(hooks or ())
     chief = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config

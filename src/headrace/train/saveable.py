@@ -142,16 +142,19 @@ class EmbeddingTableSaveable(SaveableObject):
     def __init__(self, table: Any) -> None:
         self.table = table
         self._path: Tensor | None = None
+        self._is_incremental = False
         name = f"{table.op_name}/rows"
         spec = SaveSpec(self._saved, "", name, dtypes.int64, device=table.parts[0].device)
         super().__init__(table, [spec], table.op_name)
 
-    def use_path(self, path: Tensor) -> None:
-        """The path of the checkpoint, beside which the files are."""
-        self._path = path
+    def use_path(self, path: Tensor, incremental: bool) -> None:
+        """The path of the checkpoint, beside which the files are, and whether they may be
+        increments."""
+        self._path, self._is_incremental = path, incremental
 
     def _saved(self) -> Tensor:
-        return saved(self.table, self._path, None, checkpoint=True)
+        how = {"incremental": True} if self._is_incremental else {}
+        return saved(self.table, self._path, None, checkpoint=True, **how)
 
     def checks(self) -> list[Any]:
         """Ops that fail if the files do not fit the table."""

@@ -71,6 +71,10 @@ class Saver:
         save_relative_paths: write paths relative to the directory into the state file.
         filename: the default of the saver's path tensor.
         max_file_bytes: a limit for the size of data files.
+        incremental_tables: of tables of embeddings write only the rows that have changed since the
+            checkpoint before, where this saver wrote that under the same base name; all rows again
+            when that has become long. A checkpoint then needs files beside older ones, which stay
+            as long as it does. Ours.
 
     Raises:
         ValueError: if there is nothing to save, or a name or variable comes twice.
@@ -109,6 +113,7 @@ class Saver:
         save_relative_paths: bool = False,
         filename: str | None = None,
         max_file_bytes: int | None = None,
+        incremental_tables: bool = False,
     ) -> None:
         if defer_build and var_list:
             raise ValueError(
@@ -133,6 +138,7 @@ class Saver:
         self._filename = filename
         self._builder = builder
         self._max_file_bytes = max_file_bytes or 0
+        self._incremental_tables = incremental_tables
         self._is_built = False
         #: (path, time of saving), the oldest first.
         self._last_checkpoints: list[tuple[str, float]] = []
@@ -174,6 +180,8 @@ class Saver:
             self._builder = BulkSaverBuilder(self._write_version)
         if self._max_file_bytes:
             self._builder.max_file_bytes = self._max_file_bytes
+        if self._incremental_tables:
+            self._builder.incremental_tables = True
         self.saver_def = self._builder.build(
             self._var_list,
             reshape=self._reshape,

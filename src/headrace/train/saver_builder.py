@@ -39,6 +39,8 @@ class BaseSaverBuilder:
 
     #: A limit for the size of data files; 0 stands for the default.
     max_file_bytes = 0
+    #: Whether tables of embeddings are saved in increments.
+    incremental_tables = False
 
     def __init__(self, write_version: int = 2) -> None:
         self._write_version = write_version
@@ -247,7 +249,7 @@ class BaseSaverBuilder:
             path = raw.PlaceholderWithDefault(default, shape=(), name="Const")
             for member in saveables:
                 if isinstance(member, saveable.EmbeddingTableSaveable):
-                    member.use_path(path)
+                    member.use_path(path, self.incremental_tables)
             shards = self._GroupByDevices(saveables) if sharded else []
             if len(shards) > 1:
                 saved = self._AddShardedSaveOps(path, shards)

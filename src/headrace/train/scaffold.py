@@ -41,6 +41,8 @@ class Scaffold:
         saver: by default a Saver of all variables.
         copy_from_scaffold: a Scaffold to take from what is not given here.
         local_init_feed_dict: feeds of ``local_init_op``.
+        incremental_tables: whether a saver that is made here writes only rows of tables of
+            embeddings that have changed: see `Saver`. Ours.
 
     Raises:
         TypeError: if ``copy_from_scaffold`` is no Scaffold.
@@ -64,6 +66,7 @@ class Scaffold:
         saver: Any = None,
         copy_from_scaffold: Scaffold | None = None,
         local_init_feed_dict: dict[Any, Any] | None = None,
+        incremental_tables: bool = False,
     ) -> None:
         other = copy_from_scaffold
         if other is not None and not isinstance(other, Scaffold):
@@ -82,6 +85,7 @@ class Scaffold:
         )
         self.merged_summaries = chosen(summary_op, "summary_op")
         self._saver = chosen(saver, "saver")
+        self.incremental_tables = incremental_tables
         own = chosen(init_fn, "_user_init_fn")
         self._user_init_fn = own
         self._init_fn: Callable[[Any], Any] | None = None
@@ -108,7 +112,7 @@ class Scaffold:
             self.merged_summaries, "summary_op", GraphKeys.SUMMARY_OP, merged_summaries
         )
         if self._saver is None:
-            self._saver = saver_or_default()
+            self._saver = saver_or_default(self.incremental_tables)
         self._saver.build()
         get_default_graph().finalize()
         logging.info("Graph was finalized.")
@@ -228,8 +232,11 @@ def merged_summaries() -> Any:
     return merge_all()
 
 
-def saver_or_default() -> Any:
+def saver_or_default(incremental_tables: bool = False) -> Any:
     """The saver of the graph (collection ``savers``), made if there is none.
+
+    Args:
+        incremental_tables: that of a saver that is made.
 
     Raises:
         RuntimeError: if there are several.
@@ -244,6 +251,6 @@ def saver_or_default() -> Any:
     if found:
         # A meta graph brings the description of its saver.
         return found[0] if hasattr(found[0], "save") else Saver.from_proto(found[0])
-    saver = Saver(sharded=True, allow_empty=True)
+    saver = Saver(sharded=True, allow_empty=True, incremental_tables=incremental_tables)
     graph.add_to_collection(GraphKeys.SAVERS, saver)
     return saver

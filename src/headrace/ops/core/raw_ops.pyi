@@ -2001,6 +2001,7 @@ class RawOps:
         num_parts: _Int | None = 1,
         changes: _Bool | None = False,
         checkpoint: _Bool | None = False,
+        incremental: _Bool | None = False,
         name: str | None = None,
     ) -> Tensor: ...
     def EmbeddingTableSize(

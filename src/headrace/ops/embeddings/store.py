@@ -70,6 +70,48 @@ class Eviction(NamedTuple):
     keep: int = -1
 
 
+class Base(NamedTuple):
+    """A save that changes follow.
+
+    Attributes:
+        id: of the save; number: how often changes were saved since.
+        period: the last one that is in it.
+    """
+
+    id: str
+    number: int
+    period: int
+
+
+class Link(NamedTuple):
+    """A file that an increment follows, in the same directory.
+
+    Attributes:
+        file: its name; id: of the save; bytes: how long it is.
+    """
+
+    file: str
+    id: str
+    bytes: int
+
+
+class Saved(NamedTuple):
+    """A save that increments may follow, once its checkpoint is there.
+
+    Attributes:
+        prefix: path of the checkpoint; path: of the file.
+        links: the files that make the table, this one last.
+        period: the last one that is in it.
+        slots: that the rows have.
+    """
+
+    prefix: str
+    path: str
+    links: tuple[Link, ...]
+    period: int
+    slots: frozenset[SlotSpec]
+
+
 class EmbeddingStore(CopiedResource):
     """Rows by key, with what optimisers keep for each row.
 
@@ -78,8 +120,8 @@ class EmbeddingStore(CopiedResource):
 
     #: What `adopt` takes over.
     _CONTENTS = (
-        "index", "values", "slots", "keys", "sightings", "seen", "changed", "clock", "made",
-        "free", "removed", "base", "_claims",
+        "index", "values", "slots", "keys", "sightings", "seen", "stamps", "period", "clock",
+        "made", "free", "removed", "base", "saved", "_claims",
     )  # fmt: skip
 
     def __init__(self, spec: EmbeddingSpec, name: str) -> None:
@@ -96,11 +138,15 @@ class EmbeddingStore(CopiedResource):
         self.keys = RowArray(np.int64)
         #: How many lookups a key was in, and the number of updates before the last of these.
         self.sightings, self.seen = RowArray(np.uint32), RowArray(np.uint32)
-        #: Rows that have changed since they were last saved, and keys removed since then.
-        self.changed = RowArray(np.bool_)
-        self.removed: list[Keys] = []
-        #: The save that changes are saved after: its id, and how often changes were saved since.
-        self.base: tuple[str, int] | None = None
+        #: Each save begins another period. In which each row has changed last; keys that were
+        #: removed, with the period.
+        self.period = 1
+        self.stamps = RowArray(np.uint32)
+        self.removed: list[tuple[int, Keys]] = []
+        #: The save that changes are saved after.
+        self.base: Base | None = None
+        #: Saves that increments may follow, the last one last, by what `series_of` their path says.
+        self.saved: dict[str, list[Saved]] = {}
         #: The number of updates so far.
         self.clock = 0
         #: Rows in use or free; and those that are free.
@@ -191,7 +237,7 @@ class EmbeddingStore(CopiedResource):
 
     def _columns(self) -> list[RowArray]:
         """Everything that has one element for each row."""
-        small = [self.keys, self.sightings, self.seen, self.changed, self._claims]
+        small = [self.keys, self.sightings, self.seen, self.stamps, self._claims]
         return [*small, *self._large()]
 
     @contextlib.contextmanager
@@ -261,7 +307,7 @@ class EmbeddingStore(CopiedResource):
         self.keys.put(rows, keys)
         self.sightings.put(rows, 0)
         self.seen.put(rows, self.clock)
-        self.changed.put(rows, True)
+        self.stamps.put(rows, self.period)
         for slot, column in self.slots.items():
             if slot.start or not isinstance(rows, slice):
                 column.put(rows, slot.start)
@@ -373,7 +419,7 @@ class EmbeddingStore(CopiedResource):
 
                 in_pieces(len(own), _PIECE, lambda size: piece)
 
-            self.changed.array[rows] = True
+            self.stamps.array[rows] = self.period
             for span in self._spans(rows, columns):
                 update(rows[span], sums[span])
             self._note(self.keys.array[rows])
@@ -407,7 +453,7 @@ class EmbeddingStore(CopiedResource):
             )
         with self.lock:
             rows = self.index.find_or_add(flat, self.new_rows)
-            self.changed.array[rows] = True
+            self.stamps.array[rows] = self.period
             new = given.reshape(-1, self.spec.width)
             for span in self._spans(rows, [self.values]):
                 self.values.put(rows[span], new[span])
@@ -451,10 +497,24 @@ class EmbeddingStore(CopiedResource):
         keys = self.keys.array[rows]
         self.index.remove(keys)
         self.free = np.concatenate([self.free, rows])
-        self.changed.array[rows] = False
+        self.stamps.array[rows] = 0
         self._note(keys)
         if self.base is not None and len(keys):
-            self.removed.append(keys)
+            self.removed.append((self.period, keys))
+
+    def changed_since(self, period: int) -> tuple[Keys, Keys]:
+        """Keys whose rows have changed after a period, and keys removed after it; both rise."""
+        rows = np.flatnonzero(self.stamps.array[: self.made] > period)
+        gone = [keys for when, keys in self.removed if when > period]
+        return np.sort(self.keys.array[rows]), np.unique(np.concatenate([rows[:0], *gone]))
+
+    def begin_period(self) -> int:
+        """What changes from now on belongs to another period; the number of the one that ends."""
+        ended, self.period = self.period, self.period + 1
+        followed = [saved.period for series in self.saved.values() for saved in series]
+        oldest = min([ended, *followed, *([] if self.base is None else [self.base.period])])
+        self.removed = [(when, keys) for when, keys in self.removed if when > oldest]
+        return ended
 
     def items(self, slot: SlotSpec | None = None) -> tuple[Keys, Array]:
         """All keys, in rising order, and their values, or those of a slot."""

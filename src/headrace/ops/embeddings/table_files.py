@@ -8,6 +8,10 @@ values and slots, each array followed by its CRC32C. Integers and floats are lit
 
 A file is written under another name and renamed when it is on the disk (see `whole_files`).
 Changes name the save that they follow, so those of an older save under the same name do not count.
+
+The file of a save may be an increment (see `increments`): its header lists the files that it
+follows, in order, each by its name in the directory and the id of its save. Before such a file is
+written over it is copied to ``<file>.older-<id>``.
 """
 
 from __future__ import annotations
@@ -27,14 +31,16 @@ from headrace.graph import dtypes
 from headrace.ops.core.checks import invalid
 from headrace.ops.embeddings import whole_files
 from headrace.ops.embeddings.key_index import Keys, mixed
-from headrace.ops.embeddings.store import Array, EmbeddingStore, SlotSpec
+from headrace.ops.embeddings.store import Array, Base, EmbeddingStore, Link, Saved, SlotSpec
 
 _MAGIC = b"HRTABLE1"
 #: Rows of a block; the table is locked while one is copied.
 _BLOCK = 1 << 15
 #: What such a name ends in.
-_FILE = re.compile(r".\.table-.+-\d{5}-of-\d{5}(\.changes-\d{5})?$")
-_PART = re.compile(r"-(\d{5})-of-(\d{5})(\.changes-(\d{5}))?$")
+_FILE = re.compile(r".\.table-.+-\d{5}-of-\d{5}(\.changes-\d{5}|\.older-[0-9a-f]{32})?$")
+_PART = re.compile(r"-(\d{5})-of-(\d{5})(\.changes-\d{5}|\.older-[0-9a-f]{32})?$")
+#: What headers have only where it says something.
+_OPTIONAL = ("checkpoint", "followed", "after")
 #: Names of files count parts by five digits.
 MOST_PARTS = 99_999
 #: The number of updates is kept with each row, in 32 bits.
@@ -50,6 +56,7 @@ class Header(NamedTuple):
         clock: updates of the table until then.
         rows, removed: how many rows there are, and how many keys have gone.
         checkpoint: whether the file means nothing without the checkpoint beside it.
+        followed: whether increments may follow; after: the files that this one follows.
     """
 
     id: str
@@ -62,6 +69,8 @@ class Header(NamedTuple):
     rows: int
     removed: int
     checkpoint: bool = False
+    followed: bool = False
+    after: tuple[Link, ...] = ()
 
     @property
     def size(self) -> int:
@@ -99,26 +108,71 @@ def files_beside(prefix: str) -> list[str]:
 # -- writing ------------------------------------------------------------------------------------
 
 
-def save(store: EmbeddingStore, path: str, checkpoint: bool = False) -> int:
-    """Writes all rows; how many they were. What changes from now on are changes after this save.
+class Series(NamedTuple):
+    """What a save is told whose checkpoint is one of many under the same base name.
+
+    Attributes:
+        name: of the series; prefix: the path of the checkpoint.
+        after: which save an increment may follow, if any.
+        most: increments that follow a save of all rows at most.
+    """
+
+    name: str
+    prefix: str
+    after: Saved | None
+    most: int
+
+
+def save(
+    store: EmbeddingStore, path: str, checkpoint: bool = False, series: Series | None = None
+) -> int:
+    """Writes all rows, or those that have changed; how many the table has.
+
+    What changes from now on are changes after this save.
 
     Args:
         checkpoint: whether a saver of checkpoints saves the table.
+        series: whether, and after what, the file may be an increment.
     """
     with store.lock:
-        keys = np.sort(store.index.items()[0])
-        identity, before = uuid.uuid4().hex, store.base
-        removed, store.removed = store.removed, []
-        store.base = (identity, 0)
-        header = _header_of(store, identity, 0, len(keys), 0)._replace(checkpoint=checkpoint)
+        before, ended, rows = store.base, store.begin_period(), len(store)
+        header, keys, gone = _planned(store, series)
+        header = header._replace(checkpoint=checkpoint)
+        store.base = Base(header.id, 0, ended)
+        saved = None if series is None else _noted(store, path, header, ended, series)
     try:
-        _write(store, path, header, keys, keys[:0])
+        _write(store, path, header, keys, gone)
     except BaseException:
-        _take_back(store, before, removed)
+        with store.lock:
+            store.base = before
+            if series is not None:
+                store.saved[series.name] = [s for s in store.saved[series.name] if s != saved]
         raise
     for old in _changes_of(path):
         system.remove(old)
-    return len(keys)
+    return rows
+
+
+def _planned(store: EmbeddingStore, series: Series | None) -> tuple[Header, Keys, Keys]:
+    """The header of a save, and the keys that are in it and those that have gone."""
+    identity, after = uuid.uuid4().hex, None if series is None else series.after
+    if series is not None and after is not None and after.slots == set(store.slots):
+        keys, gone = store.changed_since(after.period)
+        header = _header_of(store, identity, 0, len(keys), len(gone))
+        size = header.size + sum(link.bytes for link in after.links[1:])
+        if len(after.links) <= series.most and 2 * size <= after.links[0].bytes:
+            return header._replace(followed=True, after=after.links), keys, gone
+    keys = np.sort(store.index.items()[0])
+    header = _header_of(store, identity, 0, len(keys), 0)
+    return header._replace(followed=series is not None), keys, keys[:0]
+
+
+def _noted(store: EmbeddingStore, path: str, header: Header, ended: int, series: Series) -> Saved:
+    """Notes a save that others may follow, beside the one that these follow if it fails."""
+    links = (*header.after, Link(path.rpartition("/")[2], header.id, header.size))
+    saved = Saved(series.prefix, path, links, ended, frozenset(store.slots))
+    store.saved[series.name] = [saved] if series.after is None else [series.after, saved]
+    return saved
 
 
 def save_changes(store: EmbeddingStore, path: str) -> int:
@@ -129,34 +183,23 @@ def save_changes(store: EmbeddingStore, path: str) -> int:
     """
     with store.lock:
         before = store.base
-        if before is None or not system.exists(path) or read_header(path).id != before[0]:
+        if before is None or not system.exists(path) or read_header(path).id != before.id:
             raise FailedPreconditionError(
                 None,
                 None,
                 f"Table {store.name} has not been saved to {path} before: there is nothing that "
                 "changes could follow. Save all of it first.",
             )
-        identity, number = before[0], before[1] + 1
-        rows = np.flatnonzero(store.changed.array[: store.made])
-        keys = np.sort(store.keys.array[rows])
-        removed, store.removed = store.removed, []
-        store.base = (identity, number)
-        gone = np.unique(np.concatenate([keys[:0], *removed]))
-        header = _header_of(store, identity, number, len(keys), len(gone))
+        keys, gone = store.changed_since(before.period)
+        base = store.base = Base(before.id, before.number + 1, store.begin_period())
+        header = _header_of(store, base.id, base.number, len(keys), len(gone))
     try:
-        _write(store, f"{path}.changes-{number:05d}", header, keys, gone)
+        _write(store, f"{path}.changes-{base.number:05d}", header, keys, gone)
     except BaseException:
-        _take_back(store, before, removed)
+        with store.lock:
+            store.base = before
         raise
     return len(keys)
-
-
-def _take_back(store: EmbeddingStore, base: tuple[str, int] | None, removed: list[Keys]) -> None:
-    """After a failed save: all rows count as changed, as nobody knows which were written."""
-    with store.lock:
-        store.base = base
-        store.removed = removed + store.removed
-        store.changed.array[store.index.items()[1]] = True
 
 
 def _header_of(
@@ -173,7 +216,7 @@ def _write(store: EmbeddingStore, path: str, header: Header, keys: Keys, removed
     if directory and "://" not in path:
         system.make_directories(directory)
     with whole_files.writing(path) as file:
-        said = {k: v for k, v in header._asdict().items() if v is not False}
+        said = {k: v for k, v in header._asdict().items() if v or k not in _OPTIONAL}
         text = json.dumps(said).encode()
         file.write(_MAGIC + len(text).to_bytes(8, "little") + text)
         file.write(google_crc32c.value(text).to_bytes(4, "little"))
@@ -197,7 +240,6 @@ def _arrays(
             columns = [store.sightings, store.seen, store.values]
             columns += [store.slots[s] for s in slots]
             parts = [c.array[rows] for c in columns]
-            store.changed.array[rows[there]] = False
         yield wanted
         yield there
         yield from parts
@@ -268,7 +310,8 @@ def _parsed(text: bytes, path: str) -> Header:
         slots = tuple(SlotSpec(_is(str, n), float(_is(float, s))) for n, s in found["slots"])
         counts = {k: _is(int, found[k]) for k in ("number", "width", "clock", "rows", "removed")}
         texts = {k: _is(str, found[k]) for k in ("id", "name", "dtype")}
-        checkpoint = _is(bool, found.get("checkpoint", False))
+        flags = {k: _is(bool, found.get(k, False)) for k in ("checkpoint", "followed")}
+        after = tuple(_link(link) for link in found.get("after", ()))
         fits = min(counts.values()) >= 0 and counts["width"] > 0 and counts["clock"] <= _LAST_CLOCK
         fits = fits and len({s.name for s in slots}) == len(slots)
         if not fits or not dtypes.as_dtype(texts["dtype"]).is_floating:
@@ -277,7 +320,14 @@ def _parsed(text: bytes, path: str) -> Header:
         raise DataLossError(
             None, None, f"{path} is damaged: its header is not that of a table ({error})."
         ) from error
-    return Header(**texts, **counts, slots=slots, checkpoint=checkpoint)
+    return Header(**texts, **counts, **flags, slots=slots, after=after)
+
+
+def _link(found: Any) -> Link:
+    file, identity, size = found
+    if "/" in _is(str, file) or not _FILE.search(file):
+        raise ValueError(f"{file!r} is no file of a table")
+    return Link(file, _is(str, identity), _is(int, size))
 
 
 def _is(kind: type, value: Any) -> Any:
@@ -304,23 +354,46 @@ def _changes_of(path: str) -> list[str]:
 
 
 def _chain(path: str) -> list[str]:
-    """The file of a save and those of the changes that follow it.
+    """The files that make a saved part: those that it follows, its own, and those of changes.
 
     Raises:
-        DataLossError: if changes are missing that others follow.
+        DataLossError: if one is missing that others follow.
     """
-    identity = read_header(path).id
-    chain = [path]
+    header = read_header(path)
+    chain = [_followed(path, link) for link in header.after]
+    chain.append(path)
+    number = 1
     for changes in _changes_of(path):
-        header = read_header(changes)
-        if header.id != identity:
+        found = read_header(changes)
+        if found.id != header.id:
             continue  # of an older save under this name, which was cut short before it removed them
-        if header.number != len(chain):
+        if found.number != number:
             raise DataLossError(
-                None, None, f"{path}.changes-{len(chain):05d} is missing, which {changes} follows."
+                None, None, f"{path}.changes-{number:05d} is missing, which {changes} follows."
             )
         chain.append(changes)
+        number += 1
     return chain
+
+
+def names_of(link: Link) -> tuple[str, str]:
+    """Under which names the file of a link may be."""
+    return link.file, f"{link.file}.older-{link.id}"
+
+
+def _followed(path: str, link: Link) -> str:
+    """A file that another one follows."""
+    directory = path[: len(path) - len(path.rpartition("/")[2])]
+    for name in names_of(link):
+        if system.exists(directory + name) and read_header(directory + name).id == link.id:
+            return directory + name
+    raise DataLossError(
+        None,
+        None,
+        f"{directory}{link.file} is missing, or is of another save: {path} is an increment that "
+        "follows it. Leave files of tables of older checkpoints where newer ones need them, and "
+        "copy them together.",
+    )
 
 
 def parts_of(prefix: str, name: str) -> list[str]:
@@ -333,7 +406,7 @@ def parts_of(prefix: str, name: str) -> list[str]:
     there = {
         p
         for p in files_beside(prefix)
-        if p.startswith(start) and _PART.match(p[len(start) :]) and ".changes-" not in p
+        if p.startswith(start) and _PART.fullmatch(p[len(start) :]) and p[-9:-5] == "-of-"
     }
     counts = sorted({int(p[-5:]) for p in there})
     for count in counts:
@@ -401,6 +474,7 @@ def load(
     name: str,
     place: tuple[int, int],
     with_slots: bool,
+    series: str = "",
 ) -> int:
     """Gives a table, or a part of one, the rows of a save, however many parts that has.
 
@@ -408,6 +482,7 @@ def load(
 
     Args:
         place: which part of how many it is.
+        series: the name of that which the save may belong to.
 
     Raises:
         as `check`; DataLossError also for damaged rows.
@@ -416,15 +491,16 @@ def load(
     fresh = EmbeddingStore(store.spec, store.name)
     paths = parts_of(prefix, name)
     wanted = [place[0]] if len(paths) == place[1] else range(len(paths))
-    base = None
     for part in wanted:
         for path in _chain(paths[part]):
             header = _read_file(fresh, path, place, (part, len(paths)), with_slots)
-            base = (header.id, header.number)
-    fresh.changed.array[:] = False
     fresh.removed = []
-    # Changes can follow where this part goes on with the very file.
-    fresh.base = base if len(wanted) == 1 and with_slots else None
+    ended = fresh.begin_period()
+    # Changes and increments can follow where this part goes on with the very file.
+    if len(wanted) == 1 and with_slots:
+        fresh.base = Base(header.id, header.number, ended)
+        if header.followed and series:
+            _noted(fresh, path, header, ended, Series(series, prefix, None, 0))
     store.adopt(fresh)
     return len(store)
 

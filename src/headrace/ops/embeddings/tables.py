@@ -17,7 +17,7 @@ from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import EXTERNAL, Effects, NotDifferentiable, define_op
 from headrace.ops.core.traits import Traits
-from headrace.ops.embeddings import table_files, unpublished
+from headrace.ops.embeddings import increments, table_files, unpublished
 from headrace.ops.embeddings.first_rows import RowStart
 from headrace.ops.embeddings.key_index import mixed
 from headrace.ops.embeddings.rules import on_rows, rule_spec
@@ -344,13 +344,18 @@ def _save(
     num_parts: int,
     changes: bool,
     checkpoint: bool,
+    incremental: bool,
 ) -> Any:
     place = _place(part, num_parts)
     path = table_files.file_name(_text(prefix), _text(table_name), *place)
     store = _table(context, table)
     if changes:
         return np.int64(table_files.save_changes(store, path))
-    rows = table_files.save(store, path, checkpoint)
+    increments.keep_for_others(path)
+    if incremental:
+        rows = increments.save(store, _text(prefix), path)
+    else:
+        rows = table_files.save(store, path, checkpoint)
     if part == 0:
         table_files.remove_other_parts(_text(prefix), _text(table_name), num_parts)
         unpublished.remove_forgotten(as_path(_text(prefix)))
@@ -359,7 +364,7 @@ def _save(
 
 define_op(
     "EmbeddingTableSave(table: resource, prefix: string) -> rows: int64",
-    attrs=f"{_PLACE}, changes: bool = False, checkpoint: bool = False",
+    attrs=f"{_PLACE}, changes: bool = False, checkpoint: bool = False, incremental: bool = False",
     shape=lambda op: [()],
     host=_save,
     effects=_FILES,
@@ -400,7 +405,9 @@ def _restore(
 ) -> Any:
     place = _place(part, num_parts)
     store = _table(context, table)
-    return np.int64(table_files.load(store, _text(prefix), _text(table_name), place, with_slots))
+    path, name = _text(prefix), _text(table_name)
+    series = increments.series_of(path)
+    return np.int64(table_files.load(store, path, name, place, with_slots, series))
 
 
 define_op(

@@ -11,15 +11,16 @@ import re
 
 from headrace.errors import DataLossError, OpError
 from headrace.files import system
-from headrace.ops.embeddings import table_files, whole_files
+from headrace.ops.embeddings import increments, table_files, whole_files
+from headrace.ops.embeddings.increments import is_visible
 
-_TABLE = re.compile(r"(.+?)\.table-.+-\d{5}-of-\d{5}(\.changes-\d{5})?")
+_TABLE = re.compile(r"(.+?)\.table-.+-\d{5}-of-\d{5}(\.changes-\d{5}|\.older-[0-9a-f]{32})?")
 
 
 def remove_beside(prefix: str) -> None:
     """Removes what a save that failed has written, unless there is an index."""
     with contextlib.suppress(OpError):
-        if not _is_visible(prefix):
+        if not is_visible(prefix):
             _remove(table_files.files_beside(prefix))
 
 
@@ -38,7 +39,7 @@ def remove_forgotten(prefix: str) -> None:
         tables = [m for m in map(_TABLE.fullmatch, names) if m and m[1] != own]
         now = max((system.stat(p).mtime_nsec for p in table_files.files_beside(prefix)), default=0)
         for other in sorted({m[1] for m in tables}):
-            if _is_visible(directory + other):
+            if is_visible(directory + other):
                 continue
             times = [
                 system.stat(directory + n).mtime_nsec for n in names if n.startswith(f"{other}.")
@@ -47,18 +48,10 @@ def remove_forgotten(prefix: str) -> None:
                 _remove([directory + m[0] for m in tables if m[1] == other])
 
 
-def _is_visible(prefix: str) -> bool:
-    """Whether there is such a checkpoint, of either version of the format."""
-    return system.exists(f"{prefix}.index") or system.exists(prefix)
-
-
 def _remove(paths: list[str]) -> None:
     """Removes the files that a saver wrote, and the changes that follow them."""
     written = [p for p in paths if ".changes-" not in p and _is_of_checkpoint(p)]
-    for path in paths:
-        if path.partition(".changes-")[0] in written:
-            with contextlib.suppress(OpError):
-                system.remove(path)
+    increments.remove([p for p in paths if p.partition(".changes-")[0] in written])
 
 
 def _is_of_checkpoint(path: str) -> bool:
