@@ -96,3 +96,10 @@ def _parsed(variable: str, text: str, kind: type, metadata: Mapping[str, Any]) -
 
 
 flags = _from_environment()
+
+
+def reload() -> None:
+    """Read the environment again: a process that was forked has another one than its parent."""
+    now = _from_environment()
+    for setting in fields(Flags):
+        setattr(flags, setting.name, getattr(now, setting.name))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.python_2 import python_2_sign
+from headrace.launch.python_2 import python_2_sign
 
 HEADRACE = Path(sys.executable).with_name("headrace")
 

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from headrace.chaos.schedule import KINDS
+from headrace.cli.launch import launch_command
 
 __all__ = ["main"]
 
@@ -257,6 +258,9 @@ def run_command(as_module: bool, program: str, arguments: tuple[str, ...]) -> No
 
     PROGRAM is run as `python PROGRAM ARGUMENTS` would run it; the exit status is the program's.
     """
-    from headrace.cli.run import run_program
+    from headrace.launch.program import run_program
 
     run_program(program, arguments, as_module)
+
+
+main.add_command(launch_command)

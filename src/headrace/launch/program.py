@@ -1,4 +1,4 @@
-"""`headrace run`: a program that imports TensorFlow runs on Headrace."""
+"""A program that imports TensorFlow runs on Headrace: `headrace run`, and what tasks do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import click
 
-from headrace.cli.python_2 import python_2_sign
+from headrace.launch.python_2 import python_2_sign
 
 __all__ = ["run_program"]
 

@@ -1,0 +1,121 @@
+"""The options of `headrace launch`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["launch_command"]
+
+
+class _Range(click.ParamType):  # type: ignore[type-arg]
+    """``MIN:MAX``."""
+
+    name = "MIN:MAX"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        fewest, colon, most = str(value).partition(":")
+        try:
+            if not colon:
+                raise ValueError
+            return int(fewest), int(most)
+        except ValueError:
+            self.fail(f"{value!r} is not of the form MIN:MAX, as 2:8 is.", param, ctx)
+
+
+@click.command(
+    "launch", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False}
+)
+@click.option("--ps", default=0, show_default=True, help="Tasks that hold variables.")
+@click.option(
+    "--workers",
+    type=int,
+    help="Tasks that train, the chief among them; 1 by default, with --elastic its MIN.",
+)
+@click.option(
+    "--chief/--no-chief",
+    default=False,
+    help="The first worker is a job of its own, `chief`; otherwise worker 0 has its duties.",
+)
+@click.option("--evaluator", is_flag=True, help="One more task that evaluates checkpoints.")
+@click.option(
+    "--standby", is_flag=True, help="Each server's variables have a copy at another server."
+)
+@click.option(
+    "--elastic", type=_Range(), help="The fewest and most workers, for `headrace resize`."
+)
+@click.option("--sync", "mode", flag_value="sync", help="A plain script trains in step.")
+@click.option("--async", "mode", flag_value="async", help="... without waiting, the default.")
+@click.option(
+    "--all-reduce",
+    "mode",
+    flag_value="all-reduce",
+    help="... without servers, the default if none.",
+)
+@click.option("--backup", default=0, help="With --sync: so many workers are not waited for.")
+@click.option(
+    "--restarts", default=3, show_default=True, help="How often in a row a task may fail."
+)
+@click.option(
+    "--servers",
+    type=click.Choice(["auto", "script", "launcher"]),
+    default="auto",
+    show_default=True,
+    help="What tasks of the job ps run: the script, or the launcher's own program. auto: the "
+    "script if it names what clusters are made of.",
+)
+@click.option(
+    "--log-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("headrace-launch"),
+    show_default=True,
+    help="Where the log of each task goes.",
+)
+@click.option("-m", "as_module", is_flag=True, help="SCRIPT is the name of a module.")
+@click.argument("script")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def launch_command(
+    script: str,
+    arguments: tuple[str, ...],
+    workers: int | None,
+    standby: bool,
+    elastic: tuple[int, int] | None,
+    backup: int,
+    log_dir: Path,
+    servers: str,
+    **options: Any,
+) -> None:
+    """Run SCRIPT on a cluster of processes of this machine.
+
+    Each task runs the script as `headrace run` does, with TF_CONFIG. What dies is started again;
+    when the workers are done, servers are shut down. A panel shows the tasks at a terminal; their
+    output has their name in front, and goes to a file for each in the folder of --log-dir.
+
+    The exit status is the worst of the tasks.
+    """
+    from headrace.launch.command import Here, run_launch
+    from headrace.launch.job import LaunchJob
+
+    if workers is None:
+        workers = elastic[0] if elastic else 1
+    if backup and options["mode"] is None:
+        options["mode"] = "sync"
+    try:
+        job = LaunchJob(
+            script,
+            arguments,
+            workers=workers,
+            replicas=int(standby),
+            elastic=elastic,
+            backups=backup,
+            **options,
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    raise SystemExit(run_launch(job, Here(log_dir, servers)))

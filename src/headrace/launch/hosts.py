@@ -1,0 +1,154 @@
+"""The machines of a launch: each has a parent of tasks, and a connection to it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from headrace.launch.processes import die_with_parent
+from headrace.launch.starter import Starter, preload
+
+__all__ = ["Connection", "HeldPorts", "Host", "LocalHost"]
+
+_PIECE = 1 << 16
+
+
+class Host(Protocol):
+    """A machine that runs tasks.
+
+    Attributes:
+        name: as the user calls it; "" for this machine.
+    """
+
+    name: str
+
+    def fileno(self) -> int:
+        """What to wait for events by."""
+
+    def send(self, **command: Any) -> None:
+        """Tell it a command; one that is gone hears nothing."""
+
+    def events(self) -> list[dict[str, Any]] | None:
+        """What has come, at least a part of a line; None at the end of the connection."""
+
+    def close(self) -> str:
+        """End all that is left there; tells how the connection has ended, "" if well."""
+
+
+class Connection:
+    """Lines of JSON both ways.
+
+    Args:
+        incoming, outgoing: file descriptors, perhaps the same one.
+    """
+
+    def __init__(self, incoming: int, outgoing: int) -> None:
+        self._in, self._out = incoming, outgoing
+        self._rest = b""
+
+    def fileno(self) -> int:
+        """What to wait for."""
+        return self._in
+
+    def send(self, **command: Any) -> None:
+        """Write a line."""
+        data = json.dumps(command).encode() + b"\n"
+        with contextlib.suppress(OSError):
+            while data:
+                data = data[os.write(self._out, data) :]
+
+    def events(self) -> list[dict[str, Any]] | None:
+        """Whole lines that have come; None at the end."""
+        try:
+            data = os.read(self._in, _PIECE)
+        except OSError:
+            data = b""
+        if not data:
+            return None
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def close(self) -> None:
+        """Let the other side see the end."""
+        for end in {self._in, self._out}:
+            os.close(end)
+
+
+class LocalHost:
+    """This machine: the parent of its tasks is a fork of this process.
+
+    Make it before any thread is started. It leaves the terminal alone: Ctrl-C and a closed
+    terminal are this process's business, which then ends the others.
+    """
+
+    name = ""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        launcher = os.getpid()
+        self._process = os.fork()
+        if self._process == 0:
+            status = 1
+            with contextlib.suppress(BaseException):
+                ours.close()
+                os.setsid()
+                die_with_parent(launcher, signal.SIGTERM)
+                preload()
+                Starter(theirs.fileno(), theirs.fileno()).run()
+                status = 0
+            os._exit(status)
+        theirs.close()
+        self._ours = ours
+        self._line = Connection(ours.fileno(), ours.fileno())
+
+    def fileno(self) -> int:
+        """What to wait for."""
+        return self._line.fileno()
+
+    def send(self, **command: Any) -> None:
+        """Tell the parent of the tasks."""
+        self._line.send(**command)
+
+    def events(self) -> list[dict[str, Any]] | None:
+        """What it tells."""
+        return self._line.events()
+
+    def close(self) -> str:
+        """End it, and whatever it has left."""
+        self._ours.close()
+        with contextlib.suppress(ChildProcessError):
+            status = os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
+            return "" if status == 0 else f"the parent of the tasks has ended with {status}"
+        return ""
+
+
+class HeldPorts:
+    """Ports of this machine that nobody else gets, also while their task is being started again.
+
+    A socket that is bound and does not listen keeps a port from those who ask for any free one, and
+    from those who ask for this one; a server of ours may still listen there.
+    """
+
+    def __init__(self) -> None:
+        self._sockets: list[socket.socket] = []
+
+    def take(self, count: int) -> Sequence[str]:
+        """So many addresses more."""
+        found = []
+        for _ in range(count):
+            held = socket.socket()
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.bind(("127.0.0.1", 0))
+            self._sockets.append(held)
+            found.append(f"127.0.0.1:{held.getsockname()[1]}")
+        return found
+
+    def close(self) -> None:
+        """Let them go."""
+        for held in self._sockets:
+            held.close()

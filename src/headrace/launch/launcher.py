@@ -1,0 +1,306 @@
+"""`headrace launch` at work: hosts, rules, logs and the panel in one loop."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headrace.launch.display import Display, TaskRow
+from headrace.launch.hosts import HeldPorts, Host
+from headrace.launch.job import SERVER, LaunchJob, TaskId, task_environment
+from headrace.launch.logs import TaskLogs
+from headrace.launch.processes import words_of
+from headrace.launch.rules import Instruction, LaunchRules, Say, SignalTask, StartTask, State
+from headrace.launch.watch import ClusterWatch
+
+__all__ = ["Launch", "Launcher"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LONGEST_WAIT = 0.5
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A job, and how it is run here.
+
+    Args:
+        job: what runs.
+        log_folder: for a log of each task.
+        servers_run_script: whether tasks of the job ``ps`` run the script; otherwise the launcher
+            has a program of its own for them.
+        environment: variables for all tasks.
+        address_of: the address of one more task on a host, by the name of that; by default at a
+            port of this machine.
+    """
+
+    job: LaunchJob
+    log_folder: Path
+    servers_run_script: bool = True
+    environment: Mapping[str, str] = field(default_factory=dict)
+    address_of: Callable[[str], str] | None = None
+
+
+class Launcher:
+    """Runs a launch from its start to its end.
+
+    Args:
+        launch: what runs, and how.
+        hosts: where; tasks are dealt out to them in turn.
+    """
+
+    def __init__(self, launch: Launch, hosts: Sequence[Host]) -> None:
+        self._launch, self._hosts = launch, list(hosts)
+        self._rules = LaunchRules(launch.job)
+        self._ports = HeldPorts()
+        self._addresses: dict[str, list[str]] = {}
+        self._placed: dict[TaskId, Host] = {}
+        self._processes: set[TaskId] = set()
+        self._logs = TaskLogs(launch.log_folder)
+        self._caught: list[int] = []
+        self._started_at = time.monotonic()
+        self._bell, self._ring = socket.socketpair()
+        self._watch = ClusterWatch(self._asked_first, launch.job.elastic is not None, self._wake)
+        self._seen_rounds = 0
+        self._greeted: list[dict[str, Any]] = []
+        title = f"{launch.job.script}: {_counted(launch.job)}"
+        self._display = Display(self._rows, title)
+
+    def run(self) -> int:
+        """Run it; the exit status."""
+        for end in (self._bell, self._ring):
+            end.setblocking(False)
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._close)
+            stack.enter_context(self._signals())
+            stack.enter_context(self._display)
+            for task in self._rules.tasks:
+                self._place(task)
+            self._watch.start()
+            self._loop()
+        return self._rules.exit_status
+
+    # -- the loop ---------------------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._bell, selectors.EVENT_READ, self._hear_bell)
+            for host in self._hosts:
+                selector.register(host, selectors.EVENT_READ, self._listener(selector, host))
+            self._do(self._rules.tick(time.monotonic()))
+            while not self._rules.is_over:
+                for key, _ in selector.select(self._patience()):
+                    key.data()
+                now = time.monotonic()
+                while self._caught:
+                    self._stop(self._caught.pop(0), now)
+                if self._watch.rounds != self._seen_rounds:
+                    self._seen_rounds = self._watch.rounds
+                    self._do(self._rules.size(self._watch.size, now))
+                self._do(self._rules.tick(now))
+                self._display.refresh()
+
+    def _patience(self) -> float:
+        due = self._rules.next_time()
+        left = _LONGEST_WAIT if due is None else due - time.monotonic()
+        return max(0.0, min(left, _LONGEST_WAIT))
+
+    def _stop(self, number: int, now: float) -> None:
+        is_first = not self._rules.is_stopping
+        again = " (again: kills them)" if is_first and number == signal.SIGINT else ""
+        self._display.say(f"{signal.Signals(number).name}: all tasks are asked to end{again}")
+        self._do(self._rules.stop(number, now))
+
+    def _do(self, instructions: Sequence[Instruction]) -> None:
+        for one in instructions:
+            if isinstance(one, Say):
+                self._display.say(one.text, one.is_problem)
+            elif isinstance(one, SignalTask):
+                host = self._placed[one.task]
+                host.send(signal=str(one.task), number=int(one.number))
+            else:
+                self._start(one)
+
+    def _start(self, start: StartTask) -> None:
+        task, job = start.task, self._launch.job
+        if task not in self._placed:
+            self._place(task)
+        contact = ""
+        if self._rules.has_joined(task):
+            contact = self._address(self._rules.contact())
+        serves = task.job == SERVER and not self._launch.servers_run_script
+        life = self._rules.tasks[task]
+        if life.starts > 1:
+            self._logs.add(task, [f"--- start {life.starts} ---"])
+        self._processes.add(task)
+        self._placed[task].send(
+            start=str(task),
+            program=None if serves else job.script,
+            module=job.as_module,
+            arguments=list(job.arguments),
+            environment={
+                **self._launch.environment,
+                **task_environment(job, self._known_to(task), task, contact),
+            },
+            folder=os.getcwd(),
+        )
+
+    def _known_to(self, task: TaskId) -> dict[str, list[str]]:
+        """The addresses that a task is told: those of the beginning, and its own."""
+        counts = self._launch.job.counts
+        own = task.index + 1 if self._rules.has_joined(task) else 0
+        return {
+            job: tasks[: max(counts.get(job, 0), own if job == task.job else 0)]
+            for job, tasks in self._addresses.items()
+        }
+
+    def _place(self, task: TaskId) -> None:
+        """Give a task a host and an address."""
+        host = self._hosts[len(self._placed) % len(self._hosts)]
+        self._placed[task] = host
+        if task.job not in self._launch.job.counts:
+            return  # an evaluator is no part of the cluster
+        addresses = self._addresses.setdefault(task.job, [])
+        while len(addresses) <= task.index:
+            find = self._launch.address_of
+            addresses.append(self._ports.take(1)[0] if find is None else find(host.name))
+
+    def _address(self, task: TaskId) -> str:
+        return self._addresses[task.job][task.index]
+
+    # -- what comes in ----------------------------------------------------------------------------
+
+    def _listener(self, selector: selectors.BaseSelector, host: Host) -> Callable[[], None]:
+        def listen() -> None:
+            events = host.events()
+            if events is None:
+                selector.unregister(host)
+                self._lost(host)
+            for event in events or ():
+                self._hear(host, event)
+
+        return listen
+
+    def _hear(self, host: Host, event: dict[str, Any]) -> None:
+        now = time.monotonic()
+        if event["event"] == "host":
+            self._greet(host, event, now)
+            return
+        task = next(t for t in self._rules.tasks if str(t) == event["task"])
+        if event["event"] == "output":
+            self._logs.add(task, event["lines"])
+            self._display.output(task, event["lines"])
+        else:
+            self._processes.discard(task)
+            self._logs.add(task, [f"--- {words_of(event['status'])} ---"])
+            self._do(self._rules.ended(task, event["status"], now))
+
+    def _greet(self, host: Host, about: dict[str, Any], now: float) -> None:
+        """Machines of one cluster must run the same release."""
+        self._greeted.append(about)
+        first = self._greeted[0]
+        for what in ("release", "python"):
+            if about[what] != first[what]:
+                text = (
+                    f"{host.name or about['name']} has {what} {about[what]}, "
+                    f"{first['name']} has {first[what]}: tasks of one cluster need the same. "
+                    "Install it there, or say which Python to use (--remote-python)."
+                )
+                tasks = [t for t, h in self._placed.items() if h is host]
+                self._do(self._rules.lost(text, tasks, now))
+                return
+
+    def _lost(self, host: Host) -> None:
+        """A connection has ended, and with it all tasks there."""
+        tasks = [t for t, h in self._placed.items() if h is host]
+        why = host.close()
+        text = f"{host.name or 'this machine'} runs no tasks any more: {why or 'it is gone'}"
+        self._do(self._rules.lost(text, tasks, time.monotonic()))
+
+    def _hear_bell(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._bell.recv(4096)
+
+    def _wake(self) -> None:
+        """Called by the thread that asks the cluster."""
+        with contextlib.suppress(OSError):
+            self._ring.send(b"n")
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Signals of this process become events of the loop."""
+        wakeup = signal.set_wakeup_fd(self._ring.fileno(), warn_on_full_buffer=False)
+        before = {
+            number: signal.signal(number, lambda number, _: self._caught.append(number))
+            for number in _SIGNALS
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(wakeup)
+
+    # -- what is shown ----------------------------------------------------------------------------
+
+    def _asked_first(self) -> list[str]:
+        """Addresses of tasks that run: servers first."""
+        running = [t.task for t in self._rules.tasks.values() if t.state is State.RUNNING]
+        return [self._address(t) for t in running if t.job in self._addresses][:3]
+
+    def _rows(self) -> list[TaskRow]:
+        rows = []
+        for task, life in self._rules.tasks.items():
+            reading, _ = self._watch.readings.get(task, (None, None))
+            is_running = life.state is State.RUNNING
+            rows.append(
+                TaskRow(
+                    task,
+                    _state(life.state, life.due - time.monotonic(), life.status),
+                    reading.steps if reading else None,
+                    self._watch.rate(task) if is_running else None,
+                    self._logs.losses.get(task),
+                    reading.memory if reading and is_running else None,
+                    max(life.starts - 1, 0),
+                )
+            )
+        return rows
+
+    def _close(self) -> None:
+        self._watch.stop()
+        for host in self._hosts:
+            host.close()
+        self._logs.close()
+        if self._logs.problem:
+            self._display.say(self._logs.problem, is_problem=True)
+        self._ports.close()
+        for end in (self._bell, self._ring):
+            end.close()
+
+
+def _state(state: State, wait: float, status: int | None) -> str:
+    """
+    >>> _state(State.WAITING, 1.5, -9)
+    'again in 1.5 s'
+    """
+    if state is State.WAITING:
+        return "starts" if status is None else f"again in {max(wait, 0.0):.1f} s"
+    if state in (State.FAILED, State.ENDED) and status:
+        return f"{state.value}: {words_of(status)}"
+    return str(state.value)
+
+
+def _counted(job: LaunchJob) -> str:
+    """
+    >>> _counted(LaunchJob("train.py", ps=1, workers=2, evaluator=True))
+    '1 ps, 2 worker, 1 evaluator'
+    """
+    parts = [f"{count} {name}" for name, count in job.counts.items()]
+    return ", ".join([*parts, *(["1 evaluator"] if job.evaluator else [])])

@@ -1,0 +1,364 @@
+"""What becomes of a launch when tasks end: rules without processes, clocks or output.
+
+Events come in with the time, in seconds; instructions go out.
+
+- A worker, or the chief, that ends with 0 is done. When all are, servers are asked to end; before
+  that the evaluator gets time for the last checkpoint. Nobody waits for a server that is done.
+- A task that ends by a signal or with another status is started again, after a pause that grows,
+  `restarts` times in a row. A life of a minute counts from the beginning. A worker of a job with
+  servers that fails too often is left out, and so is the evaluator; otherwise all are ended.
+- A program that fails with a status, not by a signal, in the first seconds of its first life would
+  do so again: all are ended.
+- Workers without servers (all-reduce) go on without one that has failed, which cannot come back
+  among them. When none is left all are started again.
+
+The exit status is the worst of the tasks; a signal counts 128 and its number.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from headrace.launch.job import CHIEF, EVALUATOR, SERVER, WORKER, LaunchJob, TaskId
+from headrace.launch.processes import exit_status, words_of
+
+__all__ = [
+    "ClusterSize",
+    "Instruction",
+    "LaunchRules",
+    "Say",
+    "SignalTask",
+    "StartTask",
+    "State",
+    "TaskLife",
+]
+
+_TRAINERS = (CHIEF, WORKER)
+
+
+@dataclass(frozen=True)
+class LaunchTiming:
+    """How long a launch waits, in seconds.
+
+    Attributes:
+        first_pause, longest_pause: before a task is started again.
+        early: a program that fails before is taken for one that cannot run.
+        healthy: a life after which earlier failures are forgotten.
+        end: from SIGTERM to SIGKILL.
+        evaluator: for the last evaluation.
+    """
+
+    first_pause: float = 0.5
+    longest_pause: float = 30.0
+    early: float = 10.0
+    healthy: float = 60.0
+    end: float = 15.0
+    evaluator: float = 300.0
+
+
+class State(Enum):
+    """Of a task."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    LEFT = "left"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class StartTask:
+    """Start a task."""
+
+    task: TaskId
+
+
+@dataclass(frozen=True)
+class SignalTask:
+    """Send a task a signal."""
+
+    task: TaskId
+    number: int
+
+
+@dataclass(frozen=True)
+class Say:
+    """Tell the user; a problem or not."""
+
+    text: str
+    is_problem: bool = False
+
+
+Instruction = StartTask | SignalTask | Say
+
+
+@dataclass(frozen=True)
+class ClusterSize:
+    """What the running cluster says of its size.
+
+    Attributes:
+        wanted: tasks of each job, where somebody has asked for a number.
+        missing: how many of them are to be started.
+        present: tasks that the cluster has now.
+    """
+
+    wanted: dict[str, int]
+    missing: dict[str, int]
+    present: frozenset[TaskId]
+
+
+@dataclass
+class TaskLife:
+    """A task, over all its processes.
+
+    Attributes:
+        starts: how many; failures: those in a row that have failed.
+        began: the start of the last one; due: of the next one.
+        status: how the last one has ended, negative for a signal.
+    """
+
+    task: TaskId
+    state: State = State.WAITING
+    starts: int = 0
+    failures: int = 0
+    began: float = 0.0
+    due: float = 0.0
+    status: int | None = None
+
+
+class LaunchRules:
+    """The rules of one launch.
+
+    Args:
+        job: what was launched.
+        timing: how long to wait.
+    """
+
+    def __init__(self, job: LaunchJob, timing: LaunchTiming | None = None) -> None:
+        self._job, self._timing = job, timing or LaunchTiming()
+        self.tasks = {task: TaskLife(task) for task in job.tasks}
+        #: Set when the launch ends before its time: what the exit status is then.
+        self._ordered: int | None = None
+        self._is_stopping = False
+        self._evaluator_until: float | None = None
+        self._kill_at: float | None = None
+        #: Workers that have ended with 0, of which is not known yet whether they were to leave.
+        self._asked: set[TaskId] = set()
+        self._size: ClusterSize | None = None
+        self._rounds = 0
+
+    # -- what is asked ----------------------------------------------------------------------------
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether all that run have been asked to end."""
+        return self._is_stopping
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing runs, and nothing is to be started."""
+        return self._is_stopping and not self._of(State.RUNNING)
+
+    @property
+    def exit_status(self) -> int:
+        """The worst of the tasks, or that of the signal which has ended the launch."""
+        if self._ordered is not None:
+            return self._ordered
+        ends = [t.status or 0 for t in self.tasks.values() if t.state is State.FAILED]
+        return max(map(exit_status, ends), default=0)
+
+    def next_time(self) -> float | None:
+        """When `tick` has something to do, if nothing else happens."""
+        times = [t.due for t in self._of(State.WAITING)] if not self._is_stopping else []
+        times += [t for t in (self._kill_at, self._evaluator_until) if t is not None]
+        return min(times, default=None)
+
+    def contact(self) -> TaskId:
+        """A task by which others join."""
+        return next(iter(self.tasks))
+
+    def has_joined(self, task: TaskId) -> bool:
+        """Whether a task is none of those at the beginning."""
+        return task not in self._job.tasks
+
+    # -- what happens -----------------------------------------------------------------------------
+
+    def tick(self, now: float) -> list[Instruction]:
+        """Time has passed; also the first event of a launch."""
+        done: list[Instruction] = []
+        if self._kill_at is not None and now >= self._kill_at:
+            self._kill_at = None
+            late = self._of(State.RUNNING)
+            done += [Say(f"{t.task} does not end and is killed", True) for t in late]
+            done += [SignalTask(t.task, signal.SIGKILL) for t in late]
+        if self._evaluator_until is not None and now >= self._evaluator_until:
+            seconds = self._timing.evaluator
+            done.append(Say(f"the evaluator has not ended {seconds:.0f} s after the training"))
+            done += self._stop(now)
+        if self._is_stopping:
+            return done
+        for life in self._of(State.WAITING):
+            if now >= life.due:
+                life.state, life.began, life.starts = State.RUNNING, now, life.starts + 1
+                done.append(StartTask(life.task))
+        return done
+
+    def ended(self, task: TaskId, status: int, now: float) -> list[Instruction]:
+        """The process of a task has ended."""
+        life = self.tasks[task]
+        life.status = status
+        if self._is_stopping:
+            life.state = State.DONE if status == 0 else State.ENDED
+            return []
+        if status == 0:
+            life.state = State.DONE
+            if self._job.elastic and task.job == WORKER:
+                self._asked.add(task)
+                return []
+            return [Say(f"{task} is done"), *self._finished(now)]
+        return self._failed(life, status, now)
+
+    def size(self, found: ClusterSize | None, now: float) -> list[Instruction]:
+        """The cluster says how many it wants; None if it does not answer."""
+        self._size = found or self._size
+        done: list[Instruction] = []
+        for task in sorted(self._asked):
+            others = sum(t.task.job == task.job for t in self._of(State.RUNNING, State.WAITING))
+            wanted = self._size.wanted.get(task.job) if self._size else None
+            if wanted is not None and others >= wanted:
+                self.tasks[task].state = State.LEFT
+                done.append(Say(f"{task} has left, as it was asked to"))
+            else:
+                done.append(Say(f"{task} is done"))
+        self._asked.clear()
+        if self._job.elastic:
+            done += self._finished(now)
+        if found is not None and not self._is_stopping and not self._has_ended():
+            done += self._grow(found, now)
+        return done
+
+    def stop(self, number: int, now: float) -> list[Instruction]:
+        """Somebody wants the launch to end, by a signal; the second time at once."""
+        if self._ordered is not None:
+            self._kill_at = None
+            return [SignalTask(t.task, signal.SIGKILL) for t in self._of(State.RUNNING)]
+        self._ordered = exit_status(-number)
+        return self._stop(now)
+
+    def lost(self, text: str, tasks: Iterable[TaskId], now: float) -> list[Instruction]:
+        """A machine is gone, and with it some tasks."""
+        done: list[Instruction] = [Say(text, True)]
+        for task in tasks:
+            life = self.tasks[task]
+            if life.state in (State.RUNNING, State.WAITING):
+                life.state, life.status = State.FAILED, life.status or 1
+        return [*done, *([] if self._is_stopping else self._stop(now))]
+
+    # -- rules ------------------------------------------------------------------------------------
+
+    def _of(self, *states: State) -> list[TaskLife]:
+        return [t for t in self.tasks.values() if t.state in states]
+
+    def _trainers(self, *states: State) -> list[TaskLife]:
+        return [t for t in self._of(*states) if t.task.job in _TRAINERS]
+
+    def _has_ended(self) -> bool:
+        """Whether some worker is at the end of the training."""
+        return bool(self._trainers(State.DONE))
+
+    def _failed(self, life: TaskLife, status: int, now: float) -> list[Instruction]:
+        lived, task = now - life.began, life.task
+        how = f"{task} has ended: {words_of(status)}"
+        if status > 0 and life.starts == 1 and lived < self._timing.early:
+            life.state = State.FAILED
+            text = f"{how}, {lived:.1f} s after its start. It would end so again: all are ended."
+            return [Say(text, True), *self._stop(now)]
+        life.failures = 1 if lived >= self._timing.healthy else life.failures + 1
+        if self._job.chosen_mode == "all-reduce" and task.job in _TRAINERS:
+            life.state = State.FAILED
+            return self._left_by(how, now)
+        if life.failures > self._job.restarts:
+            life.state = State.FAILED
+            text = f"{how}, for the {_ordinal(life.failures)} time in a row, and is given up"
+            if task.job in (WORKER, EVALUATOR) and self._trainers(State.RUNNING, State.WAITING):
+                return [Say(f"{text}. The others go on.", True)]
+            return [Say(f"{text}. All are ended.", True), *self._stop(now)]
+        pause = self._again(life, now)
+        return [Say(f"{how}. It is started again in {pause:.1f} s.", True)]
+
+    def _again(self, life: TaskLife, now: float) -> float:
+        """Let a task wait for its next start; for how long."""
+        doubled = self._timing.first_pause * 2.0 ** (max(life.failures, 1) - 1)
+        pause = min(doubled, self._timing.longest_pause)
+        life.state, life.due = State.WAITING, now + pause
+        return pause
+
+    def _left_by(self, how: str, now: float) -> list[Instruction]:
+        """A worker without servers has failed."""
+        if self._trainers(State.RUNNING, State.WAITING):
+            return [Say(f"{how}. The others go on without it.", True)]
+        lost = self._trainers(State.FAILED)
+        if self._trainers(State.DONE) or self._rounds >= self._job.restarts:
+            return [Say(f"{how}, and no worker is left.", True), *self._stop(now)]
+        self._rounds += 1
+        pause = max(self._again(life, now) for life in lost)
+        return [Say(f"{how}. No worker is left: all are started again in {pause:.1f} s.", True)]
+
+    def _finished(self, now: float) -> list[Instruction]:
+        """See whether the training is over."""
+        if self._asked or self._is_stopping or self._trainers(State.RUNNING, State.WAITING):
+            return []
+        evaluator = self.tasks.get(TaskId(EVALUATOR, 0))
+        if evaluator is not None and evaluator.state in (State.RUNNING, State.WAITING):
+            if self._evaluator_until is None:
+                self._evaluator_until = now + self._timing.evaluator
+                return [Say("the training is over; the evaluator has the last checkpoint to do")]
+            return []
+        return self._stop(now)
+
+    def _stop(self, now: float) -> list[Instruction]:
+        """Ask all that run to end."""
+        self._is_stopping, self._evaluator_until = True, None
+        self._kill_at = now + self._timing.end
+        for life in self._of(State.WAITING):
+            life.state = State.ENDED
+        return [SignalTask(t.task, signal.SIGTERM) for t in self._of(State.RUNNING)]
+
+    def _grow(self, found: ClusterSize, now: float) -> list[Instruction]:
+        """Start what is missing."""
+        if self._job.elastic is None:
+            return []
+        done: list[Instruction] = []
+        for job, most in ((WORKER, self._job.elastic[1]), (SERVER, None)):
+            live = [t for t in self._of(State.RUNNING, State.WAITING) if t.task.job == job]
+            coming = sum(t.task not in found.present for t in live)
+            for _ in range(found.missing.get(job, 0) - coming):
+                if most is not None and len(live) >= most:
+                    break
+                life = self._newcomer(job)
+                life.state, life.due, life.failures = State.WAITING, now, 0
+                live.append(life)
+                done.append(Say(f"{life.task} is wanted and is started"))
+        return done
+
+    def _newcomer(self, job: str) -> TaskLife:
+        """The task of a job with the lowest number that does not run."""
+        index = 0
+        while (task := TaskId(job, index)) in self.tasks:
+            if self.tasks[task].state in (State.LEFT, State.FAILED):
+                return self.tasks[task]
+            index += 1
+        self.tasks[task] = TaskLife(task)
+        return self.tasks[task]
+
+
+def _ordinal(number: int) -> str:
+    """
+    >>> [_ordinal(n) for n in (1, 2, 3, 4)]
+    ['1st', '2nd', '3rd', '4th']
+    """
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number, 'th') }"

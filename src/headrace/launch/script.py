@@ -1,0 +1,94 @@
+"""A look at a script before it is started: is it there, and does it know of clusters?"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from pathlib import Path
+
+__all__ = ["knows_clusters", "source_of"]
+
+#: Names of what makes a process a task of a cluster; plain programs have none of them.
+_SIGNS = frozenset(
+    {
+        "ClusterSpec",
+        "RunConfig",
+        "TF_CONFIG",
+        "TFConfigClusterResolver",
+        "read_tf_config",
+        "train_and_evaluate",
+    }
+)
+
+
+def source_of(script: str, as_module: bool) -> Path | None:
+    """The file of a script, if there is one with text.
+
+    Raises:
+        FileNotFoundError: if there is no such script.
+    """
+    if as_module:
+        try:
+            spec = importlib.util.find_spec(script)
+        except (ImportError, ValueError):
+            spec = None
+        if spec is None:
+            raise FileNotFoundError(f"There is no module {script!r} here or on the path.")
+        found = Path(spec.origin) if spec.origin else None
+        return found if found and found.suffix == ".py" else None
+    path = Path(script)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {script!r}.")
+    file = path / "__main__.py" if path.is_dir() else path
+    return file if file.suffix == ".py" and file.exists() else None
+
+
+def knows_clusters(file: Path | None) -> bool:
+    """Whether a program, or a module beside it that it imports, names what clusters are made of.
+
+    What cannot be read is taken for one that does: it is run by every task then.
+    """
+    if file is None:
+        return True
+    seen: set[Path] = set()
+    queue = [file]
+    while queue:
+        path = queue.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        try:
+            tree = ast.parse(path.read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            return True
+        for node in ast.walk(tree):
+            if _names(node) & _SIGNS:
+                return True
+            queue += _beside(node, file.parent)
+    return False
+
+
+def _names(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Name):
+        return {node.id}
+    if isinstance(node, ast.Attribute):
+        return {node.attr}
+    if isinstance(node, ast.alias):
+        return {node.name.rpartition(".")[2]}
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return {node.value}
+    return set()
+
+
+def _beside(node: ast.AST, folder: Path) -> list[Path]:
+    """The files that an import finds in the folder of the program."""
+    modules = []
+    if isinstance(node, ast.Import):
+        modules = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    found = []
+    for module in modules:
+        path = folder.joinpath(*module.split("."))
+        found += [p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()]
+    return found

@@ -1,0 +1,39 @@
+"""A look at scripts: which are there, and which know of clusters."""
+
+import pytest
+
+from headrace.launch.script import knows_clusters, source_of
+
+
+@pytest.mark.parametrize(
+    ("text", "knows"),
+    [
+        ("import tensorflow as tf\ntf.Session()", False),
+        ("import helper", True),
+        ("from helper import cluster", True),
+        ("import other", False),
+        ("cluster = tf.train.ClusterSpec({})", True),
+        ("config = os.environ['TF_CONFIG']", True),
+        ("tf.estimator.train_and_evaluate(e, t, v)", True),
+        ("from tensorflow.estimator import RunConfig as R", True),
+        ("# ClusterSpec\n'about TF_CONFIG'", False),
+        ("print 'Python 2'", True),
+    ],
+)
+def test_which_scripts_know_of_clusters(tmp_path, text, knows):
+    (tmp_path / "helper.py").write_text("import other\ncluster = ClusterSpec({})")
+    (tmp_path / "other.py").write_text("import numpy, other")
+    (tmp_path / "script.py").write_text(text)
+    assert knows_clusters(tmp_path / "script.py") is knows
+
+
+def test_where_the_text_of_a_script_is(tmp_path):
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        source_of(str(tmp_path / "x.py"), False)
+    with pytest.raises(FileNotFoundError, match="There is no module"):
+        source_of("no.such.module", True)
+    (tmp_path / "__main__.py").write_text("")
+    assert source_of(str(tmp_path), False) == tmp_path / "__main__.py"
+    assert source_of("json", True).name == "__init__.py"
+    # What has no text is run by every task.
+    assert knows_clusters(None)
