@@ -57,7 +57,8 @@ def test_finds_the_groups(metric: str, start: Any, batches: bool) -> None:
     assert losses[-1] < (3 if metric == "squared_euclidean" else 0.05)
     if metric == "squared_euclidean":
         means = _blobs().reshape(3, 20, 2).mean(1)
-        np.testing.assert_allclose(centers[groups[:, 0]], means, rtol=0, atol=1e-3)
+        atol = 0.02 if batches else 1e-4  # the first centre counts as a point
+        np.testing.assert_allclose(centers[groups[:, 0]], means, rtol=0, atol=atol)
 
 
 def test_random_centres_are_points_of_the_data() -> None:
@@ -74,14 +75,14 @@ def test_a_batch_moves_a_centre_by_its_share() -> None:
         sess.run(init_op, {point: [[0.0]]})
         for value in (4.0, 8.0, 6.0):
             sess.run(train_op, {point: [[value]]})
-        assert sess.run("clusters:0") == pytest.approx(6.0)
+        assert sess.run("clusters:0") == pytest.approx(4.5)  # the first centre counts as a point
 
 
 def test_what_is_refused() -> None:
     points = np.zeros([4, 2], np.float32)
     with pytest.raises(ValueError, match="Unsupported distance metric"):
         KMeans(points, 2, distance_metric="l1")
-    with pytest.raises(ValueError, match="Unsupported initialization algorithm 'kmc2'"):
-        KMeans(points, 2, initial_clusters="kmc2")
-    with pytest.raises(ValueError, match="mini_batch_steps_per_iteration is 1"):
-        KMeans(points, 2, use_mini_batch=True, mini_batch_steps_per_iteration=2)
+    with pytest.raises(ValueError, match="Unsupported initialization algorithm 'grid'"):
+        KMeans(points, 2, initial_clusters="grid")
+    with pytest.raises(ValueError, match="steps_per_iteration must be at least 1, not 0"):
+        KMeans(points, 2, use_mini_batch=True, mini_batch_steps_per_iteration=0)

@@ -26,6 +26,7 @@ ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 EXECUTED = [
     *sorted((DOCS / "tutorials").glob("*.md")),
+    DOCS / "algorithms.md",
     DOCS / "data.md",
     DOCS / "feature-columns.md",
     pytest.param(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import headrace as tf
@@ -17,6 +18,7 @@ from headrace.test.cluster import free_ports
 
 PROGRAM = Path(__file__).with_name("cluster_program.py")
 TREES = Path(__file__).with_name("cluster_trees.py")
+ALGORITHMS = Path(__file__).with_name("cluster_algorithms.py")
 
 pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.timeout(180)]
 
@@ -143,3 +145,18 @@ def test_boosted_trees_grow_on_a_cluster(tmp_path):
 
 def _steps_saved(folder):
     return [path.suffixes[0].partition("-")[2] for path in folder.glob("model.ckpt-*.index")]
+
+
+def test_workers_move_the_centres_of_k_means(tmp_path):
+    """The chief chooses the first centres; those on the server are moved by both workers."""
+    a, b, c = _addresses(3)
+    cluster = {"chief": [a], "worker": [b], "ps": [c]}
+    with Cluster(cluster, tmp_path, program=ALGORITHMS) as tasks:
+        for job in ("ps", "chief", "worker"):
+            tasks.start(job, 0)
+        ends = tasks.ends()
+    for task, (status, text) in ends.items():
+        assert (status, "done" in text) == (0, True), (task, text[-2000:])
+    centers = tf.train.load_variable(str(tmp_path), "clusters")
+    middles = centers[centers[:, 0].argsort()]
+    np.testing.assert_allclose(middles, [[-9, -9], [0, 9], [9, 0]], atol=0.5)

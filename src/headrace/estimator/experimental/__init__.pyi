@@ -8,5 +8,6 @@ from headrace.estimator.early_stopping import stop_if_higher_hook as stop_if_hig
 from headrace.estimator.early_stopping import stop_if_lower_hook as stop_if_lower_hook
 from headrace.estimator.early_stopping import stop_if_no_decrease_hook as stop_if_no_decrease_hook
 from headrace.estimator.early_stopping import stop_if_no_increase_hook as stop_if_no_increase_hook
+from headrace.estimator.experimental.kmeans import KMeans as KMeans
 from headrace.estimator.export.receivers import build_raw_supervised_input_receiver_fn as build_raw_supervised_input_receiver_fn
 from headrace.estimator.in_memory_evaluator import InMemoryEvaluatorHook as InMemoryEvaluatorHook

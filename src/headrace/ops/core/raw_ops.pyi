@@ -2744,6 +2744,15 @@ class RawOps:
         *,
         name: str | None = None,
     ) -> Operation: ...
+    def HeadraceNearestCenters(
+        self,
+        points: _Any,
+        centers: _Any,
+        *,
+        T: _Type | None = None,
+        num_clusters: _Int | None = -1,
+        name: str | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
     def HistogramFixedWidth(
         self,
         values: _Any,
@@ -3192,6 +3201,22 @@ class RawOps:
         kept: Iterable[_Int] | None = (),
         name: str | None = None,
     ) -> list[Tensor]: ...
+    def KMC2ChainInitialization(
+        self,
+        distances: _Any,
+        seed: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def KmeansPlusPlusInitialization(
+        self,
+        points: _Any,
+        num_to_sample: _Any,
+        seed: _Any,
+        num_retries_per_sample: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
     def L2Loss(
         self,
         t: _Any,
@@ -4087,6 +4112,14 @@ class RawOps:
         T: _Type | None = None,
         name: str | None = None,
     ) -> Tensor: ...
+    def NearestNeighbors(
+        self,
+        points: _Any,
+        centers: _Any,
+        k: _Any,
+        *,
+        name: str | None = None,
+    ) -> tuple[Tensor, Tensor]: ...
     def Neg(
         self,
         x: _Any,
