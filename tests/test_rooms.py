@@ -117,6 +117,7 @@ SHARED_NAMES = {
         ],
         "tf.contrib.distribute has one of its own, with the arguments and methods of 1.12",
     ),
+    "KMeans": "tf.contrib.factorization has the graph, tf.estimator.experimental the estimator",
     "Step": "tf.contrib.distribute has a public one",
     "TFRecordWriter": "tf.data.experimental has one of its own, which writes datasets",
 }

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import jax
+import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
@@ -161,6 +162,7 @@ def plus_plus(points: Any, num_to_sample: Any, seed: Any, num_retries_per_sample
             f"{wanted} centers cannot be drawn from {rows} points: give at least as many points"
         )
     points = jnp.asarray(points)
+    epsilon = float(np.finfo(points.dtype).eps)
     candidates = 1 + (retries if retries >= 0 else 2 + int(math.log(wanted)))
     shifted = points - points.mean(0)
     lengths = (shifted * shifted).sum(1)
@@ -179,7 +181,7 @@ def plus_plus(points: Any, num_to_sample: Any, seed: Any, num_retries_per_sample
         near = shifted[chosen]
         found = lengths - 2 * _product(near, shifted, 1, 1) + (near * near).sum(1)[:, None]
         # Rounding leaves a distance to itself, and more to equals.
-        noise = 8 * jnp.finfo(points.dtype).eps * (lengths + (near * near).sum(1)[:, None])
+        noise = 8 * epsilon * (lengths + (near * near).sum(1)[:, None])
         return jnp.where(found <= noise, 0, found)
 
     def step(state: Any, number: Any) -> tuple[Any, Any]:
