@@ -3,9 +3,13 @@
 {"cluster": {"chief": ["a:2222"], "worker": ["b:2222"], "ps": ["c:2222"]},
  "task": {"type": "worker", "index": 0}}
 
-Keys beside these: ``service``, ``session_master``, ``eval_session_master``, ``model_dir`` and
-``environment``. Evaluators are not part of the cluster. A worker that has the chief's address is
-the chief.
+Keys beside these: ``service``, ``session_master``, ``eval_session_master``, ``model_dir``,
+``environment`` and ``replicas`` (1: servers keep copies of each other's variables). Evaluators are
+not part of the cluster. A worker that has the chief's address is the chief.
+
+A process joins a running cluster by the address of any of its tasks:
+
+{"cluster_address": "c:2222", "task": {"type": "worker"}}
 """
 
 from __future__ import annotations
@@ -37,8 +41,11 @@ _KEYS = {
     "eval_session_master": "a string",
     "model_dir": "a string",
     "environment": "a string",
+    "cluster_address": "a string",
+    "replicas": "an integer",
 }
-_KINDS = {key: str if what == "a string" else dict for key, what in _KEYS.items()}
+_NAMED_KINDS = {"a string": str, "an integer": int}
+_KINDS = {key: _NAMED_KINDS.get(what, dict) for key, what in _KEYS.items()}
 _INDEX = "TF_CONFIG['task']['index']"
 _EXAMPLE = '{"cluster": {"chief": ["host0:2222"], "worker": ["host1:2222"], "ps": ["host2:2222"]}, '
 _EXAMPLE += '"task": {"type": "worker", "index": 0}}'
@@ -71,6 +78,7 @@ class Placement:
         num_ps_replicas, num_worker_replicas: servers; workers, the chief among them.
         global_id: the number among all tasks, the chief's is 0; None for an evaluator.
         service: what TF_CONFIG says of the service.
+        server: the one by which this process has joined the cluster; None where it has not.
     """
 
     task_type: str = TaskType.WORKER
@@ -83,6 +91,7 @@ class Placement:
     num_worker_replicas: int = 1
     global_id: int | None = 0
     service: Any = None
+    server: Any = None
 
 
 def read_environment(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
@@ -187,11 +196,17 @@ def strategies(train: Any, evaluation: Any, both: Any) -> tuple[Any, Any]:
 def placement_of(tf_config: Mapping[str, Any]) -> Placement:
     """What a process with this TF_CONFIG is.
 
+    With ``cluster_address`` it becomes a task of a running cluster, and is one until its server is
+    stopped or the process ends.
+
     Raises:
         ValueError: if the cluster, or the task, breaks a rule; the message says which key.
+        UnavailableError: if nobody is at ``cluster_address``; see `tf.train.Server`.
     """
     cluster = tf_config.get("cluster") or {}
     task = tf_config.get("task") or {}
+    if tf_config.get("cluster_address"):
+        return _joined(tf_config, task)
     if not cluster:
         return _alone(tf_config, task)
     chief = TaskType.MASTER if TaskType.MASTER in cluster else TaskType.CHIEF
@@ -199,7 +214,7 @@ def placement_of(tf_config: Mapping[str, Any]) -> Placement:
         raise ValueError("If `master` node exists in `cluster`, job `chief` is not supported.")
     _check_chief(cluster, chief)
     task_type, task_id = _task(cluster, task, chief)
-    spec = _spec(cluster, chief)
+    spec = _spec(cluster, chief, tf_config.get("replicas") or 0)
     place = Placement(
         task_type,
         task_id,
@@ -218,6 +233,53 @@ def placement_of(tf_config: Mapping[str, Any]) -> Placement:
     place.num_worker_replicas = _count(spec, TaskType.WORKER) + _count(spec, chief)
     place.global_id = _global_id(spec, task_type, task_id, chief)
     return place
+
+
+def _joined(tf_config: Mapping[str, Any], task: Mapping[str, Any]) -> Placement:
+    """A process that joins a running cluster."""
+    if tf_config.get("cluster"):
+        raise ValueError(
+            "TF_CONFIG has both 'cluster' and 'cluster_address': the first tells a process a "
+            "cluster that is started with it, the second one that runs, and that it joins."
+        )
+    task_type, index = task.get("type"), task.get("index")
+    if task_type not in (TaskType.WORKER, TaskType.PS):
+        raise ValueError(
+            f"A task that joins a cluster ('cluster_address' in TF_CONFIG) is a 'worker' or a "
+            f"'ps': TF_CONFIG['task']['type'] is {task_type!r}. An evaluator is no part of a "
+            "cluster: leave the address out."
+        )
+    number = None if index is None else _integer(index, _INDEX)
+    server = _server(tf_config["cluster_address"], task_type, number)
+    spec, own = server.cluster, server.server_def.task_index
+    return Placement(
+        task_type,
+        own,
+        spec,
+        server.target,
+        is_chief=False,
+        num_ps_replicas=_count(spec, TaskType.PS) - (task_type == TaskType.PS),
+        num_worker_replicas=sum(
+            _count(spec, job) for job in (TaskType.WORKER, TaskType.CHIEF, TaskType.MASTER)
+        ),
+        global_id=sum(spec.num_tasks(job) for job in spec.jobs) - 1,
+        service=tf_config.get("service"),
+        server=server,
+    )
+
+
+#: The servers by which this process has joined clusters: by their addresses, its job and index.
+_servers: dict[tuple[str, str, int | None], Any] = {}
+
+
+def _server(address: str, job: str, index: int | None) -> Any:
+    """The server that has joined a cluster: one, however many configurations a program makes."""
+    from headrace.distributed.services.server import Server
+
+    known = _servers.get((address, job, index))
+    if known is None or known.wait(0):
+        known = _servers[address, job, index] = Server(address, job_name=job, task_index=index)
+    return known
 
 
 def _alone(tf_config: Mapping[str, Any], task: Mapping[str, Any]) -> Placement:
@@ -324,7 +386,7 @@ def _chief_address(cluster: Mapping[str, Any], chief: str) -> Any:
     return next(iter(_addresses(cluster[chief], f"TF_CONFIG['cluster'][{chief!r}]").values()))
 
 
-def _spec(cluster: Mapping[str, Any], chief: str) -> ClusterSpec:
+def _spec(cluster: Mapping[str, Any], chief: str, replicas: int) -> ClusterSpec:
     """The cluster, in which a worker at the chief's address is left out: it is the chief."""
     jobs = {
         job: _addresses(tasks, f"TF_CONFIG['cluster'][{job!r}]") for job, tasks in cluster.items()
@@ -336,7 +398,7 @@ def _spec(cluster: Mapping[str, Any], chief: str) -> ClusterSpec:
         del jobs[TaskType.WORKER]
     jobs.pop(TaskType.EVALUATOR, None)  # it is no part of the cluster
     try:
-        return ClusterSpec(jobs)
+        return ClusterSpec(jobs, replicas)
     except (TypeError, ValueError) as error:
         raise ValueError(f"TF_CONFIG['cluster']: {error}") from None
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import logging
+from headrace.distributed.cluster.cluster_spec import task_name
+from headrace.distributed.membership.changes import indices
 from headrace.distributed.services import admin
 from headrace.errors import DeadlineExceededError, NotFoundError, UnavailableError
 from headrace.estimator.placement import TaskType
@@ -104,14 +106,14 @@ def _train_as_task(estimator: Any, train_spec: Any, listeners: list[Any]) -> Non
             saving_listeners=listeners,
         )
         if config.is_chief:
-            _end_cluster(config)
+            _end_cluster(config, server)
     finally:
         if server is not None:
             server.stop()
 
 
 def _start_delay(config: RunConfig) -> float:
-    if config.task_type != TaskType.WORKER:
+    if config.task_type != TaskType.WORKER or config._place.server is not None:
         return 0
     most = config.experimental_max_worker_delay_secs
     return min(_MAX_DELAY if most is None else most, (config.task_id + 1) * _DELAY_PER_WORKER)
@@ -121,6 +123,8 @@ def _start_server(config: RunConfig) -> Any:
     from headrace.distributed.services.server import Server
     from headrace.graph.proto import ConfigProto
 
+    if config._place.server is not None:  # it has joined the cluster
+        return config._place.server
     logging.info("Start Tensorflow server.")
     session_config = ConfigProto()
     if config.session_config is not None:
@@ -134,21 +138,26 @@ def _start_server(config: RunConfig) -> Any:
     )
 
 
-def _end_cluster(config: RunConfig) -> None:
-    """Wait for the end of all workers, then let the parameter servers end.
+def _end_cluster(config: RunConfig, server: Any) -> None:
+    """Wait for the end of all workers, then let the parameter servers end; also those that have
+    joined the cluster of ``server``.
 
     A worker that does not answer has ended, or was lost.
     """
     spec = config.cluster_spec
     if TaskType.PS not in spec.jobs:
         return
-    jobs = [TaskType.WORKER] if TaskType.WORKER in spec.jobs else []
-    for job in jobs:
-        for index in spec.task_indices(job):
-            _wait_for_end(spec.task_address(job, index), f"/job:{job}/task:{index}")
-    for index in spec.task_indices(TaskType.PS):
+    tasks = {
+        task_name(j, i): spec.task_address(j, i) for j in spec.jobs for i in spec.task_indices(j)
+    }
+    if server is not None:
+        tasks = dict(server.members.addresses)
+    for index in indices(TaskType.WORKER, tasks):
+        address = tasks[task_name(TaskType.WORKER, index)]
+        _wait_for_end(address, f"/job:{TaskType.WORKER}/task:{index}")
+    for index in indices(TaskType.PS, tasks):
         try:
-            admin.shutdown(spec.task_address(TaskType.PS, index), cluster=False)
+            admin.shutdown(tasks[task_name(TaskType.PS, index)], cluster=False)
         except (UnavailableError, DeadlineExceededError):
             logging.info("The parameter server %d has ended already.", index)
 
