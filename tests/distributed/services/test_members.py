@@ -386,6 +386,23 @@ def test_the_record_says_who_stands_for_a_server_that_has_left():
     assert without(ClusterRecord(), [worker], {**known, worker: "w:1"}).moved == {}
 
 
+def test_a_task_that_only_serves_leaves_when_no_session_needs_it(cluster, joined, caplog):
+    servers = cluster(ps=1, worker=1)
+    server = joined(servers)
+    with tf.device(server.task.me.task):
+        x = tf.constant(1.0) + tf.placeholder_with_default(1.0, [])
+    waits = threading.Thread(target=server.join)
+    with tf.Session(servers.target("worker")) as session:
+        assert session.run(x) == 2.0
+        waits.start()
+        answer = admin.resize(servers["ps", 0].address, {"worker": 1})
+        assert list(answer.leaving) == [server.task.me.task]
+        assert eventually(lambda: "is to leave, and still has 1 plans of sessions" in caplog.text)
+        assert session.run(x) == 2.0
+    assert eventually(lambda: not waits.is_alive())
+    assert server.task.me.task not in servers["ps", 0].members.addresses
+
+
 @pytest.mark.slow  # it waits for a while before it asks why it has to
 def test_a_worker_of_another_program_is_told_what_differs(cluster, joined):
     servers = cluster(ps=1, worker=1)

@@ -27,6 +27,7 @@ from headrace.errors import (
     UnimplementedError,
     suggest,
 )
+from headrace.graph.devices import DeviceSpec
 
 __all__ = ["ClusterCalls", "ask_to_join", "host_towards"]
 
@@ -163,12 +164,11 @@ class ClusterCalls:
         )
 
     def _check_size(self, job: str, count: int) -> None:
-        if job not in self._server.cluster.jobs:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"The cluster has no job {job!r}: it has {', '.join(self._server.cluster.jobs)}.",
-            )
+        joined = {str(DeviceSpec.from_string(t).job) for t in self._members.addresses}
+        jobs = list(dict.fromkeys([*self._server.cluster.jobs, *sorted(joined)]))
+        if job not in jobs:
+            text = f"The cluster has no job {job!r}: it has {', '.join(jobs)}."
+            raise InvalidArgumentError(None, None, text)
         if count < 1:
             raise InvalidArgumentError(
                 None,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.distributed.cluster.cluster_spec import (
+    SERVERS,
     ClusterSpec,
     join_address,
     split_address,
@@ -161,6 +162,8 @@ class Server:
         self._security.check_address(split_address(self._address)[0])
         #: Whether it serves another one's task, in the process that has kept the copy.
         self._serves_copy = False
+        #: What was logged last of why this task does not leave.
+        self._said = ""
         if start:
             self.start()
 
@@ -356,13 +359,35 @@ class Server:
     def join(self) -> None:
         """Wait until the server is stopped: by `stop`, by SIGTERM, or from another task.
 
+        It also ends when the task is to leave its cluster, and no session needs it any more.
+
         In the main thread SIGTERM stops the server while this waits.
         """
         with _stop_on_sigterm(self):
             # A wait without a limit could not be interrupted by signals on some systems.
             while not self._stopped.wait(1.0):
-                pass
+                if self._is_done():
+                    break
         self._finish()
+
+    def _is_done(self) -> bool:
+        """Whether a task that only serves is to leave, and nobody needs it any more.
+
+        Servers of variables leave when they have given them away, see `Shares`.
+        """
+        if self._server_def.job_name == SERVERS or not (
+            self._started and self.members.is_leaving()
+        ):
+            return False
+        task = self.task
+        left = [f"{task.worker.plans} plans of sessions"] if task.worker.plans else []
+        left += [f"{len(task.master.sessions())} sessions"] if task.master.sessions() else []
+        left += task.moves.what_is_left()
+        text = f"{self._task_name} is to leave, and still has {', '.join(left)}" if left else ""
+        if text and text != self._said:
+            _log.warning("%s", text)
+        self._said = text
+        return not left
 
     def stop(self) -> None:
         """Stop: running steps that need this task fail, connections and memory are given back."""
