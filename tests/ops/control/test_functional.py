@@ -1,4 +1,4 @@
-"""map_fn, scan, foldl and foldr, compiled and interpreted."""
+"""map_fn, vectorized_map, scan, foldl and foldr, compiled and interpreted."""
 
 from __future__ import annotations
 
@@ -45,6 +45,39 @@ def test_map_fn_over_nothing():
 def test_map_fn_with_random_draws():
     draws = tf.map_fn(lambda x: x + tf.random_uniform([], seed=1), tf.zeros([4]))
     assert len(set(run(draws).tolist())) == 4
+
+
+def test_vectorized_map():
+    x = tf.placeholder(tf.float64, [None, 3])
+    w = tf.constant([1.0, 2.0, 3.0], tf.float64)
+
+    def of_row(row):
+        total = tf.reduce_sum(row * w)
+        return {"total": total, "grad": tf.gradients(tf.exp(total), row)[0], "size": tf.size(row)}
+
+    found = tf.vectorized_map(of_row, x)
+    rows = np.arange(6.0).reshape(2, 3) / 10
+    got = run(found, {x: rows})
+    np.testing.assert_allclose(got["total"], rows @ [1, 2, 3])
+    np.testing.assert_allclose(got["grad"], np.exp(rows @ [1, 2, 3])[:, None] * [1, 2, 3])
+    np.testing.assert_array_equal(got["size"], [3, 3])
+    assert run(found, {x: rows[:0]})["grad"].shape == (0, 3)
+    slope = tf.gradients(found["total"], x)[0]
+    np.testing.assert_allclose(run(slope, {x: rows}), [[1, 2, 3]] * 2)
+
+
+def test_vectorized_map_of_what_wants_an_order():
+    draws = tf.vectorized_map(lambda x: x + tf.random_uniform([], seed=1), tf.zeros([4]))
+    assert len(set(run(draws).tolist())) == 4
+    v = tf.Variable(0.0)
+    sums = tf.vectorized_map(lambda x: v.assign_add(x), tf.constant([1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(run(sums), [1, 3, 6])
+    # A loop with another number of rounds for each element.
+    doubled = tf.vectorized_map(
+        lambda x: tf.while_loop(lambda y: y < 100.0, lambda y: 2.0 * y, [x]),
+        tf.constant([3.0, 70.0]),
+    )
+    np.testing.assert_array_equal(run(doubled), [192, 140])
 
 
 def test_scan():
@@ -114,6 +147,8 @@ def test_no_gradient_without_back_prop():
             ValueError,
             "same first dimension",
         ),
+        (lambda: tf.vectorized_map(2, ELEMS), TypeError, "fn must be callable"),
+        (lambda: tf.vectorized_map(lambda x: x, 1.0), ValueError, "at least of rank 1"),
         (lambda: tf.scan(lambda a, x: (a, x), ELEMS), ValueError, "same nested structure"),
         (
             lambda: tf.foldl(lambda a, x: tf.concat([a, [x]], 0), ELEMS, np.array([0])),

@@ -393,7 +393,12 @@ def _lower_scan(evaluation: Any, node: Any, args: Sequence[Any]) -> list[Any]:
         return result
 
     loop = flow_kernels.Loop(evaluation, step)
-    if isinstance(size, int):
+    batch = None
+    if attrs["vectorized"] and isinstance(size, int) and size and not carry:
+        batch = flow_kernels.at_once(loop, rows, size)
+    if batch is not None:
+        values, collected = [], batch
+    elif isinstance(size, int):
         values, collected = flow_kernels.scanned(loop, carry, rows, size, attrs["reverse"])
     else:
         values, collected = flow_kernels.scanned_dynamic(loop, carry, rows, size, attrs["reverse"])
@@ -496,7 +501,7 @@ for _name, _effects in (("Scan", EXTERNAL), ("StatelessScan", PURE)):
         f"{_name}(carry: Tcarry, xs: Txs, captures: Tcaptures) -> "
         "(final: Tcarry, ys: Tys, saved: _Tsaved)",
         attrs="Tcarry: list(type), Txs: list(type), Tcaptures: list(type), Tys: list(type), "
-        f"f: func, y_lists: list(bool), reverse: bool = False, {_SAVED}",
+        f"f: func, y_lists: list(bool), reverse: bool = False, vectorized: bool = False, {_SAVED}",
         shape=_scan_shapes,
         lower=_lower_scan,
         traits=LOOP,

@@ -491,6 +491,22 @@ def repeated_while(
     return values, loop.collected(collected, t), go
 
 
+def at_once(loop: Loop, xs: list[Any], count: int) -> list[TensorList] | None:
+    """An iteration for each row of ``xs``, all as one batch; nothing is carried.
+
+    None if an iteration writes state (draws random numbers, checks values): that wants an order.
+    """
+    sample = jax.tree.map(lambda x: _shaped(x.shape[1:], x.dtype), xs)
+    loop.prepare([], jax.tree.map(_zeros, sample), None)
+    if loop.state or not xs:
+        return None
+    if loop.evaluation.probing:
+        return loop.probed(count, count, None)[1]
+    rows = jax.vmap(lambda x: loop.advance([], [], x)[2])(xs)
+    loop.finish([], count)
+    return loop.collected(rows, count)
+
+
 def scanned_dynamic(
     loop: Loop, start: Sequence[Any], xs: list[Any], size: Any, reverse: bool
 ) -> tuple[list[Any], list[TensorList]]:
