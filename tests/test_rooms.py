@@ -102,6 +102,7 @@ SHARED_NAMES = {
     "Datasets": "tf.contrib.learn and the tutorials' data readers each have a public one",
     "RunConfig": "tf.estimator.tpu and tf.contrib.learn each have one with more arguments",
     "Estimator": "tf.contrib.learn has one of its own, with fit",
+    "Identity": "an initializer, and a bijector",
     "ModeKeys": "tf.contrib.learn has one of its own, with INFER",
     **dict.fromkeys(
         [

@@ -18,6 +18,8 @@ NAMESPACES = [
     "",
     *(
         "app",
+        "bayes",
+        "bayes.hmc",
         "bitwise",
         "collective",
         "compat",
@@ -61,6 +63,7 @@ CONTRIB = [
         ),
         *(
             "distributions",
+            "distributions.bijectors",
             "eager",
             "estimator",
             "factorization",

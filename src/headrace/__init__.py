@@ -111,6 +111,7 @@ __getattr__, __dir__ = _lazy(
     },
     modules=(
         "app",
+        "bayes",
         "collective",
         "compat",
         "config",

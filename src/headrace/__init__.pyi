@@ -264,6 +264,7 @@ from headrace.ops.control.functional import foldl as foldl
 from headrace.ops.control.functional import foldr as foldr
 from headrace.ops.control.functional import map_fn as map_fn
 from headrace.ops.control.functional import scan as scan
+from headrace.ops.control.functional import vectorized_map as vectorized_map
 from headrace.ops.control.jax_call_api import from_jax as from_jax
 from headrace.ops.control.script import py_func as py_func
 from headrace.ops.control.tensor_array import TensorArray as TensorArray
@@ -758,6 +759,7 @@ from headrace.ops.strings.api import string_to_hash_bucket_strong as string_to_h
 from headrace.ops.strings.api import string_to_number as string_to_number
 from headrace.ops.strings.api import substr as substr
 from headrace import app as app
+from headrace import bayes as bayes
 from headrace.behavior import control_flow_v2_enabled as control_flow_v2_enabled
 from headrace.behavior import disable_control_flow_v2 as disable_control_flow_v2
 from headrace.behavior import disable_eager_execution as disable_eager_execution

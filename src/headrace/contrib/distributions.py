@@ -20,6 +20,7 @@ from headrace.distributions import (
     Uniform,
     kl_divergence,
 )
+from headrace.distributions import bijectors as bijectors
 from headrace.distributions.positive import (
     ExponentialWithSoftplusRate,
     GammaWithSoftplusConcentrationRate,
@@ -48,6 +49,7 @@ __all__ = [
     "ReparameterizationType",
     "StudentT",
     "Uniform",
+    "bijectors",
     "kl_divergence",
     "softplus_inverse",
 ]

@@ -210,9 +210,9 @@ def make_namespace(module: ModuleType) -> None:
 
 #: The modules that are namespaces of the interface (those of contrib are all).
 _NAMES = """
-app audio autograph bitwise collective compat config contrib data data.experimental debugging
-distribute distribute.cluster_resolver distribute.experimental distributions
-dtypes errors estimator estimator.experimental estimator.export
+app audio autograph bayes bayes.hmc bitwise collective compat config contrib data data.experimental
+debugging distribute distribute.cluster_resolver distribute.experimental distributions
+distributions.bijectors dtypes errors estimator estimator.experimental estimator.export
 estimator.inputs estimator.tpu examples feature_column flags gfile graph_util image
 initializers io io.gfile keras layers linalg logging lookup losses manip math metrics nest nn
 nn.rnn_cell parallel profiler python_io quantization queue ragged random resource_loader saved_model

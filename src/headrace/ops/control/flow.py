@@ -393,11 +393,12 @@ def _lower_scan(evaluation: Any, node: Any, args: Sequence[Any]) -> list[Any]:
         return result
 
     loop = flow_kernels.Loop(evaluation, step)
+    values: list[Any] = []
     batch = None
     if attrs["vectorized"] and isinstance(size, int) and size and not carry:
         batch = flow_kernels.at_once(loop, rows, size)
     if batch is not None:
-        values, collected = [], batch
+        collected = batch
     elif isinstance(size, int):
         values, collected = flow_kernels.scanned(loop, carry, rows, size, attrs["reverse"])
     else:

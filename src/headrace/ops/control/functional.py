@@ -96,7 +96,7 @@ def scan_op(
     return list(op.outputs[: len(carry)]), list(op.outputs[len(carry) : len(carry) + len(ys)])
 
 
-def _set_outputs(tensors: Sequence[Tensor]) -> None:
+def set_outputs(tensors: Sequence[Tensor]) -> None:
     graph = get_default_graph()
     assert isinstance(graph, FuncGraph)
     graph.outputs = [t if t.graph is graph else graph.capture(t) for t in tensors]
@@ -143,7 +143,7 @@ def map_fn(
             result = fn(xs.pack(elements))
             outputs = _typed(result, elems if dtype is None else dtype, xs, dtype)
             form.append(result if dtype is None else nest.map_structure(lambda _: 0, dtype))
-            _set_outputs(outputs)
+            set_outputs(outputs)
 
         _, ys = scan_op(step, (), (), xs.tensors, reverse=False)
         if not infer_shape:
@@ -210,7 +210,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any) -> Any:
         def step(*elements: Tensor) -> None:
             result = nest.map_structure(convert_to_tensor, fn(xs.pack(elements)))
             form.append(result)
-            _set_outputs(nest.flatten(result))
+            set_outputs(nest.flatten(result))
 
         _, ys = scan_op(step, (), (), xs.tensors, reverse=False, vectorized=True)
         return nest.pack_sequence_as(form[0], ys)
@@ -301,7 +301,7 @@ def _folding(
                     f"{shape_text(before.dims)} to {shape_text(tensor.dims)}."
                 )
             outputs.append(tensor)
-        _set_outputs(outputs * 2 if collect else outputs)
+        set_outputs(outputs * 2 if collect else outputs)
 
     return step
 
