@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from jax import numpy as jnp
 
-from headrace.executor import claims
+import headrace as tf
+from headrace.executor import claims, region
 from headrace.executor.claims import held
 from headrace.executor.resources import ResourceHandle, ResourceStore
+from headrace.settings import flags
 
 _V = ResourceHandle("variable", "", "v")
 
@@ -145,3 +147,33 @@ def test_a_step_that_is_given_up_while_it_waits_for_readers_keeps_nobody_out() -
             _wait(store, given_up)
         assert not store.claims.replaced
         assert not store.claims.waiting
+
+
+def test_what_is_read_stays_as_it_is_while_other_values_are_awaited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A value that is there already must not be changed in place before the reader has it."""
+    monkeypatch.setattr(flags, "interpret", "never")
+    late = tf.get_variable("late", [1000], initializer=tf.zeros_initializer())
+    count = tf.get_variable("count", [], tf.int64, tf.zeros_initializer())
+    add, change = count.assign_add(1), late.assign_add(tf.ones([1000]))
+    wait = region.wait_until_ready
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run([add.op, change.op])
+            session.run(add.op)
+        runs = []
+
+        def wait_while_others_run(*args: Any) -> None:
+            other = threading.Thread(target=session.run, args=(add.op,))
+            other.start()
+            other.join()
+            runs.append(0)
+            wait(*args)
+
+        monkeypatch.setattr(region, "wait_until_ready", wait_while_others_run)
+        monkeypatch.setattr(region, "is_ready", lambda value: value.shape == ())
+        values = session.run([late, count])
+        assert runs
+        assert values[1] == 6

@@ -252,13 +252,15 @@ class Region:
                     pending.append(value)
             if not pending:
                 return [np.asarray(v) for v in values]
-            store.claims.lend(pending)  # nobody changes them in place meanwhile
+            # Nobody changes any of them in place meanwhile.
+            lent = [v for v in values if type(v) is not np.ndarray]
+            store.claims.lend(lent)
         try:
             wait_until_ready(pending, Watch(store, context))
             return [np.asarray(v) for v in values]
         finally:
             with store.lock:
-                store.claims.give_back(pending)
+                store.claims.give_back(lent)
 
     def keep_old(self, keeps_old: bool) -> None:
         """Say whether a later unit may fail: old values must then survive until the step ends."""

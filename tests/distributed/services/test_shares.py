@@ -167,6 +167,25 @@ def test_what_a_server_gave_to_one_that_has_died_begins_anew_there(cluster, join
     assert keys_at(servers["ps", 0]) == {"v"}
 
 
+def test_a_server_that_dies_before_it_has_given_all_away_is_left_out(cluster, caplog):
+    servers = cluster(ps=2, worker=1)
+    with tf.device("/job:ps/task:1"):
+        v = tf.get_variable("v", initializer=2.0, use_resource=True)
+        queue = tf.FIFOQueue(3, tf.float32, shared_name="q")  # keeps it there
+        added = queue.enqueue(1.0)
+    with tf.Session(servers.target("worker")) as session:
+        session.run([v.initializer, added])
+    assert admin.resize(servers["ps", 0].address, {"ps": 1}).leaving
+    assert eventually(lambda: "v" in keys_at(servers["ps", 0]) or "q" in caplog.text, 20)
+    servers["ps", 1]._leave = lambda: None  # one that is killed tells nobody
+    servers["ps", 1].stop()
+    assert eventually(lambda: "/job:ps/replica:0/task:1" not in servers["ps", 0].members.addresses)
+    assert "was to leave, and has ended" in caplog.text
+    with tf.Session(servers.target("worker")) as session:
+        session.run(v.initializer)
+        assert session.run(v) == 2.0
+
+
 def test_what_cannot_move_keeps_its_server(cluster, caplog):
     caplog.set_level("INFO")
     servers = cluster(ps=2, worker=1)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from headrace.distributed.cluster.cluster_spec import SERVERS, task_name
+from headrace.distributed.links.liveness import is_nobody_at
 from headrace.distributed.membership.changes import indices, leaving
 from headrace.distributed.membership.record import ClusterRecord, changed
 from headrace.distributed.moving.planner import plan_moves
@@ -216,6 +217,8 @@ class Shares:
             if task not in missing
         }
         retiring = set(leaving(record.wanted, servers))
+        if self._leave_out_dead(retiring & missing.keys()):
+            return True
         self._leave_out_twins(shares)
         moves = self._planned(shares, retiring)
         if moves:
@@ -226,6 +229,23 @@ class Shares:
             self._fixed.clear()  # what could not move may be able to
             return False
         self._finish(record)
+        return True
+
+    def _leave_out_dead(self, tasks: Collection[str]) -> bool:
+        """Take those tasks out of the cluster whose processes have ended; whether there were any.
+
+        They were to leave, so nobody needs to start them again. Where there are copies these are
+        served, and leave.
+        """
+        if self._server.first_cluster.replicas:
+            return False
+        addresses = self._members.addresses
+        dead = [t for t in sorted(tasks) if is_nobody_at(addresses.of(t), _THERE_SECONDS)]
+        if not dead:
+            return False
+        text = "%s was to leave, and has ended: its variables begin anew where others stand for it"
+        _log.warning(text, ", ".join(dead))
+        self._members.remove(dead)
         return True
 
     def _leave_out_twins(self, shares: dict[str, dict[str, Share]]) -> None:

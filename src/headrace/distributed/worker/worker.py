@@ -485,6 +485,8 @@ def as_op_error(error: BaseException, task: str, part: Part | None = None) -> Op
             nodes = part.nodes if part is not None else ()
             error.device = next((n.device for n in nodes if n.op is error.op), task)
         return error
+    # Its text alone does not say where it comes from.
+    _log.error("An error of no kind that steps know, in %s", task, exc_info=error)
     return to_error(to_failure(error, task))
 
 
