@@ -182,6 +182,32 @@ def test_a_lost_session_is_made_again_from_the_checkpoint(tmp_path: Path) -> Non
     assert hook.sessions == 3
 
 
+def test_a_session_that_is_made_anew_saves_when_that_is_due(tmp_path: Path) -> None:
+    """All wait for its first step, and what it begins with was just restored, but for the end."""
+    count = _counter()
+    saved: list[int] = []
+
+    class Listener(tf.train.CheckpointSaverListener):
+        def after_save(self, session, global_step_value) -> None:
+            saved.append(global_step_value)
+
+    hook = _Flaky()
+    saving = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=2, listeners=[Listener()])
+    creator = tf.train.ChiefSessionCreator(checkpoint_dir=str(tmp_path))
+    with tf.train.MonitoredSession(creator, hooks=[hook, saving]) as session:
+        for _ in range(5):
+            session.run(count)
+        assert saved == [0, 2, 4]
+        hook.errors = [tf.errors.AbortedError(None, None, "lost")]
+        assert session.run(count) == 5
+        assert saved == [0, 2, 4]
+        assert session.run(count) == 6
+        assert saved == [0, 2, 4, 6]
+        hook.errors = [tf.errors.AbortedError(None, None, "lost")]
+        assert session.run(count) == 7
+    assert saved == [0, 2, 4, 6, 7]
+
+
 def test_a_session_without_recovery() -> None:
     count = _counter()
     hook = _Flaky(tf.errors.AbortedError(None, None, "lost"))

@@ -89,6 +89,11 @@ class SecondOrStepTimer:
         self._last_step = step
         return elapsed
 
+    def go_back(self, step: int) -> None:
+        """Training goes on from a step, which may be an earlier one; what is due stays due."""
+        if self._last_step is not None:
+            self._last_step = min(self._last_step, step)
+
     def last_triggered_step(self) -> int | None:
         """When it last happened."""
         return self._last_step

@@ -80,7 +80,8 @@ class CheckpointSaverHook(SessionRunHook):
 
     A checkpoint for which there is no room, or whose storage cannot be reached, costs that
     checkpoint and not the training: the log says so, and the next one is tried at its time. Only
-    the first and the last raise; the first after a session was lost does not.
+    the first and the last raise. A session that is made anew begins without one (in TensorFlow it
+    does not): the last one is what it was restored from, and the next comes when it is due.
 
     Args:
         checkpoint_dir: where to.
@@ -149,6 +150,11 @@ class CheckpointSaverHook(SessionRunHook):
         step = int(session.run(self._global_step))
         if self._background is not None:
             self._background.forget()
+        if self._timer.last_triggered_step() is not None:
+            # Made anew: all wait for the next step. What was not restored is saved when it is due.
+            self._timer.go_back(step)
+            self._lacks_last = True
+            return
         begin = partial(self._begin_session, session, step)
         if self._goes_on:
             self._attempt(step, begin)
