@@ -252,15 +252,13 @@ class Region:
                     pending.append(value)
             if not pending:
                 return [np.asarray(v) for v in values]
-            # Nobody changes any of them in place meanwhile.
-            lent = [v for v in values if type(v) is not np.ndarray]
-            store.claims.lend(lent)
+            store.claims.lend(values)  # nobody changes any of them in place meanwhile
         try:
             wait_until_ready(pending, Watch(store, context))
             return [np.asarray(v) for v in values]
         finally:
             with store.lock:
-                store.claims.give_back(lent)
+                store.claims.give_back(values)
 
     def keep_old(self, keeps_old: bool) -> None:
         """Say whether a later unit may fail: old values must then survive until the step ends."""
