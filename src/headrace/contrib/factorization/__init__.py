@@ -8,6 +8,13 @@ python = _Folder(__name__, "python")
 __getattr__, __dir__ = _lazy(
     __name__,
     {
+        "headrace.contrib.factorization.mixture_estimator": ("GMM",),
+        "headrace.contrib.factorization.mixtures": (
+            "DIAG_COVARIANCE",
+            "FULL_COVARIANCE",
+            "GmmAlgorithm",
+            "gmm",
+        ),
         "headrace.estimator.canned.clustering": (
             "CLUSTERS_VAR_NAME",
             "COSINE_DISTANCE",

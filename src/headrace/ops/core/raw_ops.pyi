@@ -2744,6 +2744,16 @@ class RawOps:
         *,
         name: str | None = None,
     ) -> Operation: ...
+    def HeadraceMixtureExpectation(
+        self,
+        points: _Any,
+        weights: _Any,
+        means: _Any,
+        covariances: _Any,
+        *,
+        T: _Type | None = None,
+        name: str | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]: ...
     def HeadraceNearestCenters(
         self,
         points: _Any,
