@@ -155,6 +155,63 @@ def test_servers_join_and_leave_and_end_by_themselves(servers, workers):
     counts_are_right(workers)
 
 
+#: The same steps as a worker's, of a process that is no task: by the master of worker 0.
+_CLIENT = (
+    _WORKER.replace('server = tf.train.Server(cluster, job_name="worker", task_index=index)\n', "")
+    .replace("server.target", "f\"grpc://{cluster.task_address('worker', 0)}\"")
+    .replace("/job:worker/task:{index}", "/job:worker/task:0")
+)
+
+#: Replicas that train in step; each counts its steps.
+_REPLICA = """
+import json, sys
+sys.stderr = sys.stdout
+import headrace as tf
+cluster = tf.train.ClusterSpec(json.loads(sys.argv[1]))
+index = int(sys.argv[2])
+server = tf.train.Server(cluster, job_name="worker", task_index=index)
+with tf.device("/job:ps/task:0"):
+    step = tf.train.get_or_create_global_step()
+    counters = [tf.get_variable(f"counter{i}", initializer=0) for i in (0, 1)]
+    total = tf.get_variable("total", initializer=0)
+    dense = tf.get_variable("dense", initializer=tf.ones([256, 1024]))
+loss = tf.reduce_mean(tf.square(dense - 3.0))
+opt = tf.train.SyncReplicasOptimizer(tf.train.MomentumOptimizer(0.1, 0.5), 2)
+train = [opt.minimize(loss, step), counters[index].assign_add(1)]
+train.append(total.assign_add(1, use_locking=True))
+hook = opt.make_session_run_hook(index == 0, num_tokens=0)
+with tf.train.MonitoredTrainingSession(server.target, index == 0, hooks=[hook]) as sess:
+    for done in range(1, 1 << 30):
+        sess.run(train)
+        print(done, *map(int, sess.run([counters[index], total])), flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [_CLIENT, _REPLICA], ids=["client", "replicas"])
+def test_variables_move_under_clients_and_under_replicas_in_step(servers, program):
+    first = servers.addresses["ps"][0]
+    other = _WORKER if program is _CLIENT else program
+    workers = [Worker(servers, 0, other), Worker(servers, 1, program)]
+    try:
+        go_on(workers)
+        at = 0
+        for to in (2, 1, 0):
+            names = ["dense", "counter0", "counter1", "total"]
+            moved = admin.move(servers.addresses["ps"][at], names, f"{PS}{to}", 60.0).moved
+            assert {"dense", "dense/Momentum", "total"} <= set(moved)
+            at = to
+            go_on(workers)
+        assert variables_at(first) >= {"dense", "dense/Momentum", "counter0", "total"}
+        for worker in workers:
+            worker.kill()
+        for worker in workers:
+            assert [n for _, n, _ in worker.seen] == [n for n, _, _ in worker.seen]
+    finally:
+        for worker in workers:
+            worker.end()
+
+
 def _address_of(contact, task):
     return next((t.address for t in admin.status(contact) if t.task == task), None)
 
