@@ -28,17 +28,19 @@ class AsynchronousSaver:
     Args:
         saver: whose checkpoints these are, sharded or not. Its operations must be in ``graph``, to
             which others are added.
+        consistent: in a cluster, hold the values while no step of any worker uses them, on all
+            tasks at the same time.
 
     Raises:
         ValueError: if the operations of the saver are none that are known here.
     """
 
-    def __init__(self, saver: Saver, graph: Graph) -> None:
+    def __init__(self, saver: Saver, graph: Graph, consistent: bool = False) -> None:
         self._saver = saver
         self._hold: Operation | None = None
         self._write: Operation | None = None
         if not saver.is_empty:
-            self._hold, self._write = _added(saver, graph)
+            self._hold, self._write = _added(saver, graph, consistent)
         self._under_way: _Save | None = None
 
     @property
@@ -59,6 +61,8 @@ class AsynchronousSaver:
 
         Raises:
             RuntimeError: if another save is under way.
+            DeadlineExceededError: if it is to be consistent, and steps do not end in time. They
+                have gone on; the next one waits for longer.
             OpError: if the values cannot be read.
         """
         if self._under_way is not None:
@@ -137,7 +141,7 @@ class _Save(threading.Thread):
             self._is_forgotten = True
 
 
-def _added(saver: Saver, graph: Graph) -> tuple[Operation, Operation]:
+def _added(saver: Saver, graph: Graph, consistent: bool) -> tuple[Operation, Operation]:
     """The operations that hold what a saver saves, and that write it."""
     last = graph.get_tensor_by_name(saver.saver_def.save_tensor_name).op
     found = ancestors(last)
@@ -155,9 +159,10 @@ def _added(saver: Saver, graph: Graph) -> tuple[Operation, Operation]:
         graph.name_scope("save_asynchronously"),
         graph.control_dependencies(None),
     ):
+        marks = [raw.StepAlone()] if consistent else []
         for save in saves:
             before, key = list(save.control_inputs), save.name
-            with graph.device(save.device), graph.control_dependencies(before):
+            with graph.device(save.device), graph.control_dependencies([*before, *marks]):
                 prefix, names, specs, *tensors = save.inputs
                 held = raw.HoldForSave(prefix, names, specs, tensors, key=key)
                 size = save.attrs["_max_file_bytes"]

@@ -410,6 +410,7 @@ def MonitoredTrainingSession(
     summary_dir: str | None = None,
     asynchronous_checkpoints: bool = False,
     incremental_tables: bool = False,
+    consistent_checkpoints: bool = False,
 ) -> MonitoredSession:
     """A MonitoredSession with the usual hooks: checkpoints, summaries and steps per second.
 
@@ -428,6 +429,8 @@ def MonitoredTrainingSession(
         summary_dir: where summaries go; ``checkpoint_dir`` if not given.
         asynchronous_checkpoints: write checkpoints while the training goes on: ``asynchronous`` of
             `CheckpointSaverHook`. Ours.
+        consistent_checkpoints: checkpoints have all of each step of any worker, or nothing:
+            ``consistent`` of `CheckpointSaverHook`. Ours.
         incremental_tables: of tables of embeddings, checkpoints have only rows that have changed
             since the one before: see `Saver`. For a saver that is made here. Ours.
 
@@ -439,6 +442,7 @@ def MonitoredTrainingSession(
     scaffold = scaffold or Scaffold()
     scaffold.incremental_tables = scaffold.incremental_tables or incremental_tables
     common = list(hooks or ())
+    how = (asynchronous_checkpoints, consistent_checkpoints)
     chief = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config
     )
@@ -454,7 +458,7 @@ def MonitoredTrainingSession(
                     scaffold=scaffold, save_steps=steps, save_secs=secs, output_dir=where
                 )
             )
-        found += _saving(checkpoint_dir, saves, save_secs, scaffold, asynchronous_checkpoints)
+        found += _saving(checkpoint_dir, saves, save_secs, scaffold, how)
         return found
 
     if _has_own_variables():
@@ -475,16 +479,12 @@ def MonitoredTrainingSession(
 
 
 def _saving(
-    directory: str | None, steps: Any, secs: Any, scaffold: Scaffold, asynchronous: bool
+    directory: str | None, steps: Any, secs: Any, scaffold: Scaffold, how: tuple[bool, bool]
 ) -> list[SessionRunHook]:
     """The hook that saves checkpoints, if there is to be one."""
     if not directory or not ((secs and secs > 0) or (steps and steps > 0)):
         return []
-    return [
-        CheckpointSaverHook(
-            directory, secs, steps, None, "model.ckpt", scaffold, None, asynchronous
-        )
-    ]
+    return [CheckpointSaverHook(directory, secs, steps, None, "model.ckpt", scaffold, None, *how)]
 
 
 def _either(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -212,6 +212,21 @@ def _save_held_in_files(op: Operation, inputs: Sequence[Tensor]) -> Any:
     return raw.NoOp()
 
 
+define_op(
+    "StepAlone()",
+    shape=lambda op: [],
+    host=lambda context: (),
+    gradient=_NO_GRADIENT,
+    effects=EXTERNAL,
+    traits=_OURS.but(alone=True),
+)
+
+
+@lowers("StepAlone")
+def _step_alone_in_files(op: Operation, inputs: Sequence[Tensor]) -> Any:
+    return raw.NoOp()
+
+
 def _merge(
     context: Any,
     checkpoint_prefixes: Any,

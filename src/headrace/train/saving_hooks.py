@@ -94,6 +94,10 @@ class CheckpointSaverHook(SessionRunHook):
             held, and the first and the last checkpoint are written as without it. ``after_save`` of
             listeners is called after a step by which the files are there. A checkpoint that is due
             while another is written begins when that is over. Ours.
+        consistent: in a cluster, no step of any worker is under way while the values are held: a
+            checkpoint has all of each step, or nothing. If steps do not end within a second (then
+            two, four, six) for that, the checkpoint is given up, and tried again when the next is
+            due; only the first and the last raise. Ours.
 
     Raises:
         ValueError: if both ``saver`` and ``scaffold`` are given, or not exactly one of seconds and
@@ -117,6 +121,7 @@ class CheckpointSaverHook(SessionRunHook):
         scaffold: Any = None,
         listeners: Sequence[CheckpointSaverListener] | None = None,
         asynchronous: bool = False,
+        consistent: bool = False,
     ) -> None:
         logging.info("Create CheckpointSaverHook.")
         if saver is not None and scaffold is not None:
@@ -132,6 +137,7 @@ class CheckpointSaverHook(SessionRunHook):
         #: Whether training had begun before the session that is made next.
         self._goes_on = False
         self._is_asynchronous = asynchronous
+        self._is_consistent = consistent
         self._background: AsynchronousSaver | None = None
         #: The step of the checkpoint that is being written.
         self._step_under_way = 0
@@ -166,8 +172,9 @@ class CheckpointSaverHook(SessionRunHook):
     def _begin_session(self, session: Any, step: int) -> bool:
         """Write what describes the graph, and a checkpoint."""
         graph = get_default_graph()
-        if self._background is None and self._is_asynchronous and self._get_saver() is not None:
-            self._background = _asynchronous(self._get_saver(), graph)
+        in_two = self._is_asynchronous or self._is_consistent
+        if self._background is None and in_two and self._get_saver() is not None:
+            self._background = _asynchronous(self._get_saver(), graph, self._is_consistent)
         write_graph(graph_def_for_files(graph), self._checkpoint_dir, "graph.pbtxt")
         saver = self._get_saver()
         saver_def = saver.saver_def if saver is not None else None
@@ -192,7 +199,7 @@ class CheckpointSaverHook(SessionRunHook):
         step = int(session.run(self._global_step))
         if self._timer.should_trigger_for_step(step):
             self._timer.update_last_triggered_step(step)
-            save = self._save if self._background is None else self._begin_save
+            save = self._begin_save if self._is_asynchronous else self._save
             if self._attempt(step, partial(save, session, step)):
                 run_context.request_stop()
 
@@ -224,7 +231,11 @@ class CheckpointSaverHook(SessionRunHook):
     def _save(self, session: Any, step: int) -> bool:
         """Write a checkpoint; whether a listener asks to stop."""
         self._announce(session, step)
-        self._get_saver().save(session, self._save_path, global_step=step)
+        if self._is_consistent and self._background is not None:
+            self._background.begin(session, self._save_path, global_step=step)
+            self._background.result()
+        else:
+            self._get_saver().save(session, self._save_path, global_step=step)
         return self._tell(session, step)
 
     def _begin_save(self, session: Any, step: int) -> bool:
@@ -286,12 +297,12 @@ class CheckpointSaverHook(SessionRunHook):
         return self._saver
 
 
-def _asynchronous(saver: Any, graph: Graph) -> AsynchronousSaver:
+def _asynchronous(saver: Any, graph: Graph, consistent: bool) -> AsynchronousSaver:
     """A saver in a thread; the graph may be final already, as the scaffold makes savers last."""
     was_finalized = graph.finalized
     graph._unsafe_unfinalize()
     try:
-        return AsynchronousSaver(saver, graph)
+        return AsynchronousSaver(saver, graph, consistent)
     finally:
         if was_finalized:
             graph.finalize()

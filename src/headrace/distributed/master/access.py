@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from headrace.distributed.links.peers import RETRY_SECONDS, Peers, may_come
+from headrace.distributed.master.alone import AloneSteps
 from headrace.distributed.master.held_steps import HeldSteps, PlanHolder
 from headrace.distributed.master.machine import Farewells
 from headrace.distributed.master.registrations import Registrations
@@ -55,6 +56,7 @@ class ClusterAccess:
         self.moved = MovedVariables()
         self.registrations = Registrations()
         self.held_steps = HeldSteps(task, self.moved, self.open_sessions)
+        self.alone = AloneSteps(task, addresses, peers)
         self._ask_devices = ask_devices
         self._closed = threading.Event()
         self._farewells = Farewells(peers.timing.orphan, 2 * peers.timing.silence)

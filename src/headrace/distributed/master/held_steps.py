@@ -41,14 +41,19 @@ class PlanHolder(Protocol):
 
 
 class _Hold:
-    """Steps that are held for one move."""
+    """Steps that are held for one move, or for a step that runs alone."""
 
-    def __init__(self, source: str, keys: frozenset[str], since: float) -> None:
+    def __init__(self, source: str, to: str, keys: frozenset[str], since: float) -> None:
         self.source = source
+        self._stays = to == source
         self.keys = keys
         self.since = since
         self.plans: set[ClusterPlan] = set()
         self.running: set[object] = set()
+
+    def lets_through(self, plan: ClusterPlan) -> bool:
+        """Whether steps of a plan are not held: they run alone by themselves."""
+        return self._stays and plan.is_alone
 
 
 class HeldSteps:
@@ -133,12 +138,12 @@ class HeldSteps:
 
     def _hold(self, source: str, message: pb.MoveTold, reply: Reply) -> None:
         move = message.move
-        hold = _Hold(source, frozenset(message.keys), time.monotonic())
+        hold = _Hold(source, message.task, frozenset(message.keys), time.monotonic())
         with self._lock:
             if move in self._over or move in self._held:
                 return
             self._held[move] = hold
-            hold.plans = set(self._touched(hold.keys))
+            hold.plans = {p for p in self._touched(hold.keys) if not hold.lets_through(p)}
             hold.running = {hold, *hold.plans}
         said = pb.MoveSaid(move=move, stage=message.stage)
 
@@ -158,7 +163,7 @@ class HeldSteps:
         with self._lock:
             held = [(m, h) for m, h in self._held.items() if not plan.variables.isdisjoint(h.keys)]
             for move, hold in held:
-                if plan not in hold.plans:
+                if plan not in hold.plans and not hold.lets_through(plan):
                     hold.plans.add(plan)
                     plan.gate.hold(move, lambda: None)
 

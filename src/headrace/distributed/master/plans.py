@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from headrace.distributed.master.alone import FIRST_SECONDS, LONGEST_SECONDS
 from headrace.distributed.steps.results import PartResult
 from headrace.distributed.steps.steps import RegisteredPlan
 from headrace.errors import DeadlineExceededError
@@ -100,8 +102,21 @@ class MadePlan(NamedTuple):
 
     def variables(self) -> set[str]:
         """The keys of all variables that it names."""
-        parts = [p for _, partition in self.partitions() for p in partition.parts.values()]
-        return variables_of(node for part in parts for node in part.nodes)
+        return set().union(*self.variables_by_task().values())
+
+    def variables_by_task(self) -> dict[str, set[str]]:
+        """The same, by the tasks whose parts name them."""
+        found: dict[str, set[str]] = {}
+        for _, partition in self.partitions():
+            for task, part in partition.parts.items():
+                found.setdefault(task, set()).update(variables_of(part.nodes))
+        return {task: keys for task, keys in found.items() if keys}
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it has an operation that says that its steps run alone."""
+        parts = self.partition.parts.values()
+        return any(n.op_def.traits.alone for part in parts for n in part.nodes)
 
 
 class PlanOwner(Protocol):
@@ -129,6 +144,11 @@ class PlanOwner(Protocol):
     def check_open(self) -> None:
         """Raise CancelledError if the session is closed."""
 
+    def alone(
+        self, keys: Mapping[str, Collection[str]], seconds: float
+    ) -> contextlib.AbstractContextManager[None]:
+        """See `AloneSteps.alone`."""
+
     def run(
         self, plan: RegisteredPlan, feeds: Sequence[Any], limit: Limit | None, trace: int
     ) -> dict[str, PartResult]:
@@ -151,6 +171,10 @@ class ClusterPlan:
         #: By which clients know it; what it is at the tasks has other numbers once it was remade.
         self.number = made.registered.number
         self.gate = Turnstile()
+        #: Whether its steps run while no other step uses their variables.
+        self.is_alone = made.is_alone
+        #: So long (seconds) such a step waits for others.
+        self._patience = FIRST_SECONDS
         self._made = made
         self._variables = made.variables()
         self._epoch = moved.epoch
@@ -188,6 +212,28 @@ class ClusterPlan:
     ) -> tuple[RegisteredPlan, dict[str, PartResult]]:
         """The same; returns what each task gave, and what puts that together."""
         limit = self.session.limit(limit)
+        if self.is_alone:
+            return self._run_alone(feeds, limit, trace)
+        return self._run_parts(feeds, limit, trace)
+
+    def _run_alone(
+        self, feeds: Sequence[Any], limit: Limit | None, trace: int
+    ) -> tuple[RegisteredPlan, dict[str, PartResult]]:
+        """The same, while no other step uses the variables."""
+        if self._epoch != self.session.moved.epoch:
+            self.renew(None if limit is None else limit.remaining())
+        epoch, seconds = self._epoch, self._patience
+        self._patience = min(2 * seconds, LONGEST_SECONDS)
+        with self.session.alone(self._made.variables_by_task(), seconds):
+            if self.session.moved.epoch != epoch:
+                raise DeadlineExceededError(None, None, "Variables have moved meanwhile.")
+            found = self._run_parts(feeds, limit, trace)
+        self._patience = FIRST_SECONDS
+        return found
+
+    def _run_parts(
+        self, feeds: Sequence[Any], limit: Limit | None, trace: int
+    ) -> tuple[RegisteredPlan, dict[str, PartResult]]:
         self.gate.enter(limit, self.session.check_open)
         self.runs += 1
         try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from headrace.distributed.master.access import ClusterAccess
@@ -256,6 +257,14 @@ class MasterSession:
         self.steps += 1
         options = StepOptions(self._find_again, limit, trace, self)
         return self.master.steps.run(plan, feeds, options)
+
+    def alone(
+        self, keys: Mapping[str, Collection[str]], seconds: float
+    ) -> AbstractContextManager[None]:
+        """See `AloneSteps.alone`; variables that each session has for itself are used by none."""
+        if self.config.isolate_session_state:
+            return nullcontext()
+        return self.master.alone.alone(keys, seconds)
 
     def limit(self, limit: Limit | None) -> Limit | None:
         """How long a step may take that has this limit of its own."""

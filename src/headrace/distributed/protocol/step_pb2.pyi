@@ -33,6 +33,8 @@ class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MOVE_TOLD: _ClassVar[Kind]
     MOVE_COPY: _ClassVar[Kind]
     MOVE_SAID: _ClassVar[Kind]
+    HOLD_STEPS: _ClassVar[Kind]
+    STEPS_HELD: _ClassVar[Kind]
 
 class CollectiveKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -66,6 +68,8 @@ COPY_KEPT: Kind
 MOVE_TOLD: Kind
 MOVE_COPY: Kind
 MOVE_SAID: Kind
+HOLD_STEPS: Kind
+STEPS_HELD: Kind
 JOIN: CollectiveKind
 FORMED: CollectiveKind
 PIECE: CollectiveKind
@@ -539,3 +543,25 @@ class MoveSaid(_message.Message):
     failure: Failure
     sequence: int
     def __init__(self, move: _Optional[int] = ..., stage: _Optional[_Union[MoveTold.Stage, str]] = ..., also: _Optional[_Iterable[str]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., sequence: _Optional[int] = ...) -> None: ...
+
+class HoldSteps(_message.Message):
+    __slots__ = ("hold", "keys", "seconds", "release")
+    HOLD_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    hold: int
+    keys: _containers.RepeatedScalarFieldContainer[str]
+    seconds: float
+    release: bool
+    def __init__(self, hold: _Optional[int] = ..., keys: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ..., release: bool = ...) -> None: ...
+
+class StepsHeld(_message.Message):
+    __slots__ = ("hold", "release", "failure")
+    HOLD_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    hold: int
+    release: bool
+    failure: Failure
+    def __init__(self, hold: _Optional[int] = ..., release: bool = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...

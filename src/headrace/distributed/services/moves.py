@@ -7,9 +7,7 @@ threads of links.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -18,9 +16,9 @@ from typing import Any, NamedTuple
 from headrace.distributed.master.master import Master
 from headrace.distributed.moving.arrivals import Arrivals
 from headrace.distributed.moving.followed import Followed
-from headrace.distributed.moving.rules import Giver
 from headrace.distributed.moving.settling import MoveRecord
 from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.services.holding import LOOK, Attempt, Holding
 from headrace.distributed.services.orphans import Orphans, start_of
 from headrace.distributed.standby.changes import encoded, handle_of
 from headrace.distributed.standby.kinds import VARIABLE
@@ -29,8 +27,8 @@ from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.failures import to_error, to_failure
 from headrace.distributed.wire.messages import pack
-from headrace.distributed.worker.machine import OWN, MasterStart
-from headrace.distributed.worker.worker import RegisteredPart, Worker
+from headrace.distributed.worker.machine import MasterStart
+from headrace.distributed.worker.worker import Worker
 from headrace.errors import (
     AbortedError,
     DeadlineExceededError,
@@ -60,8 +58,8 @@ _COPY_SECONDS = 60.0
 _ROUNDS = 4
 #: So many bytes go in no time.
 _LITTLE = 1 << 20
-#: Between two looks at parts of steps that run, and two attempts, in seconds.
-_LOOK, _PAUSE = 0.002, 0.5
+#: Between two attempts, in seconds.
+_PAUSE = 0.5
 
 
 class MoveReport(NamedTuple):
@@ -81,16 +79,13 @@ class MoveReport(NamedTuple):
     attempts: int
 
 
-class _Move:
+class _Move(Attempt):
     """One attempt."""
 
     def __init__(self, number: int, task: str, link: Link, followed: Followed) -> None:
-        self.number = number
-        self.task = task
+        super().__init__(number, task)
         self.link = link
         self.followed = followed
-        self.rules = Giver()
-        self.keys: frozenset[str] = frozenset()
         #: Of those that have a value.
         self.handles: dict[str, ResourceHandle] = {}
         self.also: set[str] = set()
@@ -101,11 +96,9 @@ class _Move:
         #: Whether the copy of this task knows that it may be made.
         self.is_marked = False
         self.held_since = 0.0
-        #: The masters that were told anything.
-        self.told: set[MasterStart] = set()
 
 
-class Moves:
+class Moves(Holding):
     """What a task does for variables that move.
 
     Args:
@@ -117,12 +110,9 @@ class Moves:
     """
 
     def __init__(self, task: str, worker: Worker, master: Master) -> None:
-        self.task = task
+        super().__init__(task, worker, master)
         self.record: MoveRecord | None = None
         self.why_not: Callable[[], str] = lambda: ""
-        self._worker = worker
-        self._master = master
-        self._peers = worker.peers
         self._store = worker.store
         self.arrivals = Arrivals(
             worker.store,
@@ -132,14 +122,8 @@ class Moves:
             self._unsettled,
         )
         worker.closures.elsewhere = lambda key: master.moved.task_of(key)
-        worker.on_register = self._registered
         worker.on_refuse = self._refused
         worker.arriving = lambda: self.arrivals.keys
-        self._numbers = itertools.count(secrets.randbits(40) << 20 | 1)
-        self._now: _Move | None = None
-        self._one = threading.Lock()
-        self._changed = threading.Condition()
-        self._closed = threading.Event()
         self._orphans = Orphans(
             task, self.arrivals, self._peers, master.addresses, lambda: self._record, self._closed
         )
@@ -430,7 +414,7 @@ class Moves:
                 left = end - time.monotonic()
                 if left <= 0:
                     raise DeadlineExceededError(None, None, self._late(move, seconds))
-                self._changed.wait(min(left, _LOOK if move.rules.is_closed else 0.1))
+                self._changed.wait(min(left, LOOK if move.rules.is_closed else 0.1))
             if move.error is not None:
                 raise move.error
 
@@ -449,31 +433,6 @@ class Moves:
 
     # -- masters ----------------------------------------------------------------------------------
 
-    def _tell_all(
-        self, move: _Move, told: pb.MoveTold, masters: Collection[MasterStart] | None = None
-    ) -> None:
-        """Tell masters; by default all that were told of this move before."""
-        for master in list(move.told) if masters is None else masters:
-            self._tell(move, told, master)
-
-    def _tell(self, move: _Move, told: pb.MoveTold, master: MasterStart) -> None:
-        message = pb.MoveTold(move=move.number, keys=sorted(move.keys), task=move.task)
-        message.MergeFrom(told)
-        with self._changed:
-            move.told.add(master)
-        if master == OWN:
-            self._master.held_steps.told(self.task, message, self._said_own)
-            return
-        link = self._peers.known(master[0])
-        try:
-            if link is None or link.peer.incarnation != master[1]:
-                raise PipeBroken("it is not there")
-            link.send(pack(message), block=False)
-        except PipeBroken:
-            with self._changed:
-                move.rules.lost(master)
-                self._changed.notify_all()
-
     def _tell_target(self, move: _Move, is_moved: bool) -> None:
         told = pb.MoveTold(
             stage=pb.MoveTold.END, move=move.number, committed=is_moved, is_target=True
@@ -487,16 +446,6 @@ class Moves:
         told.epoch = now.epoch
         told.moved.update(now.tasks)
         return told
-
-    def _registered(self, master: MasterStart, part: RegisteredPart) -> None:
-        """A part of a new plan is here: its master may not know of a move."""
-        move = self._now
-        if move is None or part.keys.isdisjoint(move.keys):
-            return
-        with self._changed:
-            is_told = move.rules.joined(master)
-        if is_told:
-            self._tell(move, pb.MoveTold(stage=pb.MoveTold.HOLD), master)
 
     def _refused(self, link: Link) -> None:
         """A master asks for a part with variables that are elsewhere: it does not know where."""
@@ -540,26 +489,19 @@ class Moves:
             return False
         return any(key_of(handle_of(change)) in move.keys for change in copy.changes)
 
-    def _said_own(self, said: pb.MoveSaid) -> None:
-        self._said(OWN, said)
-
-    def _said(self, master: MasterStart, said: pb.MoveSaid) -> None:
-        with self._changed:
-            move = self._now
-            if move is None or said.move != move.number:
-                return
-            if said.stage == pb.MoveTold.HOLD:
-                move.rules.held(master)
-            elif said.stage == pb.MoveTold.PREPARE:
-                if said.HasField("failure"):
-                    move.error = to_error(said.failure)
-                move.also.update(said.also)
-                move.rules.prepared(master)
-            elif said.HasField("failure"):
+    def _answered(self, attempt: Attempt, master: MasterStart, said: pb.MoveSaid) -> None:
+        move = attempt
+        if not isinstance(move, _Move):
+            return
+        if said.stage == pb.MoveTold.PREPARE:
+            if said.HasField("failure"):
                 move.error = to_error(said.failure)
-            else:
-                move.kept = said.sequence
-            self._changed.notify_all()
+            move.also.update(said.also)
+            move.rules.prepared(master)
+        elif said.HasField("failure"):
+            move.error = to_error(said.failure)
+        else:
+            move.kept = said.sequence
 
     def _asked(self, link: Link, number: int) -> None:
         """The target of a move, whose link was lost, asks how it ended, until it has an answer."""
@@ -571,10 +513,7 @@ class Moves:
 
     def lost(self, link: Link) -> None:
         """A link is lost."""
-        with self._changed:
-            if self._now is not None:
-                self._now.rules.lost(start_of(link))
-            self._changed.notify_all()
+        self._lost_master(start_of(link))
         self._master.held_steps.lost(link.peer.task)
         self._orphans.lost(link)
 

@@ -90,6 +90,7 @@ class Task:
             pb.RunStep: clients.run_step,
             pb.Collective: self.collectives.on_message,
             **dict.fromkeys((pb.MoveTold, pb.MoveCopy, pb.MoveSaid), self.moves.on_frame),
+            **dict.fromkeys((pb.HoldSteps, pb.StepsHeld), self.moves.on_hold),
             **dict.fromkeys((pb.Follow, pb.Copy, pb.CopyRole, pb.CopyKept), self._on_copy),
         }
         self.peers.start()

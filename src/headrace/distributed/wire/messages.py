@@ -27,6 +27,8 @@ _CLASSES: dict[int, Any] = {
     pb.MOVE_TOLD: pb.MoveTold,
     pb.MOVE_COPY: pb.MoveCopy,
     pb.MOVE_SAID: pb.MoveSaid,
+    pb.HOLD_STEPS: pb.HoldSteps,
+    pb.STEPS_HELD: pb.StepsHeld,
 }
 _PREFIX = {c: bytes([k]) for k, c in _CLASSES.items()}
 

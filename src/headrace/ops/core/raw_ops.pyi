@@ -7815,6 +7815,11 @@ class RawOps:
         *,
         name: str | None = None,
     ) -> Tensor: ...
+    def StepAlone(
+        self,
+        *,
+        name: str | None = None,
+    ) -> Operation: ...
     def StopGradient(
         self,
         input: _Any,

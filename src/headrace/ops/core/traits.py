@@ -77,6 +77,7 @@ class Traits:
         origin: ``origin(op)``: the operation that decides what its outputs are like, which errors
             of what takes them name: the last stage of a dataset; None if the graph does not tell.
         device_arrays: it runs on the host, but takes arrays where they lie.
+        alone: in a cluster, a step with it runs while no other step uses its variables.
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
             may raise ValueError where shapes are not known. None counts nothing.
     """
@@ -107,6 +108,7 @@ class Traits:
     all_rows: bool = False
     origin: Callable[[Operation], Operation | None] | None = None
     device_arrays: bool = False
+    alone: bool = False
     flops: Callable[[Operation], int] | None = None
 
     @property

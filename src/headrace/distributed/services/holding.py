@@ -1,0 +1,248 @@
+"""A task that has variables lets masters hold steps: to give the variables away, or for a save.
+
+For a save, a master asks the tasks that have the variables, which ask all masters whose steps use
+them, as for a move. When no such step is under way, that master runs one step alone: the values
+that it takes are of the same moment on all tasks. Then steps go on. Whoever asks has a limit of
+time, and is told if steps were not held for all of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from typing import Any
+
+from headrace.distributed.master.alone import MOST_SECONDS
+from headrace.distributed.master.master import Master
+from headrace.distributed.moving.rules import Giver
+from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.services.orphans import start_of
+from headrace.distributed.transport.base import PipeBroken
+from headrace.distributed.transport.link import Link
+from headrace.distributed.wire.failures import to_failure
+from headrace.distributed.wire.messages import pack
+from headrace.distributed.worker.machine import OWN, MasterStart
+from headrace.distributed.worker.worker import RegisteredPart, Worker
+from headrace.errors import AbortedError, DeadlineExceededError, OpError
+from headrace.executor.threads import step_threads
+
+__all__ = ["LOOK", "Attempt", "Holding"]
+
+#: Between two looks at parts of steps that run, in seconds.
+LOOK = 0.002
+
+
+class Attempt:
+    """What masters hold steps for, now.
+
+    Attributes:
+        number: by which masters know it; ``task``: where the variables go, or stay.
+        told: the masters that were told anything.
+    """
+
+    def __init__(self, number: int, task: str) -> None:
+        self.number = number
+        self.task = task
+        self.rules = Giver()
+        self.keys: frozenset[str] = frozenset()
+        self.told: set[MasterStart] = set()
+
+
+class _Hold(Attempt):
+    """Steps are held for a save. ``asked``: the number by which its master knows it."""
+
+    def __init__(self, number: int, task: str, asked: int, source: MasterStart | None) -> None:
+        super().__init__(number, task)
+        self.asked = asked
+        self.source = source
+        #: A master that held its steps was lost: it may let them go.
+        self.is_broken = False
+        self.timer: threading.Timer | None = None
+
+
+class Holding:
+    """What a task does so that masters hold steps.
+
+    Args:
+        task: the own one; ``worker``, ``master``: of it.
+    """
+
+    def __init__(self, task: str, worker: Worker, master: Master) -> None:
+        self.task = task
+        self._worker = worker
+        self._master = master
+        self._peers = worker.peers
+        self._numbers = itertools.count(secrets.randbits(40) << 20 | 1)
+        self._now: Attempt | None = None
+        #: Steps are held for one thing at a time.
+        self._one = threading.Lock()
+        self._changed = threading.Condition()
+        self._closed = threading.Event()
+        #: Holds for saves that are over, as their masters know them.
+        self._ended: deque[int] = deque(maxlen=64)
+        worker.on_register = self._registered
+        master.alone.own = self.steps_asked
+
+    # -- masters ----------------------------------------------------------------------------------
+
+    def _tell_all(
+        self, attempt: Attempt, told: pb.MoveTold, masters: Collection[MasterStart] | None = None
+    ) -> None:
+        """Tell masters; by default all that were told of this before."""
+        for master in list(attempt.told) if masters is None else masters:
+            self._tell(attempt, told, master)
+
+    def _tell(self, attempt: Attempt, told: pb.MoveTold, master: MasterStart) -> None:
+        message = pb.MoveTold(move=attempt.number, keys=sorted(attempt.keys), task=attempt.task)
+        message.MergeFrom(told)
+        with self._changed:
+            attempt.told.add(master)
+        if master == OWN:
+            self._master.held_steps.told(self.task, message, self._said_own)
+            return
+        link = self._peers.known(master[0])
+        try:
+            if link is None or link.peer.incarnation != master[1]:
+                raise PipeBroken("it is not there")
+            link.send(pack(message), block=False)
+        except PipeBroken:
+            with self._changed:
+                attempt.rules.lost(master)
+                self._changed.notify_all()
+
+    def _registered(self, master: MasterStart, part: RegisteredPart) -> None:
+        """A part of a new plan is here: its master may not know that steps are held."""
+        attempt = self._now
+        if attempt is None or part.keys.isdisjoint(attempt.keys):
+            return
+        with self._changed:
+            is_told = attempt.rules.joined(master)
+        if is_told:
+            self._tell(attempt, pb.MoveTold(stage=pb.MoveTold.HOLD), master)
+
+    def _said_own(self, said: pb.MoveSaid) -> None:
+        self._said(OWN, said)
+
+    def _said(self, master: MasterStart, said: pb.MoveSaid) -> None:
+        """A master, or who gets variables, has answered."""
+        with self._changed:
+            attempt = self._now
+            if attempt is None or said.move != attempt.number:
+                return
+            if said.stage == pb.MoveTold.HOLD:
+                attempt.rules.held(master)
+            else:
+                self._answered(attempt, master, said)
+            self._changed.notify_all()
+
+    def _answered(self, attempt: Attempt, master: MasterStart, said: pb.MoveSaid) -> None:
+        """Something else than that steps are held."""
+
+    def _lost_master(self, master: MasterStart) -> None:
+        """A link is lost."""
+        with self._changed:
+            attempt = self._now
+            if attempt is not None:
+                attempt.rules.lost(master)
+                if isinstance(attempt, _Hold) and master in attempt.told:
+                    attempt.is_broken = True
+            self._changed.notify_all()
+        if isinstance(attempt, _Hold) and attempt.source == master:
+            self._end_hold(attempt.asked)
+
+    # -- saves ------------------------------------------------------------------------------------
+
+    def on_hold(self, link: Link, message: Any, buffers: list[Any]) -> None:
+        """A master asks for steps to be held, or to go on; or answers so."""
+        if isinstance(message, pb.StepsHeld):
+            self._master.alone.said(link.peer.task, message)
+            return
+
+        def reply(said: pb.StepsHeld) -> None:
+            try:
+                link.send(pack(said), block=False)
+            except PipeBroken:
+                self._end_hold(said.hold)
+
+        self.steps_asked(start_of(link), message, reply)
+
+    def steps_asked(
+        self, source: MasterStart, message: pb.HoldSteps, reply: Callable[[pb.StepsHeld], None]
+    ) -> None:
+        """The same, of any master."""
+        said = pb.StepsHeld(hold=message.hold, release=message.release)
+        if message.release:
+            if not self._end_hold(message.hold):
+                text = f"Steps were not held at {self.task} for all of the time."
+                said.failure.CopyFrom(to_failure(AbortedError(None, None, text), self.task))
+            reply(said)
+            return
+
+        def hold() -> None:
+            try:
+                self._hold_steps(source, message)
+            except OpError as error:
+                self._end_hold(message.hold)
+                said.failure.CopyFrom(to_failure(error, self.task))
+            reply(said)
+
+        step_threads.submit(hold)
+
+    def _hold_steps(self, source: MasterStart, message: pb.HoldSteps) -> None:
+        """Let masters begin no more steps with the variables, and wait for those under way."""
+        end = time.monotonic() + message.seconds
+        if not self._one.acquire(timeout=message.seconds):
+            text = f"Variables of {self.task} move, or are being saved, for {message.seconds:g} s."
+            raise DeadlineExceededError(None, None, text)
+        hold = _Hold(next(self._numbers), self.task, message.hold, source)
+        hold.keys = frozenset(message.keys)
+        with self._changed:
+            is_over = message.hold in self._ended
+            if not is_over:
+                self._now = hold
+        if is_over:
+            self._one.release()
+            raise AbortedError(None, None, "Nobody waits for that any more.")
+        hold.timer = threading.Timer(MOST_SECONDS, self._end_hold, [message.hold])
+        hold.timer.daemon = True
+        hold.timer.start()
+        masters = self._worker.masters_of(hold.keys)
+        with self._changed:
+            hold.rules.prepare(())
+            hold.rules.hold(masters)
+        self._tell_all(hold, pb.MoveTold(stage=pb.MoveTold.HOLD), masters)
+        if self._now is not hold:  # it ended meanwhile, and these may not know
+            self._tell_all(hold, pb.MoveTold(stage=pb.MoveTold.END))
+        with self._changed:
+            while not (hold.rules.is_closed and not self._worker.runs_any(hold.keys)):
+                left = end - time.monotonic()
+                if left <= 0 or self._now is not hold or self._closed.is_set():
+                    waiting = sorted(name or self.task for name, _ in hold.rules.waiting)
+                    text = (
+                        f"Steps that use {', '.join(sorted(hold.keys))} at {self.task} did not end "
+                        f"within {message.seconds:g} s"
+                        + (f": those of {', '.join(waiting)}." if waiting else ".")
+                    )
+                    raise DeadlineExceededError(None, None, text)
+                self._changed.wait(min(left, LOOK if hold.rules.is_closed else 0.1))
+            if hold.is_broken:
+                raise AbortedError(None, None, f"{self.task} lost a task whose steps it had held.")
+
+    def _end_hold(self, asked: int) -> bool:
+        """Let steps go on; whether they were held until now."""
+        with self._changed:
+            hold = self._now
+            self._ended.append(asked)
+            if not isinstance(hold, _Hold) or hold.asked != asked or not hold.rules.give_up():
+                return False
+            self._now = None
+            self._changed.notify_all()
+        if hold.timer is not None:
+            hold.timer.cancel()
+        self._tell_all(hold, pb.MoveTold(stage=pb.MoveTold.END))
+        self._one.release()
+        return not hold.is_broken
