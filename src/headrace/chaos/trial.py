@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal as signals
 import threading
 import time
 from collections.abc import Sequence
@@ -37,8 +36,6 @@ MODES = ("asynchronous", "synchronous", "all-reduce")
 #: More undisturbed steps than these change nothing any more.
 _ENOUGH_STEPS = 4000
 _FIRST_STEP_SECONDS = 60.0
-#: All workers at once take so many times as long to start again as one.
-_GROUP_PATIENCE = 3.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ class Trial:
         self._steps_seen = threading.Event()
         checkpoints = str((directory / f"checkpoints-{time.time_ns()}").resolve())
         work = Training(mode, checkpoints, chaos.seed, chaos.save_seconds, chaos.pause)
-        #: Whether each worker has the model: who was lost comes back only with all others.
+        #: Whether each worker has the model, and servers the counters only.
         self._is_group = mode == "all-reduce"
         self._work = work
         self._begun: set[str] = set()
@@ -93,8 +90,7 @@ class Trial:
     def findings(self) -> Findings:
         """Train, and find."""
         chaos = self._chaos
-        every = chaos.every * (_GROUP_PATIENCE if self._is_group else 1)
-        schedule = make_schedule(chaos.seed, chaos.seconds, chaos.cluster, chaos.kinds, every)
+        schedule = make_schedule(chaos.seed, chaos.seconds, chaos.cluster, chaos.kinds, chaos.every)
         found = Findings(self._mode, chaos.seed, chaos.seconds)
         try:
             for task in chaos.cluster.tasks[: chaos.cluster.servers]:
@@ -125,14 +121,10 @@ class Trial:
     # -- what the schedule does ---------------------------------------------------------------
 
     def start(self, task: str) -> None:
-        """Start a process for a task; all workers, if they only train together."""
-        if self._is_group and task.startswith("worker/"):
-            for other in [t for t in self._pool.lives if t.startswith("worker/")]:
-                self.end(other, signals.SIGKILL)
-            for other in self._chaos.cluster.tasks[self._chaos.cluster.servers :]:
-                self._start(other)
-            return
+        """Start a process for a task."""
         life = self._start(task)
+        if task.startswith("worker/"):
+            return
         # Later the copy of the server has them.
         if self._is_group and not (self._chaos.replicas and task in self._begun):
             self._begun.add(task)
@@ -189,15 +181,9 @@ class Trial:
             if life.process.poll() is not None:
                 record.status = self._pool.end(task)
                 self._note_end(life)
-                if self._is_group and self._was_left_out(life):
-                    record.status = None
                 self.start(task)
             else:
                 record.memory.append((now, life.memory()))
-
-    def _was_left_out(self, life: Life) -> bool:
-        """Whether a worker ended as the others had gone on without it."""
-        return "FailedPreconditionError" in life.log.read_text(encoding="utf-8", errors="replace")
 
     # -- what comes of it ---------------------------------------------------------------------
 

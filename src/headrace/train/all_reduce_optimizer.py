@@ -118,7 +118,8 @@ class _BroadcastHook(SessionRunHook):
     """Gives all members the chief's variables when a session has begun.
 
     When a member's session is made anew, all others' are, too: they go on with the values of the
-    one that has got furthest, so that no step is lost that a member has reported as done.
+    one that has got furthest, so that no step is lost that a member has reported as done. So they
+    are when a worker joins the group, whose first broadcast is given up then.
     """
 
     #: It comes before the first checkpoint and after the last one.
@@ -159,8 +160,9 @@ class _BroadcastHook(SessionRunHook):
             self._all_are_done = own.all_agree(convert_to_tensor(True))
 
     def after_create_session(self, session: Any, coord: Any) -> None:
+        if self._begin_anew is not None:
+            session.run(self._begin_anew)  # the first time it only says that the group may grow
         if self._is_anew and self._share is not None:
-            session.run(self._begin_anew)
             session.run(self._share)
         else:
             self._is_anew = True
@@ -200,7 +202,8 @@ class AllReduceOptimizer(WrappedOptimizer):
 
     Args:
         opt: the optimiser that applies the averages.
-        group_size: how many workers there are.
+        group_size: how many workers begin together. Others join later, if they use the hook, and
+            some may leave: sums are divided by how many there are at that step.
         group_key: names the group, see `tf.collective.all_reduce`.
         bucket_bytes: gradients of one dtype share a bucket up to this size.
         average: divide sums by the number of workers that are there.

@@ -33,6 +33,7 @@ from headrace.errors import (
     CancelledError,
     InvalidArgumentError,
     OpError,
+    UnavailableError,
     exception_type_from_error_code,
 )
 from headrace.executor.threads import step_threads
@@ -48,6 +49,9 @@ NOTICE_SECONDS: Final = 10.0
 #: Jobs whose tasks do not train.
 _OTHER_JOBS: Final = ("ps", "evaluator")
 _FIRST_JOBS: Final = ("chief", "master")
+#: Who waits for a group asks so many others after so many ticks whether they have formed it.
+_SOME: Final = 8
+_EVERY_TICKS: Final = 2
 
 
 def leader_of(tasks: Sequence[str]) -> str:
@@ -71,11 +75,17 @@ class TaskCollectives:
 
     Args:
         me: this task; ``addresses``: of all tasks; ``peers``: how it reaches them.
+
+    Attributes:
+        first: the tasks that the cluster was started with. Groups that may grow are formed by
+            these, if they are enough: so none is formed beside one that runs, as long as one of
+            its first members lives.
     """
 
     def __init__(self, me: PeerInfo, addresses: Mapping[str, str], peers: Peers) -> None:
         self._me, self._addresses, self._peers = me, addresses, peers
         self._leader = leader_of(list(addresses))
+        self.first = frozenset(addresses)
         #: Guards the groups; who waits for an operation waits here.
         self._changed = threading.Condition()
         self._groups: dict[int, CollectiveGroup] = {}
@@ -85,6 +95,9 @@ class TaskCollectives:
         self._forming: dict[int, tuple[float, float]] = {}
         self._closed = False
         self._generations = Generations()
+        #: The keys of groups whose members begin anew with each other: others may join them.
+        self._growing: set[int] = set()
+        self._ticks = 0
         self._rendezvous = Rendezvous(self._between_tasks)
         self._by_xla = XlaSums(me.task, self._changed, self._run, self._wait)
 
@@ -148,10 +161,13 @@ class TaskCollectives:
         """See `generations`. Nothing happens where no operation was run before."""
         sends: list[Action] = []
         with self._changed:
+            self._growing.add(key)
             number = self._generations.number_of(key)
             group = self._groups.get(number)
             if self._generations.wants_more(key):
                 self._generations.follow(key)
+                # One may have died before this task took part.
+                sends = self._probes(key)
             elif group is not None and group.epoch and group.has_begun:
                 sends = self._next_generation(key, list(group.members))
         self._do(sends)
@@ -168,7 +184,75 @@ class TaskCollectives:
         others = [m for m in members if m.task != self._me.task]
         actions: list[Action] = [Send(m.task, message) for m in others]
         # One may have died of what let the session be made anew.
-        return actions + [LifeProbe(number, m.task, m.incarnation) for m in others]
+        return actions + self._probes(key)
+
+    def _probes(self, key: int) -> list[Action]:
+        """Questions whether the other members of a generation live."""
+        number = self._generations.number_of(key)
+        members = self._generations.members(number)
+        return [
+            LifeProbe(number, m.task, m.incarnation) for m in members if m.task != self._me.task
+        ]
+
+    # -- those who join a group that runs ---------------------------------------------------------
+
+    def _asked_to_join(self, message: Any) -> list[Action] | None:
+        """A task wants to be a member; None if that is for its group to say. The lock is held."""
+        key, generation = parts_of(message.group)
+        if generation:
+            if not self._generations.differs(message.group, message.group_size):
+                return None
+            # Two have begun this generation, with other members each: another one, for all of them.
+            return self._call_for(key, self._generations.newest_members(key))
+        if key not in self._growing:
+            return None
+        number = self._generations.number_of(key)
+        group = self._groups.get(number)
+        newcomer = member_of(message.members[0])
+        if self._generations.wants_more(key) or group is None or not group.epoch:
+            # It is being formed. Who is to be a member and has not heard of it is told again.
+            waiting = self._generations.newest_members(key)
+            if any(m.task == newcomer.task and m.has(newcomer) for m in waiting):
+                return [Send(newcomer.task, self._anew(key))]
+            return [] if waiting else None
+        if newcomer.task == self._me.task or any(m.has(newcomer) for m in group.members):
+            return None
+        if not group.is_active or group.tasks[0] != self._me.task:
+            return []  # the first member sees to it; it asks again
+        _log.info("%s joins group %d", newcomer.task, key)
+        members = [m for m in group.members if m.task != newcomer.task]
+        return self._call_for(key, [*members, newcomer])
+
+    def _call_for(self, key: int, members: Sequence[GroupMember]) -> list[Action]:
+        """Begin a generation that this task follows when its session is made anew; the lock is
+        held."""
+        over = self._generations.number_of(key)
+        self._generations.call_for(key, members)
+        self._give_up(over)
+        message = self._anew(key)
+        return [Send(m.task, message) for m in members if m.task != self._me.task]
+
+    def _anew(self, key: int) -> Any:
+        """The newest generation as a message."""
+        packs = [packed(m) for m in self._generations.newest_members(key)]
+        return pb.Collective(
+            kind=pb.ANEW, group=self._generations.newest_number(key), members=packs
+        )
+
+    def _announced(self) -> list[Action]:
+        """Now and then who waits for a group that others may have formed tells some of them; the
+        lock is held."""
+        self._ticks += 1
+        found: list[Action] = []
+        for key in self._growing:
+            group = self._groups.get(key)
+            message = None if group is None else group.said_anew()
+            if message is None or self._ticks % _EVERY_TICKS:
+                continue
+            others = sorted(t for t in self._addresses if _trains(t) and t != self._me.task)
+            first = (self._ticks // _EVERY_TICKS - 1) * _SOME % max(1, len(others))
+            found += [Send(task, message) for task in others[first : first + _SOME]]
+        return found
 
     def _without(self, task: str, incarnation: int) -> list[Action]:
         """A task has died: generations that wait for it begin anew without it; the lock is held."""
@@ -190,6 +274,10 @@ class TaskCollectives:
         known = [m.task for m in self._generations.newest_members(key)]
         if group is not None:
             known += group.tasks
+        members = [(m.task, m.incarnation) for m in message.members]
+        if key in self._growing and (self._me.task, self._me.incarnation) in members:
+            # Those who have come to the group before this task heard of it, or before it came.
+            known += [task for task, _ in members]
         if sender in known and self._generations.told(
             key, generation, [member_of(m) for m in message.members]
         ):
@@ -281,15 +369,38 @@ class TaskCollectives:
                 None, None, f"{link.peer.task} is no task of this cluster: it is in no group."
             )
         with self._changed:
-            if self._closed or self._generations.is_over(message.group):
+            if self._closed:
                 return
-            if message.kind == pb.ANEW:
+            actions: list[Action] | None = None
+            if message.kind == pb.JOIN:
                 check_form(link.peer.task, message)
-                self._told_anew(link.peer.task, message)
-                return
-            actions = self._group(message.group).received(link.peer.task, message, value)
+                actions = self._asked_to_join(message)
+            if actions is None:
+                actions = self._received(link.peer.task, message, value)
             self._tell(actions)
         self._do(actions)
+
+    def _received(self, sender: str, message: Any, value: Any) -> list[Action]:
+        """A message for a group; the lock is held."""
+        if self._generations.is_over(message.group):
+            key = parts_of(message.group)[0]
+            members = [m.task for m in self._generations.newest_members(key)]
+            # What it was told may have gone with a link.
+            lacks = message.kind != pb.ANEW and sender in members
+            return [Send(sender, self._anew(key))] if lacks else []
+        if message.kind == pb.ANEW:
+            check_form(sender, message)
+            self._told_anew(sender, message)
+            return []
+        group = self._group(message.group)
+        if message.kind == pb.JOIN and group.leader != self._me.task and not group.epoch:
+            return []  # it asks everybody, in case that the leader is gone
+        if message.kind == pb.JOIN and not group.epoch and sender not in self.first:
+            # Whether this group may grow is known once this task takes part.
+            may_grow = group.key in self._growing or not group.takes_part
+            if may_grow and message.group_size <= sum(map(_trains, self.first)):
+                return []  # it is admitted by those who have formed the group
+        return group.received(sender, message, value)
 
     def peer_lost(self, task: str) -> None:
         """A link to a task is lost."""
@@ -308,6 +419,7 @@ class TaskCollectives:
         with self._changed:
             groups = list(self._groups.values())
             actions = [a for g in groups for a in g.tick()]
+            actions += self._announced()
             waiting = [(g, w) for g in groups for w in g.open]
         self._do(actions)
         for group, work in waiting:
@@ -357,12 +469,18 @@ class TaskCollectives:
         is_about_losses = action.message.kind in (pb.LOST, pb.PREPARE)
         timeout = timing.probe if is_about_losses else timing.silence
         try:
-            link = self._peers.link(task, self._addresses.get(task, ""), timeout)
+            link = self._link(task, timeout)
         except OpError as error:
             _log.debug("%s cannot be reached: %s", task, error.message)
             self.peer_lost(task)
             return
         self._send_on(link, action)
+
+    def _link(self, task: str, timeout: float) -> Link:
+        address = self._addresses.get(task)
+        if address is None:
+            raise UnavailableError(None, None, f"{task} has left this cluster.")
+        return self._peers.link(task, address, timeout)
 
     def _send_on(self, link: Link, action: Send) -> None:
         message = action.message
@@ -388,7 +506,7 @@ class TaskCollectives:
     def _probe(self, probe: LifeProbe) -> None:
         task, key, timing = probe.task, probe.group, self._peers.timing
         try:
-            link = self._peers.link(task, self._addresses.get(task, ""), timing.probe)
+            link = self._link(task, timing.probe)
             alive = link.peer.incarnation == probe.incarnation
         except OpError:
             alive = False
@@ -413,10 +531,14 @@ class TaskCollectives:
             self._changed.notify_all()
 
 
+def _trains(task: str) -> bool:
+    return task.split("/")[1].removeprefix("job:") not in _OTHER_JOBS
+
+
 def _aborted(key: int) -> OpError:
     text = (
-        f"The session of another member of group {key} was made anew: all begin anew, with the "
-        "values of the one that has got furthest."
+        f"The session of another member of group {key} was made anew, or one has joined: all begin "
+        "anew, with the values of the one that has got furthest."
     )
     return AbortedError(None, None, text)
 

@@ -6,6 +6,10 @@ a new generation of the group: what is open in the others fails, their sessions 
 all begin with the operations that sessions begin with. No message of one generation counts in
 another: each has a number of its own, by which it is a group like any other.
 
+In the same way a task joins a group that runs: it says that it is there, as in the beginning, and
+the first member begins a generation that has it. Of two generations with one number the members
+differ then, perhaps; their leader is the same, and begins another one.
+
 >>> generations = Generations()
 >>> generations.wants_more(5)
 False
@@ -55,6 +59,10 @@ class Generations:
         """The number of the group that this task takes part in: its key at first."""
         return key + (self._own.get(key, 0) << _SHIFT)
 
+    def newest_number(self, key: int) -> int:
+        """The number of the group that is the newest generation that this task has heard of."""
+        return key + (self._newest.get(key, 0) << _SHIFT)
+
     def keys_of_later(self) -> list[int]:
         """Those of groups that have later generations than the first."""
         return list(self._own)
@@ -75,9 +83,21 @@ class Generations:
         self.told(key, self._newest.get(key, 0) + 1, members)
         self.follow(key)
 
+    def call_for(self, key: int, members: Sequence[GroupMember]) -> None:
+        """Begin the generation after all that this task has heard of, for the others: it takes part
+        itself once it follows."""
+        self.told(key, self._newest.get(key, 0) + 1, members)
+
     def follow(self, key: int) -> None:
         """This task takes part in the newest generation from now on."""
         self._own[key] = self._newest.get(key, 0)
+
+    def differs(self, number: int, devices: int) -> bool:
+        """Whether a group is of the newest generation, which has another number of devices."""
+        key, generation = parts_of(number)
+        known = self.newest_members(key)
+        is_newest = generation and generation == self._newest.get(key, 0)
+        return bool(is_newest and known and sum(len(m.devices) for m in known) != devices)
 
     def is_over(self, number: int) -> bool:
         """Whether a group belongs to a generation that is over."""

@@ -132,6 +132,11 @@ class CollectiveGroup:
         return self.epoch > 0 and self._promised == self.epoch
 
     @property
+    def takes_part(self) -> bool:
+        """Whether this task wants to be a member, or is one."""
+        return bool(self._devices)
+
+    @property
     def is_formed(self) -> bool:
         """Whether it is known who takes part, or that this task does not."""
         return self.epoch > 0 or self.refused is not None
@@ -189,6 +194,16 @@ class CollectiveGroup:
             return self._join_came(self._me, message)
         return [Send(self.leader, message)]
 
+    def said_anew(self) -> Any:
+        """What this task says of itself, for those who have formed the group without it; None if
+        there is nothing to say."""
+        if self.is_formed or not self._devices:
+            return None
+        me = GroupMember(self._me, self._incarnation, self._devices, self._process)
+        message = self._message(pb.JOIN, members=[packed(me)])
+        message.group_size = self.size
+        return message
+
     def _message(self, kind: Any, **fields: Any) -> Any:
         return pb.Collective(kind=kind, group=self.key, epoch=self.epoch, **fields)
 
@@ -239,8 +254,9 @@ class CollectiveGroup:
             None,
             None,
             f"{member.task} cannot join group {self.name}: its members are "
-            f"{', '.join(self.tasks)} since it was formed. A task that was started again joins "
-            "when all tasks are started again, from a checkpoint.",
+            f"{', '.join(self.tasks)} since it was formed. Tasks join that train with the hook of "
+            "an AllReduceOptimizer that is not sharded; others when all are started again, from a "
+            "checkpoint.",
         )
 
     def _refuse(self, task: str, error: OpError) -> list[Action]:
@@ -263,9 +279,10 @@ class CollectiveGroup:
         self.members = members
         processes = [m.process for m in members]
         self.in_one_runtime = all(processes) and len(set(processes)) == len(processes)
-        self.epoch = self._promised = 1
+        # The next epoch may have been prepared already: this came late.
+        self.epoch, self._promised = 1, max(1, self._promised)
         lost = [m for m in self.members if (m.task, m.incarnation) in self._dead]
-        actions: list[Action] = [Formed(self.key), *self._start()]
+        actions: list[Action] = [Formed(self.key), *(self._start() if self.is_active else [])]
         for member in lost:
             actions += self.verdict(member.task, member.incarnation, False)
         return actions

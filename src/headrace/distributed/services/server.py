@@ -274,6 +274,10 @@ class Server:
         first = by_weight(t for t in addresses if joined is None or t not in joined.record.tasks)
         self.members = Members(me, addresses, call, first, stands_in=self._serves_copy)
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
+        begun = self._first
+        self.task.collectives.first = frozenset(
+            task_name(job, index) for job in begun.jobs for index in begun.task_indices(job)
+        )
         self.task.peers.is_elsewhere = self._is_elsewhere
         self.members.on_change = self._cluster_changed
         self.members.on_moved = self._variables_moved
