@@ -16,7 +16,8 @@ __all__ = ["Findings", "Recovery", "find"]
 
 #: Standstills of fewer seconds are not listed.
 GAP = 1.0
-#: The memory of a process is compared from so many seconds after its first step on.
+#: The memory of a worker is compared from so many seconds after its first step on, that of a server
+#: from so many after its start.
 _WARM = 5.0
 
 
@@ -217,7 +218,10 @@ def _recovered(
 def _memory_growth(lives: Sequence[LifeRecord]) -> dict[str, int]:
     found: dict[str, int] = {}
     for life in lives:
-        later = [size for at, size in life.memory if at > life.began + _WARM and size]
+        # A worker that is still importing and compiling grows: on a busy machine for long.
+        steps = (event["at"] for event in life.events if event["event"] == "done")
+        begins = next(steps, life.began) + _WARM
+        later = [size for at, size in life.memory if at > begins and size]
         if len(later) > 1:
             grown = max(later[len(later) // 2 :]) - later[0]
             found[life.task] = max(found.get(life.task, grown), grown)
