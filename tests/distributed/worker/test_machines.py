@@ -198,6 +198,15 @@ def test_a_master_that_comes_back_in_time_keeps_its_plans():
     assert made.orphans(116.0, lambda master: master == again) == [SESSION]
 
 
+def test_plans_of_a_master_are_dropped_at_once_when_another_start_of_it_has_some():
+    made = machine()
+    again = (CHIEF[0], 12)
+    made.plan_asked(4, 6, again, 1.0)
+    assert made.orphans(2.0, lambda master: False) == []
+    assert made.orphans(3.0, lambda master: master == again) == [SESSION]
+    assert made.has_session(6)
+
+
 def test_who_must_hear_of_a_lost_link():
     made = machine()
     assert made.watchers(PEER) == {CHIEF[0]}

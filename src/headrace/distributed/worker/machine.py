@@ -105,7 +105,8 @@ class WorkerMachine:
 
     Args:
         hold: tensors that came before their step was asked for are dropped after so many seconds.
-        orphan: plans are dropped when their master was away for so many seconds.
+        orphan: plans are dropped when their master was away for so many seconds, or another start
+            of it is there.
     """
 
     def __init__(self, hold: float = 60.0, orphan: float = 60.0) -> None:
@@ -162,13 +163,15 @@ class WorkerMachine:
             return any(p.session == session for p in self._plans.values())
 
     def orphans(self, now: float, present: Callable[[MasterStart], bool]) -> list[int]:
-        """Sessions whose masters were away for long; their plans are dropped by this."""
+        """Sessions whose masters were away for long, or were started again; their plans are dropped
+        by this."""
         with self._lock:
+            there = {task for task, start in self._masters if present((task, start))}
             for master, seen in list(self._masters.items()):
                 # The own task cannot be away.
                 if master == OWN or present(master):
                     self._masters[master] = now
-                elif now - seen <= self._orphan:
+                elif now - seen <= self._orphan and master[0] not in there:
                     continue
                 else:
                     del self._masters[master]
