@@ -394,6 +394,10 @@ class SimulatedMove:
         if not self.down and not self.unaware and self.random.random() < 0.1:
             home = self.random.choice(SERVERS)
             self.down[home] = self.random.randrange(40)
+            if not self.copies and self.late is not None and self.late[0] != home:
+                # What the source was about to write goes with it: a target settles that within a
+                # second, and nobody restores the variable before.
+                self.late = None
             for other in (*MASTERS, *SERVERS):
                 if other != home:
                     self.break_wires((home, other))
