@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import headrace as tf
+from headrace.ops.embeddings import table_files
 
 
 def train(directory, last, **more):
@@ -102,6 +103,12 @@ print("ended")
 """
 _TINY, _SMALL, _LARGE = 64, 100_000, 1 << 30
 
+_TABLE = """table = tf.EmbeddingTable(8, tf.zeros_initializer(), name="t")
+keys = tf.placeholder(tf.int64, [None])
+loss = tf.reduce_sum(table.lookup(keys))
+trained = tf.train.GradientDescentOptimizer(1.0).minimize(loss, var_list=[table])
+"""
+
 
 _LOST = """
 class Lose(tf.train.SessionRunHook):
@@ -154,3 +161,26 @@ def test_without_room_for_the_last_one_training_says_so(tmp_path):
     assert done.returncode != 0
     assert "ResourceExhaustedError" in done.stderr.splitlines()[-1] or "Exhausted" in done.stderr
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-2")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+def test_a_full_disk_costs_an_increment_and_the_next_one_has_what_it_would_have_had(tmp_path):
+    """Written in the background, and consistent, as well."""
+    program = _FULL.replace("train = tf.group(", _TABLE + "train = tf.group(trained, ").replace(
+        "session.run(train)",
+        "session.run(train, {keys: range(2000) if i == 0 else range(i, 150)})",
+    )
+    more = ", incremental_tables=True, consistent_checkpoints=True, log_step"
+    done = on_full_disk(tmp_path, {2: 3_000, 3: _LARGE}, program.replace(", log_step", more, 1))
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "No checkpoint for step 3: " in done.stderr
+    assert "No checkpoint for step 4: " not in done.stderr
+    end = ".table-t-00000-of-00001"
+    headers = {n: table_files.read_header(f"{tmp_path}/model.ckpt-{n}{end}") for n in (1, 2, 4, 5)}
+    assert not (tmp_path / f"model.ckpt-3{end}").exists()
+    assert [len(h.after) for h in headers.values()] == [0, 1, 2, 3]
+    assert [h.rows for h in headers.values()] == [2000, 149, 148, 146]
+    table = tf.EmbeddingTable(8, tf.zeros_initializer(), name="t")
+    with tf.Session() as session:
+        assert session.run(table.restore(str(tmp_path / "model.ckpt-5"), slots=False)) == 2000
+        assert session.run(table.lookup([0, 1, 149]))[:, 0].tolist() == [-1.0, -2.0, -5.0]

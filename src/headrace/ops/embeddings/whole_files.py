@@ -16,7 +16,7 @@ from typing import Any
 
 from headrace.errors import OpError
 from headrace.files import locks, system
-from headrace.files.paths import as_path, is_local
+from headrace.files.paths import as_path, is_local, translated
 
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{12}")
 #: Where there are no locks, a file that is so many nanoseconds older than another is a leftover.
@@ -25,11 +25,15 @@ FORGOTTEN_NS = 3600 * 10**9
 
 @contextlib.contextmanager
 def writing(path: str) -> Iterator[Any]:
-    """A file to be written, which takes its name at the end if nothing fails."""
+    """A file to be written, which takes its name at the end if nothing fails.
+
+    Raises:
+        OpError: of the class that tells what the file system said, in the block, too.
+    """
     path = as_path(path)
     temporary, file = _opened(path)
     try:
-        with file:
+        with translated(path), file:
             yield file
             file.flush()
             if is_local(path):  # while it is locked
