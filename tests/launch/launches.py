@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 #: However busy the machine is, something has happened within so many seconds.
-PATIENCE = 60.0
+PATIENCE = 100.0
 
 #: A hand-made cluster, with as many steps as it is told.
 CLUSTER = """

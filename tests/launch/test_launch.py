@@ -5,7 +5,7 @@ import pty
 import signal
 
 import pytest
-from launches import CLUSTER, eventually
+from launches import CLUSTER, PATIENCE, eventually
 
 pytestmark = pytest.mark.process
 TWO = ("--ps", "1", "--workers", "2", "script.py")
@@ -49,6 +49,16 @@ def test_a_signal_ends_all(launch, number, status):
     found, _, errors = run.end()
     assert found == status
     assert f"{signal.Signals(number).name}: all tasks are asked to end" in errors
+    assert run.ours() == {}
+
+
+@pytest.mark.slow
+def test_nobody_need_read_what_tasks_write(launch):
+    """As with `| less`: training goes on, and signals are heard."""
+    run = launch("while True: print('x' * 1000)", "script.py")
+    eventually(lambda: len(run.log("worker/0")) > 20_000_000)
+    run.process.send_signal(signal.SIGTERM)
+    assert run.process.wait(PATIENCE) == 143
     assert run.ours() == {}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,31 @@ class _Range(click.ParamType):  # type: ignore[type-arg]
     show_default=True,
     help="Where the log of each task goes.",
 )
+@click.option(
+    "--on",
+    type=click.Choice(["here", "slurm"]),
+    default="here",
+    show_default=True,
+    help="Where tasks run. slurm: this process is one of them, as srun has started it.",
+)
+@click.option("--port", type=click.IntRange(1, 65535), help="Of the first task of a host in Slurm.")
+@click.option(
+    "--hosts",
+    metavar="A,B,...",
+    help="Machines that ssh reaches, which get the tasks in turn; the names are their addresses.",
+)
+@click.option("--ssh-option", "ssh_options", multiple=True, help="An argument of ssh, as -p2222.")
+@click.option(
+    "--remote-python", default=sys.executable, help="The interpreter on the machines of --hosts."
+)
+@click.option("--remote-dir", help="Where tasks run there; by default the folder of this name.")
+@click.option(
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="A variable for tasks on --hosts, beside those of HEADRACE_, JAX_ and XLA_.",
+)
 @click.option("-m", "as_module", is_flag=True, help="SCRIPT is the name of a module.")
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -89,9 +116,16 @@ def launch_command(
     backup: int,
     log_dir: Path,
     servers: str,
+    on: str,
+    port: int | None,
+    hosts: str | None,
+    ssh_options: tuple[str, ...],
+    remote_python: str,
+    remote_dir: str | None,
+    variables: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Run SCRIPT on a cluster of processes of this machine.
+    """Run SCRIPT on a cluster of processes, of this machine if nothing else is said.
 
     Each task runs the script as `headrace run` does, with TF_CONFIG. What dies is started again;
     when the workers are done, servers are shut down. A panel shows the tasks at a terminal; their
@@ -99,11 +133,13 @@ def launch_command(
 
     The exit status is the worst of the tasks.
     """
-    from headrace.launch.command import Here, run_launch
+    from headrace.launch.command import LaunchPlace, run_in_slurm, run_launch, run_on_hosts
     from headrace.launch.job import LaunchJob
 
+    asked = workers
     if workers is None:
-        workers = elastic[0] if elastic else 1
+        # A step of Slurm has as many as are left.
+        workers = elastic[0] if elastic else (backup if on == "slurm" else 0) + 1
     if backup and options["mode"] is None:
         options["mode"] = "sync"
     try:
@@ -118,4 +154,12 @@ def launch_command(
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    raise SystemExit(run_launch(job, Here(log_dir, servers)))
+    place = LaunchPlace(log_dir, servers)
+    if on == "slurm":
+        raise SystemExit(run_in_slurm(job, place, asked, port))
+    if hosts is None:
+        raise SystemExit(run_launch(job, place))
+    from headrace.launch.ssh import SshOptions
+
+    reached = SshOptions(ssh_options, remote_python, remote_dir or os.getcwd())
+    raise SystemExit(run_on_hosts(job, place, hosts.split(","), reached, variables))

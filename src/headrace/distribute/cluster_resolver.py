@@ -300,9 +300,9 @@ class SlurmClusterResolver(ClusterResolver):
         rpc_layer: str = "grpc",
     ) -> None:
         rank = _slurm("PROCID")
-        hosts = _hosts(_slurm("STEP_NODELIST"))
+        hosts = slurm_hosts(_slurm("STEP_NODELIST"))
         counts = (
-            _counts(_slurm("STEP_TASKS_PER_NODE"))
+            slurm_counts(_slurm("STEP_TASKS_PER_NODE"))
             if tasks_per_node is None
             else [tasks_per_node] * len(hosts)
         )
@@ -349,8 +349,12 @@ def _slurm(name: str) -> str:
     return found
 
 
-def _hosts(text: str) -> list[str]:
-    """The hosts of ``n[01-03,7],m``."""
+def slurm_hosts(text: str) -> list[str]:
+    """The hosts of ``n[01-03,7],m``.
+
+    Raises:
+        ValueError: if a number is none.
+    """
     found: list[str] = []
     for part in re.findall(r"[^,\[]+(?:\[[^\]]*\])?[^,\[]*", text):
         match = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
@@ -360,13 +364,19 @@ def _hosts(text: str) -> list[str]:
         before, numbers, after = match.groups()
         for piece in numbers.split(","):
             first, _, last = piece.partition("-")
+            if not first.isdigit() or not (last or first).isdigit():
+                raise ValueError(f"{text!r} is no list of hosts as Slurm writes them: {piece!r}.")
             for i in range(int(first), int(last or first) + 1):
                 found.append(f"{before}{i:0{len(first)}d}{after}")
     return found
 
 
-def _counts(text: str) -> list[int]:
-    """The numbers of ``2(x3),1``: 2, 2, 2, 1."""
+def slurm_counts(text: str) -> list[int]:
+    """The numbers of ``2(x3),1``: 2, 2, 2, 1.
+
+    Raises:
+        RuntimeError: if the text is no such list.
+    """
     found: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)

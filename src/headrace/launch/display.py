@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TextIO
 
 from rich.console import Console
 from rich.live import Live
@@ -19,6 +21,10 @@ from headrace.launch.job import TaskId
 __all__ = ["Display", "TaskRow"]
 
 _PERIOD = 0.25
+#: What is shown may be late by so many pieces of output.
+_MOST_WAITING = 5_000
+#: Seconds that are waited for a reader at the end.
+_LAST_WORDS = 2.0
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green")
 
 
@@ -43,7 +49,8 @@ class TaskRow:
 class Display:
     """Shows lines of tasks and, at a terminal, a panel below them.
 
-    A terminal that is closed is no error: nothing more is shown then.
+    A thread writes, so that a launch waits for no reader: what comes faster than it is read is left
+    out, and the logs have it. A terminal that is closed is no error: nothing more is shown then.
 
     Args:
         rows: what the panel shows, called now and then.
@@ -58,12 +65,17 @@ class Display:
         self._console = console or Console()
         self._live: Live | None = None
         self._drawn = 0.0
-        self._is_gone = False
+        self._waiting: deque[Callable[[], object]] = deque()
+        self._changed = threading.Condition()
+        self._left_out = 0
+        self._is_over = self._is_drawing = False
+        self._thread = threading.Thread(target=self._write_all, name="headrace panel", daemon=True)
 
     def __enter__(self) -> Display:
         if self._console.is_terminal:
             self._live = Live(console=self._console, auto_refresh=False)
-            self._try(self._live.start)
+            self._later(self._live.start)
+        self._thread.start()
         return self
 
     def __exit__(
@@ -72,15 +84,31 @@ class Display:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._is_drawing = False
         self.refresh(at_once=True)
         if self._live is not None:
-            self._try(self._live.stop)
+            self._later(self._live.stop)
+        with self._changed:
+            self._is_over = True
+            self._changed.notify()
+        self._thread.join(_LAST_WORDS)
+
+    @property
+    def is_stuck(self) -> bool:
+        """After the end: whether nobody reads what is still to be shown."""
+        return self._thread.is_alive()
 
     def output(self, task: TaskId, lines: Sequence[str]) -> None:
         """Show what a task has written."""
         prefix = f"[{task}] "
+        if len(self._waiting) > _MOST_WAITING:
+            self._left_out += len(lines)
+            return
+        if self._left_out:
+            self.say(f"{self._left_out} lines of output are left out here; the logs have them")
+            self._left_out = 0
         if self._live is None:
-            self._try(lambda: _write("".join(f"{prefix}{line}\n" for line in lines)))
+            self._later(lambda: _write("".join(f"{prefix}{line}\n" for line in lines)))
             return
         colour = _COLOURS[hash((task.job, task.index)) % len(_COLOURS)]
         for line in lines:
@@ -89,32 +117,46 @@ class Display:
     def say(self, text: str, is_problem: bool = False) -> None:
         """Show a line of the launcher itself."""
         if self._live is None:
-            self._try(lambda: print(f"headrace: {text}", file=sys.stderr, flush=True))
+            self._later(lambda: _write(f"headrace: {text}\n", sys.stderr))
         else:
             self._print(Text(f"headrace: {text}", style="red" if is_problem else "dim"))
 
     def refresh(self, at_once: bool = False) -> None:
         """Draw the panel again, if that was some time ago."""
-        now = time.monotonic()
-        if self._live is None or (now - self._drawn < _PERIOD and not at_once):
+        now, live = time.monotonic(), self._live
+        if live is None or self._is_drawing or (now - self._drawn < _PERIOD and not at_once):
             return
-        self._drawn, live, table = now, self._live, self._table()
-        self._try(lambda: live.update(table, refresh=True))
+        self._drawn, self._is_drawing, table = now, True, self._table()
+
+        def draw() -> None:
+            self._is_drawing = False
+            live.update(table, refresh=True)
+
+        self._later(draw)
 
     def _print(self, text: Text) -> None:
-        self._try(lambda: self._console.print(text, soft_wrap=True))
+        self._later(lambda: self._console.print(text, soft_wrap=True))
 
-    def _try(self, show: Callable[[], object]) -> None:
-        if self._is_gone:
-            return
-        try:
-            show()
-        except OSError:
-            self._is_gone = True
-            with contextlib.suppress(Exception):
-                sys.stdout = sys.stderr = open(  # noqa: SIM115
-                    "/dev/null", "w", encoding="utf-8"
-                )
+    def _later(self, show: Callable[[], object]) -> None:
+        with self._changed:
+            self._waiting.append(show)
+            self._changed.notify()
+
+    def _write_all(self) -> None:
+        """In the thread: show one after another."""
+        is_gone = False
+        while True:
+            with self._changed:
+                while not self._waiting and not self._is_over:
+                    self._changed.wait()
+                if not self._waiting:
+                    return
+                show = self._waiting.popleft()
+            try:
+                if not is_gone:
+                    show()
+            except (OSError, ValueError):
+                is_gone = True
 
     def _table(self) -> Table:
         table = Table(title=self._title)
@@ -134,6 +176,7 @@ class Display:
         return table
 
 
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+def _write(text: str, stream: TextIO | None = None) -> None:
+    stream = stream or sys.stdout
+    stream.write(text)
+    stream.flush()

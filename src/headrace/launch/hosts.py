@@ -7,9 +7,9 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Sequence
 from typing import Any, Protocol
 
+from headrace.launch.ports import HeldPorts
 from headrace.launch.processes import die_with_parent
 from headrace.launch.starter import Starter, preload
 
@@ -26,6 +26,9 @@ class Host(Protocol):
     """
 
     name: str
+
+    def address(self) -> str:
+        """``host:port`` of one more task there, which nobody else gets."""
 
     def fileno(self) -> int:
         """What to wait for events by."""
@@ -104,7 +107,12 @@ class LocalHost:
             os._exit(status)
         theirs.close()
         self._ours = ours
+        self._ports = HeldPorts("127.0.0.1")
         self._line = Connection(ours.fileno(), ours.fileno())
+
+    def address(self) -> str:
+        """A port of 127.0.0.1."""
+        return f"127.0.0.1:{self._ports.take()}"
 
     def fileno(self) -> int:
         """What to wait for."""
@@ -121,34 +129,8 @@ class LocalHost:
     def close(self) -> str:
         """End it, and whatever it has left."""
         self._ours.close()
+        self._ports.close()
         with contextlib.suppress(ChildProcessError):
             status = os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
             return "" if status == 0 else f"the parent of the tasks has ended with {status}"
         return ""
-
-
-class HeldPorts:
-    """Ports of this machine that nobody else gets, also while their task is being started again.
-
-    A socket that is bound and does not listen keeps a port from those who ask for any free one, and
-    from those who ask for this one; a server of ours may still listen there.
-    """
-
-    def __init__(self) -> None:
-        self._sockets: list[socket.socket] = []
-
-    def take(self, count: int) -> Sequence[str]:
-        """So many addresses more."""
-        found = []
-        for _ in range(count):
-            held = socket.socket()
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            held.bind(("127.0.0.1", 0))
-            self._sockets.append(held)
-            found.append(f"127.0.0.1:{held.getsockname()[1]}")
-        return found
-
-    def close(self) -> None:
-        """Let them go."""
-        for held in self._sockets:
-            held.close()

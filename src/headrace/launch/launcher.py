@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.launch.display import Display, TaskRow
-from headrace.launch.hosts import HeldPorts, Host
+from headrace.launch.hosts import Host
 from headrace.launch.job import SERVER, LaunchJob, TaskId, task_environment
 from headrace.launch.logs import TaskLogs
 from headrace.launch.processes import words_of
@@ -25,6 +25,8 @@ __all__ = ["Launch", "Launcher"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LONGEST_WAIT = 0.5
+#: Seconds between two signs of life for the hosts.
+_BEAT = 10.0
 
 
 @dataclass(frozen=True)
@@ -37,15 +39,18 @@ class Launch:
         servers_run_script: whether tasks of the job ``ps`` run the script; otherwise the launcher
             has a program of its own for them.
         environment: variables for all tasks.
-        address_of: the address of one more task on a host, by the name of that; by default at a
-            port of this machine.
+        addresses: of all tasks, if they are fixed; otherwise hosts have free ports for them.
+        tasks: those that are started here; by default all.
+        folder: where tasks run.
     """
 
     job: LaunchJob
     log_folder: Path
     servers_run_script: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
-    address_of: Callable[[str], str] | None = None
+    addresses: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    tasks: Sequence[TaskId] | None = None
+    folder: str = field(default_factory=os.getcwd)
 
 
 class Launcher:
@@ -58,9 +63,9 @@ class Launcher:
 
     def __init__(self, launch: Launch, hosts: Sequence[Host]) -> None:
         self._launch, self._hosts = launch, list(hosts)
-        self._rules = LaunchRules(launch.job)
-        self._ports = HeldPorts()
-        self._addresses: dict[str, list[str]] = {}
+        self._rules = LaunchRules(launch.job, tasks=launch.tasks)
+        self._addresses = {job: list(tasks) for job, tasks in launch.addresses.items()}
+        self._beat = 0.0
         self._placed: dict[TaskId, Host] = {}
         self._processes: set[TaskId] = set()
         self._logs = TaskLogs(launch.log_folder)
@@ -69,7 +74,6 @@ class Launcher:
         self._bell, self._ring = socket.socketpair()
         self._watch = ClusterWatch(self._asked_first, launch.job.elastic is not None, self._wake)
         self._seen_rounds = 0
-        self._greeted: list[dict[str, Any]] = []
         title = f"{launch.job.script}: {_counted(launch.job)}"
         self._display = Display(self._rows, title)
 
@@ -85,6 +89,8 @@ class Launcher:
                 self._place(task)
             self._watch.start()
             self._loop()
+        if self._display.is_stuck:
+            os._exit(self._rules.exit_status)  # an interpreter would wait for the reader
         return self._rules.exit_status
 
     # -- the loop ---------------------------------------------------------------------------------
@@ -106,6 +112,10 @@ class Launcher:
                     self._do(self._rules.size(self._watch.size, now))
                 self._do(self._rules.tick(now))
                 self._display.refresh()
+                if now - self._beat > _BEAT:
+                    self._beat = now
+                    for host in self._hosts:
+                        host.send(beat=True)
 
     def _patience(self) -> float:
         due = self._rules.next_time()
@@ -149,7 +159,7 @@ class Launcher:
                 **self._launch.environment,
                 **task_environment(job, self._known_to(task), task, contact),
             },
-            folder=os.getcwd(),
+            folder=self._launch.folder,
         )
 
     def _known_to(self, task: TaskId) -> dict[str, list[str]]:
@@ -169,8 +179,7 @@ class Launcher:
             return  # an evaluator is no part of the cluster
         addresses = self._addresses.setdefault(task.job, [])
         while len(addresses) <= task.index:
-            find = self._launch.address_of
-            addresses.append(self._ports.take(1)[0] if find is None else find(host.name))
+            addresses.append(host.address())
 
     def _address(self, task: TaskId) -> str:
         return self._addresses[task.job][task.index]
@@ -184,14 +193,12 @@ class Launcher:
                 selector.unregister(host)
                 self._lost(host)
             for event in events or ():
-                self._hear(host, event)
+                self._hear(event)
 
         return listen
 
-    def _hear(self, host: Host, event: dict[str, Any]) -> None:
-        now = time.monotonic()
+    def _hear(self, event: dict[str, Any]) -> None:
         if event["event"] == "host":
-            self._greet(host, event, now)
             return
         task = next(t for t in self._rules.tasks if str(t) == event["task"])
         if event["event"] == "output":
@@ -200,22 +207,7 @@ class Launcher:
         else:
             self._processes.discard(task)
             self._logs.add(task, [f"--- {words_of(event['status'])} ---"])
-            self._do(self._rules.ended(task, event["status"], now))
-
-    def _greet(self, host: Host, about: dict[str, Any], now: float) -> None:
-        """Machines of one cluster must run the same release."""
-        self._greeted.append(about)
-        first = self._greeted[0]
-        for what in ("release", "python"):
-            if about[what] != first[what]:
-                text = (
-                    f"{host.name or about['name']} has {what} {about[what]}, "
-                    f"{first['name']} has {first[what]}: tasks of one cluster need the same. "
-                    "Install it there, or say which Python to use (--remote-python)."
-                )
-                tasks = [t for t, h in self._placed.items() if h is host]
-                self._do(self._rules.lost(text, tasks, now))
-                return
+            self._do(self._rules.ended(task, event["status"], time.monotonic()))
 
     def _lost(self, host: Host) -> None:
         """A connection has ended, and with it all tasks there."""
@@ -280,7 +272,6 @@ class Launcher:
         self._logs.close()
         if self._logs.problem:
             self._display.say(self._logs.problem, is_problem=True)
-        self._ports.close()
         for end in (self._bell, self._ring):
             end.close()
 

@@ -136,11 +136,19 @@ class LaunchRules:
     Args:
         job: what was launched.
         timing: how long to wait.
+        tasks: those of the job that are started here, if others are elsewhere.
     """
 
-    def __init__(self, job: LaunchJob, timing: LaunchTiming | None = None) -> None:
+    def __init__(
+        self,
+        job: LaunchJob,
+        timing: LaunchTiming | None = None,
+        tasks: Iterable[TaskId] | None = None,
+    ) -> None:
         self._job, self._timing = job, timing or LaunchTiming()
-        self.tasks = {task: TaskLife(task) for task in job.tasks}
+        #: Whether there are tasks that are not started here.
+        self._is_part = tasks is not None
+        self.tasks = {task: TaskLife(task) for task in tasks or job.tasks}
         #: Set when the launch ends before its time: what the exit status is then.
         self._ordered: int | None = None
         self._is_stopping = False
@@ -301,6 +309,8 @@ class LaunchRules:
         """A worker without servers has failed."""
         if self._trainers(State.RUNNING, State.WAITING):
             return [Say(f"{how}. The others go on without it.", True)]
+        if self._is_part:
+            return [Say(f"{how}. The others go on without it.", True), *self._stop(now)]
         lost = self._trainers(State.FAILED)
         if self._trainers(State.DONE) or self._rounds >= self._job.restarts:
             return [Say(f"{how}, and no worker is left.", True), *self._stop(now)]

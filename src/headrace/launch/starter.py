@@ -10,11 +10,12 @@ The launcher talks with it in lines of JSON, over a pair of sockets or over ssh:
 |---|---|
 | start (task, program, arguments, environment) | host (release, Python, processor cores) |
 | signal (task, number) | output (task, lines) |
-| end: kill all that is left, and go | ended (task, status: negative is a signal) |
+| port: keep one for a task | port (number) |
+| beat: the launcher lives | ended (task, status: negative is a signal) |
 
-The end of the connection is an `end`, too: tasks do not outlive the launcher. Each has a session
-and process group of its own, which is killed when the task ends; what has left its group is found
-as an orphan of this process.
+The end of the connection ends all, so that tasks do not outlive the launcher; on another machine a
+minute without a line does so, too. Each task has a session and process group of its own, which is
+killed when it ends; what has left its group is found as an orphan of this process.
 """
 
 from __future__ import annotations
@@ -28,15 +29,18 @@ import selectors
 import signal
 import socket
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from headrace.launch.ports import HeldPorts
 from headrace.launch.processes import adopt_orphans, children, kill_group
 from headrace.launch.task import become
 
-__all__ = ["Starter", "main", "preload"]
+__all__ = ["Starter", "about_host", "main", "preload"]
 
 _PIECE = 1 << 16
+_PATIENCE = 60.0
 #: What tasks import on their way to the first step.
 _NEEDED = (
     "headrace.compat.older",
@@ -73,12 +77,18 @@ class Starter:
 
     Args:
         commands: where lines come from; `events`: where they go. File descriptors.
+        patience: seconds without a line after which the launcher is taken for dead; None: for ever.
+        rest: what was read of the commands already.
     """
 
-    def __init__(self, commands: int, events: int) -> None:
-        self._commands, self._events = commands, events
+    def __init__(
+        self, commands: int, events: int, patience: float | None = None, rest: bytes = b""
+    ) -> None:
+        self._commands, self._events, self._patience = commands, events, patience
+        self._heard = time.monotonic()
+        self._ports = HeldPorts("0.0.0.0")
         self._tasks: dict[str, _Child] = {}
-        self._rest = b""
+        self._rest = rest
         self._is_over = False
         self._selector = selectors.DefaultSelector()
         self._bell, ring = socket.socketpair()
@@ -96,11 +106,13 @@ class Starter:
             signal.signal(number, signal.SIG_IGN)
         self._selector.register(self._commands, selectors.EVENT_READ, self._hear)
         self._selector.register(self._bell, selectors.EVENT_READ, self._look)
-        self._tell(event="host", **host())
+        self._tell(event="host", **about_host())
         try:
             while not self._is_over:
-                for key, _ in self._selector.select():
+                for key, _ in self._selector.select(self._patience and self._patience / 10):
                     key.data()
+                if self._patience and time.monotonic() - self._heard > self._patience:
+                    self._end()
         finally:
             self._kill_all()
 
@@ -125,6 +137,7 @@ class Starter:
         if not data:
             self._end()
             return
+        self._heard = time.monotonic()
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             command = json.loads(line)
@@ -134,8 +147,8 @@ class Starter:
                 child = self._tasks.get(command["signal"])
                 if child is not None:
                     kill_group(child.process, command["number"])
-            else:
-                self._end()
+            elif "port" in command:
+                self._tell(event="port", port=self._ports.take())
 
     def _start(self, task: str, command: dict[str, Any]) -> None:
         output, theirs = os.pipe()
@@ -161,6 +174,7 @@ class Starter:
         self._selector.close()
         self._bell.close()
         self._ring.close()
+        self._ports.close()
         for own in {self._commands, self._events} - {0, 1, 2}:
             os.close(own)
         become(parent, output, command)
@@ -231,7 +245,7 @@ class Starter:
                     os.waitpid(process, 0)
 
 
-def host() -> dict[str, Any]:
+def about_host() -> dict[str, Any]:
     """What the launcher compares between machines."""
     from headrace.distributed.services.dialling import release
 
@@ -245,8 +259,12 @@ def host() -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """On another machine: commands come by standard input, events go to standard output."""
+def main(rest: bytes = b"") -> None:
+    """On another machine: commands come by standard input, events go to standard output.
+
+    Args:
+        rest: what was read of the commands already.
+    """
     # What is printed by accident must not get among the events.
     events = os.dup(1)
     os.dup2(2, 1)
@@ -255,8 +273,4 @@ def main() -> None:
     os.dup2(null, 0)
     os.close(null)
     preload()
-    Starter(commands, events).run()
-
-
-if __name__ == "__main__":
-    main()
+    Starter(commands, events, _PATIENCE, rest).run()

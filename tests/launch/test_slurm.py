@@ -1,0 +1,128 @@
+"""Tasks of a step of Slurm: who is who by its variables, and a step of real processes."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from launches import CLUSTER, PATIENCE
+
+from headrace.distribute.cluster_resolver import slurm_counts, slurm_hosts
+from headrace.launch.job import LaunchJob, TaskId
+from headrace.launch.slurm import SlurmTask, end_servers, slurm_task
+
+STEP = {
+    "SLURM_PROCID": "3",
+    "SLURM_JOB_ID": "41",
+    "SLURM_STEP_ID": "2",
+    "SLURM_STEP_NODELIST": "n[001-003,7]",
+    "SLURM_STEP_TASKS_PER_NODE": "2(x3),1",
+}
+
+
+def test_lists_as_slurm_writes_them():
+    assert slurm_hosts("n[001-003,7],login") == ["n001", "n002", "n003", "n7", "login"]
+    assert slurm_hosts("a[1-2]-ib,b") == ["a1-ib", "a2-ib", "b"]
+    assert slurm_counts("2(x3),1") == [2, 2, 2, 1]
+    with pytest.raises(ValueError, match="is no list of hosts as Slurm writes them: 'x'"):
+        slurm_hosts("n[x]")
+
+
+def test_tasks_are_counted_over_hosts():
+    job = LaunchJob("train.py", ps=2, evaluator=True)
+    found = slurm_task(job, STEP, None, 9000)
+    assert found.addresses == {
+        "ps": ["n001:9000", "n001:9001"],
+        "worker": ["n002:9000", "n002:9001", "n003:9000", "n003:9001"],
+    }
+    assert found.task == TaskId("worker", 1)
+    assert found.job.workers == 4
+    last = slurm_task(job, {**STEP, "SLURM_PROCID": "6"}, 4, 9000)
+    assert last.task == TaskId("evaluator", 0)
+
+
+def test_steps_have_ports_of_their_own():
+    job = LaunchJob("train.py", ps=2)
+    ports = {
+        slurm_task(job, {**STEP, "SLURM_STEP_ID": str(i)}, None).addresses["ps"][0]
+        for i in range(5)
+    }
+    assert len(ports) == 5
+
+
+def test_variables_of_the_job_serve_where_the_step_has_none():
+    variables = {
+        "SLURM_PROCID": "0",
+        "SLURM_JOB_ID": "1",
+        "SLURM_JOB_NODELIST": "n[1-2]",
+        "SLURM_TASKS_PER_NODE": "1(x2)",
+    }
+    found = slurm_task(LaunchJob("train.py", ps=1), variables, None, 9000)
+    assert found.addresses == {"ps": ["n1:9000"], "worker": ["n2:9000"]}
+
+
+@pytest.mark.parametrize(
+    ("variables", "workers", "words"),
+    [
+        ({"SLURM_PROCID": ""}, None, "SLURM_PROCID is not set: start the command by srun"),
+        ({"SLURM_PROCID": "x"}, None, "SLURM_PROCID is 'x', which is no number"),
+        ({"SLURM_PROCID": "9"}, None, "SLURM_PROCID is 9, but the step has 7 processes"),
+        ({"SLURM_STEP_TASKS_PER_NODE": "2"}, None, "names 4 hosts, but numbers of tasks for 1"),
+        ({}, 3, "has 7 processes (srun --ntasks), which cannot be 2 parameter servers"),
+        (
+            {"SLURM_STEP_NODELIST": "n1", "SLURM_STEP_TASKS_PER_NODE": "2"},
+            None,
+            "0 evaluators and at least one worker",
+        ),
+    ],
+)
+def test_steps_that_cannot_be_the_cluster(variables, workers, words):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        slurm_task(LaunchJob("train.py", ps=2), {**STEP, **variables}, workers)
+    assert words in str(caught.value)
+
+
+def test_the_first_worker_waits_for_the_others_and_ends_the_servers():
+    job = LaunchJob("train.py", ps=2, workers=3)
+    addresses = {"ps": ["p:1", "q:1"], "worker": ["a:1", "b:1", "c:1"]}
+    left = {"b:1": 2, "c:1": 0}
+    ended, waited = [], []
+
+    def answers(address):
+        left[address] -= 1
+        return left[address] >= 0
+
+    for index in (1, 0):
+        place = SlurmTask(job, addresses, TaskId("worker", index))
+        assert end_servers(place, answers, ended.append, waited.append) is (index == 0)
+    assert ended == ["p:1", "q:1"]
+    assert len(waited) == 2
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_step_trains(tmp_path):
+    """As srun starts it: the same command, with other variables for each."""
+    (tmp_path / "script.py").write_text(CLUSTER)
+    variables = {
+        "SLURM_JOB_ID": str(os.getpid()),
+        "SLURM_STEP_NODELIST": "localhost",
+        "SLURM_STEP_TASKS_PER_NODE": "3",
+        "JAX_PLATFORMS": "cpu",
+    }
+    command = [sys.executable, "-m", "headrace", "launch", "--on", "slurm", "--ps", "1"]
+    runs = [
+        subprocess.Popen(
+            [*command, "script.py", "50"],
+            cwd=tmp_path,
+            env={**os.environ, **variables, "SLURM_PROCID": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(3)
+    ]
+    outputs = [run.communicate(timeout=PATIENCE)[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0, 0], outputs
+    assert "[worker/1] end" in outputs[2]
+    assert "headrace: ps/0 is done" in outputs[0]
