@@ -94,18 +94,37 @@ def test_tensors_lost_before_the_second_task_was_asked_for_its_part(fault):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_thousand_workers_with_all_that_can_happen(seed):
-    simulation = begun(1000, seed)
+    errors = all_that_can_happen(1000, seed, [2, 3, 8, 50], plans=60, steps=200)
+    for kind in (type(None), UnavailableError, AbortedError):
+        assert kind in errors
+
+
+def test_no_step_waits_for_ever_over_a_thousand_schedules():
+    errors = [e for seed in range(1000) for e in all_that_can_happen(5, seed, [2, 3, 4], 4, 4)]
+    assert sum(e is UnavailableError for e in errors) > 500
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_no_step_waits_for_ever_over_a_hundred_thousand_schedules():
+    for seed in range(1000, 101_000):
+        all_that_can_happen(5, seed, [2, 3, 4], 4, 4)
+
+
+def all_that_can_happen(workers, seed, sizes, plans, steps):
+    """The kinds of errors of so many steps, each over some workers, which die and are cut off."""
+    simulation = begun(workers, seed)
     simulation.drop_rate = 0.0005
     rng = simulation.rng
-    plans = {}
-    for _ in range(60):
+    made = {}
+    for _ in range(plans):
         alive = [n for n in simulation.names if simulation.nodes[n].alive]
-        chosen = rng.sample(alive, rng.choice([2, 3, 8, 50]))
-        plans[simulation.plan(chosen, 1)] = chosen
-    for (number, members), chosen in rng.sample(sorted_plans(plans) * 4, 200):
+        chosen = rng.sample(alive, rng.choice(sizes))
+        made[simulation.plan(chosen, 1)] = chosen
+    for (number, members), chosen in rng.sample(sorted_plans(made) * 4, steps):
         simulation.step(number, chosen, members)
         for _ in range(rng.randrange(3)):
-            victim = rng.choice(rng.choice(list(plans.values())))
+            victim = rng.choice(rng.choice(list(made.values())))
             if rng.random() < 0.2:
                 simulation.kill(victim, rng.uniform(0.01, NOTICE), rng.choice([None, 0.2, 3.0]))
             else:
@@ -113,10 +132,8 @@ def test_a_thousand_workers_with_all_that_can_happen(seed):
         simulation.run_until(simulation.now + rng.uniform(0, 0.3))
     simulation.drop_rate = 0.0
     simulation.run_until(simulation.now + 10.0)
-    errors = [type(o.error) for o in simulation.outcomes.values()]
-    for kind in (type(None), UnavailableError, AbortedError):
-        assert kind in errors
     check_outcomes(simulation)
+    return [type(o.error) for o in simulation.outcomes.values()]
 
 
 def sorted_plans(plans):

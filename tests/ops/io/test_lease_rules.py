@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 import pytest
 
@@ -90,7 +91,17 @@ class World:
 
 @pytest.mark.parametrize("block", range(4))
 def test_at_most_one_has_the_duties(block: int) -> None:
-    for seed in range(500 * block, 500 * (block + 1)):
+    _run(range(500 * block, 500 * (block + 1)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_at_most_one_has_the_duties_over_a_hundred_thousand_schedules() -> None:
+    _run(range(2000, 102_000))
+
+
+def _run(seeds: Iterable[int]) -> None:
+    for seed in seeds:
         world = World(seed)
         for _ in range(80):
             world.step()
