@@ -20,6 +20,7 @@ NAMESPACES = [
         "app",
         "bayes",
         "bayes.hmc",
+        "bayes.vi",
         "bitwise",
         "collective",
         "compat",
@@ -50,6 +51,7 @@ NAMESPACES = [
 CONTRIB = [
     f"contrib.{name}"
     for name in (
+        *(f"bayesflow.{name}" for name in ("hmc", "metropolis_hastings", "monte_carlo")),
         *(f"boosted_trees.python.ops.{name}_ops" for name in ("model", "prediction", "training")),
         *(
             "cluster_resolver",

@@ -27,6 +27,7 @@ DOCS = ROOT / "docs"
 EXECUTED = [
     *sorted((DOCS / "tutorials").glob("*.md")),
     DOCS / "algorithms.md",
+    pytest.param(DOCS / "bayes.md", marks=pytest.mark.slow),
     DOCS / "data.md",
     DOCS / "feature-columns.md",
     pytest.param(

@@ -12,12 +12,23 @@ A model is a function of parameters that returns a log density, in any operation
     (4, 200, 2)
 """
 
-from headrace.bayes import hmc
+from headrace.bayes import hmc, vi
 from headrace.bayes.diagnostics import (
     ChainSummary,
     effective_sample_size,
     potential_scale_reduction,
     summary,
 )
+from headrace.bayes.regression import LinearRegression, LogisticRegression, NormalPosterior
 
-__all__ = ["ChainSummary", "effective_sample_size", "hmc", "potential_scale_reduction", "summary"]
+__all__ = [
+    "ChainSummary",
+    "LinearRegression",
+    "LogisticRegression",
+    "NormalPosterior",
+    "effective_sample_size",
+    "hmc",
+    "potential_scale_reduction",
+    "summary",
+    "vi",
+]

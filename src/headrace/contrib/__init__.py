@@ -4,6 +4,7 @@ from headrace.namespaces.lazy import lazy as _lazy
 
 #: Parts that are imported when first asked for.
 _MODULES = (
+    "bayesflow",
     "boosted_trees",
     "crf",
     "cudnn_rnn",

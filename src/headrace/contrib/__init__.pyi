@@ -1,4 +1,5 @@
 # Written by tools/make_stubs.py from __init__.py; do not edit.
+from headrace.contrib import bayesflow as bayesflow
 from headrace.contrib import boosted_trees as boosted_trees
 from headrace.contrib import cluster_resolver as cluster_resolver
 from headrace.contrib import compiler as compiler

@@ -35,6 +35,8 @@ LATE: dict[str, dict[str, str]] = {}
 REASONS = {
     "autograph": "Headrace builds graphs from calls, it does not rewrite Python code",
     "contrib.autograph": "Headrace builds graphs from calls, it does not rewrite Python code",
+    "contrib.bayesflow": "hmc, metropolis_hastings and monte_carlo are there; for "
+    "variational_inference see tf.bayes.vi",
     "contrib.boosted_trees": "its ops on tree ensembles, predictions, gradients, quantiles and "
     "splits are there",
     "contrib.boosted_trees.estimator_batch": "its estimators are still to come; the ops on trees "
@@ -210,10 +212,10 @@ def make_namespace(module: ModuleType) -> None:
 
 #: The modules that are namespaces of the interface (those of contrib are all).
 _NAMES = """
-app audio autograph bayes bayes.hmc bitwise collective compat config contrib data data.experimental
-debugging distribute distribute.cluster_resolver distribute.experimental distributions
-distributions.bijectors dtypes errors estimator estimator.experimental estimator.export
-estimator.inputs estimator.tpu examples feature_column flags gfile graph_util image
+app audio autograph bayes bayes.hmc bayes.vi bitwise collective compat config contrib data
+data.experimental debugging distribute distribute.cluster_resolver distribute.experimental
+distributions distributions.bijectors dtypes errors estimator estimator.experimental
+estimator.export estimator.inputs estimator.tpu examples feature_column flags gfile graph_util image
 initializers io io.gfile keras layers linalg logging lookup losses manip math metrics nest nn
 nn.rnn_cell parallel profiler python_io quantization queue ragged random resource_loader saved_model
 saved_model.builder saved_model.constants saved_model.loader saved_model.main_op
