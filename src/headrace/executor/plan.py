@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from headrace.errors import INTERNAL, OpError
+from headrace.executor.activity import note_step
 from headrace.executor.ahead import compile_ahead
 from headrace.executor.claims import held
 from headrace.executor.evaluate import NeedsHost, Values
@@ -184,6 +185,7 @@ class LocalPlan:
         return self._run_step(feeds, context)
 
     def _run_step(self, feeds: Sequence[Any], context: Any) -> list[Any]:
+        note_step()
         if self.is_stepped:
             return self._run_stepped(feeds, context)
         schedule = self._schedule
@@ -225,6 +227,7 @@ class LocalPlan:
 
     def begin(self, feeds: Sequence[Any], context: StepContext) -> StepRun:
         """One run of a stepped plan, for a Driver of `run_unit`."""
+        note_step()
         return StepRun(self.flow, self._table(feeds), context)
 
     def _run_stepped(self, feeds: Sequence[Any], context: Any) -> list[Any]:

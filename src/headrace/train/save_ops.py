@@ -31,6 +31,7 @@ from headrace.train.checkpoint import (
     write,
 )
 from headrace.train.checkpoint.layout import index_path
+from headrace.train.checkpoint.pace import Pace
 from headrace.train.checkpoint.slices import Box, parse_spec
 
 _NO_GRADIENT = NotDifferentiable("it works on files")
@@ -122,6 +123,8 @@ _OURS = Traits(only_here="TensorFlow writes checkpoints while the step waits")
 #: change in place, too, but one after the other in the step that comes, which takes ten times as
 #: long: into memory without huge pages.
 _LARGE = 1 << 20
+#: Less than so many bytes are written without a rest.
+_PACED = 64 << 20
 _COPIERS = 4
 
 
@@ -174,7 +177,9 @@ def _save_held(context: Any, prefix: Any, *, key: str, max_file_bytes: int) -> A
             None, None, f"The values to save to {path} are not held any more: the task is another."
         )
     try:
-        giving_way(lambda: write(path, held.slices, max_file_bytes or None))
+        size = sum(part.array.nbytes for part in held.slices)
+        pace = Pace if size >= _PACED else lambda: None
+        giving_way(lambda: write(path, held.slices, max_file_bytes or None, pace()))
     finally:
         context.store.drop(own)
     return ()

@@ -18,6 +18,7 @@ from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.train.checkpoint import bundle, encoding, storage, table
 from headrace.train.checkpoint.layout import Layout, Piece, StoredTensor, index_path
+from headrace.train.checkpoint.pace import Pace
 from headrace.train.checkpoint.saving import Saving
 from headrace.train.checkpoint.slices import Box
 
@@ -55,8 +56,16 @@ class TensorSlice:
         return cls(name, dtype, array.shape, Box.whole(array.shape), array)
 
 
-def write(prefix: str, slices: Iterable[TensorSlice], max_file_bytes: int | None = None) -> None:
+def write(
+    prefix: str,
+    slices: Iterable[TensorSlice],
+    max_file_bytes: int | None = None,
+    pace: Pace | None = None,
+) -> None:
     """Write a checkpoint. When this returns it is on the disk; when it fails nothing has changed.
+
+    Args:
+        pace: rests after each piece of data.
 
     Raises:
         InvalidArgumentError: if a name comes twice with the same elements, or cannot be one.
@@ -72,7 +81,7 @@ def write(prefix: str, slices: Iterable[TensorSlice], max_file_bytes: int | None
         files = saving.data_files(len(plan))
         for number, path in enumerate(files):
             content = plan[number] if number < len(plan) else []
-            pieces = _write_file(path, number, content)
+            pieces = _write_file(path, number, content, pace)
             for part, piece in zip(content, pieces, strict=True):
                 tensors[part.name].pieces.append(piece)
         saving.publish(_index(len(files), tensors))
@@ -145,8 +154,10 @@ def _split(item: TensorSlice, limit: int) -> list[TensorSlice]:
     return parts
 
 
-def _write_file(path: str, number: int, parts: Sequence[TensorSlice]) -> list[Piece]:
-    writer = storage.Writer(path)
+def _write_file(
+    path: str, number: int, parts: Sequence[TensorSlice], pace: Pace | None = None
+) -> list[Piece]:
+    writer = storage.Writer(path, pace)
     try:
         pieces = []
         for part in parts:

@@ -18,6 +18,7 @@ from headrace.errors import DataLossError, NotFoundError, OpError
 from headrace.files import system
 from headrace.files.paths import as_path, is_local, translated
 from headrace.train.checkpoint.layout import DATA_SUFFIX
+from headrace.train.checkpoint.pace import Pace
 
 #: Bytes that are written, or read and checked, at once.
 CHUNK = 16 << 20
@@ -71,10 +72,15 @@ def read_into(file: Any, path: str, begin: int, target: np.ndarray[Any, Any]) ->
 
 
 class Writer:
-    """A file that is written from its beginning to its end, in one go."""
+    """A file that is written from its beginning to its end, in one go.
 
-    def __init__(self, path: str) -> None:
+    Args:
+        pace: called after each piece, which is smaller then.
+    """
+
+    def __init__(self, path: str, pace: Pace | None = None) -> None:
         self.path = as_path(path)
+        self._pace = pace
         self.position = 0
         self._file = system.open_binary(self.path, "wb", buffering=1 << 16)
 
@@ -83,10 +89,13 @@ class Writer:
         flat = np.frombuffer(data, np.uint8) if not isinstance(data, np.ndarray) else data
         crc = 0
         with translated(self.path):
-            for begin in range(0, flat.size, CHUNK):
-                part = flat[begin : begin + CHUNK]
+            chunk = CHUNK if self._pace is None else self._pace.PIECE
+            for begin in range(0, flat.size, chunk):
+                part = flat[begin : begin + chunk]
                 crc = google_crc32c.extend(crc, part)
                 self._file.write(part.data)
+                if self._pace is not None:
+                    self._pace()
         self.position += flat.size
         return crc
 
