@@ -37,8 +37,8 @@ class GMM(Estimator):
     >>> input_fn = lambda: (tf.constant(points), None)
     >>> mixture = tf.contrib.factorization.GMM(2, initial_clusters=[[0.0], [5.0]])
     >>> mixture = mixture.fit(input_fn=input_fn, steps=10)
-    >>> mixture.clusters().round(1).tolist(), mixture.weights().round(2).tolist()
-    ([[0.1], [9.1]], [0.5, 0.5])
+    >>> print(mixture.clusters().round(1).ravel(), mixture.weights().round(2))
+    [0.1 9.1] [0.5 0.5]
     """
 
     SCORES = "scores"

@@ -9,8 +9,8 @@ import jax
 from jax import lax
 from jax import numpy as jnp
 
-#: Elements of what is made for a block: 2 MiB of float32, which stays in the cache.
-_ELEMENTS = 1 << 19
+#: Elements of what is made for a block: 1 MiB of float32, which stays in the cache.
+_ELEMENTS = 1 << 18
 _LEAST, _MOST = 64, 1 << 14
 
 
@@ -36,15 +36,16 @@ def scan_blocks(
     rows = jax.tree.leaves(arrays)[0].shape[0]
     size = block_rows(rows, width)
     count = rows // size
-    whole = jax.tree.map(lambda a: a[: count * size].reshape(count, size, *a.shape[1:]), arrays)
+    arrays = jax.tree.map(jnp.asarray, arrays)
 
-    def step(state: Any, blocks: Any) -> tuple[Any, Any]:
-        number, inner = state
-        inner, outputs = body(inner, number * size, blocks)
-        return (number + 1, inner), outputs
+    def step(inner: Any, first: Any) -> tuple[Any, Any]:
+        # Slices: to cut all rows beforehand would copy them where a rest is left.
+        blocks = jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, first, size), arrays)
+        return body(inner, first, blocks)
 
     if count:
-        (_, carry), outputs = lax.scan(step, (jnp.int32(0), carry), whole)
+        firsts = jnp.arange(count, dtype=jnp.int32) * size
+        carry, outputs = lax.scan(step, carry, firsts)
         outputs = jax.tree.map(lambda o: o.reshape(-1, *o.shape[2:]), outputs)
         if count * size == rows:
             return carry, outputs

@@ -2763,6 +2763,20 @@ class RawOps:
         num_clusters: _Int | None = -1,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
+    def HeadraceWeightedSolve(
+        self,
+        ids: _Any,
+        owners: _Any,
+        factors: _Any,
+        weights: _Any,
+        values: _Any,
+        gramian: _Any,
+        *,
+        T: _Type | None = None,
+        unobserved_weight: _Float,
+        regularization: _Float,
+        name: str | None = None,
+    ) -> Tensor: ...
     def HistogramFixedWidth(
         self,
         values: _Any,
