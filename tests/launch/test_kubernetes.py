@@ -73,7 +73,7 @@ def test_the_operator_of_tfjobs_writes_tf_config_and_we_what_that_lacks():
         assert container["name"] == "tensorflow"
         assert container["ports"] == [{"name": "tfjob-port", "containerPort": 2222}]
         assert "TF_CONFIG" not in {entry["name"] for entry in container["env"]}
-        assert container["command"][-3:] == ["--replicas", "1", "--"]
+        assert container["command"][-2:] == ["--replicas", "1"]
     (worker,) = replicas["Worker"]["template"]["spec"]["containers"]
     assert {"name": "HEADRACE_DATA_PARALLEL", "value": "async"} in worker["env"]
     assert {"name": "HEADRACE_FIRST_WORKER_IS_CHIEF", "value": "1"} in worker["env"]
@@ -81,6 +81,18 @@ def test_the_operator_of_tfjobs_writes_tf_config_and_we_what_that_lacks():
     (found,) = manifests(JOBS["chief"], options(kind="tfjob"))
     assert set(found["spec"]["tfReplicaSpecs"]) == {"PS", "Chief", "Worker", "Evaluator"}
     assert "successPolicy" not in found["spec"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_servers_of_a_plain_script_serve(kind):
+    commands = {
+        task.job: command
+        for task, _, _, command in tasks(
+            manifests(JOBS["2+4"], options(kind=kind, servers_run_script=False))
+        )
+    }
+    assert commands["ps"] == ["python", "-m", "headrace.launch.pod", "--serve"]
+    assert commands["worker"][-3:] == ["train.py", "--rate", "0.1"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

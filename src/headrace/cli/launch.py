@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from headrace.cli.launch_on import OPTIONS, check_options, cluster_options, launch_on, resources_of
+
 __all__ = ["launch_command"]
 
 
@@ -81,10 +83,11 @@ class _Range(click.ParamType):  # type: ignore[type-arg]
 )
 @click.option(
     "--on",
-    type=click.Choice(["here", "slurm"]),
+    type=click.Choice(["here", "slurm", "kubernetes", "ray"]),
     default="here",
     show_default=True,
-    help="Where tasks run. slurm: this process is one of them, as srun has started it.",
+    help="Where tasks run. slurm: this process is one of them, as srun has started it. "
+    "kubernetes: writes manifests. ray: actors of a cluster.",
 )
 @click.option("--port", type=click.IntRange(1, 65535), help="Of the first task of a host in Slurm.")
 @click.option(
@@ -104,6 +107,7 @@ class _Range(click.ParamType):  # type: ignore[type-arg]
     metavar="NAME[=VALUE]",
     help="A variable for tasks on --hosts, beside those of HEADRACE_, JAX_ and XLA_.",
 )
+@cluster_options
 @click.option("-m", "as_module", is_flag=True, help="SCRIPT is the name of a module.")
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -137,6 +141,8 @@ def launch_command(
     from headrace.launch.job import LaunchJob
 
     asked = workers
+    cluster = {"on": on, **{name: options.pop(name) for name in OPTIONS}}
+    check_options(cluster)
     if workers is None:
         # A step of Slurm has as many as are left.
         workers = elastic[0] if elastic else (backup if on == "slurm" else 0) + 1
@@ -150,10 +156,13 @@ def launch_command(
             replicas=int(standby),
             elastic=elastic,
             backups=backup,
+            resources=resources_of(cluster),
             **options,
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    if on in ("kubernetes", "ray"):
+        raise SystemExit(launch_on(job, log_dir, servers, cluster))
     place = LaunchPlace(log_dir, servers)
     if on == "slurm":
         raise SystemExit(run_in_slurm(job, place, asked, port))

@@ -101,6 +101,7 @@ class KubernetesOptions:
         insecure: talk without TLS and token; whoever reaches the pods may read and train.
         port: at which each task listens.
         gpu: the resource that `Resources.gpus` counts.
+        servers_run_script: whether tasks of the job ``ps`` run the script; otherwise they serve.
 
     Raises:
         ValueError: for names that Kubernetes does not take, and for what is missing.
@@ -115,6 +116,7 @@ class KubernetesOptions:
     insecure: bool = False
     port: int = 2222
     gpu: str = "nvidia.com/gpu"
+    servers_run_script: bool = True
 
     def __post_init__(self) -> None:
         if not self.image:
@@ -409,7 +411,7 @@ def _pod(
         "name": role,
         "image": options.image,
         "command": _entry(job, options, role),
-        "args": [_literal(argument) for argument in _task_command(job)],
+        "args": _task_command(job, options, role),
         "env": env,
         "ports": [{"name": "headrace", "containerPort": options.port}],
         "resources": _resources(job.asks(TaskId(role, 0)), options.gpu),
@@ -433,12 +435,15 @@ def _entry(job: LaunchJob, options: KubernetesOptions, role: str) -> list[str]:
     if job.elastic and role == WORKER:
         contact = _addresses(job, options, f"{options.name}-{{job}}-{{index}}")[SERVER][0]
         found += ["--first-workers", str(job.counts.get(WORKER, 0)), "--contact", contact]
-    return [*found, "--"]
+    return found
 
 
-def _task_command(job: LaunchJob) -> list[str]:
+def _task_command(job: LaunchJob, options: KubernetesOptions, role: str) -> list[str]:
+    if role == SERVER and not options.servers_run_script:
+        return ["--serve"]
     module = ["-m"] if job.as_module else []
-    return ["python", "-m", "headrace", "run", *module, job.script, *job.arguments]
+    command = ["python", "-m", "headrace", "run", *module, job.script, *job.arguments]
+    return ["--", *map(_literal, command)]
 
 
 def _literal(text: str) -> str:

@@ -21,9 +21,11 @@ from typing import Any, NoReturn
 
 import click
 
+from headrace import settings
 from headrace.distributed.cluster.cluster_spec import split_address
 from headrace.distributed.cluster.tf_config import VARIABLE, tf_config_or_empty
 from headrace.launch.job import WORKER
+from headrace.launch.task import serve
 
 __all__ = ["completed_config", "main", "wait_for_own_name"]
 
@@ -35,10 +37,15 @@ _BETWEEN = 0.5
 @click.option("--replicas", type=click.IntRange(0, 1), default=0, help="Copies of each server.")
 @click.option("--first-workers", type=int, help="Workers that the cluster begins with.")
 @click.option("--contact", default="", help="A task by which other workers join.")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--serve", "serves", is_flag=True, help="Serve the cluster, without a COMMAND.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def main(
-    replicas: int, first_workers: int | None, contact: str, command: tuple[str, ...]
-) -> NoReturn:
+    replicas: int,
+    first_workers: int | None,
+    contact: str,
+    serves: bool,
+    command: tuple[str, ...],
+) -> None:
     """Wait until the name of this pod is its own, complete TF_CONFIG, and become COMMAND."""
     found = completed_config(os.environ, replicas, first_workers, contact)
     task = tf_config_or_empty(found).get("task", {})
@@ -49,7 +56,12 @@ def main(
             wait_for_own_name(split_address(addresses[index])[0])
         except TimeoutError as error:
             raise click.ClickException(str(error)) from None
-    run(command, found)
+    if serves:
+        os.environ.update(found)
+        settings.reload()
+        serve()
+    else:
+        run(command, found)
 
 
 def run(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
