@@ -61,6 +61,7 @@ def test_no_update_is_lost_with_a_standby(launch):
     eventually(lambda: _are_copied(_address(run, 1)))
     os.kill(int(run.log("ps/0").split("process ")[1].split()[0]), signal.SIGKILL)
     eventually(lambda: "--- start 2 ---" in run.log("ps/0"))
+    eventually(lambda: all(_steps(run, task) for task in ("worker/0", "worker/1")))
     before = {task: _steps(run, task)[-1] for task in ("worker/0", "worker/1")}
     for task, step in before.items():
         eventually(lambda task=task, step=step: _steps(run, task)[-1] > step)
@@ -87,8 +88,10 @@ def test_workers_come_and_go_as_the_cluster_is_resized(launch):
     os.kill(int(run.log("worker/2").split("process ")[1].split()[0]), signal.SIGKILL)
     eventually(lambda: "loss:" in run.log("worker/2").partition("--- start 2 ---")[2])
     admin.resize(address, {"worker": 1})
+    notes = run.folder / "headrace-launch" / "launcher.log"
     for task in ("worker/1", "worker/2"):
-        eventually(lambda task=task: run.log(task).endswith("--- exit status 0 ---\n"))
+        words = f"{task} has left, as it was asked to"
+        eventually(lambda words=words: words in notes.read_text())
     admin.resize(address, {"worker": 2})
     eventually(lambda: "loss:" in run.log("worker/1").partition("--- start 2 ---")[2])
     run.process.send_signal(signal.SIGTERM)

@@ -42,3 +42,4 @@ def test_a_file_that_cannot_be_written_is_told_once(tmp_path):
     (tmp_path / "ps-0.log").mkdir()
     logs.add(TaskId("ps", 0), ["line"])
     assert "ps-0.log is not complete: Is a directory" in logs.problem
+    logs.close()

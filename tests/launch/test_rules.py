@@ -32,9 +32,9 @@ class Run:
         self.now = self.rules.next_time()
         return self.take(self.rules.tick(self.now))
 
-    def size(self, wanted, missing=None, present=()):
+    def size(self, wanted, missing=None, present=(), late=0.0):
         tasks = frozenset(TaskId("worker", i) for i in present)
-        found = ClusterSize({"worker": wanted}, {"worker": missing or 0}, tasks)
+        found = ClusterSize({"worker": wanted}, {"worker": missing or 0}, tasks, self.now - late)
         return self.take([*self.rules.size(found, self.now), *self.rules.tick(self.now)])
 
     def state(self, task):
@@ -171,6 +171,8 @@ def test_workers_are_started_as_the_cluster_wants_them():
     assert run.size(6, missing=3, present=[0, 1, 2]) == []
     # Those that are to leave end with 0, and may come back.
     run.ends("worker/3")
+    run.size(4, present=[0, 1, 2, 3], late=1.0)
+    assert run.said == []  # an answer of before its end
     run.size(3, present=[0, 1, 2])
     assert run.said == ["worker/3 has left, as it was asked to"]
     assert run.state("worker/3") is State.LEFT
@@ -188,7 +190,9 @@ def test_workers_are_started_as_the_cluster_wants_them():
 def test_a_cluster_that_does_not_answer_keeps_nobody_from_the_end():
     run = Run(ps=1, workers=1, elastic=(1, 2))
     run.ends("worker/0")
-    run.take(run.rules.size(None, run.now))
+    run.take(run.rules.size(None, run.now + 1.0))
+    assert run.signals == []
+    run.take(run.rules.size(None, run.now + 11.0))
     assert run.signals == [("ps/0", TERM)]
 
 

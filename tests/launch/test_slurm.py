@@ -1,6 +1,7 @@
 """Tasks of a step of Slurm: who is who by its variables, and a step of real processes."""
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -97,6 +98,33 @@ def test_the_first_worker_waits_for_the_others_and_ends_the_servers():
         assert end_servers(place, answers, ended.append, waited.append) is (index == 0)
     assert ended == ["p:1", "q:1"]
     assert len(waited) == 2
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_port_that_is_taken(tmp_path):
+    (tmp_path / "script.py").write_text("")
+    command = [sys.executable, "-m", "headrace", "launch", "--on", "slurm", "--ps", "1"]
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        variables = {
+            **STEP,
+            "SLURM_PROCID": "0",
+            "SLURM_STEP_NODELIST": "127.0.0.1",
+            "SLURM_STEP_TASKS_PER_NODE": "2",
+        }
+        done = subprocess.run(
+            [*command, "--port", str(port), "script.py"],
+            cwd=tmp_path,
+            env={**os.environ, **variables, "JAX_PLATFORMS": "cpu"},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+    assert done.returncode == 1
+    assert f"Cannot listen at 127.0.0.1:{port}: the port is in use" in done.stdout
 
 
 @pytest.mark.process

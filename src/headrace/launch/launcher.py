@@ -132,6 +132,7 @@ class Launcher:
         for one in instructions:
             if isinstance(one, Say):
                 self._display.say(one.text, one.is_problem)
+                self._logs.note(one.text)
             elif isinstance(one, SignalTask):
                 host = self._placed[one.task]
                 host.send(signal=str(one.task), number=int(one.number))

@@ -36,6 +36,7 @@ class TaskLogs:
         self.losses: dict[TaskId, float] = {}
         self.problem = ""
         self._files: dict[TaskId, IO[str]] = {}
+        self._notes = (folder / "launcher.log").open("w", encoding="utf-8", buffering=1)
 
     def path(self, task: TaskId) -> Path:
         """The file of a task."""
@@ -55,8 +56,15 @@ class TaskLogs:
         except OSError as error:
             self.problem = f"{self.path(task)} is not complete: {error.strerror or error}"
 
+    def note(self, text: str) -> None:
+        """Keep what the launcher itself says, in ``launcher.log``."""
+        with contextlib.suppress(OSError):
+            self._notes.write(f"{text}\n")
+
     def close(self) -> None:
         """Close all files."""
+        with contextlib.suppress(OSError):
+            self._notes.close()
         for file in self._files.values():
             with contextlib.suppress(OSError):
                 file.close()

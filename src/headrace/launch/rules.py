@@ -49,6 +49,7 @@ class LaunchTiming:
         healthy: a life after which earlier failures are forgotten.
         end: from SIGTERM to SIGKILL.
         evaluator: for the last evaluation.
+        answer: of the cluster, whether a worker was to leave.
     """
 
     first_pause: float = 0.5
@@ -57,6 +58,7 @@ class LaunchTiming:
     healthy: float = 60.0
     end: float = 15.0
     evaluator: float = 300.0
+    answer: float = 10.0
 
 
 class State(Enum):
@@ -104,11 +106,13 @@ class ClusterSize:
         wanted: tasks of each job, where somebody has asked for a number.
         missing: how many of them are to be started.
         present: tasks that the cluster has now.
+        time: when it was asked.
     """
 
     wanted: dict[str, int]
     missing: dict[str, int]
     present: frozenset[TaskId]
+    time: float
 
 
 @dataclass
@@ -155,7 +159,7 @@ class LaunchRules:
         self._evaluator_until: float | None = None
         self._kill_at: float | None = None
         #: Workers that have ended with 0, of which is not known yet whether they were to leave.
-        self._asked: set[TaskId] = set()
+        self._asked: dict[TaskId, float] = {}
         self._size: ClusterSize | None = None
         self._rounds = 0
 
@@ -225,7 +229,7 @@ class LaunchRules:
         if status == 0:
             life.state = State.DONE
             if self._job.elastic and task.job == WORKER:
-                self._asked.add(task)
+                self._asked[task] = now
                 return []
             return [Say(f"{task} is done"), *self._finished(now)]
         return self._failed(life, status, now)
@@ -234,7 +238,12 @@ class LaunchRules:
         """The cluster says how many it wants; None if it does not answer."""
         self._size = found or self._size
         done: list[Instruction] = []
-        for task in sorted(self._asked):
+        for task, ended in sorted(self._asked.items()):
+            # What was said before it ended may be of before it was asked to leave.
+            known = found is not None and found.time >= ended
+            if not known and now < ended + self._timing.answer:
+                continue
+            del self._asked[task]
             others = sum(t.task.job == task.job for t in self._of(State.RUNNING, State.WAITING))
             wanted = self._size.wanted.get(task.job) if self._size else None
             if wanted is not None and others >= wanted:
@@ -242,12 +251,11 @@ class LaunchRules:
                 done.append(Say(f"{task} has left, as it was asked to"))
             else:
                 done.append(Say(f"{task} is done"))
-        self._asked.clear()
         if self._job.elastic:
             done += self._finished(now)
-        if found is not None and not self._is_stopping and not self._has_ended():
-            done += self._grow(found, now)
-        return done
+        if found is None or self._asked or self._is_stopping or self._has_ended():
+            return done
+        return [*done, *self._grow(found, now)]
 
     def stop(self, number: int, now: float) -> list[Instruction]:
         """Somebody wants the launch to end, by a signal; the second time at once."""

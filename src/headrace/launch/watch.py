@@ -85,6 +85,7 @@ class ClusterWatch:
 
         try:
             tasks = admin.status(address)
+            asked = time.monotonic()
             answer = admin.resize(address, {}) if self._is_elastic else None
         except (OpError, ValueError):
             return False
@@ -103,7 +104,7 @@ class ClusterWatch:
             self.readings[task] = (reading, last[0] if last and is_same else None)
         if answer is not None:
             wanted = dict(answer.record.wanted)
-            self.size = ClusterSize(wanted, dict(answer.missing), frozenset(present))
+            self.size = ClusterSize(wanted, dict(answer.missing), frozenset(present), asked)
         return True
 
 
