@@ -37,7 +37,10 @@ class Launched:
         self.cluster = {"worker": hosts[:workers]}
         if servers:
             self.cluster["ps"] = hosts[workers:]
-        self._servers = Tasks({"ps": 0}, hosts=self.cluster) if servers else None
+        # Servers write their parts of checkpoints, below the folder of the workers.
+        there = ("env", "-C", str(folder))
+        tasks = Tasks({"ps": 0}, lambda *_: there, hosts=self.cluster) if servers else None
+        self._servers = tasks
         self._script, self._mode, self._folder, self._args = script, mode, folder, args
         self.processes = [self.start(i) for i in range(workers)]
         if self._servers is not None:

@@ -46,3 +46,59 @@ def test_accuracy_of_workers_that_do_not_wait_for_all(tmp_path, mode):
     launched = Launched(SCRIPTS / "softmax.py", mode, tmp_path, servers=2)
     for output in launched.outputs():
         assert numbers(output)[-1] > 0.8
+
+
+@pytest.mark.slow
+def test_all_reduce_trains_as_the_script_does(tmp_path):
+    args = ["sync", "mean"]
+    launched = Launched(SCRIPTS / "softmax.py", "all-reduce", tmp_path, servers=0, args=args)
+    first, second = launched.outputs()
+    assert second == first
+    expected = alone(SCRIPTS / "softmax.py", tmp_path, args)
+    assert numbers(first) == pytest.approx(numbers(expected), rel=1e-5)
+
+
+def folders(tmp_path):
+    """One for the script alone, one for the workers together."""
+    found = tmp_path / "alone", tmp_path / "together"
+    for folder in found:
+        folder.mkdir()
+    return found
+
+
+@pytest.mark.slow
+def test_a_monitored_session_with_a_dataset(tmp_path):
+    one, many = folders(tmp_path)
+    launched = Launched(SCRIPTS / "monitored.py", "sync", many, servers=2, args=["25"])
+    first, second = launched.outputs()
+    assert second == first
+    expected = alone(SCRIPTS / "monitored.py", one, ["25"])
+    assert numbers(first)[0] == numbers(expected)[0] == 25
+    assert numbers(first)[1] == pytest.approx(numbers(expected)[1], rel=1e-3, abs=1e-9)
+    for folder in (one, many):
+        names = [path.name for path in (folder / "run").iterdir()]
+        assert len([n for n in names if n.startswith("events")]) == 1
+        saved = {n.partition(".index")[0] for n in names if n.endswith(".index")}
+        assert saved == {f"model.ckpt-{n}" for n in (0, 10, 20, 25)}
+
+
+@pytest.mark.slow
+def test_an_asynchronous_global_step_counts_steps_of_the_script(tmp_path):
+    launched = Launched(SCRIPTS / "monitored.py", "async", tmp_path, args=["60"])
+    first, second = launched.outputs()
+    assert second == first
+    steps, error = numbers(first)
+    assert steps in (60, 61)
+    assert error < 0.1
+    assert len(list((tmp_path / "run").glob("events*"))) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "servers"), [("sync", 1), ("all-reduce", 0)])
+def test_an_estimator(tmp_path, mode, servers):
+    one, many = folders(tmp_path)
+    launched = Launched(SCRIPTS / "estimator.py", mode, many, servers=servers)
+    first, second = launched.outputs()
+    assert second == first
+    expected = alone(SCRIPTS / "estimator.py", one)
+    assert numbers(first) == pytest.approx(numbers(expected), rel=1e-3, abs=1e-9)

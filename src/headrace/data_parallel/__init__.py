@@ -7,6 +7,8 @@ ask for it (`headrace.ops.state.share`). From then on
 - variables are made on parameter servers (`placement`), or in each worker for all-reduce;
 - an optimiser's updates are those of all workers (`updates`), with the loss weighted so that the
   average over workers is the step of the script (`losses`);
+- datasets that feed a step that trains are read in shards (`inputs`);
+- monitored sessions take part in updates and end together (`hooks`);
 - sessions run on the cluster (`engine`): a step that trains gets this worker's rows of each fed
   batch, a step that changes variables otherwise is run once for all (`turns`), what else there is
   runs as it stands.

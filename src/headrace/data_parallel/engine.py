@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.data_parallel.batches import BatchShares
+from headrace.data_parallel.hooks import begin_own
+from headrace.data_parallel.inputs import shard_inputs
 from headrace.data_parallel.state import SharedUpdate, state_of
 from headrace.data_parallel.steps import ScriptStep
 from headrace.data_parallel.turns import Turns
@@ -18,12 +19,10 @@ from headrace.ops.state import share
 from headrace.session import engines
 from headrace.session.session import Session
 from headrace.step.request import PlanRequest
+from headrace.train.all_reduce_optimizer import broadcast_variables
 from headrace.train.coordinator import Coordinator
 
 __all__ = ["open_engine"]
-
-#: How often to look whether the chief has done something; seconds.
-_PAUSE = 0.02
 
 
 def open_engine(target: str, graph: Any, config: Any) -> ScriptEngine:
@@ -58,17 +57,20 @@ class ScriptEngine:
 
     def plan(self, request: PlanRequest) -> Any:
         """The plan of a step: that of the cluster, or one around it."""
-        step = ScriptStep(request, state_of(self.graph))
+        state = state_of(self.graph)
+        with unlocked(self.graph):
+            shard_inputs(self.graph, state, self.job.worker, self.job.workers, self.job.seed)
+        step = ScriptStep(request, state)
         if step.updates:
             return TrainingPlan(self, step)
         if step.writes and not self.is_managed:
-            return OncePlan(self, step)
+            return OncePlan(self, step) if self.job.has_servers else EachPlan(self, step)
         return self.inner.plan(request)
 
     def run_with_options(
         self, plan: Any, feeds: Any, options: Any, run_metadata: Any, limit: Limit | None
     ) -> Any:
-        if not isinstance(plan, (TrainingPlan, OncePlan)):
+        if not isinstance(plan, (TrainingPlan, OncePlan, EachPlan)):
             return self.inner.run_with_options(plan, feeds, options, run_metadata, limit)
 
         def run(inner: Any, values: Sequence[Any]) -> Any:
@@ -111,7 +113,6 @@ class Participation:
         self._engine, self._session = engine, session
         self._coordinator = Coordinator()
         self._begun: list[SharedUpdate] = []
-        self._pause = threading.Event().wait
 
     def begin(self, updates: Sequence[SharedUpdate]) -> None:
         """Take part from now on."""
@@ -121,15 +122,11 @@ class Participation:
                 self._begin(update)
 
     def _begin(self, update: SharedUpdate) -> None:
-        session = self._session
-        if update.ready is not None:
-            if not self._engine.job.is_chief:
-                while not session.run(update.ready):
-                    self._pause(_PAUSE)
-            elif not session.run(update.ready):
-                session.run(update.begin)
-        if update.hook is not None and not self._engine.is_managed:
-            update.hook.after_create_session(session, self._coordinator)
+        if self._engine.is_managed:
+            return  # hooks do
+        begin_own(update, self._engine.job.is_chief, self._session)
+        if update.hook is not None and self._engine.job.has_servers:
+            update.hook.after_create_session(self._session, self._coordinator)
 
     def failed(self) -> None:
         """Raise what a thread of this part has met, if it has."""
@@ -139,7 +136,8 @@ class Participation:
         """Have others wait for this worker no longer, until it trains again."""
         begun, self._begun = self._begun, []
         for update in begun:
-            if update.hook is not None and not self._engine.is_managed:
+            is_mine = self._engine.job.has_servers and not self._engine.is_managed
+            if update.hook is not None and is_mine:
                 update.hook.end(self._session)
 
     def close(self) -> None:
@@ -226,6 +224,31 @@ class OncePlan:
 
     def describe(self) -> str:
         return str(self._engine.inner.plan(self._step.request).describe())
+
+
+class EachPlan:
+    """A step that changes variables of which each worker has its own: all get the chief's."""
+
+    is_proven = False
+
+    def __init__(self, engine: ScriptEngine, step: ScriptStep) -> None:
+        self._plan = engine.inner.plan(step.request)
+        graph, job = engine.graph, engine.job
+        with unlocked(graph), graph.as_default(), graph.control_dependencies(None):
+            give = broadcast_variables(step.written(), job.is_chief, job.workers)
+        self._give = engine.inner.plan(PlanRequest(targets=[give]))
+
+    def run(self, feeds: Sequence[Any]) -> Any:
+        return self.run_by(_run, feeds)
+
+    def run_by(self, run: Callable[[Any, Sequence[Any]], Any], feeds: Sequence[Any]) -> Any:
+        """The fetched values, by a function of a plan of the cluster and its feeds."""
+        values = run(self._plan, feeds)
+        self._give.run([])
+        return values
+
+    def describe(self) -> str:
+        return str(self._plan.describe())
 
 
 def _all_known(graph: Any, variables: Sequence[Any]) -> Any:

@@ -7,8 +7,10 @@ from typing import Any
 from weakref import WeakSet
 
 from headrace.data_parallel.state import state_of
+from headrace.graph import devices
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
+from headrace.ops.state import share
 from headrace.train.device_setter import replica_device_setter
 
 __all__ = ["ScriptPlacement", "Smallest"]
@@ -57,40 +59,37 @@ class ScriptPlacement:
     def __init__(self, servers: int, worker: str) -> None:
         self._servers, self._worker = servers, worker
         self.graphs: WeakSet[Graph] = WeakSet()
-        self._is_over = False
 
     def prepare(self, graph: Graph) -> None:
         """Have operations of a new graph placed."""
-        if self._is_over or type(graph) is not Graph:
+        if share.current() is None or type(graph) is not Graph:
             return  # a function body is where its call is
-        device: str | Callable[[Any], str] | None = self._worker
-        if self._servers:
-            device = replica_device_setter(
-                ps_tasks=self._servers,
-                worker_device=self._worker,
-                ps_strategy=Smallest(self._servers),
-            )
-        graph._devices.push(device)
+        setter = replica_device_setter(
+            ps_tasks=self._servers,
+            worker_device=self._worker,
+            ps_strategy=Smallest(self._servers),
+        )
+        graph._devices.decide_by(setter or self._on_worker)
         self.graphs.add(graph)
 
     def withdraw(self) -> None:
         """Place nothing from now on."""
-        self._is_over = True
         for graph in self.graphs:
-            graph._devices.remove_outermost()
+            graph._devices.decide_by(None)
+        self.graphs.clear()
+
+    def _on_worker(self, op: Any) -> str:
+        return devices.merge(self._worker, op.device or "")
 
     def make_variable(self, make: Callable[..., Any], **kwargs: Any) -> Any:
         """A variable creator: local variables are the worker's own."""
-        if self._is_over:
-            return make(**kwargs)
         graph = get_default_graph().outermost
+        if graph not in self.graphs:
+            return make(**kwargs)
         state = state_of(graph)
-        container = graph._container or state.container
-        collections = kwargs.get("collections") or ()
-        if GraphKeys.LOCAL_VARIABLES not in collections:
-            with graph.container(container):
-                return make(**kwargs)
-        with graph.device(self._worker), graph.container(container):
+        if GraphKeys.LOCAL_VARIABLES not in (kwargs.get("collections") or ()):
+            return make(**kwargs)
+        with graph.device(self._worker):
             variable = make(**kwargs)
         state.local.add(variable.op)
         return variable

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import zlib
 from typing import Any
 
 import numpy as np
@@ -50,18 +49,13 @@ def begin() -> ScriptWorker | None:
     graphs.prepare_new_graph.append(made.placement.prepare)
     share.outermost_creators.append(made.placement.make_variable)
     random_seed.apart = made.worker * _APART
-    _draw_alike(cluster)
+    # Scripts that shuffle in Python come to the same batches in all workers.
+    random.seed(made.seed)
+    np.random.seed(made.seed)
     share.set_current(made)
     # Processes that the script starts are no workers.
     os.environ.pop("HEADRACE_DATA_PARALLEL", None)
     return made
-
-
-def _draw_alike(cluster: Any) -> None:
-    """Let scripts that shuffle in Python come to the same batches in all workers."""
-    seed = zlib.crc32(json.dumps(cluster, sort_keys=True).encode())
-    random.seed(seed)
-    np.random.seed(seed)
 
 
 def end() -> None:

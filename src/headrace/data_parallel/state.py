@@ -39,12 +39,14 @@ class GraphState:
         container: where its variables are on servers; "" for the first graph of a program.
         updates: of each `apply_gradients`.
         local: the handles of variables that each worker has for itself.
+        sharded: training steps and iterators whose input has been shared out.
         weights: scalars by which losses are multiplied: 1 unless a worker is told otherwise.
     """
 
     container: str
     updates: list[SharedUpdate] = field(default_factory=list)
     local: set[Operation] = field(default_factory=set)
+    sharded: set[Operation] = field(default_factory=set)
     weights: list[Tensor] = field(default_factory=list)
 
 
@@ -62,5 +64,6 @@ def state_of(graph: Graph) -> GraphState:
     state = _states.get(graph)
     if state is None:
         number = next(_numbers)
-        state = _states[graph] = GraphState(f"graph_{number}" if number else "")
+        state = _states[graph] = GraphState(f"graph_{number}" if number else graph._container)
+        graph._container = state.container
     return state

@@ -11,7 +11,7 @@ from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.step.request import PlanRequest
 
-__all__ = ["ScriptStep", "where"]
+__all__ = ["ScriptStep", "needed", "where"]
 
 
 def where(op: Operation) -> str:
@@ -32,9 +32,7 @@ class ScriptStep:
     def __init__(self, request: PlanRequest, state: GraphState) -> None:
         self.request, self._state = request, state
         fed = set(request.feeds)
-        self.ops = _needed(
-            [*(t.op for t in request.fetches if t not in fed), *request.targets], fed
-        )
+        self.ops = needed([*(t.op for t in request.fetches if t not in fed), *request.targets], fed)
         self.updates = [u for u in state.updates if u.op in self.ops]
         self.writes = [] if self.updates else [op for op in self.ops if self._writes(op)]
 
@@ -102,7 +100,7 @@ def _bodies(op: Operation) -> Iterable[FuncGraph]:
             yield value
 
 
-def _needed(roots: Sequence[Operation], fed: set[Tensor]) -> dict[Operation, None]:
+def needed(roots: Sequence[Operation], fed: set[Tensor]) -> dict[Operation, None]:
     """Operations that these need, in the order in which they were made."""
     seen, todo = set(roots), list(roots)
     while todo:

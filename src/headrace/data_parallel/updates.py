@@ -34,18 +34,20 @@ def apply(
     """The op that applies the gradients of all workers; see `Optimizer.apply_gradients`."""
     graph = get_default_graph()
     state = state_of(graph)
-    with graph.container(graph._container or state.container):
-        if mode.kind == "sync":
+    if mode.kind == "sync":
+        # Each training step has a barrier of its own.
+        more = f"_{len(state.updates)}" if state.updates else ""
+        with graph.container(f"{graph._container}{more}"):
             update = _together(mode, workers, is_chief, optimizer, pairs, global_step, name)
-        elif mode.kind == "async":
-            update = _by_itself(workers, optimizer, pairs, global_step, name)
-        else:
-            update = _all_reduced(workers, is_chief, optimizer, pairs, global_step, name)
-        if update.own:
-            with graph.name_scope("data_parallel"):
-                update.begin = basic.group(*[v.initializer for v in update.own])
-                known = [v.is_initialized() for v in update.own]
-                update.ready = raw.All(raw.Pack(known), [0])
+    elif mode.kind == "async":
+        update = _by_itself(workers, optimizer, pairs, global_step, name)
+    else:
+        update = _all_reduced(workers, is_chief, optimizer, pairs, global_step, name)
+    if update.own:
+        with graph.name_scope("data_parallel"):
+            update.begin = basic.group(*[v.initializer for v in update.own])
+            known = [v.is_initialized() for v in update.own]
+            update.ready = raw.All(raw.Pack(known), [0])
     state.updates.append(update)
     if update.op not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
         graph.add_to_collection(GraphKeys.TRAIN_OP, update.op)

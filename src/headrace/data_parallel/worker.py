@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
+import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace import logging
 from headrace.data_parallel import losses, updates
+from headrace.data_parallel.hooks import PartHook, SavedHook, TogetherHook
 from headrace.data_parallel.mode import ParallelMode
 from headrace.data_parallel.placement import ScriptPlacement
 from headrace.data_parallel.state import state_of
@@ -18,6 +23,7 @@ from headrace.graph.proto import ConfigProto
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state import share
+from headrace.session.session import Session
 
 __all__ = ["ScriptWorker"]
 
@@ -67,8 +73,17 @@ class ScriptWorker:
             )
         self.device, self._first = (f"/job:{j}/task:{i}" for j, i in (self._task, tasks[0]))
         self.placement = ScriptPlacement(self.servers, self.device)
+        #: The same number in all workers.
+        self.seed = zlib.crc32(repr(spec.as_dict()).encode())
         self._server: Server | None = None
+        self._folders = 0
+        self._sessions: Counter[str] = Counter()
+        self._cleared: list[str] = []
         self._lock = threading.Lock()
+
+    @property
+    def graphs(self) -> Any:
+        return self.placement.graphs
 
     @property
     def is_chief(self) -> bool:
@@ -132,6 +147,13 @@ class ScriptWorker:
                 self.mode, self.workers, self.is_chief, optimizer, pairs, global_step, name
             )
 
+    def common_folder(self) -> str:
+        """A new folder for temporary files that all workers of this machine have."""
+        self._folders += 1
+        path = os.path.join(tempfile.gettempdir(), f"headrace-{self.seed:08x}-{self._folders}")
+        os.makedirs(path, 0o700, exist_ok=True)
+        return path
+
     def give_way(self, what: str) -> None:
         """Leave a script alone that distributes itself.
 
@@ -149,5 +171,20 @@ class ScriptWorker:
         share.set_current(None)
 
     def hooks(self) -> list[Any]:
-        """The hooks of a monitored session."""
-        return [u.hook for u in state_of(get_default_graph()).updates if u.hook is not None]
+        """The hooks of a monitored session: to take part in updates, and to end together."""
+        updates = state_of(get_default_graph()).updates
+        together = TogetherHook(self)
+        parts = [PartHook(self.is_chief, u) for u in updates]
+        return [*parts, together, SavedHook(together, self.is_chief)]
+
+    def next_session(self, container: str) -> int:
+        """1, 2, 3 ... for the monitored sessions of a graph."""
+        self._sessions[container] += 1
+        return self._sessions[container]
+
+    def clear_before(self, container: str) -> None:
+        """Free variables of graphs that all workers have left: each trains with another one now."""
+        old = [c for c in self._sessions if c not in ("", container, *self._cleared)]
+        if old and self.has_servers:
+            Session.reset(self.server().target, old, self.session_config(None))
+            self._cleared.extend(old)

@@ -12,6 +12,7 @@ from headrace.data.dataset import Dataset
 from headrace.estimator.callables import argument_names, described, required_names
 from headrace.estimator.run_config import RunConfig, default_session_config
 from headrace.files.paths import as_path
+from headrace.ops.state import share
 from headrace.train.device_setter import replica_device_setter
 from headrace.train.saving_hooks import CheckpointSaverListener
 from headrace.train.session_run_hook import SessionRunHook
@@ -48,7 +49,8 @@ def with_directory(config: RunConfig | None, model_dir: Any) -> RunConfig:
     if path:
         return config.replace(model_dir=path)
     if config.model_dir is None:
-        path = tempfile.mkdtemp()
+        own = share.current()
+        path = tempfile.mkdtemp() if own is None else own.common_folder()
         logging.warning("Using temporary folder as model directory: %s", path)
         return config.replace(model_dir=path)
     return config

@@ -34,6 +34,7 @@ from headrace.files.paths import as_path
 from headrace.files.system import is_directory
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.ops.embeddings.read_only import read_only
+from headrace.ops.state import share
 from headrace.ops.state.scopes_api import device, set_random_seed
 from headrace.train.basic_session_run_hooks import StopAtStepHook
 from headrace.train.checkpoint_state import latest_checkpoint
@@ -256,7 +257,7 @@ class Estimator:
         path = self._checkpoint(checkpoint_path, "evaluate")
         strategy = replicas.strategy_of(self._config, ModeKeys.EVAL)
         config = replicas.config_for(self._config, strategy)
-        with Graph().as_default(), _scope(strategy):
+        with share.graph_apart().as_default(), _scope(strategy):
             inputs, spec = self._build(input_fn, ModeKeys.EVAL)
             self._warm_start(path)
             if steps is None:
@@ -294,7 +295,7 @@ class Estimator:
         """
         all_hooks = checked_hooks(hooks)
         path = self._checkpoint(checkpoint_path, "predict")
-        graph = Graph()
+        graph = share.graph_apart()
         with graph.as_default():
             inputs, spec = self._build(input_fn, ModeKeys.PREDICT)
             warn_if_endless(inputs, "predict yields", "Take from it what is needed only.")

@@ -18,6 +18,7 @@ from headrace.estimator.placement import (
     with_chief,
 )
 from headrace.files.paths import as_path
+from headrace.ops.state import share
 from headrace.settings import flags
 
 __all__ = ["RunConfig", "TaskType", "default_session_config"]
@@ -130,7 +131,8 @@ class RunConfig:
             secs = 600 if secs is _DEFAULT else secs
         elif secs is _DEFAULT:
             secs = None
-        tf_config = read_environment()
+        # A plain script's Estimator is like one that is alone; its sessions know better.
+        tf_config = {} if share.current() is not None else read_environment()
         if tf_config:
             logging.info("TF_CONFIG environment variable: %s", tf_config)
         train, evaluation = strategies(train_distribute, eval_distribute, experimental_distribute)

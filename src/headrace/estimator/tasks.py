@@ -14,6 +14,7 @@ from headrace.distributed.services import admin
 from headrace.errors import DeadlineExceededError, NotFoundError, UnavailableError
 from headrace.estimator.placement import TaskType
 from headrace.estimator.run_config import RunConfig
+from headrace.ops.state import share
 from headrace.train.basic_session_run_hooks import SecondOrStepTimer
 from headrace.train.checkpoint_state import checkpoint_exists
 from headrace.train.saving_hooks import CheckpointSaverListener
@@ -88,6 +89,8 @@ def _train_here(estimator: Any, train_spec: Any, eval_spec: Any) -> tuple[Any, l
         hooks=train_spec.hooks,
         saving_listeners=[listener],
     )
+    if not share.writes():
+        evaluator.evaluate_new()
     return evaluator.metrics, evaluator.exports
 
 

@@ -132,7 +132,7 @@ class Graph:
         op.control_inputs = control
         if device is not None:
             op.device = device
-        elif self._devices.entries:
+        elif self._devices.entries or self._devices.base:
             self._devices.apply(op)
         if self._colocation and self._colocation[-1] is not None:
             self._colocate(op)

@@ -112,9 +112,11 @@ DeviceFunction = Callable[[Any], Any]
 class DeviceStack:
     """The ``with tf.device(...)`` blocks that are open, outermost first."""
 
-    __slots__ = ("_merged", "entries")
+    __slots__ = ("_merged", "base", "entries")
 
     def __init__(self) -> None:
+        #: What decides what no block does, also within ``tf.device(None)``.
+        self.base: DeviceFunction | None = None
         self.entries: list[str | DeviceFunction | None] = []
         self._merged: str | None = ""
 
@@ -127,13 +129,16 @@ class DeviceStack:
         self.entries.pop()
         self._merge()
 
-    def remove_outermost(self) -> None:
-        """Forget the block that was opened first, whatever others are open."""
-        del self.entries[0]
+    def decide_by(self, base: DeviceFunction | None) -> None:
+        """Have a function decide what no block does."""
+        self.base = base
         self._merge()
 
     def _merge(self) -> None:
         """When every open block is a plain string, one merged string serves all new ops."""
+        if self.base is not None:
+            self._merged = None
+            return
         merged = ""
         for entry in self.entries:
             if entry is None:
@@ -153,7 +158,9 @@ class DeviceStack:
             return
         for entry in reversed(self.entries):
             if entry is None:
-                return
+                break
             chosen = entry(op) if callable(entry) else devices.merge(entry, op.device)
             if chosen is not None:
                 op.device = devices.canonical_name(chosen)
+        if self.base is not None:
+            op.device = devices.canonical_name(self.base(op))

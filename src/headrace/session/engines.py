@@ -60,7 +60,7 @@ def open_engine(target: str, graph: Any, config: Any) -> SessionEngine:
     Raises:
         ValueError: if the target has no scheme that is known.
     """
-    own = share.current()
+    own = share.of(graph)
     if target == "" and own is not None:
         target = own.target
     if target in _HERE:

@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from headrace import logging
 from headrace.files.paths import as_path
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.proto import Event, SessionLog, Summary, TaggedRunMetadata
 from headrace.ops.io.event_file import EventFile
+from headrace.ops.state import share
 from headrace.session.session import BaseSession
 from headrace.summary.session_file import SessionEventFile
 
@@ -58,14 +60,17 @@ class FileWriter:
             raise TypeError(f"session must be a tf.Session, not {type(session)}.")
         self._logdir = as_path(logdir)
         self._arguments = (self._logdir, max_queue, flush_secs, filename_suffix)
-        self._session_file = (
-            None if session is None else SessionEventFile(session, *self._arguments)
-        )
-        self._file: EventFile | SessionEventFile | None = self._session_file or EventFile(
-            *self._arguments
-        )
         self._described: set[str] = set()
         self._tagged: set[str] = set()
+        self._session_file: SessionEventFile | None = None
+        self._file: EventFile | SessionEventFile | None = None
+        self._is_silent = not share.writes()
+        if self._is_silent:
+            logging.info("Summaries for %s are written by the chief alone.", self._logdir)
+            return
+        if session is not None:
+            self._session_file = SessionEventFile(session, *self._arguments)
+        self._file = self._session_file or EventFile(*self._arguments)
         if graph is not None or graph_def is not None:
             self.add_graph(graph, graph_def=graph_def)
 

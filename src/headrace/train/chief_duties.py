@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace import logging
 from headrace.errors import AbortedError, DeadlineExceededError
+from headrace.ops.state import share
 from headrace.train.checkpoint_state import get_checkpoint_state
 from headrace.train.chief_candidate import ChiefCandidate, Lease
 from headrace.train.declared_variables import DeclaredVariables, declared_in
@@ -176,9 +177,10 @@ class ChiefDuties(HookGroup):
 
     def _begin(self) -> None:
         self._has_begun = True
-        self._hooks = self._make_hooks()
-        for hook in self._hooks:
-            hook.begin()
+        with share.on_duty():
+            self._hooks = self._make_hooks()
+            for hook in self._hooks:
+                hook.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         self._session, self._coord = session, coord

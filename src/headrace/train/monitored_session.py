@@ -9,7 +9,7 @@ from typing import Any
 from headrace.errors import OutOfRangeError
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
-from headrace.ops.state import replica_scope
+from headrace.ops.state import replica_scope, share
 from headrace.session.session import Session
 from headrace.train.basic_session_run_hooks import StepCounterHook
 from headrace.train.chief_candidate import Lease
@@ -40,6 +40,8 @@ __all__ = [
 
 #: Marks arguments whose default depends on others.
 USE_DEFAULT = object()
+#: Hooks that write what one worker writes for all.
+_WRITE = (CheckpointSaverHook, SummarySaverHook)
 
 
 class SessionCreator:
@@ -214,6 +216,8 @@ class _MonitoredSession:
     ) -> None:
         self._graph_was_finalized = get_default_graph().finalized
         self._hooks = list(hooks or ())
+        if not share.writes():
+            self._hooks = [h for h in self._hooks if not isinstance(h, _WRITE)]
         for hook in self._hooks:
             hook.begin()
         self._creator = _CoordinatedCreator(
@@ -437,12 +441,16 @@ def MonitoredTrainingSession(
     Raises:
         ValueError: if both seconds and steps are given.
     """
+    own = share.of(get_default_graph()) if not master else None
+    if own is not None:
+        master, is_chief = own.managed_target, own.is_chief
     steps, secs = _either(save_summaries_steps, save_summaries_secs, (100, None))
     saves, save_secs = _either(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
     scaffold = scaffold or Scaffold()
     scaffold.incremental_tables = scaffold.incremental_tables or incremental_tables
     common = list(hooks or ())
     how = (asynchronous_checkpoints, consistent_checkpoints)
+    first: list[SessionRunHook] = own.hooks() if own is not None else []
     chief = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config
     )
@@ -461,21 +469,21 @@ def MonitoredTrainingSession(
         found += _saving(checkpoint_dir, saves, save_secs, scaffold, how)
         return found
 
-    if _has_own_variables():
-        own = hooks_of_chief() if is_chief else []
-        return MonitoredSession(chief, [*own, *common], stop_grace_period_secs)
+    if _has_own_variables() or not (own is None or own.has_servers):
+        of_chief = hooks_of_chief() if is_chief else []
+        return MonitoredSession(chief, [*first, *of_chief, *common], stop_grace_period_secs)
     if master and checkpoint_dir and Lease.of_default_graph() is not None:
         creator = LeasedSessionCreator(
             chief.create_session, scaffold, checkpoint_dir, master, config, is_chief, max_wait_secs
         )
         duties = ChiefDuties(hooks_of_chief, creator)
-        return MonitoredSession(creator, [duties, *common], stop_grace_period_secs)
+        return MonitoredSession(creator, [*first, duties, *common], stop_grace_period_secs)
     if is_chief:
-        return MonitoredSession(chief, [*hooks_of_chief(), *common], stop_grace_period_secs)
+        return MonitoredSession(chief, [*first, *hooks_of_chief(), *common], stop_grace_period_secs)
     worker = WorkerSessionCreator(
         scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs
     )
-    return MonitoredSession(worker, common, stop_grace_period_secs)
+    return MonitoredSession(worker, [*first, *common], stop_grace_period_secs)
 
 
 def _saving(

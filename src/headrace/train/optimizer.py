@@ -131,7 +131,7 @@ class Optimizer:
             replica_updates.check_copies(place, variables)
             place.strategy.extended._gradients_begin()
             loss = replica_updates.scaled(loss)
-        own = share.current()
+        own = share.of(get_default_graph())
         if own is not None:
             loss = own.scaled(loss)
         grads = gradients(
@@ -193,7 +193,7 @@ class Optimizer:
         place = replica_updates.joining(self, "apply_gradients")
         if place is not None:
             return replica_updates.apply_together(self, place, pairs, global_step, name)
-        own = share.current()
+        own = share.of(get_default_graph())
         if own is not None:
             return own.apply(self, pairs, global_step, name)
         graph = get_default_graph()

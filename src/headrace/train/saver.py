@@ -26,6 +26,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.ops.embeddings import unpublished
+from headrace.ops.state import share
 from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
 from headrace.train import checkpoint_state, saveable
 from headrace.train.checkpoint import CheckpointReader
@@ -244,6 +245,9 @@ class Saver:
             OpError: if the files cannot be written; the checkpoints that exist stay as they are.
         """
         path, state_name = self._place(sess, save_path, global_step, latest_filename)
+        if not _writes(sess):
+            logging.info("The checkpoint %s is written by the chief alone.", path)
+            return None if self._is_empty else path
         if not self._is_empty:
             fetched = self.saver_def.save_tensor_name
             self._prepare(sess)
@@ -523,3 +527,9 @@ def _check_saver_def(saver_def: Any) -> None:
 def _check_session(sess: Any) -> None:
     if not (hasattr(sess, "run") and hasattr(sess, "graph")):
         raise TypeError(f"'sess' must be a Session; {sess}")
+
+
+def _writes(sess: Any) -> bool:
+    """Whether checkpoints of a session are this worker's to write, of a script that many run."""
+    is_managed = getattr(getattr(sess, "_engine", None), "is_managed", True)
+    return is_managed or share.writes()

@@ -15,6 +15,7 @@ from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph_files.export_graph import graph_def_for_files
 from headrace.graph_files.graph_util import write_graph
+from headrace.ops.state import share
 from headrace.ops.state.variables_api import (
     global_variables,
     global_variables_initializer,
@@ -105,7 +106,8 @@ class Supervisor:
             self._collect_services(saver, summary_op, global_step)
         self._init_feed_dict = init_feed_dict
         self._init_fn = init_fn
-        self._is_chief = is_chief
+        self._is_chief = is_chief and share.writes()
+        is_chief = self._is_chief
         self._coord = Coordinator()
         self._stop_grace_secs = stop_grace_secs
         self._meta_graph_def, _ = export_scoped_meta_graph(

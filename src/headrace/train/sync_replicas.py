@@ -198,6 +198,7 @@ class SyncReplicasOptimizer(WrappedOptimizer):
             self._barrier = raw.ReplicaBarrier(
                 replicas_to_aggregate=self._replicas_to_aggregate,
                 total_num_replicas=self.total_num_replicas,
+                container=get_default_graph()._container,
                 shared_name="sync_replicas_barrier",
                 name="replica_barrier",
             )

@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
+from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.array.indexed_slices import IndexedSlices
@@ -105,6 +106,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         handle = raw.ResourceConditionalAccumulator(
             dtype=dtype,
             shape=TensorShape(shape),
+            container=get_default_graph()._container,
             shared_name=shared_name,
             name=name,
             reduction_type=reduction_type,
@@ -163,6 +165,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         handle = raw.SparseConditionalAccumulator(
             dtype=dtype,
             shape=TensorShape(shape),
+            container=get_default_graph()._container,
             shared_name=shared_name,
             name=name,
             reduction_type=reduction_type,

@@ -9,18 +9,30 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, Protocol
 
+from headrace.graph.graph import Graph
 from headrace.graph.tensor import Operation, Tensor
 
-__all__ = ["WorkerShare", "current", "outermost_creators", "set_current", "suspended"]
+__all__ = [
+    "WorkerShare",
+    "current",
+    "graph_apart",
+    "of",
+    "on_duty",
+    "outermost_creators",
+    "set_current",
+    "suspended",
+    "writes",
+]
 
 
 class WorkerShare(Protocol):
     """What a worker does in place of a program that is alone.
 
     Attributes:
+        graphs: those that are spread over workers: all but what was made in `suspended`.
         is_chief: whether it does what is done once: initialise, restore, save, write summaries.
         target: where sessions without a target run.
         managed_target: the same for those of whom a session manager or a chief's lease says who
@@ -30,6 +42,9 @@ class WorkerShare(Protocol):
 
     target: str
     managed_target: str
+
+    @property
+    def graphs(self) -> Container[Any]: ...
 
     @property
     def is_chief(self) -> bool: ...
@@ -42,6 +57,9 @@ class WorkerShare(Protocol):
 
     def apply(self, optimizer: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
         """The op that applies gradients of all workers."""
+
+    def common_folder(self) -> str:
+        """A new folder for temporary files that all workers of this machine have."""
 
     def give_way(self, what: str) -> None:
         """Be alone from now on: ``what`` shows that the script distributes itself."""
@@ -67,11 +85,41 @@ def current() -> WorkerShare | None:
     return None if getattr(_suspended, "depth", 0) else _share
 
 
+def of(graph: Any) -> WorkerShare | None:
+    """This process's share in what a graph does; None if that is its own affair."""
+    own = current()
+    return own if own is not None and graph.outermost in own.graphs else None
+
+
+def writes() -> bool:
+    """Whether this process writes what one worker writes for all: checkpoints, summaries."""
+    return _share is None or _share.is_chief or getattr(_suspended, "on_duty", False)
+
+
+@contextlib.contextmanager
+def on_duty() -> Iterator[None]:
+    """What is made in this block writes: this worker has taken over the chief's duties."""
+    before, _suspended.on_duty = writes(), True
+    try:
+        yield
+    finally:
+        _suspended.on_duty = before
+
+
 @contextlib.contextmanager
 def suspended() -> Iterator[None]:
-    """What happens in this block happens as in a program that is alone: an evaluation, say."""
+    """What happens in this block happens as in a program that is alone.
+
+    A graph that is made in it stays alone: that of an evaluation, say.
+    """
     _suspended.depth = getattr(_suspended, "depth", 0) + 1
     try:
         yield
     finally:
         _suspended.depth -= 1
+
+
+def graph_apart() -> Graph:
+    """A new graph that is not spread over workers."""
+    with suspended():
+        return Graph()

@@ -1,0 +1,146 @@
+"""What workers do in monitored sessions: take part in updates, and end together."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+from headrace import logging
+from headrace.data_parallel.state import SharedUpdate, state_of
+from headrace.errors import OpError
+from headrace.graph import dtypes
+from headrace.graph.graph import get_default_graph
+from headrace.ops.core.build import convert_to_tensor
+from headrace.ops.state.variables import Variable
+from headrace.train.session_run_hook import SessionRunHook
+
+__all__ = ["PartHook", "SavedHook", "TogetherHook", "begin_own"]
+
+#: How often to look whether the chief has done something; seconds.
+_PAUSE = 0.02
+#: So long workers wait for each other at the end, seconds.
+_END_SECONDS = 60.0
+
+
+def begin_own(update: SharedUpdate, is_chief: bool, session: Any) -> None:
+    """See to it that this package's own variables have values: the chief gives them."""
+    if update.ready is None:
+        return
+    if not is_chief:
+        while not session.run(update.ready):
+            threading.Event().wait(_PAUSE)
+    elif not session.run(update.ready):
+        session.run(update.begin)
+
+
+class PartHook(SessionRunHook):
+    """Takes part in the updates of all workers.
+
+    Args:
+        update: what `apply_gradients` made.
+    """
+
+    def __init__(self, is_chief: bool, update: SharedUpdate) -> None:
+        self._is_chief, self._update = is_chief, update
+        self.joins_workers = getattr(update.hook, "joins_workers", False)
+
+    def begin(self) -> None:
+        if self._update.hook is not None:
+            self._update.hook.begin()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        begin_own(self._update, self._is_chief, session)
+        if self._update.hook is not None:
+            self._update.hook.after_create_session(session, coord)
+
+    def end(self, session: Any) -> None:
+        if self._update.hook is not None:
+            self._update.hook.end(session)
+
+
+class TogetherHook(SessionRunHook):
+    """Has workers end their training together, so that the last checkpoint has all updates.
+
+    The chief waits until all others have made their last step, before it saves. They wait until it
+    has saved. So all see the same last checkpoint, and what the script makes of it. Nobody waits
+    longer than a minute for a worker that is lost.
+
+    Args:
+        worker: this process, a `ScriptWorker`.
+    """
+
+    def __init__(self, worker: Any) -> None:
+        self._worker = worker
+        self._container = ""
+        self._done: list[Any] = []
+        self._tell: Any = None
+        self._is_saved: Any = None
+        self.tell_saved: Any = None
+
+    def begin(self) -> None:
+        graph, worker = get_default_graph(), self._worker
+        container = self._container = state_of(graph).container
+        number = worker.next_session(container)
+        with graph.device(worker.shared_device), graph.control_dependencies(None):
+            flags = [_flag(f"session_{number}/done_{i}") for i in range(worker.workers)]
+            saved = _flag(f"session_{number}/saved")
+            self._done = [flag.is_initialized() for flag in flags]
+            self._tell = flags[worker.worker].initializer
+            self._is_saved, self.tell_saved = saved.is_initialized(), saved.initializer
+
+    def end(self, session: Any) -> None:
+        with contextlib.suppress(OpError):
+            session.run(self._tell)
+        if self._worker.is_chief:
+            self.wait(session, self._done, "Not all workers have ended their training")
+
+    def forget_earlier(self) -> None:
+        """Free what the graphs of earlier trainings had: all workers have come to this one."""
+        self._worker.clear_before(self._container)
+
+    def wait_for_chief(self, session: Any) -> None:
+        """Wait until the chief has saved."""
+        self.wait(session, [self._is_saved], "The chief has not ended its training")
+
+    def wait(self, session: Any, flags: list[Any], what: str) -> None:
+        """Wait until all of these are true."""
+        pause, left = threading.Event().wait, _END_SECONDS
+        try:
+            while not all(session.run(flags)):
+                left -= _PAUSE
+                if left < 0:
+                    logging.warning("%s yet; this worker goes on.", what)
+                    return
+                pause(_PAUSE)
+        except OpError as error:  # the worker with the flags has ended
+            logging.info("%s, as far as this worker can tell: %s", what, error.message)
+
+
+class SavedHook(SessionRunHook):
+    """Tells others that the chief has saved, or waits for that.
+
+    Args:
+        together: the hook that ended the training.
+    """
+
+    #: It comes after the last checkpoint.
+    joins_workers = True
+
+    def __init__(self, together: TogetherHook, is_chief: bool) -> None:
+        self._together, self._is_chief = together, is_chief
+
+    def end(self, session: Any) -> None:
+        if self._is_chief:
+            session.run(self._together.tell_saved)
+            self._together.forget_earlier()
+        else:
+            self._together.wait_for_chief(session)
+
+
+def _flag(name: str) -> Variable:
+    """A variable that says something by having a value."""
+    zero = convert_to_tensor(0, dtypes.int64)
+    return Variable(
+        zero, trainable=False, collections=["data_parallel"], name=f"data_parallel/{name}"
+    )
