@@ -441,16 +441,13 @@ def MonitoredTrainingSession(
     Raises:
         ValueError: if both seconds and steps are given.
     """
-    own = share.of(get_default_graph()) if not master else None
-    if own is not None:
-        master, is_chief = own.managed_target, own.is_chief
+    master, is_chief, first, has_servers = _of_script(master, is_chief)
     steps, secs = _either(save_summaries_steps, save_summaries_secs, (100, None))
     saves, save_secs = _either(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
     scaffold = scaffold or Scaffold()
     scaffold.incremental_tables = scaffold.incremental_tables or incremental_tables
     common = list(hooks or ())
     how = (asynchronous_checkpoints, consistent_checkpoints)
-    first: list[SessionRunHook] = own.hooks() if own is not None else []
     chief = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config
     )
@@ -469,7 +466,7 @@ def MonitoredTrainingSession(
         found += _saving(checkpoint_dir, saves, save_secs, scaffold, how)
         return found
 
-    if _has_own_variables() or not (own is None or own.has_servers):
+    if _has_own_variables() or not has_servers:
         of_chief = hooks_of_chief() if is_chief else []
         return MonitoredSession(chief, [*first, *of_chief, *common], stop_grace_period_secs)
     if master and checkpoint_dir and Lease.of_default_graph() is not None:
@@ -484,6 +481,17 @@ def MonitoredTrainingSession(
         scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs
     )
     return MonitoredSession(worker, [*first, *common], stop_grace_period_secs)
+
+
+def _of_script(master: str, is_chief: bool) -> tuple[str, bool, list[SessionRunHook], bool]:
+    """Where to run, whether as the chief, with which hooks first, whether variables are shared.
+
+    That is for a worker of a plain script to say, if the program does not.
+    """
+    own = None if master else share.of(get_default_graph())
+    if own is None:
+        return master, is_chief, [], True
+    return own.managed_target, own.is_chief, own.hooks(), own.has_servers
 
 
 def _saving(
