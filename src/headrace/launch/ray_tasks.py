@@ -25,6 +25,8 @@ from headrace.distributed.cluster.cluster_spec import join_address, split_addres
 __all__ = ["FunctionTask", "ScriptTask"]
 
 _LOOPBACK = "127.0.0.1"
+#: Without a limit to silence: the actor closes the pipe when it ends.
+_STARTER = "import headrace.launch.starter as s; s._PATIENCE = None; s.main()"
 
 
 class _Placed:
@@ -79,7 +81,7 @@ class ScriptTask(_Placed):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._starter = subprocess.Popen(
-            [sys.executable, "-m", "headrace.launch.starter"],
+            [sys.executable, "-c", _STARTER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
