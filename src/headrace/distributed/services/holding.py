@@ -30,13 +30,13 @@ from headrace.distributed.worker.worker import RegisteredPart, Worker
 from headrace.errors import AbortedError, DeadlineExceededError, OpError
 from headrace.executor.threads import step_threads
 
-__all__ = ["LOOK", "Attempt", "Holding"]
+__all__ = ["LOOK", "HoldReason", "Holding"]
 
 #: Between two looks at parts of steps that run, in seconds.
 LOOK = 0.002
 
 
-class Attempt:
+class HoldReason:
     """What masters hold steps for, now.
 
     Attributes:
@@ -52,7 +52,7 @@ class Attempt:
         self.told: set[MasterStart] = set()
 
 
-class _Hold(Attempt):
+class _Hold(HoldReason):
     """Steps are held for a save. ``asked``: the number by which its master knows it."""
 
     def __init__(self, number: int, task: str, asked: int, source: MasterStart | None) -> None:
@@ -77,7 +77,7 @@ class Holding:
         self._master = master
         self._peers = worker.peers
         self._numbers = itertools.count(secrets.randbits(40) << 20 | 1)
-        self._now: Attempt | None = None
+        self._now: HoldReason | None = None
         #: Steps are held for one thing at a time.
         self._one = threading.Lock()
         self._changed = threading.Condition()
@@ -90,17 +90,17 @@ class Holding:
     # -- masters ----------------------------------------------------------------------------------
 
     def _tell_all(
-        self, attempt: Attempt, told: pb.MoveTold, masters: Collection[MasterStart] | None = None
+        self, reason: HoldReason, told: pb.MoveTold, masters: Collection[MasterStart] | None = None
     ) -> None:
         """Tell masters; by default all that were told of this before."""
-        for master in list(attempt.told) if masters is None else masters:
-            self._tell(attempt, told, master)
+        for master in list(reason.told) if masters is None else masters:
+            self._tell(reason, told, master)
 
-    def _tell(self, attempt: Attempt, told: pb.MoveTold, master: MasterStart) -> None:
-        message = pb.MoveTold(move=attempt.number, keys=sorted(attempt.keys), task=attempt.task)
+    def _tell(self, reason: HoldReason, told: pb.MoveTold, master: MasterStart) -> None:
+        message = pb.MoveTold(move=reason.number, keys=sorted(reason.keys), task=reason.task)
         message.MergeFrom(told)
         with self._changed:
-            attempt.told.add(master)
+            reason.told.add(master)
         if master == OWN:
             self._master.held_steps.told(self.task, message, self._said_own)
             return
@@ -111,18 +111,18 @@ class Holding:
             link.send(pack(message), block=False)
         except PipeBroken:
             with self._changed:
-                attempt.rules.lost(master)
+                reason.rules.lost(master)
                 self._changed.notify_all()
 
     def _registered(self, master: MasterStart, part: RegisteredPart) -> None:
         """A part of a new plan is here: its master may not know that steps are held."""
-        attempt = self._now
-        if attempt is None or part.keys.isdisjoint(attempt.keys):
+        reason = self._now
+        if reason is None or part.keys.isdisjoint(reason.keys):
             return
         with self._changed:
-            is_told = attempt.rules.joined(master)
+            is_told = reason.rules.joined(master)
         if is_told:
-            self._tell(attempt, pb.MoveTold(stage=pb.MoveTold.HOLD), master)
+            self._tell(reason, pb.MoveTold(stage=pb.MoveTold.HOLD), master)
 
     def _said_own(self, said: pb.MoveSaid) -> None:
         self._said(OWN, said)
@@ -130,29 +130,29 @@ class Holding:
     def _said(self, master: MasterStart, said: pb.MoveSaid) -> None:
         """A master, or who gets variables, has answered."""
         with self._changed:
-            attempt = self._now
-            if attempt is None or said.move != attempt.number:
+            reason = self._now
+            if reason is None or said.move != reason.number:
                 return
             if said.stage == pb.MoveTold.HOLD:
-                attempt.rules.held(master)
+                reason.rules.held(master)
             else:
-                self._answered(attempt, master, said)
+                self._answered(reason, master, said)
             self._changed.notify_all()
 
-    def _answered(self, attempt: Attempt, master: MasterStart, said: pb.MoveSaid) -> None:
+    def _answered(self, reason: HoldReason, master: MasterStart, said: pb.MoveSaid) -> None:
         """Something else than that steps are held."""
 
     def _lost_master(self, master: MasterStart) -> None:
         """A link is lost."""
         with self._changed:
-            attempt = self._now
-            if attempt is not None:
-                attempt.rules.lost(master)
-                if isinstance(attempt, _Hold) and master in attempt.told:
-                    attempt.is_broken = True
+            reason = self._now
+            if reason is not None:
+                reason.rules.lost(master)
+                if isinstance(reason, _Hold) and master in reason.told:
+                    reason.is_broken = True
             self._changed.notify_all()
-        if isinstance(attempt, _Hold) and attempt.source == master:
-            self._end_hold(attempt.asked)
+        if isinstance(reason, _Hold) and reason.source == master:
+            self._end_hold(reason.asked)
 
     # -- saves ------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from headrace.distributed.moving.arrivals import Arrivals
 from headrace.distributed.moving.followed import Followed
 from headrace.distributed.moving.settling import MoveRecord
 from headrace.distributed.protocol import step_pb2 as pb
-from headrace.distributed.services.holding import LOOK, Attempt, Holding
+from headrace.distributed.services.holding import LOOK, Holding, HoldReason
 from headrace.distributed.services.orphans import Orphans, start_of
 from headrace.distributed.standby.changes import encoded, handle_of
 from headrace.distributed.standby.kinds import VARIABLE
@@ -79,7 +79,7 @@ class MoveReport(NamedTuple):
     attempts: int
 
 
-class _Move(Attempt):
+class _Move(HoldReason):
     """One attempt."""
 
     def __init__(self, number: int, task: str, link: Link, followed: Followed) -> None:
@@ -489,8 +489,8 @@ class Moves(Holding):
             return False
         return any(key_of(handle_of(change)) in move.keys for change in copy.changes)
 
-    def _answered(self, attempt: Attempt, master: MasterStart, said: pb.MoveSaid) -> None:
-        move = attempt
+    def _answered(self, reason: HoldReason, master: MasterStart, said: pb.MoveSaid) -> None:
+        move = reason
         if not isinstance(move, _Move):
             return
         if said.stage == pb.MoveTold.PREPARE:

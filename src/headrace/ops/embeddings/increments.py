@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from headrace.errors import DataLossError, NotFoundError, OpError
 from headrace.files import system
 from headrace.ops.embeddings import table_files, whole_files
-from headrace.ops.embeddings.store import EmbeddingStore, Saved
+from headrace.ops.embeddings.store import EmbeddingStore, SavedTable
 from headrace.ops.embeddings.table_files import Header, Series, names_of
 
 __all__ = ["is_visible", "keep_for_others", "remove", "save", "series_of"]
@@ -55,7 +55,7 @@ def save(store: EmbeddingStore, prefix: str, path: str) -> int:
     return table_files.save(store, path, True, Series(name, prefix, after, MOST))
 
 
-def _can_be_followed(saved: Saved) -> bool:
+def _can_be_followed(saved: SavedTable) -> bool:
     """Whether the checkpoint came to be, and the files of the table are there."""
     directory, names = _directory(saved.path), _names(saved.path)
     if not all(any(name in names for name in names_of(link)) for link in saved.links):

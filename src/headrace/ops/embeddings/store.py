@@ -83,7 +83,7 @@ class Base(NamedTuple):
     period: int
 
 
-class Link(NamedTuple):
+class FollowedFile(NamedTuple):
     """A file that an increment follows, in the same directory.
 
     Attributes:
@@ -95,7 +95,7 @@ class Link(NamedTuple):
     bytes: int
 
 
-class Saved(NamedTuple):
+class SavedTable(NamedTuple):
     """A save that increments may follow, once its checkpoint is there.
 
     Attributes:
@@ -107,7 +107,7 @@ class Saved(NamedTuple):
 
     prefix: str
     path: str
-    links: tuple[Link, ...]
+    links: tuple[FollowedFile, ...]
     period: int
     slots: frozenset[SlotSpec]
 
@@ -146,7 +146,7 @@ class EmbeddingStore(CopiedResource):
         #: The save that changes are saved after.
         self.base: Base | None = None
         #: Saves that increments may follow, the last one last, by what `series_of` their path says.
-        self.saved: dict[str, list[Saved]] = {}
+        self.saved: dict[str, list[SavedTable]] = {}
         #: The number of updates so far.
         self.clock = 0
         #: Rows in use or free; and those that are free.

@@ -31,7 +31,14 @@ from headrace.graph import dtypes
 from headrace.ops.core.checks import invalid
 from headrace.ops.embeddings import whole_files
 from headrace.ops.embeddings.key_index import Keys, mixed
-from headrace.ops.embeddings.store import Array, Base, EmbeddingStore, Link, Saved, SlotSpec
+from headrace.ops.embeddings.store import (
+    Array,
+    Base,
+    EmbeddingStore,
+    FollowedFile,
+    SavedTable,
+    SlotSpec,
+)
 
 _MAGIC = b"HRTABLE1"
 #: Rows of a block; the table is locked while one is copied.
@@ -70,7 +77,7 @@ class Header(NamedTuple):
     removed: int
     checkpoint: bool = False
     followed: bool = False
-    after: tuple[Link, ...] = ()
+    after: tuple[FollowedFile, ...] = ()
 
     @property
     def size(self) -> int:
@@ -119,7 +126,7 @@ class Series(NamedTuple):
 
     name: str
     prefix: str
-    after: Saved | None
+    after: SavedTable | None
     most: int
 
 
@@ -167,10 +174,12 @@ def _planned(store: EmbeddingStore, series: Series | None) -> tuple[Header, Keys
     return header._replace(followed=series is not None), keys, keys[:0]
 
 
-def _noted(store: EmbeddingStore, path: str, header: Header, ended: int, series: Series) -> Saved:
+def _noted(
+    store: EmbeddingStore, path: str, header: Header, ended: int, series: Series
+) -> SavedTable:
     """Notes a save that others may follow, beside the one that these follow if it fails."""
-    links = (*header.after, Link(path.rpartition("/")[2], header.id, header.size))
-    saved = Saved(series.prefix, path, links, ended, frozenset(store.slots))
+    links = (*header.after, FollowedFile(path.rpartition("/")[2], header.id, header.size))
+    saved = SavedTable(series.prefix, path, links, ended, frozenset(store.slots))
     store.saved[series.name] = [saved] if series.after is None else [series.after, saved]
     return saved
 
@@ -323,11 +332,11 @@ def _parsed(text: bytes, path: str) -> Header:
     return Header(**texts, **counts, **flags, slots=slots, after=after)
 
 
-def _link(found: Any) -> Link:
+def _link(found: Any) -> FollowedFile:
     file, identity, size = found
     if "/" in _is(str, file) or not _FILE.search(file):
         raise ValueError(f"{file!r} is no file of a table")
-    return Link(file, _is(str, identity), _is(int, size))
+    return FollowedFile(file, _is(str, identity), _is(int, size))
 
 
 def _is(kind: type, value: Any) -> Any:
@@ -376,12 +385,12 @@ def _chain(path: str) -> list[str]:
     return chain
 
 
-def names_of(link: Link) -> tuple[str, str]:
+def names_of(link: FollowedFile) -> tuple[str, str]:
     """Under which names the file of a link may be."""
     return link.file, f"{link.file}.older-{link.id}"
 
 
-def _followed(path: str, link: Link) -> str:
+def _followed(path: str, link: FollowedFile) -> str:
     """A file that another one follows."""
     directory = path[: len(path) - len(path.rpartition("/")[2])]
     for name in names_of(link):
