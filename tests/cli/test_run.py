@@ -186,7 +186,7 @@ def test_signs_of_python_2(text, sign):
 
 
 def test_children_find_headrace_first(monkeypatch):
-    from headrace.cli import run as module
+    from headrace.launch import program as module
 
     monkeypatch.setenv("PYTHONPATH", "elsewhere")
     module._serve_children()
