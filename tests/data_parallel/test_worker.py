@@ -10,24 +10,8 @@ from headrace.data_parallel.mode import ParallelMode
 from headrace.data_parallel.worker import ScriptWorker
 from headrace.ops.state import share
 from headrace.settings import flags
-from headrace.test.cluster import free_ports
 
 CLUSTER = {"ps": ["a:1", "a:2"], "worker": ["b:1", "b:2", "b:3"]}
-
-
-@pytest.fixture
-def second(monkeypatch):
-    """This process as the second worker, until the test ends."""
-    ports = free_ports(4)
-    hosts = [f"127.0.0.1:{p}" for p in ports]
-    cluster = {"ps": hosts[:2], "worker": hosts[2:]}
-    task = {"type": "worker", "index": 1}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
-    monkeypatch.setattr(flags, "data_parallel", "async")
-    made = start.begin()
-    with tf.Graph().as_default():
-        yield made
-    start.end()
 
 
 def test_the_chief_comes_before_the_workers():

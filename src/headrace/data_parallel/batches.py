@@ -13,6 +13,7 @@ from headrace.data_parallel.steps import ScriptStep, where
 from headrace.data_parallel.worker import ScriptWorker
 from headrace.errors import InvalidArgumentError
 from headrace.graph.tensor import Tensor
+from headrace.ops.sparse.sparse_tensor import fed_indices
 
 __all__ = ["BatchShares"]
 
@@ -91,9 +92,14 @@ def _is_open(tensor: Tensor) -> bool:
     return bool(tensor.dims) and tensor.dims[0] is None  # type: ignore[index]
 
 
+def _has_name_of_indices(tensor: Tensor) -> bool:
+    """Whether it is of a sparse placeholder of a graph that was imported."""
+    return tensor.op.type == "Placeholder" and tensor.op.name.endswith("/indices")
+
+
 def _check_fixed(feeds: Sequence[Tensor], shared: Sequence[int], step: ScriptStep) -> None:
     """Refuse batches of a fixed size, and say so if there is nothing to share."""
-    sparse = [t for t in feeds if t.op.name.endswith("/indices") and t.op.type == "Placeholder"]
+    sparse = [t for t in feeds if t in fed_indices or _has_name_of_indices(t)]
     if sparse:
         raise InvalidArgumentError(
             None,
@@ -101,7 +107,7 @@ def _check_fixed(feeds: Sequence[Tensor], shared: Sequence[int], step: ScriptSte
             f"{where(sparse[0].op)} is fed a SparseTensor, whose rows cannot be shared out to "
             "workers. Read sparse examples with a tf.data.Dataset.",
         )
-    if shared or any(op.type.startswith(_SOURCES) for op in step.ops):
+    if shared or any(op.type.startswith(_SOURCES) for op in step.examples()):
         return
     fixed = [t for t in feeds if t.dims]
     update = step.updates[0].op

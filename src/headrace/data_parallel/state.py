@@ -19,6 +19,7 @@ class SharedUpdate:
 
     Attributes:
         op: what the script runs.
+        gradients: those of this worker, before they meet others.
         own: variables that only this package knows: counters. The chief initialises them.
         begin: an op that does so; ready: a bool scalar, whether it has been done.
         hook: takes part in synchronous updates, or gives all workers the chief's variables.
@@ -29,6 +30,7 @@ class SharedUpdate:
     begin: Operation | None = None
     ready: Tensor | None = None
     hook: Any = None
+    gradients: list[Operation] = field(default_factory=list)
 
 
 @dataclass
@@ -40,6 +42,7 @@ class GraphState:
         updates: of each `apply_gradients`.
         local: the handles of variables that each worker has for itself.
         sharded: training steps and iterators whose input has been shared out.
+        said: operations that something was said of.
         weights: scalars by which losses are multiplied: 1 unless a worker is told otherwise.
     """
 
@@ -47,6 +50,7 @@ class GraphState:
     updates: list[SharedUpdate] = field(default_factory=list)
     local: set[Operation] = field(default_factory=set)
     sharded: set[Operation] = field(default_factory=set)
+    said: set[Operation] = field(default_factory=set)
     weights: list[Tensor] = field(default_factory=list)
 
 

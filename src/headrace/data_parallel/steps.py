@@ -11,7 +11,7 @@ from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.step.request import PlanRequest
 
-__all__ = ["ScriptStep", "needed", "where"]
+__all__ = ["ScriptStep", "bodies", "needed", "where"]
 
 
 def where(op: Operation) -> str:
@@ -35,6 +35,11 @@ class ScriptStep:
         self.ops = needed([*(t.op for t in request.fetches if t not in fed), *request.targets], fed)
         self.updates = [u for u in state.updates if u.op in self.ops]
         self.writes = [] if self.updates else [op for op in self.ops if self._writes(op)]
+
+    def examples(self) -> dict[Operation, None]:
+        """The operations that its gradients need, without those by which workers wait."""
+        roots = [op for update in self.updates for op in update.gradients]
+        return needed(roots, set(self.request.feeds))
 
     def written(self) -> list[Any]:
         """The variables that it changes."""
@@ -88,13 +93,14 @@ def _changed(op: Operation) -> list[Tensor]:
     """The resources that an operation changes, in its function bodies, too."""
     effects = getattr(op.op_def, "effects", None)
     found = [op.inputs[i] for i in effects.writes] if effects is not None else []
-    for body in _bodies(op):
+    for body in bodies(op):
         inner = {t for o in body.get_operations() for t in _changed(o)}
         found += [outer for outer, inside in body.captures.items() if inside in inner]
     return found
 
 
-def _bodies(op: Operation) -> Iterable[FuncGraph]:
+def bodies(op: Operation) -> Iterable[FuncGraph]:
+    """The function bodies of an operation, such as the branches of a condition."""
     for value in op.attrs.values():
         if isinstance(value, FuncGraph):
             yield value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
+from weakref import WeakSet
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from headrace.ops.core.build import convert_to_tensor, placeholder, raw
 from headrace.ops.core.old_arguments import note
 from headrace.ops.core.public import public
 from headrace.ops.core.static import static_shape
+
+#: The indices of sparse placeholders: by nothing else does a feed show that it is of one.
+fed_indices: WeakSet[Tensor] = WeakSet()
 
 #: Functions of several ops that do so too.
 _OF_VALUES = frozenset({"abs", "real", "imag", "conj", "saturate_cast"})
@@ -221,8 +225,10 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
             dense_shape = convert_to_tensor(np.asarray(dims, np.int64), name=named("shape"))
     if dense_shape is None:
         dense_shape = placeholder(dtypes.int64, shape=[rank], name=named("shape"))
-    return SparseTensor(
+    made = SparseTensor(
         values=placeholder(dtype, shape=[None], name=named("values")),
         indices=placeholder(dtypes.int64, shape=[None, rank], name=named("indices")),
         dense_shape=dense_shape,
     )
+    fed_indices.add(made.indices)
+    return made
