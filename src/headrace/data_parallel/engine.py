@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.data_parallel import notices
 from headrace.data_parallel.batches import BatchShares
 from headrace.data_parallel.hooks import begin_own
 from headrace.data_parallel.inputs import shard_inputs
@@ -154,7 +155,10 @@ class TrainingPlan:
 
     def __init__(self, engine: ScriptEngine, step: ScriptStep) -> None:
         self._engine, self._step = engine, step
-        self._batches = BatchShares(engine.job, step, state_of(engine.graph))
+        state = state_of(engine.graph)
+        if engine.job.workers > 1:
+            notices.of_step(step, state)
+        self._batches = BatchShares(engine.job, step, state)
         self._plan = engine.inner.plan(step.request)
         self._weighted: Any = None
         self._has_begun = False

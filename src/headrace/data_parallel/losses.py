@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from headrace.data_parallel.steps import bodies
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.static import static_value
 
@@ -134,9 +135,17 @@ def _of_rows(op: Operation, inputs: list[Kinds], together: Kinds, found: LossKin
             return frozenset({MEAN})
         found.other = found.other or op
         return frozenset({OTHER})
-    if together & {SUM, MEAN, OTHER}:
+    is_mixed = together & {SUM, MEAN, OTHER} and op.outputs[0].dims != ()
+    if is_mixed or _normalises(op):
         found.mixing.append(op)
     return frozenset({ROWS})
+
+
+def _normalises(op: Operation) -> bool:
+    """Whether an operation is a batch normalisation that takes the moments of what comes."""
+    if op.type.startswith("FusedBatchNorm"):
+        return bool(op.attrs.get("is_training", True))
+    return any(_normalises(inner) for body in bodies(op) for inner in body.get_operations())
 
 
 def _takes_first_axis(op: Operation) -> bool:

@@ -8,10 +8,10 @@ import threading
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from headrace import logging
-from headrace.data_parallel import losses, updates
+from headrace.data_parallel import losses, notices, updates
 from headrace.data_parallel.hooks import PartHook, SavedHook, TogetherHook
 from headrace.data_parallel.mode import ParallelMode
 from headrace.data_parallel.placement import ScriptPlacement
@@ -20,10 +20,12 @@ from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.distributed.services.server import Server
 from headrace.graph.graph import get_default_graph
 from headrace.graph.proto import ConfigProto
+from headrace.graph.site import user_site
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state import share
 from headrace.session.session import Session
+from headrace.settings import flags
 
 __all__ = ["ScriptWorker"]
 
@@ -126,9 +128,12 @@ class ScriptWorker:
 
     def scaled(self, loss: Tensor) -> Tensor:
         """The loss, so that the average of its gradients over workers is that of the script."""
-        if not self.mode.joins_gradients or self.workers == 1:
+        if self.workers == 1:
             return loss
         found = losses.examine(loss)
+        notices.of_loss(loss, found, self.mode.joins_gradients)
+        if not self.mode.joins_gradients:
+            return loss
         if found.is_sum:
             return loss * convert_to_tensor(float(self.workers), loss.dtype)
         if found.is_mean:
@@ -142,6 +147,8 @@ class ScriptWorker:
         self, optimizer: Any, pairs: Sequence[Any], global_step: Any, name: str | None
     ) -> Operation:
         """The op that applies the gradients of all workers."""
+        if self.workers > 1:
+            notices.of_gradients([grad for grad, _ in pairs])
         with share.suspended():
             return updates.apply(
                 self.mode, self.workers, self.is_chief, optimizer, pairs, global_step, name
@@ -169,6 +176,22 @@ class ScriptWorker:
         logging.info("The script makes %s, so it distributes itself: it is left alone.", what)
         self.placement.withdraw()
         share.set_current(None)
+
+    def refuse(self, what: str, instead: str) -> NoReturn:
+        """Refuse what is not spread over workers in this way.
+
+        Args:
+            what: the script does; instead: what to do, a sentence.
+
+        Raises:
+            RuntimeError: always, with the line of the script.
+        """
+        site = user_site()
+        line = "" if site is None else f" ({site.filename}, line {site.lineno})"
+        raise RuntimeError(
+            f"This script is spread over workers (HEADRACE_DATA_PARALLEL={flags.data_parallel}), "
+            f"which cannot be where {what}{line}. {instead}"
+        )
 
     def hooks(self) -> list[Any]:
         """The hooks of a monitored session: to take part in updates, and to end together."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Container, Iterator
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
-from headrace.graph.graph import Graph
+from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.tensor import Operation, Tensor
 
 __all__ = [
@@ -22,6 +22,8 @@ __all__ = [
     "of",
     "on_duty",
     "outermost_creators",
+    "refuse",
+    "refuse_own",
     "set_current",
     "suspended",
     "writes",
@@ -64,6 +66,9 @@ class WorkerShare(Protocol):
     def give_way(self, what: str) -> None:
         """Be alone from now on: ``what`` shows that the script distributes itself."""
 
+    def refuse(self, what: str, instead: str) -> NoReturn:
+        """Raise a RuntimeError: the script does what is not spread over workers in this way."""
+
     def hooks(self) -> list[Any]:
         """The hooks that a monitored session of the default graph needs."""
 
@@ -89,6 +94,37 @@ def of(graph: Any) -> WorkerShare | None:
     """This process's share in what a graph does; None if that is its own affair."""
     own = current()
     return own if own is not None and graph.outermost in own.graphs else None
+
+
+def refuse(what: str, instead: str) -> None:
+    """Refuse what a worker of a plain script cannot do.
+
+    Args:
+        what: it does; instead: what to do, a sentence.
+
+    Raises:
+        RuntimeError: if the default graph is spread over workers.
+    """
+    own = of(get_default_graph())
+    if own is not None:
+        own.refuse(what, instead)
+
+
+def refuse_own(what: str, option: str = "") -> None:
+    """Refuse that a worker of a plain script distributes itself.
+
+    Args:
+        what: by which it does; option: of `headrace launch`, for the same.
+
+    Raises:
+        RuntimeError: if the default graph is spread over workers.
+    """
+    same = f", which `headrace launch {option}` stands for" if option else ""
+    refuse(
+        f"it distributes itself by {what}",
+        f"Take that out{same}. Or make a tf.train.Server of this task before, or take "
+        "HEADRACE_DATA_PARALLEL out of os.environ before the import: such a script is left alone.",
+    )
 
 
 def writes() -> bool:
